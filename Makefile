@@ -1,0 +1,37 @@
+# Everything runs in .venv; `make venv` makes it. FAISS: the GPU build where a GPU is seen, else the CPU one.
+PYTHON ?= python3
+FAISS := $(shell command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L 2>/dev/null | grep -q GPU && echo gpu || echo cpu)
+BIN := .venv/bin
+
+.PHONY: venv demo test lint clean
+
+venv: .venv/installed
+
+.venv/installed: setup.cfg constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "longmatch needs Python 3.11 or newer; name one: make venv PYTHON=python3.12")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$(FAISS),benchmarks,demo,dev]'
+	touch $@
+
+demo: venv
+	$(BIN)/longmatch index demo.lm demo/corpus
+	$(BIN)/longmatch query demo.lm demo/queries/eip-7702.pdf -k 5
+	@echo
+	@echo "That was eip-7702.pdf, asked as a whole against demo/corpus: PEPs and EIPs in nine formats."
+	@echo "Try next:"
+	@echo "  $(BIN)/longmatch query demo.lm demo/queries/pep-0695.md -k 5 --where \"family = 'pep'\""
+	@echo "  $(BIN)/longmatch query demo.lm --id peps/pep-0484.md -k 1 --sections 5"
+	@echo "  $(BIN)/longmatch query demo.lm demo/queries/pep-0695.md -k 2 --format json"
+	@echo "  $(BIN)/longmatch info demo.lm"
+	@echo "  $(BIN)/longmatch index papers.lm YOUR_FOLDER"
+
+test: venv
+	$(BIN)/python -m pytest
+
+lint: venv
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf .venv demo.lm build *.egg-info

@@ -1,0 +1,1 @@
+"""Programs that measure longmatch and write what they measured as records; nothing here is needed to search."""

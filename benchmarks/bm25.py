@@ -1,0 +1,62 @@
+"""The lexical baseline: BM25 by bm25s over titles and texts, as Lucene scores it; with English stemming.
+
+A word counts as often as it stands in the query document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import bm25s
+import numpy as np
+import Stemmer
+from bm25s.tokenization import Tokenizer
+from numpy.typing import NDArray
+
+from benchmarks.systems import Ranking, Settings
+from engine.document import Document
+
+K1 = 1.5
+B = 0.75
+
+
+class BM25:
+    """Holds the postings of a corpus; nothing of its text."""
+
+    name = "bm25"
+    encoder = ""
+
+    def __init__(self) -> None:
+        """Start without a corpus; `fit` reads one."""
+        self.settings: Settings = {"variant": "lucene", "k1": K1, "b": B, "stemmer": "english", "stop_words": "en"}
+        self._tokenizer = Tokenizer(stopwords="en", stemmer=Stemmer.Stemmer("english"))
+        self._retriever = bm25s.BM25(method="lucene", k1=K1, b=B)
+        self._doc_ids: list[str] = []
+
+    def fit(self, documents: Iterable[Document]) -> BM25:
+        """Read the corpus, which must hold a document, once; each call starts anew."""
+        self._doc_ids = []
+        self._tokenizer.reset_vocab()
+        token_ids = list(self._tokenizer.streaming_tokenize(self._texts(documents), update_vocab=True))
+        self._retriever.index(self._tokenizer.to_tokenized_tuple(token_ids), show_progress=False)
+        return self
+
+    def search(self, query: Document, k: int) -> Ranking:
+        """The `k` best targets with their scores, best first, equals in the corpus's order.
+
+        The query itself is left out, and so is a target that shares no word with it.
+        """
+        tokens = next(self._tokenizer.streaming_tokenize([_text(query)], update_vocab=False, allow_empty=False))
+        scores: NDArray[np.float32] = self._retriever.get_scores_from_ids(tokens)
+        order = np.argsort(-scores, kind="stable")[: k + 1]
+        ranked = [(self._doc_ids[i], float(scores[i])) for i in order if scores[i] > 0]
+        return [(doc_id, score) for doc_id, score in ranked if doc_id != query.doc_id][:k]
+
+    def _texts(self, documents: Iterable[Document]) -> Iterator[str]:
+        for document in documents:
+            self._doc_ids.append(document.doc_id)
+            yield _text(document)
+
+
+def _text(document: Document) -> str:
+    return f"{document.title}\n{document.text}"

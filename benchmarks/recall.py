@@ -1,0 +1,127 @@
+"""Measures approximate search against exact search of the same index: recall by document, and latency."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.origin import Origin, command_line, describe_origin
+from benchmarks.records import RESULTS, Latency, RecallRecord, write_record
+from benchmarks.report import recall_table
+from benchmarks.systems import Searchable
+from engine.errors import EngineError, QueryError
+
+WARM_UP = 10  # queries that are asked, and not counted, before a measurement
+
+
+def sampled_queries(doc_ids: Sequence[str], n: int, seed: int) -> list[str]:
+    """At most `n` documents without repetition, the same for the same seed."""
+    order = np.random.default_rng(seed).permutation(len(doc_ids))[:n]
+    return [doc_ids[row] for row in order]
+
+
+def ranked(index: Searchable, queries: Sequence[str], k: int, *, exact: bool) -> tuple[list[list[str]], Latency]:
+    """Search every query, one at a time, after a warm-up.
+
+    Returns:
+        The targets of each query, best first, and the latency.
+    """
+    for query in queries[:WARM_UP]:
+        index.search_id(query, k=k, exact=exact)
+    rankings, times_ms = [], []
+    for query in queries:
+        started = time.perf_counter()
+        result = index.search_id(query, k=k, exact=exact)
+        times_ms.append(1000 * (time.perf_counter() - started))
+        rankings.append([hit.doc_id for hit in result.hits])
+    p50, p95, p99 = np.percentile(times_ms, [50, 95, 99])
+    return rankings, Latency(round(float(p50), 2), round(float(p95), 2), round(float(p99), 2))
+
+
+def document_recall(found: Sequence[Sequence[str]], truth: Sequence[Sequence[str]]) -> list[float]:
+    """The share of each query's exact targets that was found, in [0, 1]; 1 where there are none."""
+    return [len(set(a) & set(b)) / len(b) if b else 1.0 for a, b in zip(found, truth, strict=True)]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The index that is measured, and what it says of itself."""
+
+    index: Searchable
+    name: str
+    factory: str
+    nprobe: int
+
+
+def measure(subject: Subject, *, n_queries: int, k: int, threads: int, origin: Origin) -> RecallRecord:
+    """Compare approximate with exact search on sampled documents of the index.
+
+    Raises:
+        QueryError: the index is empty.
+    """
+    index = subject.index
+    doc_ids, _ = index.document_vectors()
+    if not doc_ids:
+        raise QueryError(f"index {subject.name} holds 0 documents, at least 1 is needed; build it first")
+    queries = sampled_queries(doc_ids, n_queries, origin.seed)
+    # The limit reaches only libraries that are loaded, and FAISS is loaded by the first search.
+    index.search_id(queries[0], k=k)
+    with threadpool_limits(threads):
+        truth, exact = ranked(index, queries, k, exact=True)
+        found, ann = ranked(index, queries, k, exact=False)
+    shares = document_recall(found, truth)
+    return RecallRecord(
+        index=subject.name,
+        factory=subject.factory,
+        nprobe=subject.nprobe,
+        n_documents=index.n_documents,
+        n_chunks=index.n_chunks,
+        k=k,
+        n_queries=len(queries),
+        threads=threads,
+        recall=round(sum(shares) / len(shares), 4),
+        lowest_recall=round(min(shares), 4),
+        ann=ann,
+        exact=exact,
+        origin=origin,
+    )
+
+
+@click.command()
+@click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
+@click.option("--queries", "n_queries", default=200, show_default=True, type=click.IntRange(1), help="Documents asked.")
+@click.option("-k", "--top", "k", default=10, show_default=True, type=click.IntRange(1), help="Targets to return.")
+@click.option("--threads", default=1, show_default=True, type=click.IntRange(1), help="For FAISS and matrix products.")
+@click.option("--seed", default=0, show_default=True, help="Of the sample of queries.")
+@click.option("--out", default=RESULTS, type=click.Path(path_type=Path), help="Folder for the record.")
+@click.pass_context
+def main(context: click.Context, path: Path, n_queries: int, k: int, threads: int, seed: int, out: Path) -> None:
+    """Measure the ANN lists of INDEX against exact search, and write a record.
+
+    \b
+    Example:
+        python -m benchmarks.recall papers.lm --queries 200 -k 10
+    """
+    from engine import Index
+
+    command = command_line("benchmarks.recall", context, leave_out=("out",))
+    try:
+        with Index.open(path) as index:
+            generation = index.snapshot.generation_row
+            factory, nprobe = (generation.factory, generation.nprobe) if generation else ("", 0)
+            subject = Subject(index, path.stem, factory, nprobe)
+            record = measure(subject, n_queries=n_queries, k=k, threads=threads, origin=describe_origin(command, seed))
+    except EngineError as error:
+        raise click.ClickException(str(error)) from error
+    write_record(record, out)
+    click.echo(recall_table([record]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""Everything that is measured, behind one interface: a document of the corpus in, a ranking out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.document import Document
+from engine.scoring.evidence import Scoring
+
+Ranking: TypeAlias = list[tuple[str, float]]  # targets and scores, best first
+Settings: TypeAlias = dict[str, str | int | float | bool]
+
+
+class System(Protocol):
+    """Ranks the targets of one corpus."""
+
+    @property
+    def name(self) -> str:
+        """Short and lower case; names the record."""
+
+    @property
+    def encoder(self) -> str:
+        """Its encoder as name@fingerprint; "" where it has none."""
+
+    @property
+    def settings(self) -> Settings:
+        """What is needed, beside corpus and encoder, to get the same ranking again."""
+
+    def search(self, query: Document, k: int) -> Ranking:
+        """At most `k` targets for a document of the corpus, itself left out."""
+
+
+class Hit(Protocol):
+    """A target as the engine returns it."""
+
+    @property
+    def doc_id(self) -> str:
+        """The corpus's own name of the target."""
+
+    @property
+    def score(self) -> float:
+        """Higher is closer."""
+
+
+class Result(Protocol):
+    """What the engine answers."""
+
+    @property
+    def hits(self) -> Sequence[Hit]:
+        """Best first."""
+
+
+class Searchable(Protocol):
+    """What is asked of an index here."""
+
+    @property
+    def n_documents(self) -> int:
+        """Documents that can be found."""
+
+    @property
+    def n_chunks(self) -> int:
+        """Their chunks."""
+
+    def search_id(self, doc_id: str, *, k: int = 10, exact: bool = False, scoring: Scoring | None = None) -> Result:
+        """Rank the corpus against one of its documents, itself left out."""
+
+    def document_vectors(self) -> tuple[list[str], NDArray[np.float32]]:
+        """Names and (N, D) unit rows."""
+
+
+class Evidence:
+    """The product's own score."""
+
+    name = "evidence"
+
+    def __init__(self, index: Searchable, encoder: str, *, exact: bool = False, scoring: Scoring | None = None) -> None:
+        """Ask `index`, with exact lists or those of its ANN index; the score's own constants by default."""
+        self._index = index
+        self._exact = exact
+        self._scoring = scoring or Scoring()
+        self.encoder = encoder
+        self.settings: Settings = {"exact": exact, **asdict(self._scoring)}
+
+    def search(self, query: Document, k: int) -> Ranking:
+        """As `System.search`."""
+        result = self._index.search_id(query.doc_id, k=k, exact=self._exact, scoring=self._scoring)
+        return [(hit.doc_id, float(hit.score)) for hit in result.hits]
+
+
+class DocumentCosine:
+    """One vector a document: the cosine of the encoder's document vectors."""
+
+    name = "document"
+
+    def __init__(self, index: Searchable, encoder: str) -> None:
+        """Read all document vectors of `index` into memory."""
+        self.encoder = encoder
+        self.settings: Settings = {}
+        self._doc_ids, self._vectors = index.document_vectors()
+        self._row = {doc_id: row for row, doc_id in enumerate(self._doc_ids)}
+
+    def search(self, query: Document, k: int) -> Ranking:
+        """As `System.search`."""
+        own = self._row[query.doc_id]
+        cosine = self._vectors @ self._vectors[own]
+        order = [int(row) for row in np.argsort(-cosine, kind="stable")[: k + 1] if row != own]
+        return [(self._doc_ids[row], float(cosine[row])) for row in order[:k]]

@@ -1,0 +1,36 @@
+"""Finds long documents with long documents, and shows why: everything that a query needs.
+
+The names below are loaded when first used, so that `import engine` costs nothing
+and works on a machine whose FAISS or torch is broken.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.document import Document
+    from engine.encoders.loading import load_encoder
+    from engine.errors import EngineError
+    from engine.index import Index
+    from engine.result import Hit, Result
+    from engine.scoring.evidence import Scoring
+
+__all__ = ["Document", "EngineError", "Hit", "Index", "Result", "Scoring", "load_encoder"]
+
+_HOMES = {
+    "Document": "engine.document",
+    "EngineError": "engine.errors",
+    "Hit": "engine.result",
+    "Index": "engine.index",
+    "Result": "engine.result",
+    "Scoring": "engine.scoring.evidence",
+    "load_encoder": "engine.encoders.loading",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'engine' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,0 +1,95 @@
+"""What this machine offers: FAISS, torch, device, weights, SQLite, and whether they work. Never raises."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+from engine.errors import EngineError
+from engine.store.faiss_distribution import installed_faiss, require_one_faiss
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    is_well: bool
+    told: str
+
+
+_SENTENCES = (
+    "The claims describe a rotor whose blades are held by a single bolt.",
+    "Each proposal must state its motivation, and what it would break.",
+    "Attention over all pairs of tokens costs the square of their number.",
+    "The court finds that notice was given within the time the statute allows.",
+)
+
+
+def examine() -> Iterator[Check]:
+    """Look at everything a query or a build needs, one after another."""
+    yield Check("longmatch", True, _package("longmatch") or "not installed as a package")
+    yield Check("python", True, f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+    yield Check("processor", True, f"{os.cpu_count()} cores")
+    yield Check("sqlite", sqlite3.sqlite_version_info >= (3, 38), sqlite3.sqlite_version)
+    for name, check in (("faiss", _faiss), ("torch", _torch), ("weights", _weights)):
+        yield _guarded(name, check)
+
+
+def _guarded(name: str, check: Callable[[], str]) -> Check:
+    try:
+        return Check(name, True, check())
+    except (EngineError, ImportError, OSError, RuntimeError) as error:
+        return Check(name, False, f"{type(error).__name__}: {error}")
+
+
+def _package(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _faiss() -> str:
+    require_one_faiss()
+    import faiss
+
+    name, number = next(iter(installed_faiss().items()))
+    simd = faiss.SIMDConfig.get_level_name() if hasattr(faiss, "SIMDConfig") else faiss.get_compile_options().strip()
+    n_gpus = faiss.get_num_gpus() if hasattr(faiss, "StandardGpuResources") else 0
+    gpus = f"{n_gpus} GPUs" if hasattr(faiss, "StandardGpuResources") else "built without GPU"
+    return f"{name} {number}, {simd}, {faiss.omp_get_max_threads()} threads, {gpus}"
+
+
+def _torch() -> str:
+    import torch
+
+    from engine.encoders.backbone import default_device, default_dtype
+
+    device = default_device()
+    name = torch.cuda.get_device_name(0) if device == "cuda" else "cpu"
+    dtype = str(default_dtype(device)).removeprefix("torch.")
+    return f"{torch.__version__}, encodes on {name} in {dtype}, {torch.get_num_threads()} threads"
+
+
+def _weights() -> str:
+    """Load the offline encoder, and hold its usual precision against float32."""
+    import torch
+
+    from engine.encoders.backbone import OFFLINE_NAME, Backbone, resolve_backbone
+
+    folder = resolve_backbone(OFFLINE_NAME)
+    usual = Backbone(folder)
+    sequences = [ids for ids, _ in usual.tokenize(_SENTENCES * 8)]
+    usual.encode(sequences, 4096)
+    started = time.perf_counter()
+    vectors = usual.encode(sequences * 8, 4096)[: len(sequences)]
+    speed = 8 * sum(map(len, sequences)) / (time.perf_counter() - started)
+    precise = Backbone(folder, device="cpu", dtype=torch.float32).encode(sequences, 4096)
+    fidelity = float((vectors * precise).sum(axis=1).min())
+    return f"{OFFLINE_NAME}, checksum as published, cosine to float32 at least {fidelity:.5f}, {speed:,.0f} tokens/s"

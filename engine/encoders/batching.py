@@ -1,0 +1,26 @@
+"""Which chunks are encoded together: like lengths, under a budget of padded tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+
+def token_budget_batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Group positions so that a padded batch holds at most `budget` tokens.
+
+    Longest first: a batch that does not fit in memory is met at once, and
+    neighbours in a batch differ little in length, so little is padding.
+
+    Args:
+        lengths: tokens of each sequence.
+        budget: most tokens of a batch, padding counted; one longer sequence is a batch by itself.
+
+    Yields:
+        Positions in `lengths`; each exactly once.
+    """
+    order = sorted(range(len(lengths)), key=lambda position: -lengths[position])
+    first = 0
+    while first < len(order):
+        size = max(1, budget // max(1, lengths[order[first]]))
+        yield order[first : first + size]
+        first += size

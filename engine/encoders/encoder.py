@@ -1,0 +1,78 @@
+"""The interface of an encoder, and the values that pass through it; no model here.
+
+Letters in shapes: S sections of a document, C its chunks, D width.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.document import Chunk, Coverage, Document
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentedDocument:
+    """A document cut into chunks, with the token ids that the encoder will read."""
+
+    document: Document
+    chunks: tuple[Chunk, ...]
+    token_ids: tuple[tuple[int, ...], ...]  # one tuple a chunk, without special tokens
+    coverage: Coverage
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedDocument:
+    """The vectors of one document; all rows are unit length, in one space."""
+
+    document: Vectors  # (D,)
+    sections: Vectors  # (S, D)
+    chunks: Vectors  # (C, D), in reading order
+    chunk_spans: tuple[Chunk, ...]  # C of them
+    coverage: Coverage
+
+
+class Encoder(ABC):
+    """Text to vectors, the same way for queries and targets (siamese)."""
+
+    name: str  # what `load_encoder` takes to make this encoder again
+    width: int
+    fingerprint: str  # equal if and only if the vectors of two encoders may be compared
+
+    @abstractmethod
+    def segment(self, document: Document) -> SegmentedDocument:
+        """Cut a document into the chunks that will be encoded.
+
+        Raises:
+            DocumentError: the document has no token.
+        """
+
+    @abstractmethod
+    def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
+        """Encode documents that this encoder segmented; the order is kept."""
+
+    def encode(self, documents: Sequence[Document]) -> list[EncodedDocument]:
+        """Encode documents, whatever their length; the order is kept.
+
+        Raises:
+            DocumentError: some document has no token.
+        """
+        return self.encode_segmented([self.segment(document) for document in documents])
+
+    @abstractmethod
+    def save_pretrained(self, folder: Path) -> None:
+        """Write weights (safetensors), tokenizer, configuration and model card into a folder."""
+
+
+def unit(rows: Vectors) -> Vectors:
+    """Scale each row to unit length; a zero row stays zero."""
+    norms = np.linalg.norm(rows, axis=-1, keepdims=True)
+    scaled: Vectors = (rows / np.where(norms > 0, norms, 1)).astype(np.float32)
+    return scaled

@@ -1,0 +1,50 @@
+"""Everything that this program raises on purpose; no handling, no printing.
+
+    EngineError
+    ├── DocumentError    a document cannot be read, or is over a limit
+    ├── EncoderError     weights are missing, changed, or not what was asked
+    ├── IndexMismatch    the index was made by another encoder or version
+    ├── IndexDamaged     a file of the index is not the one that was written
+    ├── IndexBusy        another process is writing the index
+    ├── QueryError       a filter, a doc_id or a number that cannot be answered
+    └── MissingExtra     an optional package is not installed
+
+A message says what does not fit, both values, and the next step.
+"""
+
+from __future__ import annotations
+
+
+class EngineError(Exception):
+    """Base of all errors raised on purpose; the command line shows it as one line."""
+
+
+class DocumentError(EngineError):
+    """Raised by a reader or by segmentation; a bulk job records it and goes on."""
+
+
+class EncoderError(EngineError):
+    """Raised while loading an encoder or its backbone."""
+
+
+class IndexMismatch(EngineError):
+    """Raised when an index and what is asked of it do not belong together."""
+
+
+class IndexDamaged(EngineError):
+    """Raised before a file is parsed whose size or checksum is not the recorded one."""
+
+
+class IndexBusy(EngineError):
+    """Raised when the writer lock of an index is held by another process."""
+
+
+class QueryError(EngineError):
+    """Raised at the door of a search."""
+
+
+class MissingExtra(EngineError):
+    """Raised when a feature is asked for whose package is not installed."""
+
+    def __init__(self, feature: str, package: str, extra: str) -> None:
+        super().__init__(f"{feature} needs {package}; install it: pip install 'longmatch[{extra}]'")

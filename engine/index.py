@@ -1,0 +1,174 @@
+"""`Index`: the public face of an index folder for asking; writing is `indexer.build`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from engine.document import Chunk, Document
+from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
+from engine.encoders.loading import load_encoder
+from engine.errors import IndexMismatch, QueryError
+from engine.result import Result, SectionMatrix
+from engine.scoring.evidence import Scoring
+from engine.search import Query, Searcher, as_stored
+from engine.store.snapshot import Snapshot
+
+
+class Index:
+    """An index opened for asking, pinned as it is now.
+
+    Example:
+        with Index.open("papers.lm") as index:
+            print(index.search(document, k=5))
+    """
+
+    def __init__(self, snapshot: Snapshot, encoder: Encoder | None = None, device: str | None = None) -> None:
+        """Wrap a snapshot; `Index.open` is the usual way."""
+        self.snapshot = snapshot
+        self._device = device
+        self._encoder = encoder
+        if encoder is not None:
+            self._check(encoder)
+
+    @classmethod
+    def open(cls, path: str | Path, *, encoder: Encoder | None = None, device: str | None = None) -> Index:
+        """Open an index.
+
+        Args:
+            path: its folder.
+            encoder: the one that it was built with; loaded by the recorded name when first needed.
+            device: where to load it.
+
+        Raises:
+            IndexMismatch: no index there, or another encoder's.
+            IndexDamaged: its catalog is not what was written.
+        """
+        return cls(Snapshot(Path(path)), encoder, device)
+
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self.snapshot.close()
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder of the index, loaded at first use.
+
+        Raises:
+            EncoderError: it cannot be loaded.
+            IndexMismatch: what loads under its name has other weights or settings.
+        """
+        if self._encoder is None:
+            encoder = load_encoder(self.snapshot.meta["encoder"]["name"], device=self._device)
+            self._check(encoder)
+            self._encoder = encoder
+        return self._encoder
+
+    def _check(self, encoder: Encoder) -> None:
+        built = self.snapshot.meta["encoder"]
+        if encoder.fingerprint != built["fingerprint"]:
+            raise IndexMismatch(
+                f"{self.snapshot.folder} was built with encoder {built['name']!r} (fingerprint "
+                f"{built['fingerprint'][:12]}), the one at hand has fingerprint {encoder.fingerprint[:12]}; "
+                "restore the encoder's files, or index the corpus again into a new folder"
+            )
+
+    @property
+    def n_documents(self) -> int:
+        """Documents that can be found."""
+        return self.snapshot.n_documents
+
+    @property
+    def n_chunks(self) -> int:
+        """Chunk vectors that can be found."""
+        return self.snapshot.n_chunks
+
+    def search(
+        self,
+        document: Document,
+        *,
+        k: int = 10,
+        offset: int = 0,
+        where: str | None = None,
+        exact: bool = False,
+        scoring: Scoring | None = None,
+    ) -> Result:
+        """Rank the index against a document of any length; see `Searcher.search`.
+
+        Raises:
+            DocumentError: the document has no token.
+            QueryError: k, offset or filter cannot be used.
+        """
+        query = Query(document, as_stored(self.encoder.encode([document])[0]))
+        return Searcher(self.snapshot, scoring).search(query, k=k, offset=offset, where=where, exact=exact)
+
+    def search_id(
+        self,
+        doc_id: str,
+        *,
+        k: int = 10,
+        offset: int = 0,
+        where: str | None = None,
+        exact: bool = False,
+        scoring: Scoring | None = None,
+    ) -> Result:
+        """Rank the index against one of its own documents, itself left out; nothing is encoded.
+
+        Raises:
+            QueryError: no such document; or k, offset or filter cannot be used.
+        """
+        query = self.stored_query(doc_id)
+        return Searcher(self.snapshot, scoring).search(
+            query, k=k, offset=offset, where=where, without=doc_id, exact=exact
+        )
+
+    def stored_query(self, doc_id: str) -> Query:
+        """An indexed document with its stored vectors, ready to ask with."""
+        position = self._position(doc_id)
+        snapshot = self.snapshot
+        at = np.array([position])
+        document, coverage = snapshot.documents(at)[0]
+        vectors = EncodedDocument(
+            document=snapshot.document_vectors[position],
+            sections=snapshot.section_vectors(position),
+            chunks=snapshot.chunk_vectors(at)[0],
+            chunk_spans=tuple(Chunk(*row) for row in snapshot.spans(position).tolist()),
+            coverage=coverage,
+        )
+        return Query(document, vectors)
+
+    def section_matrix(self, query: Document | str, doc_id: str) -> SectionMatrix:
+        """Cosines of all sections of a query (a document, or the doc_id of one) with those of a target."""
+        if isinstance(query, str):
+            asked = self.stored_query(query)
+        else:
+            asked = Query(query, as_stored(self.encoder.encode([query])[0]))
+        target = self.stored_query(doc_id)
+        return SectionMatrix(asked.document, target.document, asked.vectors.sections @ target.vectors.sections.T)
+
+    def document(self, doc_id: str) -> Document:
+        """A document as it was indexed, text and sections included."""
+        return self.snapshot.documents(np.array([self._position(doc_id)]))[0][0]
+
+    def document_vectors(self) -> tuple[list[str], Vectors]:
+        """All doc_ids and their vectors (N, D), unit rows up to half precision."""
+        return self.snapshot.doc_ids(), self.snapshot.document_vectors
+
+    def _position(self, doc_id: str) -> int:
+        position = self.snapshot.position(doc_id)
+        if position is None:
+            similar = self.snapshot.similar_names(doc_id)
+            hint = f"did you mean {', '.join(map(repr, similar))}?" if similar else "list them: longmatch show INDEX"
+            raise QueryError(f"no document {doc_id!r} among {self.n_documents} in {self.snapshot.folder}; {hint}")
+        return position
+

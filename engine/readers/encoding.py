@@ -1,0 +1,138 @@
+"""Bytes to text: which character encoding, which newlines, which characters may stay.
+
+All offsets of a document refer to the text that `decode` gives: newlines are
+"\n" only, NUL and lone surrogates are U+FFFD, a byte order mark is gone.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from charset_normalizer import from_bytes
+
+from engine.errors import DocumentError
+
+_MARKS = (  # UTF-32 first: its little-endian mark starts with that of UTF-16
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_GUESSES = [
+    "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "koi8_r", "cp437", "mac_roman",
+    "cp932", "euc_jp", "gb18030", "big5", "euc_kr",
+]  # fmt: skip
+_CONTROLS = bytes(sorted({*range(32), 127} - set(b"\t\n\v\f\r\b\x1b\x1a")))
+_HIGH = bytes(range(128, 256))
+_FORBIDDEN = re.compile("[\x00\ud800-\udfff]")
+_SAMPLE_BYTES = 64 * 1024
+_GOOD_FOR_BAD = 10  # valid non-ASCII characters that make up for a damaged one
+_FEW = 200  # under so many non-ASCII bytes statistics are noise
+
+
+def decode(data: bytes, declared: str | None = None) -> str:
+    """Decode text of unknown encoding.
+
+    Tried in this order: the byte order mark, UTF-16 without a mark, UTF-8 (a few
+    damaged bytes become U+FFFD), `declared`, Windows-1252 for text that is nearly all
+    ASCII (again with U+FFFD), and what charset-normalizer makes of a sample.
+
+    Raises:
+        DocumentError: it is binary data, or no encoding fits.
+    """
+    marked = next(((mark, encoding) for mark, encoding in _MARKS if data.startswith(mark)), None)
+    if marked is not None:
+        return _decode_marked(data, *marked)
+    if b"\x00" in data and (wide := _unmarked_utf16(data)) is not None:
+        return clean(wide)
+    if _is_binary(data):
+        raise DocumentError("it is binary data, not text; give the file the suffix of its format")
+    text = next((text for text in _attempts(data, declared) if text is not None), None)
+    if text is None:
+        raise DocumentError("its character encoding is not known; convert it to UTF-8")
+    return clean(text)
+
+
+def _attempts(data: bytes, declared: str | None) -> Iterator[str | None]:
+    """Non-ASCII bytes that fit UTF-8 are UTF-8, whatever is declared; ASCII bytes may be ISO-2022."""
+    if not data.isascii():
+        yield _try(data, "utf-8")
+        yield _nearly_utf8(data)
+    yield _try(data, declared)
+    yield _try(data, "ascii")
+    if len(data) - len(data.translate(None, _HIGH)) <= len(data) // 100:
+        yield data.decode("cp1252", "replace")
+    yield _try(data, _guess(data))
+
+
+def _nearly_utf8(data: bytes) -> str | None:
+    """UTF-8 with a few damaged bytes, which become U+FFFD; other encodings hardly ever fit by chance."""
+    text = data.decode("utf-8", "replace")
+    n_bad = text.count("\ufffd")
+    n_good = len(text) - len(text.encode("ascii", "ignore")) - n_bad
+    return text if n_bad * _GOOD_FOR_BAD <= n_good else None
+
+
+def _decode_marked(data: bytes, mark: bytes, encoding: str) -> str:
+    text = _try(data[len(mark) :], encoding)
+    if text is None:
+        raise DocumentError(f"it starts with the mark of {encoding} but is not {encoding}; convert it to UTF-8")
+    return clean(text)
+
+
+def clean(text: str) -> str:
+    """Normalise newlines; NUL and lone surrogates, which no store takes, become U+FFFD."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return printable(text)
+
+
+def printable(text: str) -> str:
+    """Put U+FFFD for NUL and lone surrogates; the length does not change."""
+    return _FORBIDDEN.sub("\ufffd", text)
+
+
+def _try(data: bytes, encoding: str | None) -> str | None:
+    if encoding is None:
+        return None
+    try:
+        return data.decode(encoding)
+    except (UnicodeDecodeError, LookupError):
+        return None
+
+
+def _unmarked_utf16(data: bytes) -> str | None:
+    """UTF-16 shows in Western text as a NUL in nearly every other byte."""
+    sample = data[:_SAMPLE_BYTES]
+    even, odd = sample[::2].count(0), sample[1::2].count(0)
+    if max(even, odd) * 2.5 < len(sample) / 2 or min(even, odd) * 20 > len(sample):
+        return None
+    return _try(data, "utf-16-be" if even > odd else "utf-16-le")
+
+
+def _is_binary(data: bytes) -> bool:
+    sample = data[:_SAMPLE_BYTES]
+    return len(sample) - len(sample.translate(None, _CONTROLS)) > 4 + len(sample) // 100
+
+
+def _guess(data: bytes) -> str | None:
+    high = re.search(rb"[\x80-\xff]", data)
+    if high is None:
+        return None
+    start = max(0, high.start() - _SAMPLE_BYTES // 2)
+    sample = data[start : start + _SAMPLE_BYTES]
+    if _is_western(sample):
+        return "cp1252"
+    best = from_bytes(sample, cp_isolation=_GUESSES).best()
+    return best.encoding if best else None
+
+
+def _is_western(sample: bytes) -> bool:
+    """Few non-ASCII bytes, hardly ever side by side, are accents and quotes of Windows-1252."""
+    high = [place for place, byte in enumerate(sample) if byte >= 0x80]
+    beside = sum(b - a == 1 for a, b in pairwise(high))
+    return _try(sample, "cp1252") is not None and len(high) < max(_FEW, len(sample) // 10) and beside * 10 <= len(high)

@@ -1,0 +1,167 @@
+"""Finds the headings of plain text. Precision first: a sentence or a list item must not become one."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+from engine.document import Heading
+from engine.readers.numbering import Kind, Numbered, could_be_title, is_contents_line, parse
+
+_RULE = re.compile(r"([=\-~^\"'`#*+:._])\1{2,}[ \t]*$")
+_COLUMNS = re.compile(r"\S(?:\s{3,}|\t)\S")
+_CAPITALS = re.compile(
+    r"(?=.*[^\W\d_]{4})[^\W\d_](?:: |[^\W_]|[ .,?!&()/'\"\u2018\u2019\u2013-])*"
+)  # no formula, no code
+_KNOWN = frozenset([
+    "abstract", "introduction", "background", "summary", "overview", "motivation", "preface", "foreword", "conclusion",
+    "conclusions", "discussion", "methods", "method", "methodology", "results", "evaluation", "experiments",
+    "references", "bibliography", "acknowledgements", "acknowledgments", "appendix", "contents", "specification",
+    "rationale", "limitations", "glossary",
+])  # fmt: skip
+_ENOUGH_RULED = 3  # a text with so many underlined headings uses no other kind
+_RUNNING_HEAD = 3  # times that a line stands in a text, whatever its digits
+_MAX_INDENT, _MAX_CHARS = 3, 120
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line with a blank one above it."""
+
+    text: str
+    start: int
+    below: str
+    is_outdented: bool  # stands left of the text below it
+
+    @property
+    def has_space_below(self) -> bool:
+        return not self.below.strip()
+
+    @property
+    def opens_body(self) -> bool:
+        """Space below it, or a new sentence that cannot be the rest of this line."""
+        below = self.below.strip()
+        return not below or (below[0].isupper() and not below.isupper() and len(self.text) * 4 < len(below) * 3)
+
+
+def find_headings(text: str) -> list[Heading]:
+    """Find headings that are underlined, numbered, in capitals, of known words, or outdented."""
+    lines = text.split("\n")
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    ruled = list(_ruled(lines, starts))
+    if len(ruled) >= _ENOUGH_RULED:
+        return ruled
+    taken = {heading.start for heading in ruled}
+    candidates = [line for line in _candidates(lines, starts) if line.start not in taken]
+    numbered = list(_in_sequence(_without_lists(_numbered(candidates), text)))
+    taken |= {heading.start for heading in numbered}
+    plain = _plain((line for line in candidates if line.start not in taken), lines)
+    return sorted([*ruled, *numbered, *plain], key=lambda heading: heading.start)
+
+
+def _ruled(lines: Sequence[str], starts: Sequence[int]) -> Iterator[Heading]:
+    """Titles underlined, maybe overlined, with one character; its first use sets the level, as in reStructuredText."""
+    levels: dict[tuple[str, bool], int] = {}
+    for number in range(1, len(lines)):
+        match = _RULE.match(lines[number])
+        title = lines[number - 1].strip()
+        if match is None or not title or _RULE.match(title) or not could_be_title(title):
+            continue
+        above = lines[number - 2].rstrip() if number > 1 else ""
+        is_overlined = bool(above) and above == lines[number].rstrip()
+        if (above.strip() and not is_overlined) or (lines[number - 1][0].isspace() and not is_overlined):
+            continue
+        if not 0.6 * len(title) <= len(match.group().rstrip()) <= 2 * len(title) + 20:
+            continue
+        level = levels.setdefault((match.group(1), is_overlined), len(levels) + 1)
+        yield Heading(title, level, starts[number - 2 if is_overlined else number - 1])
+
+
+def _candidates(lines: Sequence[str], starts: Sequence[int]) -> Iterator[_Line]:
+    is_indented = _share(lines, lambda line: line.startswith("  ")) > 0.6
+    for number, line in enumerate(lines):
+        is_first = not number or not lines[number - 1].strip() or line.startswith("\f")
+        if not is_first or not line.strip() or len(line) > _MAX_CHARS:
+            continue
+        indent = len(line) - len(line.lstrip(" \f"))
+        if indent > _MAX_INDENT or line.strip()[0] in "|+>-*":
+            continue
+        body = next((below for below in lines[number + 1 : number + 4] if below.strip()), "")
+        below = lines[number + 1] if number + 1 < len(lines) else ""
+        yield _Line(line, starts[number], below, is_indented and indent == 0 and body.startswith("  "))
+
+
+def _numbered(candidates: Iterable[_Line]) -> Iterator[tuple[_Line, Numbered]]:
+    for line in candidates:
+        numbered = parse(line.text)
+        if numbered is not None and line.opens_body:
+            yield line, numbered
+
+
+def _without_lists(found: Iterable[tuple[_Line, Numbered]], text: str) -> list[tuple[_Line, Numbered]]:
+    """Leave out neighbours of one level with nothing between them: they are the items of a list or of contents."""
+    pairs = list(found)
+    in_list = [False] * len(pairs)
+    for place, ((line, a), (after, b)) in enumerate(pairwise(pairs)):
+        between = text[line.start + len(line.text) : after.start]
+        if not between.strip() and a.kind is b.kind and a.level == b.level:
+            in_list[place] = in_list[place + 1] = True
+    return [pair for pair, is_item in zip(pairs, in_list, strict=True) if not is_item]
+
+
+def _in_sequence(found: Iterable[tuple[_Line, Numbered]]) -> Iterator[Heading]:
+    """Keep numbers that go on from the last one of their kind; those of lists and citations seldom do."""
+    last: dict[Kind, tuple[int, ...]] = {}
+    for line, numbered in found:
+        kind, level = numbered.kind, numbered.level
+        if kind is Kind.NAMED:
+            if level < 3:
+                last.clear()
+        elif not _goes_on(last, numbered):
+            continue
+        else:
+            if kind is Kind.ROMAN:
+                last.pop(Kind.LETTER, None)
+            last[kind] = numbered.number
+            level += kind is Kind.LETTER and Kind.ROMAN in last
+        yield Heading(line.text.strip(), level, line.start)
+
+
+def _goes_on(last: dict[Kind, tuple[int, ...]], numbered: Numbered) -> bool:
+    if numbered.kind is Kind.LETTER and len(numbered.number) == 1 and not last:
+        return False  # "A. Cooper"
+    before = last.get(numbered.kind, (-1,))
+    return before < numbered.number and numbered.number[0] <= max(before[0], 0) + 3
+
+
+def _plain(candidates: Iterable[_Line], lines: Sequence[str]) -> Iterator[Heading]:
+    is_shouted = _share(lines, str.isupper) > 0.3
+    found = [line for line in candidates if _is_plain_heading(line, is_shouted)]
+    wanted = {_mask(line.text) for line in found}
+    repeats = Counter(mask for line in lines if len(line) <= _MAX_CHARS and (mask := _mask(line)) in wanted)
+    for line in found:
+        if repeats[_mask(line.text)] < _RUNNING_HEAD:
+            yield Heading(line.text.strip(), 1, line.start)
+
+
+def _mask(line: str) -> str:
+    return re.sub(r"\d+", "0", line.strip())
+
+
+def _is_plain_heading(line: _Line, is_shouted: bool) -> bool:
+    title = line.text.strip()
+    if is_contents_line(title) or _COLUMNS.search(title) or not could_be_title(title):
+        return False
+    if title.lower() in _KNOWN:
+        return line.opens_body
+    if title.isupper():
+        return not is_shouted and line.opens_body and _CAPITALS.fullmatch(title) is not None
+    return line.is_outdented and line.has_space_below and title[0].isupper()
+
+
+def _share(lines: Sequence[str], is_so: Callable[[str], bool]) -> float:
+    """The share of characters that stand in such lines."""
+    return sum(len(line) for line in lines if is_so(line)) / max(1, sum(len(line) for line in lines))

@@ -1,0 +1,128 @@
+"""HTML pages: the readable text of the main part. Nothing is fetched; scripts are not run."""
+
+from __future__ import annotations
+
+import re
+
+from lxml import etree
+
+from engine.document import Document, MetadataValue
+from engine.errors import DocumentError
+from engine.readers.assembly import Blocks, assemble
+from engine.readers.encoding import decode
+from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
+from engine.readers.scalars import typed_scalar
+
+_CHARSET = re.compile(rb"""<(?:meta[^>]+charset|\?xml[^>]+encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+_WEB_NAMES = {"iso-8859-1": "cp1252", "latin1": "cp1252", "us-ascii": "cp1252", "iso-8859-9": "cp1254"}
+
+_DROPPED = frozenset([
+    "script", "style", "noscript", "template", "nav", "aside", "head", "iframe", "object", "embed", "svg", "canvas",
+    "audio", "video", "map", "button", "select", "input", "textarea", "datalist", "dialog", "annotation",
+    "annotation-xml",
+])  # fmt: skip
+_DROPPED_ROLES = frozenset(["navigation", "banner", "contentinfo", "search", "menu", "toolbar"])
+_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_PERMALINKS = frozenset(["¶", "§", "#", "🔗", "\uf0c1"])
+_META_FIELDS = {
+    "author": "authors",
+    "citation_author": "authors",
+    "dc.creator": "authors",
+    "citation_doi": "doi",
+    "citation_journal_title": "journal",
+}
+_META_OF_THE_SITE = re.compile(
+    r"viewport|robots|googlebot|generator|theme-color|color-scheme|referrer|rating|format-detection"
+    r"|apple-|msapplication|twitter:|og:|fb:|csrf|.*verification|.*verify"
+)
+
+
+def read(data: bytes, doc_id: str, source: str) -> Document:
+    """Read a web page.
+
+    Menus, page headers and footers, asides and hidden parts are left out; where the
+    page marks one main part, only that is read.
+
+    Raises:
+        DocumentError: no text, too much, or not decodable.
+    """
+    root = _parse(data)
+    blocks = Blocks()
+    write(_main_part(root), _GRAMMAR, blocks)
+    title = words(root.find(".//head/title")) or words(root.find(".//h1"))
+    return assemble(blocks.text, blocks.headings, doc_id=doc_id, source=source, title=title, metadata=_metadata(root))
+
+
+def _parse(data: bytes) -> Element:
+    match = _CHARSET.search(data, 0, 4096)
+    declared = match.group(1).decode("ascii").lower() if match else ""
+    text = decode(data, _WEB_NAMES.get(declared, declared) or None)
+    parser = etree.HTMLParser(encoding="utf-8", no_network=True, huge_tree=True, remove_comments=True, remove_pis=True)
+    try:
+        root = etree.fromstring(text.encode("utf-8"), parser)
+    except etree.LxmlError as error:
+        raise DocumentError(f"it is not HTML: {error}") from error
+    if any(entry.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for entry in parser.error_log):
+        raise DocumentError("its elements are nested too deeply to be read whole; convert it to text")
+    if root is None:
+        raise DocumentError("it holds no text")
+    return root
+
+
+def _main_part(root: Element) -> Element:
+    """The one `main` element, or the one `article`, if it holds text; else the whole page."""
+    for tag in ("main", "article"):
+        parts = list(root.iter(tag))
+        if len(parts) == 1 and len(words(parts[0])) * 3 > len(words(root.find("body"))):
+            return parts[0]
+    return root
+
+
+def _is_dropped(element: Element) -> bool:
+    tag = local_name(element)
+    if tag in _DROPPED or element.get("role") in _DROPPED_ROLES:
+        return True
+    if element.get("hidden") is not None or element.get("aria-hidden") == "true":
+        return True
+    if _HIDDEN.search(element.get("style") or ""):
+        return True
+    if tag in ("header", "footer"):
+        return not any(above.tag in ("main", "article", "section") for above in element.iterancestors())
+    return tag == "a" and (element.text or "").strip() in _PERMALINKS and len(element) == 0
+
+
+def _heading(element: Element) -> HeadingMark | None:
+    tag = local_name(element)
+    return HeadingMark(int(tag[1])) if len(tag) == 2 and tag[0] == "h" and tag[1] in "123456" else None
+
+
+_BLOCKS = frozenset([
+    "address", "article", "blockquote", "body", "caption", "center", "details", "dd", "div", "dl", "dt", "fieldset",
+    "figcaption", "figure", "footer", "form", "header", "hgroup", "hr", "html", "legend", "main", "ol", "p",
+    "section", "summary", "table", "tbody", "tfoot", "thead", "ul",
+])  # fmt: skip
+_GRAMMAR = Grammar(
+    blocks=_BLOCKS,
+    items=frozenset(["li"]),
+    rows=frozenset(["tr"]),
+    cells=frozenset(["td", "th"]),
+    breaks=frozenset(["br"]),
+    verbatim=frozenset(["pre", "listing", "xmp"]),
+    is_dropped=_is_dropped,
+    heading=_heading,
+)
+
+
+def _metadata(root: Element) -> dict[str, MetadataValue]:
+    found: dict[str, list[str]] = {}
+    for meta in root.iterfind(".//head/meta"):
+        name = (meta.get("name") or "").lower()
+        content = (meta.get("content") or "").strip()
+        if name and content and not _META_OF_THE_SITE.match(name):
+            found.setdefault(_META_FIELDS.get(name, name), []).append(content)
+    metadata: dict[str, MetadataValue] = {}
+    for field, values in found.items():
+        metadata[field] = list(values) if field == "authors" or len(values) > 1 else typed_scalar(values[0])
+    if language := root.get("lang"):
+        metadata["language"] = language
+    return metadata

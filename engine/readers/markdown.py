@@ -1,0 +1,101 @@
+"""Markdown: the text stays as it is in the file, headings are found by a block parse."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import accumulate, pairwise
+
+from markdown_it import MarkdownIt
+
+from engine.document import Document, Heading, MetadataValue
+from engine.readers.assembly import MAX_HEADING_CHARS, assemble
+from engine.readers.encoding import decode
+from engine.readers.scalars import typed_scalar
+
+# Headings need only the block structure: without inline parsing it is 16 times as fast.
+_PARSER = MarkdownIt("commonmark").enable("table").disable("inline")
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
+_FIELD = re.compile(r"([A-Za-z_][\w .-]*?)[ \t]*:(?:[ \t]+(.*?))?[ \t]*$")
+_CODE = re.compile(r"(`+)(.+?)\1")
+_MAX_LINE_CHARS = 2_000  # of a heading or a field, with its markup
+_PRIVATE_USE = 0xF0000  # stands for a code span while the marks around it are read
+_INLINE = (
+    (re.compile(r"!?\[([^\]]*)\]\([^)]*\)"), r"\1"),
+    (re.compile(r"!?\[([^\]]*)\]\[[^\]]*\]"), r"\1"),
+    (re.compile(r"\s*\{[#.:][^}]*\}\s*$"), ""),
+    (re.compile(r"</?[A-Za-z][^>]*>"), ""),
+    (re.compile(r"(\*\*|__)(.+?)\1"), r"\2"),
+    (re.compile(r"(?<!\w)([*_])(\S(?:.*?\S)?)\1(?!\w)"), r"\2"),
+    (re.compile(r"\\([!-/:-@\[-`{-~])"), r"\1"),
+)
+
+
+def read(data: bytes, doc_id: str, source: str) -> Document:
+    """Read a Markdown document.
+
+    The title is that of the front matter, else the first heading of level 1, else the
+    file's name. Simple `key: value` lines of the front matter are metadata.
+
+    Raises:
+        DocumentError: no text, too much, or not decodable.
+    """
+    text = decode(data)
+    match = _FRONT_MATTER.match(text)
+    metadata = dict(_front_matter(match.group(1))) if match else {}
+    headings = list(_headings(text, match.end() if match else 0))
+    title = metadata.pop("title", None) or next((head.title for head in headings if head.level == 1), "")
+    return assemble(text, headings, doc_id=doc_id, source=source, title=str(title), metadata=metadata)
+
+
+def plain(markup: str) -> str:
+    """The words of a line of inline Markdown: no emphasis, code marks, link targets or tags."""
+    codes: list[str] = []
+
+    def put_aside(match: re.Match[str]) -> str:
+        codes.append(match.group(2).strip())
+        return chr(_PRIVATE_USE + len(codes) - 1)
+
+    markup = _CODE.sub(put_aside, markup)
+    for pattern, replacement in _INLINE:
+        markup = pattern.sub(replacement, markup)
+    return "".join(codes[place] if 0 <= (place := ord(char) - _PRIVATE_USE) < len(codes) else char for char in markup)
+
+
+def _headings(text: str, start: int) -> Iterator[Heading]:
+    body = text[start:]
+    offsets = [0, *accumulate(len(line) + 1 for line in body.split("\n"))]
+    tokens = _PARSER.parse(body)
+    for token, content in pairwise(tokens):
+        if token.type != "heading_open" or token.level or token.map is None:
+            continue
+        if len(content.content) > _MAX_LINE_CHARS:
+            continue
+        title = plain(content.content)
+        if title.strip() and len(title) <= MAX_HEADING_CHARS:
+            yield Heading(title, int(token.tag[1]), start + offsets[token.map[0]])
+
+
+def _front_matter(lines: str) -> Iterator[tuple[str, MetadataValue]]:
+    """Fields of one line and lists of `- item` lines; deeper YAML is passed over."""
+    key, items = "", list[str]()
+    for line in [*lines.split("\n"), "end:"]:
+        if key and (item := re.match(r"\s*-\s+(.*\S)", line)):
+            items.append(item.group(1))
+            continue
+        if items:
+            yield key, [typed_scalar(item) for item in items]
+        key, items = "", []
+        match = _FIELD.match(line) if len(line) <= _MAX_LINE_CHARS else None
+        if match is None:
+            continue
+        if match.group(2):
+            yield match.group(1), _value(match.group(2))
+        else:
+            key = match.group(1)
+
+
+def _value(raw: str) -> MetadataValue:
+    if raw.startswith("[") and raw.endswith("]"):
+        return [typed_scalar(item.strip()) for item in raw[1:-1].split(",") if item.strip()]
+    return typed_scalar(raw)

@@ -1,0 +1,153 @@
+"""Walks an element tree and writes its text as blocks; what the tags mean is told by a `Grammar`."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from lxml import etree
+
+from engine.readers.assembly import Blocks, one_line
+
+Element: TypeAlias = Any  # lxml is not typed
+_BREAK = "\v"  # stands for a line break inside a block until the block is written
+
+
+@dataclass(frozen=True, slots=True)
+class HeadingMark:
+    """What a heading element says besides its own text."""
+
+    level: int
+    label: str = ""  # its number, where the format keeps it apart
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """What the tags of a format mean; tags are local names, all others are inline."""
+
+    blocks: frozenset[str]
+    items: frozenset[str]  # of a list
+    rows: frozenset[str]
+    cells: frozenset[str]
+    breaks: frozenset[str]
+    verbatim: frozenset[str]  # white space counts inside
+    is_dropped: Callable[[Element], bool]
+    heading: Callable[[Element], HeadingMark | None]
+
+
+def local_name(element: Element) -> str:
+    """The tag without its namespace."""
+    tag: str = element.tag
+    return tag.rpartition("}")[2]
+
+
+def write(root: Element, grammar: Grammar, blocks: Blocks) -> None:
+    """Append the text under `root` to `blocks`; deep trees are no problem."""
+    _Walk(grammar, blocks).through(root)
+
+
+def words(element: Element | None) -> str:
+    """All text under an element, on one line; "" for None."""
+    return "" if element is None else one_line("".join(element.itertext(etree.Element)))
+
+
+class _Walk:
+    def __init__(self, grammar: Grammar, blocks: Blocks) -> None:
+        self._grammar = grammar
+        self._blocks = blocks
+        self._buffer: list[str] = []
+        self._prefix = ""
+        self._separator = "\n\n"
+        self._heading: HeadingMark | None = None
+        self._row: Element | None = None
+        self._verbatim = 0
+
+    def through(self, root: Element) -> None:
+        todo: list[tuple[Element, bool]] = [(root, False)]
+        while todo:
+            node, is_end = todo.pop()
+            if is_end:
+                self._close(node)
+            elif isinstance(node.tag, str) and not self._grammar.is_dropped(node):
+                self._open(node)
+                todo.append((node, True))
+                todo.extend((child, False) for child in reversed(node))
+                continue
+            elif node.tag is etree.Entity:
+                self._buffer.append(html.unescape(node.text))
+            if node is not root and node.tail:
+                self._buffer.append(node.tail)
+        self._flush()
+
+    def _open(self, node: Element) -> None:
+        tag, grammar = local_name(node), self._grammar
+        mark = grammar.heading(node) if self._heading is None else None
+        if mark is not None:
+            self._flush()
+            self._heading = mark
+        elif tag in grammar.breaks:
+            self._buffer.append(_BREAK)
+        elif tag in grammar.cells:
+            self._buffer.append(" | " if self._row is not None and "".join(self._buffer).strip() else " ")
+        elif tag in grammar.items:
+            self._start(prefix="- ")
+        elif tag in grammar.rows:
+            self._start()
+            # A row that holds headings or tables lays out a page: its parts stay blocks.
+            self._row = self._row if self._row is not None else node if _is_simple(node, grammar) else None
+        elif tag in grammar.blocks or tag in grammar.verbatim:
+            self._border()
+            self._verbatim += tag in grammar.verbatim
+        if node.text:
+            self._buffer.append(node.text)
+
+    def _close(self, node: Element) -> None:
+        tag, grammar = local_name(node), self._grammar
+        if self._heading is not None:
+            if grammar.heading(node) is not None:
+                self._end_heading()
+            elif tag in grammar.blocks:
+                self._border()
+        elif node is self._row:
+            self._flush()
+            self._row = None
+        elif tag in grammar.blocks or tag in grammar.items or tag in grammar.verbatim:
+            self._border()
+            self._verbatim -= tag in grammar.verbatim
+            if tag in grammar.items:
+                self._prefix = ""
+
+    def _start(self, prefix: str = "") -> None:
+        """Start an item or a row: on a line of its own, close to the one before."""
+        self._border()
+        if self._row is None and self._heading is None:
+            self._prefix, self._separator = prefix, "\n"
+
+    def _border(self) -> None:
+        """A block starts or ends here; inside a row or a heading that is a mere space."""
+        if self._row is None and self._heading is None:
+            self._flush()
+        elif self._buffer and self._buffer[-1] != " ":
+            self._buffer.append(" ")
+
+    def _end_heading(self) -> None:
+        if self._heading is not None:
+            title = f"{self._heading.label} {''.join(self._buffer)}".replace(_BREAK, " ")
+            self._blocks.add_heading(title, self._heading.level)
+        self._buffer, self._heading, self._separator, self._prefix = [], None, "\n\n", ""
+
+    def _flush(self) -> None:
+        text = "".join(self._buffer)
+        self._buffer = []
+        if not self._verbatim:
+            text = "\n".join(one_line(line) for line in text.split(_BREAK)).strip()
+        if text.strip():
+            self._blocks.add(self._prefix + text.rstrip(), self._separator)
+            self._prefix, self._separator = "", "\n\n"
+
+
+def _is_simple(row: Element, grammar: Grammar) -> bool:
+    nested = (node for node in row.iterdescendants(etree.Element))
+    return not any(local_name(node) in grammar.rows or grammar.heading(node) is not None for node in nested)

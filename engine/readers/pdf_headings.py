@@ -1,0 +1,161 @@
+"""Finds the headings of a PDF among its lines: by its outline, or else by type and numbers. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from engine.readers.numbering import Kind, is_contents_line, parse
+from engine.readers.pdf_layout import body_size, pitch_of
+from engine.readers.pdf_lines import Line
+
+_Style: TypeAlias = tuple[float, bool]  # size, bold
+
+_LARGER = 1.08  # times the body size
+_MAX_LINES = 3
+_MAX_CHARS = 200
+_CAPTION = re.compile(r"(?:fig(?:ure)?|tab(?:le)?|algorithm|listing|theorem|lemma|proof|definition)\b", re.IGNORECASE)
+_NUMBER = re.compile(r"(?:chapter|section|part|appendix)?(?:[0-9ivx]{0,6}|[a-z][0-9]{0,4})")  # one side may lack it
+_OUTLINE_SHARE = 0.6  # of the outline must be found in the text, else it belongs to something else
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineEntry:
+    """An entry of the outline that a PDF brings along."""
+
+    title: str
+    level: int  # 1 is the outermost
+    page: int  # from 0
+
+
+@dataclass(frozen=True, slots=True)
+class HeadingLines:
+    """Lines `first` to `stop` (exclusive) are a heading."""
+
+    first: int
+    stop: int
+    level: int
+
+
+def by_outline(lines: Sequence[Line], outline: Sequence[OutlineEntry]) -> list[HeadingLines]:
+    """The lines that the outline names; none of them where too few are found."""
+    pages: dict[int, list[int]] = {}
+    for number, line in enumerate(lines):
+        pages.setdefault(line.page, []).append(number)
+    found: list[HeadingLines] = []
+    for entry in outline:
+        after = found[-1].stop if found else 0
+        places = (place for place in pages.get(entry.page, []) if place >= after)
+        match = next((heading for place in places if (heading := _named_at(lines, place, entry))), None)
+        if match is not None:
+            found.append(match)
+    return found if len(outline) > 1 and len(found) >= _OUTLINE_SHARE * len(outline) else []
+
+
+def _named_at(lines: Sequence[Line], place: int, entry: OutlineEntry) -> HeadingLines | None:
+    wanted, seen = _key(entry.title), ""
+    for stop in range(place + 1, min(place + _MAX_LINES, len(lines)) + 1):
+        seen += _key(lines[stop - 1].text)
+        longer, shorter = (seen, wanted) if len(seen) > len(wanted) else (wanted, seen)
+        if shorter and longer.endswith(shorter) and _NUMBER.fullmatch(longer, 0, len(longer) - len(shorter)):
+            return HeadingLines(place, stop, entry.level)
+    return None
+
+
+def _key(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def by_type(lines: Sequence[Line]) -> tuple[str, list[HeadingLines]]:
+    """The title, and the headings: larger or bolder than the body, or numbered capitals.
+
+    The level is that of the number; unnumbered headings have the level of numbered
+    ones in the same type, or else the rank of their size.
+    """
+    size = body_size(lines)
+    groups = list(_groups(lines, size))
+    title = _title(lines, groups, size)
+    groups = [group for group in groups if group is not title]
+    levels = _levels(lines, groups)
+    headings = [HeadingLines(group.start, group.stop, level) for group, level in zip(groups, levels, strict=True)]
+    return (_text(lines, title) if title else ""), headings
+
+
+def _groups(lines: Sequence[Line], size: float) -> Iterator[range]:
+    """Neighbouring lines of one heading."""
+    pitch = pitch_of(lines, size)
+    is_bold_rare = _share_of_bold(lines, size) < 0.25
+    start = 0
+    while start < len(lines):
+        stop = start + 1
+        if _stands_out(lines[start], size, is_bold_rare):
+            while stop < len(lines) and _continues(lines[stop - 1], lines[stop], size, is_bold_rare):
+                stop += 1
+            group = range(start, stop)
+            if stop - start <= _MAX_LINES and _is_heading(lines, group, size, pitch):
+                yield group
+        start = stop
+
+
+def _stands_out(line: Line, size: float, is_bold_rare: bool) -> bool:
+    if line.size >= _LARGER * size or (line.is_bold and is_bold_rare and line.size > 0.95 * size):
+        return True
+    numbered = parse(line.text)
+    return numbered is not None and numbered.title.isupper() and len(numbered.title) > 3
+
+
+def _continues(before: Line, line: Line, size: float, is_bold_rare: bool) -> bool:
+    is_same = (line.size, line.is_bold, line.page) == (before.size, before.is_bold, before.page)
+    is_near = 0 <= before.y - line.y < 1.7 * line.size
+    return is_same and is_near and _stands_out(line, size, is_bold_rare) and parse(line.text) is None
+
+
+def _is_heading(lines: Sequence[Line], group: range, size: float, pitch: float) -> bool:
+    line, text = lines[group.start], _text(lines, group)
+    if len(text) > _MAX_CHARS or not re.search(r"[^\W\d_]{3}", text) or _CAPTION.match(text) or is_contents_line(text):
+        return False
+    if text[-1] in ",;" or (text[-1] == "." and line.size < 1.2 * size) or text[0].islower() or text[0] in "•\u2013-":
+        return False
+    before = lines[group.start - 1] if group.start else None
+    if before is None or before.page != line.page or line.size >= _LARGER * size:
+        return True
+    return not 0 <= before.y - line.y < 1.15 * pitch
+
+
+def _share_of_bold(lines: Sequence[Line], size: float) -> float:
+    body = [line for line in lines if abs(line.size - size) < 0.05 * size]
+    return sum(len(line.text) for line in body if line.is_bold) / max(1, sum(len(line.text) for line in body))
+
+
+def _title(lines: Sequence[Line], groups: Sequence[range], size: float) -> range | None:
+    """The largest type of the first page, if nothing later is as large."""
+    if not groups:
+        return None
+    largest = max(groups, key=lambda group: (lines[group.start].size, -group.start))
+    line = lines[largest.start]
+    equals = sum(lines[group.start].size == line.size for group in groups)
+    return largest if line.page == 0 and line.size > 1.2 * size and equals == 1 else None
+
+
+def _levels(lines: Sequence[Line], groups: Sequence[range]) -> list[int]:
+    styles: list[_Style] = [(lines[group.start].size, lines[group.start].is_bold) for group in groups]
+    numbers = [parse(_text(lines, group)) for group in groups]
+    of_style: dict[_Style, Counter[int]] = {}
+    for style, numbered in zip(styles, numbers, strict=True):
+        if numbered is not None and numbered.kind is not Kind.NAMED:
+            of_style.setdefault(style, Counter())[numbered.level] += 1
+    ranks = {style: rank for rank, style in enumerate(sorted(set(styles), reverse=True), start=1)}
+    levels = []
+    for style, numbered in zip(styles, numbers, strict=True):
+        if numbered is not None and numbered.kind is not Kind.NAMED:
+            levels.append(numbered.level)
+        else:
+            levels.append(of_style[style].most_common(1)[0][0] if style in of_style else ranks[style])
+    return levels
+
+
+def _text(lines: Sequence[Line], group: range) -> str:
+    return " ".join(lines[number].text for number in group)

@@ -1,0 +1,130 @@
+"""Makes running text of the lines of pages: no running heads, whole words, paragraphs. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import groupby, pairwise
+from statistics import median
+
+from engine.readers.pdf_lines import Line
+
+_MIN_PAGES = 3  # under that nothing can be told to repeat
+_EDGE_LINES = 2  # at the top and at the bottom of a page
+_LARGEST = 1.3  # times the body size; what is larger is a heading
+_PAGE_NUMBER = re.compile(
+    r"[-\u2013\u2014\s]*(?:page\s+)?(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/)\s*\d{1,4})?[-\u2013\u2014\s]*$",
+    re.IGNORECASE,
+)
+_HYPHENS = "-\u00ad\u2010"
+_SENTENCE_END = re.compile(r"[.!?:][\"'\u201d\u2019)\]]*$")
+_ITEM = re.compile(r"(?:[\u2022\u25e6\u25aa\u2023\u2219*\u2013-]|\(?[a-z0-9]{1,2}[.)])\s")
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+
+
+def body_size(lines: Iterable[Line]) -> float:
+    """The type size in which most characters are set."""
+    sizes: Counter[float] = Counter()
+    for line in lines:
+        sizes[line.size] += len(line.text)
+    return sizes.most_common(1)[0][0] if sizes else 0.0
+
+
+def without_running_heads(lines: Sequence[Line]) -> list[Line]:
+    """Leave out page numbers, and small first and last lines that stand on many pages, whatever their digits."""
+    largest = _LARGEST * body_size(lines)
+    pages = [list(group) for _, group in groupby(lines, key=lambda line: line.page)]
+    repeats = Counter(mask for page in pages for mask in {_mask(line) for line in _edges(page)})
+    enough = max(_MIN_PAGES, len(pages) * 0.3)
+    kept: list[Line] = []
+    for page in pages:
+        dropped = {
+            id(line)
+            for line in _edges(page)
+            if line.size <= largest and (repeats[_mask(line)] >= enough or _PAGE_NUMBER.match(line.text))
+        }
+        kept.extend(line for line in page if id(line) not in dropped)
+    return kept
+
+
+def _edges(page: Sequence[Line]) -> list[Line]:
+    """The lines at the edges by their place: pdfium may give a footer first."""
+    by_place = sorted(page, key=lambda line: -line.y)
+    n_lines = min(_EDGE_LINES, len(page) // 4)  # a slide of three lines has no running heads
+    return by_place[:n_lines] + by_place[len(page) - n_lines :]
+
+
+def _mask(line: Line) -> tuple[str, float]:
+    """Equal for lines that differ in their digits only; a title is larger than the running head of its words."""
+    return re.sub(r"\d+|\b[ivxlc]+\b", "0", line.text).casefold(), line.size
+
+
+def vocabulary(lines: Iterable[Line]) -> frozenset[str]:
+    """Words of a document, hyphenated ones too, in lower case."""
+    return frozenset(word.lower() for line in lines for word in _WORD.findall(line.text))
+
+
+def joined(left: str, right: str, known: frozenset[str]) -> str:
+    """Join a line with the next one of its paragraph.
+
+    A hyphen at the end stays where the document writes the word with a hyphen
+    elsewhere, or where it cannot be hyphenation.
+    """
+    if left[-1] not in _HYPHENS or not left[:-1] or not left[-2].isalpha() or not right[0].isalpha():
+        return f"{left} {right}"
+    head, tail = _WORD.findall(left[:-1]), _WORD.match(right)
+    if not head or tail is None:
+        return f"{left} {right}"
+    whole, compound = f"{head[-1]}{tail.group()}".lower(), f"{head[-1]}-{tail.group()}".lower()
+    if right[0].isupper() or (compound in known and whole not in known):
+        return f"{left[:-1]}-{right}"
+    return left[:-1] + right
+
+
+def starts_paragraph(before: Line, line: Line, pitch: float, right_edge: float) -> bool:
+    """Whether a line starts a paragraph after the line before it.
+
+    Args:
+        before: the line before it, in reading order.
+        line: the line.
+        pitch: from line to line inside a paragraph, in points.
+        right_edge: where full lines of its page end.
+    """
+    if line.size != before.size and abs(line.size - before.size) > 0.15 * before.size:
+        return True
+    if _ITEM.match(line.text):
+        return True
+    is_sentence_end = _SENTENCE_END.search(before.text) is not None
+    drop = before.y - line.y
+    if line.page != before.page or drop < -pitch:
+        return is_sentence_end and not line.text[0].islower()
+    if drop > 1.45 * pitch:
+        return True
+    is_short = before.right < right_edge - 4 * before.size
+    is_indented = line.left > before.left + 0.7 * line.size and drop > 0.5 * pitch
+    is_hanging = line.left < before.left - 0.7 * line.size
+    return (is_sentence_end and (is_short or is_indented)) or (is_short and is_hanging)
+
+
+def breaks_line(before: Line, right_edge: float) -> bool:
+    """Whether the line before ends early: verse, code, a table; the break is kept."""
+    return before.text[-1] not in _HYPHENS and before.right < before.left + 0.6 * (right_edge - before.left)
+
+
+def pitch_of(lines: Sequence[Line], size: float) -> float:
+    """The usual distance of two lines of body text."""
+    drops = [
+        a.y - b.y
+        for a, b in pairwise(lines)
+        if a.page == b.page and a.size == b.size == size and 0.5 * size < a.y - b.y < 3 * size
+    ]
+    return median(drops) if drops else 1.2 * size
+
+
+def right_edges(lines: Iterable[Line]) -> dict[int, float]:
+    """For each page where its full lines end: nine of ten lines end at or before it."""
+    ends: dict[int, list[float]] = {}
+    for line in lines:
+        ends.setdefault(line.page, []).append(line.right)
+    return {page: sorted(rights)[int(0.9 * (len(rights) - 1))] for page, rights in ends.items()}

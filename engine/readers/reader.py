@@ -1,0 +1,147 @@
+"""Opens a document by the suffix of its name; the formats themselves are in files of their own."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from types import MappingProxyType
+from typing import BinaryIO, TypeAlias, cast
+
+from engine.document import Document
+from engine.errors import DocumentError
+from engine.readers import docx, html, jsonl, latex, markdown, pdf, text, xml
+from engine.readers.assembly import without_gz
+from engine.readers.limits import MAX_CONTAINER_BYTES, MAX_DOCUMENT_BYTES, read_limited, too_large
+from engine.readers.unreadable import Unreadable
+
+Results: TypeAlias = Iterator[Document | Unreadable]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file format: how it is read, and how large a file may be."""
+
+    name: str
+    read: Callable[[bytes, str, str], Document] | None  # None: many documents, see `jsonl.stream`
+    max_bytes: int = MAX_DOCUMENT_BYTES
+
+
+_TEXT = Format("plain text", text.read)
+_MARKDOWN = Format("Markdown", markdown.read)
+_HTML = Format("HTML", html.read)
+_XML = Format("XML (JATS or TEI)", xml.read)
+_LINES = Format("JSON lines", None)
+
+FORMATS: Mapping[str, Format] = MappingProxyType(
+    {
+        ".txt": _TEXT,
+        ".text": _TEXT,
+        ".rst": _TEXT,
+        ".md": _MARKDOWN,
+        ".markdown": _MARKDOWN,
+        ".html": _HTML,
+        ".htm": _HTML,
+        ".xhtml": _HTML,
+        ".xml": _XML,
+        ".nxml": _XML,
+        ".tei": _XML,
+        ".tex": Format("LaTeX", latex.read),
+        ".pdf": Format("PDF", pdf.read, MAX_CONTAINER_BYTES),
+        ".docx": Format("DOCX", docx.read, MAX_CONTAINER_BYTES),
+        ".json": Format("JSON", jsonl.read),
+        ".jsonl": _LINES,
+        ".ndjson": _LINES,
+    }
+)
+
+
+def is_readable(path: PurePath) -> bool:
+    """Whether the name has a suffix of `FORMATS`, maybe followed by ".gz"; the file is not opened."""
+    return _format_of(path.name) is not None
+
+
+def read_file(path: Path, doc_id: str | None = None) -> Results:
+    """Read the document, or the documents, of a file.
+
+    Never raises for a bad or missing file: what cannot be read comes as `Unreadable`.
+
+    Args:
+        path: its suffix tells the format; ".gz" after it is unpacked on the way.
+        doc_id: the file name without ".gz" if None; JSON lines bring their own.
+    """
+    source = str(path)
+    try:
+        with path.open("rb") as stream:
+            yield from _read(stream, source, doc_id)
+    except OSError as error:
+        yield Unreadable(source, error.strerror or str(error), doc_id or _default_id(source))
+
+
+def read_bytes(data: bytes, name: str, doc_id: str | None = None) -> Results:
+    """As `read_file`, for what is in memory already; `name` tells the format ("stdin.txt")."""
+    yield from _read(io.BytesIO(data), name, doc_id)
+
+
+def _read(stream: BinaryIO, source: str, doc_id: str | None) -> Results:
+    doc_id = doc_id or _default_id(source)
+    form = _format_of(source)
+    if form is None:
+        known = " ".join(FORMATS)
+        yield Unreadable(source, f"its format is not known by its name; known are {known}, each also with .gz", doc_id)
+        return
+    try:
+        if source.lower().endswith(".gz"):
+            with cast(BinaryIO, gzip.GzipFile(fileobj=stream)) as unpacked:
+                yield from _read_as(form, unpacked, source, doc_id)
+        else:
+            yield from _read_as(form, stream, source, doc_id)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        yield Unreadable(source, f"it is not a whole gzip file ({error}); pack it again", doc_id)
+
+
+def _read_as(form: Format, stream: BinaryIO, source: str, doc_id: str) -> Results:
+    if form.read is None:
+        yield from jsonl.stream(stream, source)
+    else:
+        yield _read_one(form, form.read, stream, source, doc_id)
+
+
+def _read_one(
+    form: Format, read: Callable[[bytes, str, str], Document], stream: BinaryIO, source: str, doc_id: str
+) -> Document | Unreadable:
+    try:
+        _check_size(stream, form.max_bytes)
+        data = read_limited(stream, form.max_bytes)
+    except DocumentError as error:
+        return Unreadable(source, str(error), doc_id)
+    try:
+        return read(data, doc_id, source)
+    except DocumentError as error:
+        return Unreadable(source, str(error), doc_id)
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - parsers raise what they like, and a bulk job must go on
+        reason = f"the {form.name} parser failed ({type(error).__name__}: {error}); the file may be damaged"
+        return Unreadable(source, reason, doc_id)
+
+
+def _check_size(stream: BinaryIO, limit: int) -> None:
+    """Refuse a large file before it is read; a decompressor would have to unpack it to know."""
+    if isinstance(stream, gzip.GzipFile) or not stream.seekable():
+        return
+    size = stream.seek(0, io.SEEK_END)
+    stream.seek(0)
+    if size > limit:
+        raise too_large("file", f"{size:,}", limit)
+
+
+def _format_of(name: str) -> Format | None:
+    return FORMATS.get(PurePath(without_gz(name)).suffix.lower())
+
+
+def _default_id(source: str) -> str:
+    return without_gz(PurePath(source).name)

@@ -1,0 +1,175 @@
+"""What a search returns: hits with their breakdown. Values that print themselves; no search here."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from engine.document import Coverage, Document, MetadataValue, Span
+from engine.encoders.encoder import Vectors
+from engine.errors import MissingExtra
+from engine.scoring.breakdown import Breakdown, ChunkPart, SectionPair
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class Status(StrEnum):
+    """How far a ranking can be trusted."""
+
+    CERTIFIED = "certified"  # lists were exact: no document of the corpus can rank otherwise
+    ESTIMATED = "estimated"  # lists came from an approximate index; shown scores are exact for their thresholds
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One target, its score, and the parts that sum to it."""
+
+    rank: int  # from 1
+    score: float  # in [0, 1]
+    document: Document
+    breakdown: Breakdown
+    coverage: Coverage
+
+    @property
+    def doc_id(self) -> str:
+        """Name of the target."""
+        return self.document.doc_id
+
+    @property
+    def title(self) -> str:
+        """Title of the target."""
+        return self.document.title
+
+    @property
+    def metadata(self) -> Mapping[str, MetadataValue]:
+        """Metadata of the target."""
+        return self.document.metadata
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The answer to one query."""
+
+    query: Document
+    query_coverage: Coverage
+    hits: tuple[Hit, ...]
+    status: Status
+    n_found: int  # documents with a score above 0, on all pages; estimated where the status says so
+    n_searched: int  # documents that could have been found: after filters, without the query itself
+    seconds: float  # of the search, encoding aside
+
+    def to_dict(self, *, n_pairs: int | None = None) -> dict[str, Any]:
+        """Everything as plain values, text spans included; ready for JSON.
+
+        Args:
+            n_pairs: section pairs of each hit, strongest first; all by default.
+        """
+        return {
+            "query": {
+                "doc_id": self.query.doc_id,
+                "title": self.query.title,
+                "coverage": _coverage(self.query_coverage),
+            },
+            "status": self.status.value,
+            "n_found": self.n_found,
+            "n_searched": self.n_searched,
+            "seconds": round(self.seconds, 6),
+            "hits": [hit_to_dict(hit, self.query, n_pairs=n_pairs) for hit in self.hits],
+        }
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row a hit, best first.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        if importlib.util.find_spec("pandas") is None:
+            raise MissingExtra("Result.to_pandas()", "pandas", "pandas")
+        import pandas
+
+        return pandas.DataFrame(
+            [
+                {"rank": hit.rank, "score": hit.score, "doc_id": hit.doc_id, "title": hit.title, **hit.metadata}
+                for hit in self.hits
+            ],
+            columns=None if self.hits else ["rank", "score", "doc_id", "title"],
+        )
+
+    def __str__(self) -> str:
+        from engine.report.table import result_table
+
+        return result_table(self)
+
+    def _repr_html_(self) -> str:
+        from engine.report.html import result_html
+
+        return result_html(self)
+
+
+@dataclass(frozen=True, slots=True)
+class SectionMatrix:
+    """Plain cosines of all sections of two documents."""
+
+    query: Document
+    target: Document
+    cosines: Vectors  # (sections of the query, sections of the target)
+
+
+def hit_to_dict(hit: Hit, query: Document, *, n_pairs: int | None = None) -> dict[str, Any]:
+    """One hit as plain values."""
+    whole = hit.breakdown.document
+    return {
+        "rank": hit.rank,
+        "score": hit.score,
+        "doc_id": hit.doc_id,
+        "title": hit.title,
+        "source": hit.document.source,
+        "metadata": dict(hit.metadata),
+        "coverage": _coverage(hit.coverage),
+        "document_part": {
+            "similarity": whole.similarity,
+            "theta": whole.theta,
+            "weight": whole.weight,
+            "contribution": whole.contribution,
+        },
+        "n_pairs": len(hit.breakdown.pairs),
+        "pairs": [_pair(pair, query, hit.document) for pair in hit.breakdown.pairs[:n_pairs]],
+    }
+
+
+def _coverage(coverage: Coverage) -> dict[str, Any]:
+    return {
+        "tokens_read": coverage.tokens_read,
+        "tokens_total": coverage.tokens_total,
+        "share": coverage.share,
+    }
+
+
+def _pair(pair: SectionPair, query: Document, target: Document) -> dict[str, Any]:
+    return {
+        "query_section": pair.query_section,
+        "query_heading": query.sections[pair.query_section].heading,
+        "target_section": pair.target_section,
+        "target_heading": target.sections[pair.target_section].heading,
+        "contribution": pair.contribution,
+        "parts": [_part(part, query, target) for part in pair.parts],
+    }
+
+
+def _part(part: ChunkPart, query: Document, target: Document) -> dict[str, Any]:
+    return {
+        "similarity": part.similarity,
+        "theta": part.theta,
+        "weight": part.weight,
+        "contribution": part.contribution,
+        "query": _span(part.query, query),
+        "target": _span(part.target, target),
+    }
+
+
+def _span(span: Span, document: Document) -> dict[str, Any]:
+    return {"start": span.start, "stop": span.stop, "text": document.text[span.start : span.stop]}

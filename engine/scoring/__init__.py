@@ -1,0 +1,1 @@
+"""How a score is made, and taken apart again."""

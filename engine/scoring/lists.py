@@ -1,0 +1,99 @@
+"""Ranked lists of documents, one a query chunk. Pure array functions: no files, no models.
+
+Letters in shapes: I query chunks, N documents, J target chunks, K results, R the
+length of a list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.encoders.encoder import Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class RankedLists:
+    """For each query chunk the documents whose best chunk is nearest, best first.
+
+    Rows with fewer than R documents end in document -1 with similarity -inf.
+    """
+
+    documents: NDArray[np.int64]  # (I, R) positions
+    similarities: Vectors  # (I, R) float32, falling along R
+
+
+def segment_max(similarities: Vectors, starts: NDArray[np.int64]) -> Vectors:
+    """Best chunk of each document: s_i(t) = max_j <q_i, t_j>.
+
+    Args:
+        similarities: (I, J), the chunks of one document beside each other.
+        starts: (N,) first column of each document, rising; none is empty.
+
+    Returns:
+        (I, N) float32.
+    """
+    best: Vectors = np.maximum.reduceat(similarities, starts, axis=1)
+    return best
+
+
+def empty_lists(n_queries: int) -> RankedLists:
+    """Lists without a document."""
+    return RankedLists(np.empty((n_queries, 0), np.int64), np.empty((n_queries, 0), np.float32))
+
+
+def top_documents(similarities: Vectors, positions: NDArray[np.int64], length: int) -> RankedLists:
+    """Cut a dense table of best chunks down to lists.
+
+    Args:
+        similarities: (I, N).
+        positions: (N,) the documents of the columns.
+        length: R; fewer where N is smaller.
+    """
+    length = min(length, similarities.shape[1])
+    if length < similarities.shape[1]:
+        kept = np.argpartition(-similarities, length - 1, axis=1)[:, :length]
+    else:
+        kept = np.broadcast_to(np.arange(length), (len(similarities), length))
+    return _sorted(positions[kept], np.take_along_axis(similarities, kept, axis=1))
+
+
+def best_by_document(positions: NDArray[np.int64], similarities: Vectors, length: int) -> RankedLists:
+    """Turn lists of chunks into lists of documents, each with its best chunk.
+
+    Args:
+        positions: (I, K) document of each chunk found, -1 where it does not count.
+        similarities: (I, K), in any order.
+        length: R.
+    """
+    n_rows = len(positions)
+    chunks = _sorted(positions, np.where(positions >= 0, similarities, -np.inf).astype(np.float32))
+    rows = np.repeat(np.arange(n_rows), positions.shape[1])
+    flat = chunks.documents.ravel()
+    keys = np.where(flat >= 0, rows * (flat.max(initial=0) + 2) + flat, -1)
+    found, first = np.unique(keys, return_index=True)
+    first = np.sort(first[found >= 0])  # each document once a row, where its best chunk stands
+    rank = np.arange(len(first)) - np.searchsorted(rows[first], rows[first])
+    first, rank = first[rank < length], rank[rank < length]
+    documents = np.full((n_rows, length), -1, np.int64)
+    best = np.full((n_rows, length), -np.inf, np.float32)
+    documents[rows[first], rank] = flat[first]
+    best[rows[first], rank] = chunks.similarities.ravel()[first]
+    return RankedLists(documents, best)
+
+
+def merge(one: RankedLists, other: RankedLists, length: int) -> RankedLists:
+    """Join lists over different documents and keep the best `length`."""
+    documents = np.concatenate([one.documents, other.documents], axis=1)
+    similarities = np.concatenate([one.similarities, other.similarities], axis=1)
+    merged = _sorted(documents, similarities)
+    return RankedLists(merged.documents[:, :length], merged.similarities[:, :length])
+
+
+def _sorted(documents: NDArray[np.int64], similarities: Vectors) -> RankedLists:
+    order = np.argsort(-similarities, axis=1, kind="stable")
+    return RankedLists(
+        np.take_along_axis(documents, order, axis=1), np.take_along_axis(similarities, order, axis=1)
+    )

@@ -1,0 +1,192 @@
+"""Cuts a text into sections, sentences and chunks. Pure functions of offsets; no model, no file.
+
+Every cut keeps the whole text: sections cover it without gaps, and the chunks
+of a section hold each of its tokens exactly once.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from engine.document import Heading, Section
+
+MIN_SECTION_CHARS = 200  # a shorter headed part is joined with its neighbour
+MAX_SECTION_CHARS = 8_000  # a longer one is cut at paragraph borders
+
+
+def divide(text: str, headings: Iterable[Heading] = ()) -> tuple[Section, ...]:
+    """Cut a text at its headings into sections that cover it without gaps.
+
+    Parts under `MIN_SECTION_CHARS` are joined with what follows (at the end: with
+    what precedes), parts over `MAX_SECTION_CHARS` are cut at paragraph borders
+    into pieces of like size; `n_merged`, `part` and `n_parts` tell. A text
+    without headings is one part with heading "".
+    """
+    if not text:
+        return ()
+    pieces: list[Section] = []
+    for section in _join_tiny(list(_headed_parts(text, headings)), text):
+        pieces.extend(_cut_huge(section, text))
+    return tuple(pieces)
+
+
+def _headed_parts(text: str, headings: Iterable[Heading]) -> Iterator[Section]:
+    ordered = sorted(headings, key=lambda heading: heading.start)
+    first = ordered[0].start if ordered else len(text)
+    preamble = text[:first].strip()
+    if preamble or not ordered:
+        yield Section("", (), 0, first)
+    open_levels: list[Heading] = []
+    for number, heading in enumerate(ordered):
+        while open_levels and open_levels[-1].level >= heading.level:
+            open_levels.pop()
+        open_levels.append(heading)
+        start = 0 if number == 0 and not preamble else heading.start
+        stop = ordered[number + 1].start if number + 1 < len(ordered) else len(text)
+        if stop > start:
+            yield Section(heading.title, tuple(above.title for above in open_levels), start, stop)
+
+
+def _join_tiny(parts: list[Section], text: str) -> list[Section]:
+    joined: list[Section] = []
+    waiting: list[Section] = []
+    for part in parts:
+        waiting.append(part)
+        if _size(waiting, text) >= MIN_SECTION_CHARS:
+            joined.append(_join(waiting))
+            waiting = []
+    if waiting and joined:
+        joined[-1] = _join([joined[-1], *waiting])
+    elif waiting:
+        joined.append(_join(waiting))
+    return joined
+
+
+def _size(parts: Sequence[Section], text: str) -> int:
+    return len(text[parts[0].start : parts[-1].stop].strip())
+
+
+def _join(parts: Sequence[Section]) -> Section:
+    """Join neighbours under the heading of the largest of them."""
+    if len(parts) == 1:
+        return parts[0]
+    largest = max(parts, key=lambda part: part.stop - part.start)
+    return replace(
+        largest,
+        start=parts[0].start,
+        stop=parts[-1].stop,
+        n_merged=sum(part.n_merged for part in parts),
+    )
+
+
+_BORDERS = (re.compile(r"\n[ \t]*\n\s*|\f\s*"), re.compile(r"\n"), re.compile(r"[.!?]\s+"), re.compile(r"\s+"))
+
+
+def _cut_huge(section: Section, text: str) -> list[Section]:
+    n_parts = -(-(section.stop - section.start) // MAX_SECTION_CHARS)
+    if n_parts == 1:
+        return [section]
+    cuts = [section.start]
+    for part in range(1, n_parts):
+        left = n_parts - part + 1
+        cuts.append(_border_near(text, cuts[-1] + (section.stop - cuts[-1]) // left, cuts[-1], section.stop))
+    cuts.append(section.stop)
+    pieces = [(a, b) for a, b in pairwise(cuts) if b > a]
+    return [
+        replace(section, start=a, stop=b, part=number, n_parts=len(pieces))
+        for number, (a, b) in enumerate(pieces, start=1)
+    ]
+
+
+def _border_near(text: str, goal: int, low: int, high: int) -> int:
+    """The best place to cut within a quarter of a section of `goal`: paragraph, line, sentence, word."""
+    reach = MAX_SECTION_CHARS // 4
+    window_start, window_stop = max(low + 1, goal - reach), min(high, goal + reach)
+    for border in _BORDERS:
+        ends = [match.end() for match in border.finditer(text, window_start, window_stop)]
+        if ends:
+            return min(ends, key=lambda end: abs(end - goal))
+    return goal
+
+
+_ABBREVIATIONS = frozenset(
+    "al approx art cf ch co corp dept dr ed eds eq eqs etc ex fig figs gen hon inc jr ltd mr mrs ms no nos "
+    "op p para pp prof rev sec sect sr st supp tab u.s v viz vol vs e.g i.e a.k.a ca resp u.k ph.d d.c "
+    "jan feb mar apr jun jul aug sep sept oct nov dec".split()
+)
+_SENTENCE_END = re.compile(
+    r"(?<![.!?])[.!?]+[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z0-9])"  # a full stop, and a capital or digit after it
+    r"|\n[ \t]*\n\s*|\f\s*"  # a blank line or page break
+    r"|\n(?=[ \t]*(?:[-*•]|\d+[.)])\s)"  # a list item
+)
+_LAST_WORD = re.compile(r"[\w.]+$")
+
+
+def sentence_starts(text: str) -> list[int]:
+    """Offsets at which a sentence starts, the first one 0; blank lines and list items start one too."""
+    starts = [0]
+    for match in _SENTENCE_END.finditer(text):
+        if text[match.start()] == "." and _is_abbreviation(text, match.start()):
+            continue
+        if match.end() < len(text):
+            starts.append(match.end())
+    return starts
+
+
+def _is_abbreviation(text: str, dot: int) -> bool:
+    word = _LAST_WORD.search(text, max(0, dot - 12), dot)
+    if word is None:
+        return False
+    name = word.group().lower()
+    return name in _ABBREVIATIONS or (len(name) == 1 and name.isalpha())
+
+
+@dataclass(frozen=True, slots=True)
+class TokenWindow:
+    """Tokens `first` to `stop` (exclusive) of a section, to be encoded together."""
+
+    first: int
+    stop: int
+
+
+def fill_windows(sentence_ends: Sequence[int], capacity: int) -> list[TokenWindow]:
+    """Greedy sentence filling with wrapping.
+
+    As in SMITH (Yang et al. 2020, arXiv:2004.12297, section 3.2.1): sentences join
+    a window while it holds at most `capacity` tokens. A sentence longer than
+    that runs on into the next windows, where the paper cuts it off. A last window
+    under a quarter of `capacity` is levelled with the one before it.
+
+    Args:
+        sentence_ends: for each sentence the count of tokens up to its end, rising;
+            the last one is the number of tokens.
+        capacity: most tokens of a window, at least 1.
+    """
+    windows: list[TokenWindow] = []
+    first = stop = 0
+    for end in sentence_ends:
+        if end - first > capacity and stop > first:
+            windows.append(TokenWindow(first, stop))
+            first = stop
+        while end - first > capacity:
+            windows.append(TokenWindow(first, first + capacity))
+            first += capacity
+        stop = end
+    if stop > first:
+        windows.append(TokenWindow(first, stop))
+    if len(windows) > 1 and windows[-1].stop - windows[-1].first < capacity // 4:
+        windows[-2:] = _levelled(windows[-2].first, windows[-1].stop, sentence_ends, capacity)
+    return windows
+
+
+def _levelled(first: int, stop: int, sentence_ends: Sequence[int], capacity: int) -> list[TokenWindow]:
+    """Cut `first` to `stop` in two near the middle, at a sentence end where both halves fit."""
+    middle = (first + stop + 1) // 2
+    low, high = max(first + 1, stop - capacity), min(stop - 1, first + capacity)
+    ends = sentence_ends[bisect_left(sentence_ends, low) : bisect_right(sentence_ends, high)]
+    cut = min(ends, key=lambda end: abs(end - middle)) if ends else middle
+    return [TokenWindow(first, cut), TokenWindow(cut, stop)]

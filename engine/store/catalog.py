@@ -1,0 +1,178 @@
+"""The tables of `catalog.sqlite`, the only truth of an index, and how they are opened. No vectors here."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sqlalchemy import JSON, Connection, Engine, ForeignKey, LargeBinary, create_engine, event, select
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.pool import NullPool
+
+from engine.errors import IndexMismatch
+
+SCHEMA_VERSION = 1
+CATALOG_FILE = "catalog.sqlite"
+
+
+class Table(DeclarativeBase):
+    """Base of the tables."""
+
+    type_annotation_map = {dict[str, Any]: JSON, list[Any]: JSON, bytes: LargeBinary}  # noqa: RUF012
+
+
+class MetaRow(Table):
+    """One named value: schema version, encoder, counters."""
+
+    __tablename__ = "meta"
+    key: Mapped[str] = mapped_column(primary_key=True)
+    value: Mapped[Any] = mapped_column(JSON)
+
+
+class ShardRow(Table):
+    """One immutable file of vectors."""
+
+    __tablename__ = "shards"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    file: Mapped[str]  # relative to the index folder
+    size_bytes: Mapped[int]
+    digest: Mapped[str]
+    n_documents: Mapped[int]
+    n_chunks: Mapped[int]
+
+
+class DocumentRow(Table):
+    """One document that can be found; where its vectors lie; what was read of it.
+
+    Its chunks have the ids `first_chunk` to `first_chunk + n_chunks - 1`, which are
+    also the ids of their vectors in FAISS.
+    """
+
+    __tablename__ = "documents"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    doc_id: Mapped[str] = mapped_column(unique=True)
+    title: Mapped[str]
+    source: Mapped[str]
+    content_hash: Mapped[str]
+    meta: Mapped[dict[str, Any]] = mapped_column("metadata")
+    pages: Mapped[list[Any]]
+    shard_id: Mapped[int] = mapped_column(ForeignKey("shards.id"), index=True)
+    document_row: Mapped[int]  # its row in the shard's document vectors
+    section_row: Mapped[int]  # its first row in the shard's section vectors
+    chunk_row: Mapped[int]  # its first row in the shard's chunk vectors
+    first_chunk: Mapped[int] = mapped_column(unique=True)
+    n_chunks: Mapped[int]
+    n_sections: Mapped[int]
+    tokens_read: Mapped[int]
+    tokens_total: Mapped[int]
+
+
+class TextRow(Table):
+    """The text of a document, deflated; apart, so that scans of documents do not read it."""
+
+    __tablename__ = "texts"
+    document_id: Mapped[int] = mapped_column(ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True)
+    deflated: Mapped[bytes]
+
+
+class SectionRow(Table):
+    """One section of a document; offsets count characters of its text."""
+
+    __tablename__ = "sections"
+    document_id: Mapped[int] = mapped_column(ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True)
+    heading: Mapped[str]
+    path: Mapped[list[Any]]
+    start: Mapped[int]
+    stop: Mapped[int]
+    n_merged: Mapped[int]
+    part: Mapped[int]
+    n_parts: Mapped[int]
+
+
+class GenerationRow(Table):
+    """One published FAISS index over all chunks with ids up to `through_chunk`."""
+
+    __tablename__ = "generations"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    factory: Mapped[str]
+    nprobe: Mapped[int]  # 0 where the index type has none
+    through_chunk: Mapped[int]
+    n_vectors: Mapped[int]
+    is_exact: Mapped[bool]
+    recall: Mapped[float]  # documents of the exact top 10 found, in [0, 1]
+    recall_queries: Mapped[int]
+    file: Mapped[str]
+    size_bytes: Mapped[int]
+    digest: Mapped[str]
+
+
+class FailureRow(Table):
+    """A document that the last run over its source could not index, and why."""
+
+    __tablename__ = "failures"
+    source: Mapped[str] = mapped_column(primary_key=True)
+    reason: Mapped[str]
+
+
+def connect(path: Path, *, read_only: bool) -> Engine:
+    """Open the catalog; a writer creates what is missing.
+
+    Readers open SQLite read-only, so that closing one never checkpoints. On a
+    folder that cannot be written to the file is opened as immutable.
+    """
+    mode = "ro" if read_only else "rwc"
+    immutable = "&immutable=1" if read_only and not os.access(path.parent, os.W_OK) else ""
+    engine = create_engine(
+        f"sqlite:///file:{quote(str(path.resolve()))}?mode={mode}{immutable}&uri=true",
+        poolclass=NullPool,
+        connect_args={"check_same_thread": False, "timeout": 30, "isolation_level": None},
+        json_serializer=_dumps,
+    )
+
+    @event.listens_for(engine, "connect")
+    def _configure(connection: Any, _record: Any) -> None:  # noqa: ANN401
+        connection.execute("PRAGMA foreign_keys=ON")
+        if not read_only:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        # The driver begins no transaction for a SELECT, and so would not pin a reader.
+        connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
+
+    if not read_only:
+        Table.metadata.create_all(engine)
+    return engine
+
+
+def _dumps(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def read_meta(connection: Connection) -> dict[str, Any]:
+    """All named values.
+
+    Raises:
+        IndexMismatch: the catalog has another schema version than this program.
+    """
+    values = {row.key: row.value for row in connection.execute(select(MetaRow.key, MetaRow.value))}
+    version = values.get("schema_version", SCHEMA_VERSION)
+    if version != SCHEMA_VERSION:
+        raise IndexMismatch(
+            f"the index has schema version {version}, this program reads {SCHEMA_VERSION}; "
+            "use the longmatch that wrote it, or index the corpus again into a new folder"
+        )
+    return values
+
+
+def write_meta(connection: Connection, values: dict[str, Any]) -> None:
+    """Set named values, leaving the others."""
+    for key, value in values.items():
+        statement = insert(MetaRow).values(key=key, value=value)
+        connection.execute(statement.on_conflict_do_update(index_elements=["key"], set_={"value": value}))

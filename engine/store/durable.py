@@ -1,0 +1,88 @@
+"""Files that are either wholly there or not there: write, fsync, rename; and their checksums."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import xxhash
+
+from engine.errors import IndexDamaged
+
+_BLOCK = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class Checksum:
+    """What a file must be, byte for byte: its size and xxh3-128 digest."""
+
+    size_bytes: int
+    digest: str  # 32 hexadecimal digits
+
+
+def checksum(path: Path) -> Checksum:
+    """Read a file once and sum it up.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    digest = xxhash.xxh3_128()
+    size = 0
+    with path.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+            size += len(block)
+    return Checksum(size, digest.hexdigest())
+
+
+def check_file(path: Path, expected: Checksum) -> None:
+    """Hold a file against its checksum, before anything parses it.
+
+    Raises:
+        IndexDamaged: missing, or another size or digest than expected.
+    """
+    try:
+        found_size = path.stat().st_size
+        found = checksum(path) if found_size == expected.size_bytes else None
+    except OSError as error:
+        raise IndexDamaged(f"{path} cannot be read ({error.strerror}); mend it: longmatch repair INDEX") from error
+    if found is None:
+        raise IndexDamaged(
+            f"{path} has {found_size} bytes, not {expected.size_bytes}; mend it: longmatch repair INDEX"
+        )
+    if found != expected:
+        raise IndexDamaged(
+            f"{path} has checksum {found.digest[:12]}, not {expected.digest[:12]}; mend it: longmatch repair INDEX"
+        )
+
+
+def write_durably(path: Path, write: Callable[[Path], None]) -> Checksum:
+    """Make a file appear at `path` complete and on disk, or not at all.
+
+    Args:
+        path: final name; its folder exists.
+        write: writes the whole content to the path it is given.
+    """
+    unfinished = path.with_name(path.name + ".tmp")
+    write(unfinished)
+    written = checksum(unfinished)
+    _fsync(unfinished)
+    unfinished.replace(path)
+    fsync_folder(path.parent)
+    return written
+
+
+def fsync_folder(folder: Path) -> None:
+    """Make the names in a folder durable, where the system can (not on Windows)."""
+    if os.name == "posix":
+        _fsync(folder)
+
+
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,90 @@
+"""The seal: checksum of a catalog that was closed cleanly, so that damage to it is found before SQLite reads it.
+
+While a writer is at work, and after one was killed, the seal says "unsealed" and
+SQLite's own checks stand in; the next writer that closes cleanly seals again.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from engine.errors import IndexDamaged
+from engine.store.durable import Checksum, checksum, write_durably
+
+SEAL_SUFFIX = ".seal"
+
+
+_UNSEALED = "unsealed"
+
+
+def _seal_path(catalog: Path) -> Path:
+    return catalog.with_name(catalog.name + SEAL_SUFFIX)
+
+
+def break_seal(catalog: Path) -> None:
+    """Say durably that the catalog is about to change; a writer does this before its first write."""
+    write_durably(_seal_path(catalog), lambda path: _write_text(path, json.dumps(_UNSEALED)))
+
+
+def is_unsealed(catalog: Path) -> bool:
+    """True while a writer is at work, and after one was killed."""
+    try:
+        return bool(json.loads(_seal_path(catalog).read_text()) == _UNSEALED)
+    except (OSError, ValueError):
+        return False
+
+
+def seal(catalog: Path, engine: Engine) -> bool:
+    """Move the write-ahead log into the catalog and write its checksum beside it.
+
+    Returns:
+        False if a reader still needs the log; the next writer seals then.
+    """
+    with engine.connect() as connection:
+        driver = connection.connection.driver_connection
+        assert driver is not None
+        busy, _, _ = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            return False
+    write_seal(catalog)
+    return True
+
+
+def write_seal(catalog: Path) -> None:
+    """Write the checksum of the catalog as it lies on disk."""
+    text = json.dumps(asdict(checksum(catalog)))
+    write_durably(_seal_path(catalog), lambda path: _write_text(path, text))
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text + "\n")
+
+
+def check_seal(catalog: Path) -> None:
+    """Hold a sealed catalog against its seal; an unsealed one passes.
+
+    Raises:
+        IndexDamaged: the catalog or its seal is not what was written.
+    """
+    if is_unsealed(catalog):
+        return
+    path = _seal_path(catalog)
+    try:
+        expected = Checksum(**json.loads(path.read_text()))
+    except (OSError, ValueError, TypeError) as error:
+        raise IndexDamaged(
+            f"{path} is missing or damaged, so {catalog.name} cannot be trusted; check it: longmatch verify INDEX"
+        ) from error
+    try:
+        found = checksum(catalog)
+    except OSError as error:
+        raise IndexDamaged(f"{catalog} cannot be read ({error.strerror})") from error
+    if found != expected:
+        raise IndexDamaged(
+            f"{catalog} has {found.size_bytes} bytes and checksum {found.digest[:12]}, sealed were "
+            f"{expected.size_bytes} and {expected.digest[:12]}; check it: longmatch verify INDEX"
+        )

@@ -1,0 +1,307 @@
+"""What one reader sees of an index: pinned when it is opened, whatever a writer does meanwhile.
+
+Documents are addressed here by position, 0 to N-1, in the order of their catalog ids.
+Letters in shapes: N documents, C chunks of those asked for, D width.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, func, select
+from sqlalchemy.exc import DatabaseError, OperationalError
+
+from engine.document import Coverage, Document
+from engine.encoders.encoder import Vectors
+from engine.errors import IndexDamaged, IndexMismatch
+from engine.store.ann import AnnIndex
+from engine.store.catalog import (
+    CATALOG_FILE,
+    DocumentRow,
+    FailureRow,
+    GenerationRow,
+    ShardRow,
+    connect,
+    read_meta,
+)
+from engine.store.documents import load_documents
+from engine.store.durable import Checksum, check_file
+from engine.store.seal import check_seal
+from engine.store.shards import Shard, open_shard
+from engine.store.where import parse_where
+
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenGeneration:
+    """A FAISS index, and which chunks it covers: those with ids up to `through_chunk`."""
+
+    ann: AnnIndex
+    through_chunk: int
+    is_exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """Where the vectors of each document lie; all arrays are (N,), in the order of catalog ids."""
+
+    ids: NDArray[np.int64]
+    shard: NDArray[np.int64]
+    document_row: NDArray[np.int64]
+    section_row: NDArray[np.int64]
+    n_sections: NDArray[np.int64]
+    chunk_row: NDArray[np.int64]
+    first_chunk: NDArray[np.int64]
+    n_chunks: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class Snapshot:
+    """An index as it was when opened: documents, mapped shards, the ANN generation."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open and pin an index; close it when done, or use it as a context manager.
+
+        Raises:
+            IndexMismatch: there is no index, or one of another version.
+            IndexDamaged: the catalog is not what was written.
+        """
+        self.folder = folder
+        catalog = folder / CATALOG_FILE
+        if not catalog.exists():
+            raise IndexMismatch(f"{folder} holds no index; make one: longmatch index {folder} PATH...")
+        check_seal(catalog)
+        self._shards: dict[int, Shard] = {}
+        try:
+            self._connection: Connection = connect(catalog, read_only=True).connect()
+            self.meta: dict[str, Any] = read_meta(self._connection)
+            self.roster = _read_roster(self._connection)
+            self._shard_rows = {row.id: row for row in self._connection.execute(select(ShardRow.__table__))}
+            self.generation_row = self._connection.execute(
+                select(GenerationRow.__table__).order_by(GenerationRow.id.desc()).limit(1)
+            ).first()
+        except (DatabaseError, OperationalError) as error:
+            raise IndexDamaged(f"{catalog} cannot be read ({error.orig}); check it: longmatch verify INDEX") from error
+        if "encoder" not in self.meta:
+            raise IndexMismatch(f"{folder} was begun but holds nothing yet; fill it: longmatch index {folder} PATH...")
+
+    def __enter__(self) -> Snapshot:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the catalog and the mapped files."""
+        self._connection.close()
+        self._shards.clear()
+
+    @property
+    def n_documents(self) -> int:
+        """N."""
+        return len(self.roster)
+
+    @property
+    def n_chunks(self) -> int:
+        """Chunks of all documents."""
+        return int(self.roster.n_chunks.sum())
+
+    @property
+    def width(self) -> int:
+        """D."""
+        return int(self.meta["encoder"]["width"])
+
+    @cached_property
+    def generation(self) -> OpenGeneration | None:
+        """The published generation, its file checked and mapped at first use; None while there is none.
+
+        Raises:
+            IndexDamaged: the file is not the one that was written.
+        """
+        row = self.generation_row
+        if row is None:
+            return None
+        written = Checksum(row.size_bytes, row.digest)
+        ann = AnnIndex.open(
+            self.folder / row.file, written, n_vectors=row.n_vectors, width=self.width, nprobe=row.nprobe
+        )
+        return OpenGeneration(ann, row.through_chunk, row.is_exact)
+
+    def is_fresh(self, through_chunk: int) -> NDArray[np.bool_]:
+        """(N,) True for the documents whose chunks have ids above `through_chunk`."""
+        return self.roster.first_chunk > through_chunk
+
+    @cached_property
+    def document_vectors(self) -> Vectors:
+        """(N, D) float32, unit rows up to half precision."""
+        vectors = np.empty((self.n_documents, self.width), np.float32)
+        for number, positions in self._by_shard(np.arange(self.n_documents)):
+            vectors[positions] = self.shard(number).documents[self.roster.document_row[positions]]
+        return vectors
+
+    def chunk_vectors(self, positions: Positions) -> tuple[Vectors, NDArray[np.int64]]:
+        """The chunk vectors of documents, one document after another.
+
+        Args:
+            positions: documents, in any order.
+
+        Returns:
+            (C, D) float32 rows, and for each document the row at which it starts.
+        """
+        counts = self.roster.n_chunks[positions]
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        vectors = np.empty((int(starts[-1]), self.width), np.float32)
+        for number, members in self._by_shard(positions):
+            rows = ranges(self.roster.chunk_row[positions[members]], counts[members])
+            vectors[ranges(starts[members], counts[members])] = self.shard(number).chunks[rows]
+        return vectors, starts[:-1]
+
+    def chunks_by_id(self, ids: NDArray[np.int64], positions: Positions) -> Vectors:
+        """The vectors (C, D) of single chunks, given their ids and the documents they belong to."""
+        vectors = np.empty((len(ids), self.width), np.float32)
+        rows = self.roster.chunk_row[positions] + ids - self.roster.first_chunk[positions]
+        for number, members in self._by_shard(positions):
+            vectors[members] = self.shard(number).chunks[rows[members]]
+        return vectors
+
+    def spans(self, position: int) -> NDArray[np.int32]:
+        """(C, 4) section, start, stop and tokens of the chunks of one document."""
+        first = int(self.roster.chunk_row[position])
+        shard = self.shard(int(self.roster.shard[position]))
+        return shard.spans[first : first + int(self.roster.n_chunks[position])]
+
+    def section_vectors(self, position: int) -> Vectors:
+        """(S, D) float32 section vectors of one document."""
+        first, count = (int(column[position]) for column in (self.roster.section_row, self.roster.n_sections))
+        shard = self.shard(int(self.roster.shard[position]))
+        return shard.sections[first : first + count].astype(np.float32)
+
+    def _by_shard(self, positions: Positions) -> list[tuple[int, NDArray[np.int64]]]:
+        """Group documents: (shard number, indices into `positions`)."""
+        numbers = self.roster.shard[positions]
+        order = np.argsort(numbers, kind="stable")
+        found, first = np.unique(numbers[order], return_index=True)
+        return list(zip(found.tolist(), np.split(order, first[1:]), strict=True)) if len(positions) else []
+
+    def shard(self, number: int) -> Shard:
+        """A shard, held against its checksum and mapped at first use.
+
+        Raises:
+            IndexDamaged: the file is not the one that was written.
+        """
+        if number not in self._shards:
+            row = self._shard_rows[number]
+            check_file(self.folder / row.file, Checksum(row.size_bytes, row.digest))
+            self._shards[number] = open_shard(self.folder / row.file)
+        return self._shards[number]
+
+    def documents_of_chunks(self, chunk_ids: NDArray[np.int64]) -> Positions:
+        """Position of the document that each chunk belongs to; -1 for removed ones and id -1."""
+        if not len(self.roster):
+            return np.full(chunk_ids.shape, -1)
+        order, firsts = self._by_first_chunk
+        at = np.maximum(np.searchsorted(firsts, chunk_ids, side="right") - 1, 0)
+        positions = order[at]
+        inside = (chunk_ids >= firsts[at]) & (chunk_ids < firsts[at] + self.roster.n_chunks[positions])
+        return np.where(inside, positions, -1)
+
+    @cached_property
+    def _by_first_chunk(self) -> tuple[Positions, NDArray[np.int64]]:
+        order = np.argsort(self.roster.first_chunk)
+        return order, self.roster.first_chunk[order]
+
+    def position(self, doc_id: str) -> int | None:
+        """Position of a document by its name."""
+        found = self._connection.execute(select(DocumentRow.id).where(DocumentRow.doc_id == doc_id)).scalar()
+        return None if found is None else int(np.searchsorted(self.roster.ids, found))
+
+    def doc_ids(self) -> list[str]:
+        """All names, in the order of positions."""
+        return list(self._connection.execute(select(DocumentRow.doc_id).order_by(DocumentRow.id)).scalars())
+
+    def titles(self) -> list[tuple[str, str]]:
+        """(doc_id, title) of all documents, in the order of positions."""
+        rows = self._connection.execute(select(DocumentRow.doc_id, DocumentRow.title).order_by(DocumentRow.id))
+        return [(row.doc_id, row.title) for row in rows]
+
+    def content_hashes(self) -> dict[str, str]:
+        """The hash of every document's content, by name."""
+        rows = self._connection.execute(select(DocumentRow.doc_id, DocumentRow.content_hash))
+        return {row.doc_id: row.content_hash for row in rows}
+
+    def chunk_counts(self) -> dict[str, int]:
+        """The number of chunks of every document, by name."""
+        rows = self._connection.execute(select(DocumentRow.doc_id, DocumentRow.n_chunks))
+        return {row.doc_id: row.n_chunks for row in rows}
+
+    def similar_names(self, doc_id: str, limit: int = 3) -> list[str]:
+        """Names that contain the given one, for error messages."""
+        contains = DocumentRow.doc_id.contains(doc_id, autoescape=True)
+        return list(self._connection.execute(select(DocumentRow.doc_id).where(contains).limit(limit)).scalars())
+
+    def matching(self, where: str) -> NDArray[np.bool_]:
+        """(N,) True for the documents that pass a metadata filter; see `engine.store.where`."""
+        ids = self._connection.execute(select(DocumentRow.id).where(parse_where(where))).scalars().all()
+        return np.isin(self.roster.ids, np.array(ids, np.int64))
+
+    def documents(self, positions: Positions) -> list[tuple[Document, Coverage]]:
+        """Documents with their text, in the order asked."""
+        return load_documents(self._connection, self.roster.ids[positions].tolist())
+
+    def totals(self) -> dict[str, int]:
+        """Counts that `info` shows: sections, tokens read and in all, failures, shards, bytes of vectors."""
+        read, total, sections = self._connection.execute(
+            select(
+                func.coalesce(func.sum(DocumentRow.tokens_read), 0),
+                func.coalesce(func.sum(DocumentRow.tokens_total), 0),
+                func.coalesce(func.sum(DocumentRow.n_sections), 0),
+            )
+        ).one()
+        return {
+            "documents": self.n_documents,
+            "sections": int(sections),
+            "chunks": self.n_chunks,
+            "tokens_read": int(read),
+            "tokens_total": int(total),
+            "shards": len(self._shard_rows),
+            "shard_bytes": sum(row.size_bytes for row in self._shard_rows.values()),
+            "failures": self._connection.execute(select(func.count()).select_from(FailureRow)).scalar_one(),
+        }
+
+    def failures(self) -> list[tuple[str, str]]:
+        """What could not be indexed: (source, reason), by source."""
+        rows = self._connection.execute(select(FailureRow.source, FailureRow.reason).order_by(FailureRow.source))
+        return [(row.source, row.reason) for row in rows]
+
+
+def _read_roster(connection: Connection) -> Roster:
+    columns = (
+        DocumentRow.id,
+        DocumentRow.shard_id,
+        DocumentRow.document_row,
+        DocumentRow.section_row,
+        DocumentRow.n_sections,
+        DocumentRow.chunk_row,
+        DocumentRow.first_chunk,
+        DocumentRow.n_chunks,
+    )
+    rows = connection.execute(select(*columns).order_by(DocumentRow.id)).all()
+    return Roster(*np.array(rows, np.int64).reshape(-1, len(columns)).T.copy())
+
+
+def ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Concatenate `start, start + 1, ..., start + count - 1` of each pair, without a loop."""
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total) + np.repeat(starts - ends + counts, counts)

@@ -1,0 +1,180 @@
+"""Metadata filters: `family = 'pep' and year >= 2019`, parsed here and bound as parameters, never pasted into SQL.
+
+    filter     := either ('or' either)*
+    either     := term ('and' term)*
+    term       := 'not' term | '(' filter ')' | comparison
+    comparison := key ('=' | '!=' | '<' | '<=' | '>' | '>=') value
+                | key 'in' '(' value (',' value)* ')'
+                | key 'like' value | key 'exists'
+
+A key is a metadata key, or `doc_id`, `title`, `source`; quote it in backticks if
+it is no plain word. A value is 'text', "text", a number, true or false. Where
+the metadata value is a list, a comparison holds if it holds for an element;
+a missing key satisfies no comparison but `!=`.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, exists, func, not_, or_, select
+
+from engine.errors import QueryError
+from engine.store.catalog import DocumentRow
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<text>'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")|(?P<quoted>`[^`]+`)|(?P<number>-?\d+(?:\.\d+)?(?![\w.-]))"
+    r"|(?P<sign><=|>=|!=|<>|==|=|<|>|\(|\)|,)|(?P<word>[\w][\w.:-]*))"
+)
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "==": operator.eq,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_COLUMNS = {"doc_id": DocumentRow.doc_id, "title": DocumentRow.title, "source": DocumentRow.source}
+_RESERVED = frozenset({"and", "or", "not", "in", "like", "exists", "true", "false"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+    at: int
+
+
+def parse_where(where: str) -> ColumnElement[bool]:
+    """Turn a filter into a condition on the documents table.
+
+    Raises:
+        QueryError: it does not parse; the message points at the place.
+    """
+    return _Parser(where).parse()
+
+
+class _Parser:
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.tokens = list(self._tokens())
+        self.position = 0
+
+    def _tokens(self) -> Any:  # noqa: ANN401
+        at = 0
+        while self.where[at:].strip():
+            match = _TOKEN.match(self.where, at)
+            if match is None:
+                raise self._error("a key, value or operator", at)
+            assert match.lastgroup is not None
+            yield _Token(match.lastgroup, match.group(match.lastgroup), match.start(match.lastgroup))
+            at = match.end()
+
+    def _error(self, expected: str, at: int | None = None) -> QueryError:
+        token = self._peek()
+        place = at if at is not None else (token.at if token else len(self.where))
+        return QueryError(
+            f"filter {self.where!r}: expected {expected} at character {place + 1}, found "
+            f"{self.where[place : place + 20]!r}; for example: --where \"family = 'pep' and year >= 2019\""
+        )
+
+    def parse(self) -> ColumnElement[bool]:
+        condition = self._filter()
+        if self._peek() is not None:
+            raise self._error("'and', 'or' or the end")
+        return condition
+
+    def _peek(self) -> _Token | None:
+        return self.tokens[self.position] if self.position < len(getattr(self, "tokens", [])) else None
+
+    def _take_if(self, *texts: str) -> str | None:
+        token = self._peek()
+        if token is not None and token.kind in ("word", "sign") and token.text.lower() in texts:
+            self.position += 1
+            return token.text.lower()
+        return None
+
+    def _filter(self) -> ColumnElement[bool]:
+        terms = [self._either()]
+        while self._take_if("or"):
+            terms.append(self._either())
+        return or_(*terms)
+
+    def _either(self) -> ColumnElement[bool]:
+        terms = [self._term()]
+        while self._take_if("and"):
+            terms.append(self._term())
+        return and_(*terms)
+
+    def _term(self) -> ColumnElement[bool]:
+        if self._take_if("not"):
+            return not_(self._term())
+        if self._take_if("("):
+            condition = self._filter()
+            self._expect(")")
+            return condition
+        return self._comparison()
+
+    def _expect(self, sign: str) -> None:
+        if not self._take_if(sign):
+            raise self._error(repr(sign))
+
+    def _key(self) -> str:
+        token = self._peek()
+        if token is None or token.kind not in ("word", "quoted") or token.text.lower() in _RESERVED:
+            raise self._error("a metadata key")
+        self.position += 1
+        return token.text.strip("`") if token.kind == "quoted" else token.text
+
+    def _value(self) -> str | int | float | bool:
+        token = self._peek()
+        if token is not None and token.kind == "text":
+            self.position += 1
+            quote = token.text[0]
+            return token.text[1:-1].replace(quote * 2, quote)
+        if token is not None and token.kind == "number":
+            self.position += 1
+            return float(token.text) if "." in token.text else int(token.text)
+        if word := self._take_if("true", "false"):
+            return word == "true"
+        raise self._error("a value ('text', a number, true or false)")
+
+    def _comparison(self) -> ColumnElement[bool]:
+        key = self._key()
+        if self._take_if("exists"):
+            return _any_element(key, None)
+        if self._take_if("in"):
+            return _any_element(key, self._membership())
+        if self._take_if("like"):
+            pattern = self._value()
+            return _any_element(key, lambda column: column.like(str(pattern)))
+        if self._take_if("!=", "<>"):
+            unwanted = self._value()
+            return not_(_any_element(key, lambda column: column == unwanted))
+        sign = self._take_if(*_COMPARE)
+        if sign is None:
+            raise self._error("one of = != < <= > >= in like exists")
+        value = self._value()
+        return _any_element(key, lambda column: _COMPARE[sign](column, value))
+
+    def _membership(self) -> Callable[[Any], Any]:
+        self._expect("(")
+        values = [self._value()]
+        while self._take_if(","):
+            values.append(self._value())
+        self._expect(")")
+        return lambda column: column.in_(values)
+
+
+def _any_element(key: str, test: Callable[[Any], Any] | None) -> ColumnElement[bool]:
+    """True where some element of the metadata value (a scalar is one element) passes the test."""
+    if key in _COLUMNS:
+        return _COLUMNS[key].is_not(None) if test is None else test(_COLUMNS[key])
+    path = "$." + '"' + key.replace('"', '\\"') + '"'
+    elements = func.json_each(DocumentRow.meta, path).table_valued("value", "type", joins_implicitly=True)
+    rows = select(1).select_from(elements).where(elements.c.type != "null")
+    return exists(rows if test is None else rows.where(test(elements.c.value)))

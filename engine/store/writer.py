@@ -1,0 +1,369 @@
+"""The one writer of an index: lock, commits, removals, generations, failures. Encodes nothing.
+
+Order of every commit: file, fsync, rename, fsync of the folder, then one transaction that names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from filelock import FileLock, Timeout
+from numpy.typing import NDArray
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy.exc import DatabaseError
+
+from engine.document import Document, MetadataValue
+from engine.encoders.encoder import EncodedDocument
+from engine.errors import IndexBusy, IndexDamaged, IndexMismatch
+from engine.store.ann import ANN_FOLDER
+from engine.store.catalog import (
+    CATALOG_FILE,
+    SCHEMA_VERSION,
+    DocumentRow,
+    FailureRow,
+    GenerationRow,
+    ShardRow,
+    connect,
+    read_meta,
+    write_meta,
+)
+from engine.store.documents import content_hash, delete_documents, insert_texts
+from engine.store.durable import Checksum, fsync_folder
+from engine.store.seal import break_seal, check_seal, seal
+from engine.store.shards import SHARD_FOLDER, Shard, shard_arrays, shard_file, write_shard
+
+LOCK_FILE = "writer.lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What the catalog knows of a document that is already there."""
+
+    id: int
+    content_hash: str
+    metadata: Mapping[str, MetadataValue]
+    source: str
+
+
+class Writer:
+    """Holds the writer lock of an index folder from opening to closing; makes the folder if need be."""
+
+    def __init__(self, folder: Path, *, trust_catalog: bool = False) -> None:
+        """Take the lock and open the catalog for writing.
+
+        Args:
+            folder: the index.
+            trust_catalog: do not hold the catalog against its seal; for a repair that checked it otherwise.
+
+        Raises:
+            IndexBusy: another process holds the lock.
+            IndexDamaged: the catalog is not what was written.
+            IndexMismatch: the folder holds something else than an index.
+        """
+        self.folder = folder
+        self.catalog = folder / CATALOG_FILE
+        if folder.exists() and not folder.is_dir():
+            raise IndexMismatch(f"{folder} is a file; an index is a folder: name another path")
+        is_index = self.catalog.exists() or (folder / LOCK_FILE).exists()
+        if folder.is_dir() and any(folder.iterdir()) and not is_index:
+            raise IndexMismatch(f"{folder} is not empty and holds no index; name a new folder or an index")
+        for subfolder in (folder, folder / SHARD_FOLDER, folder / ANN_FOLDER):
+            subfolder.mkdir(parents=True, exist_ok=True)
+        self._lock = FileLock(folder / LOCK_FILE)
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise IndexBusy(f"another process is writing {folder}; wait for it to end") from None
+        try:
+            self._open(trust_catalog=trust_catalog)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _open(self, *, trust_catalog: bool) -> None:
+        if self.catalog.exists() and not trust_catalog:
+            check_seal(self.catalog)
+        break_seal(self.catalog)
+        self._engine = connect(self.catalog, read_only=False)
+        # Held to the end: closing the last connection would move the log into the catalog behind the seal's back.
+        self._held = self._engine.connect()
+        try:
+            with self._engine.begin() as connection:
+                self.meta = read_meta(connection)
+                write_meta(connection, {"schema_version": SCHEMA_VERSION})
+        except DatabaseError as error:
+            reason = f"{self.catalog} cannot be read ({error.orig})"
+            raise IndexDamaged(f"{reason}; check it: longmatch verify INDEX") from error
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Delete files that the catalog does not name: what a killed run left."""
+        with self.read() as connection:
+            named = set(connection.execute(select(ShardRow.file)).scalars())
+            named |= set(connection.execute(select(GenerationRow.file)).scalars())
+        for path in (self.folder / SHARD_FOLDER).iterdir():
+            if f"{SHARD_FOLDER}/{path.name}" not in named:
+                path.unlink()
+        for path in (self.folder / ANN_FOLDER).glob("*/*"):
+            if f"{ANN_FOLDER}/{path.parent.name}/{path.name}" not in named:
+                path.unlink()
+        for path in (self.folder / ANN_FOLDER).iterdir():
+            if path.is_dir() and not any(path.iterdir()):
+                path.rmdir()
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Seal the catalog and release the lock."""
+        try:
+            self._held.close()
+            seal(self.catalog, self._engine)
+            self._engine.dispose()
+        finally:
+            self._lock.release()
+
+    def read(self) -> Connection:
+        """A connection for reading, for use as a context manager."""
+        return self._engine.connect()
+
+    def claim(self, encoder: Mapping[str, Any]) -> None:
+        """Bind the index to an encoder, the first time.
+
+        Args:
+            encoder: its `name`, `fingerprint` and `width`.
+
+        Raises:
+            IndexMismatch: the index is bound to another one.
+        """
+        bound = self.meta.get("encoder")
+        if bound is None:
+            self.meta["encoder"] = dict(encoder)
+            with self._engine.begin() as connection:
+                write_meta(connection, {"encoder": dict(encoder)})
+        elif bound["fingerprint"] != encoder["fingerprint"]:
+            raise IndexMismatch(
+                f"{self.folder} was built with encoder {bound['name']!r} ({bound['width']} wide, fingerprint "
+                f"{bound['fingerprint'][:12]}), not {encoder['name']!r} ({encoder['width']} wide, "
+                f"{encoder['fingerprint'][:12]}); pass --encoder {bound['name']}, or index into a new folder"
+            )
+
+    def indexed(self, doc_ids: Sequence[str]) -> dict[str, Indexed]:
+        """What the catalog knows of the given names."""
+        columns = (
+            DocumentRow.doc_id,
+            DocumentRow.id,
+            DocumentRow.content_hash,
+            DocumentRow.meta,
+            DocumentRow.source,
+        )
+        with self.read() as connection:
+            rows = connection.execute(select(*columns).where(DocumentRow.doc_id.in_(doc_ids)))
+            return {row[0]: Indexed(*row[1:]) for row in rows}
+
+    def commit(self, encoded: Sequence[tuple[Document, EncodedDocument]]) -> list[int]:
+        """Write a batch of documents, replacing those of the same names, all in one transaction.
+
+        Returns:
+            Their catalog ids, in order. When this returns, they are on disk and can be found.
+        """
+        shard = shard_arrays([one for _, one in encoded])
+        counters = self._counters()
+        number = counters["shard"]
+        file = shard_file(number)
+        written = write_shard(self.folder / file, shard)
+        ids = list(range(counters["document"], counters["document"] + len(encoded)))
+        with self._engine.begin() as connection:
+            names = [document.doc_id for document, _ in encoded]
+            replaced = connection.execute(select(DocumentRow.id).where(DocumentRow.doc_id.in_(names))).scalars().all()
+            delete_documents(connection, replaced)
+            connection.execute(insert(ShardRow).values(_shard_row(number, file, written, shard)))
+            connection.execute(insert(DocumentRow), _document_rows(encoded, ids, number, counters["chunk"]))
+            insert_texts(connection, zip(ids, (document for document, _ in encoded), strict=True))
+            self._forget_failures(connection, [document.source for document, _ in encoded])
+            counters = {
+                "shard": number + 1,
+                "document": counters["document"] + len(encoded),
+                "chunk": counters["chunk"] + len(shard.chunks),
+            }
+            write_meta(connection, {"counters": counters})
+        self.meta["counters"] = counters
+        self._checkpoint()
+        return ids
+
+    def _counters(self) -> dict[str, int]:
+        """The next ids. They only grow, and no id is used twice."""
+        counters: dict[str, int] = self.meta.get("counters", {"shard": 1, "document": 1, "chunk": 1})
+        return counters
+
+    def _checkpoint(self) -> None:
+        """Move committed pages into the catalog now, so that a damaged log could lose none."""
+        driver = self._held.connection.driver_connection
+        assert driver is not None
+        driver.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def replace_shards(
+        self,
+        numbers: Sequence[int],
+        shard: Shard,
+        document_ids: Sequence[int],
+        n_sections: NDArray[np.int64],
+        n_chunks: NDArray[np.int64],
+    ) -> None:
+        """Put one shard in the place of several; the ids of documents and chunks stay.
+
+        Args:
+            numbers: the shards that go.
+            shard: vectors of their documents, one document after another.
+            document_ids: catalog ids, in that order; without any, the shards only go.
+            n_sections: (N,) sections of each.
+            n_chunks: (N,) chunks of each.
+        """
+        counters = self._counters()
+        number = counters["shard"]
+        file = shard_file(number)
+        written = write_shard(self.folder / file, shard) if document_ids else None
+        section_rows, chunk_rows = np.cumsum(n_sections) - n_sections, np.cumsum(n_chunks) - n_chunks
+        with self._engine.begin() as connection:
+            if written is not None:
+                connection.execute(insert(ShardRow).values(_shard_row(number, file, written, shard)))
+                places = zip(document_ids, section_rows.tolist(), chunk_rows.tolist(), strict=True)
+                connection.execute(
+                    update(DocumentRow.__table__)  # type: ignore[arg-type]
+                    .where(DocumentRow.id == bindparam("one"))
+                    .values(
+                        shard_id=number,
+                        document_row=bindparam("row"),
+                        section_row=bindparam("section"),
+                        chunk_row=bindparam("chunk"),
+                    ),
+                    [
+                        {"one": one, "row": row, "section": section, "chunk": chunk}
+                        for row, (one, section, chunk) in enumerate(places)
+                    ],
+                )
+            connection.execute(delete(ShardRow).where(ShardRow.id.in_(numbers)))
+            write_meta(connection, {"counters": {**counters, "shard": number + 1}})
+        self.meta["counters"] = {**counters, "shard": number + 1}
+        self._checkpoint()
+        self._sweep()
+
+    def drop_shards(self, numbers: Sequence[int]) -> None:
+        """Forget shards that no document needs any more, and delete their files."""
+        with self._engine.begin() as connection:
+            connection.execute(delete(ShardRow).where(ShardRow.id.in_(numbers)))
+        self._sweep()
+
+    def vacuum(self) -> None:
+        """Give unused pages of the catalog back to the system."""
+        driver = self._held.connection.driver_connection
+        assert driver is not None
+        driver.execute("VACUUM")
+
+    def update_metadata(self, documents: Sequence[tuple[int, Document]]) -> None:
+        """Set metadata and source of documents whose content is unchanged; nothing is encoded."""
+        with self._engine.begin() as connection:
+            for document_id, document in documents:
+                values = {"metadata": dict(document.metadata), "source": document.source}
+                connection.execute(update(DocumentRow).where(DocumentRow.id == document_id).values(values))
+
+    def remove(self, document_ids: Sequence[int]) -> None:
+        """Remove documents; at once they can no longer be found."""
+        with self._engine.begin() as connection:
+            delete_documents(connection, document_ids)
+
+    def all_ids(self) -> list[int]:
+        """Catalog ids of all documents, rising."""
+        with self.read() as connection:
+            return list(connection.execute(select(DocumentRow.id).order_by(DocumentRow.id)).scalars())
+
+    def record_failure(self, source: str, reason: str) -> None:
+        """Remember that a source could not be indexed, until it can."""
+        with self._engine.begin() as connection:
+            self._forget_failures(connection, [source])
+            connection.execute(insert(FailureRow).values(source=source, reason=reason))
+
+    def forget_failures(self, sources: Sequence[str]) -> None:
+        """Drop recorded failures of sources that are well now."""
+        with self._engine.begin() as connection:
+            self._forget_failures(connection, sources)
+
+    def _forget_failures(self, connection: Connection, sources: Sequence[str]) -> None:
+        connection.execute(delete(FailureRow).where(FailureRow.source.in_(sources)))
+
+    def next_generation_file(self) -> tuple[int, Path]:
+        """Number and path of the generation that would come next; its folder exists."""
+        with self.read() as connection:
+            newest = connection.execute(select(GenerationRow.id).order_by(GenerationRow.id.desc())).scalars().first()
+        number = max(newest or 0, self.meta.get("last_generation", 0)) + 1
+        path = self.folder / ANN_FOLDER / f"{number:06d}" / "chunks.faiss"
+        path.parent.mkdir(exist_ok=True)
+        fsync_folder(path.parent.parent)
+        return number, path
+
+    def publish(self, generation: Mapping[str, Any]) -> None:
+        """Name a generation whose file is on disk, in place of the ones before; values by column name."""
+        with self._engine.begin() as connection:
+            connection.execute(delete(GenerationRow))
+            connection.execute(insert(GenerationRow).values(**generation))
+            write_meta(connection, {"last_generation": generation["id"]})
+        self.meta["last_generation"] = generation["id"]
+        self._sweep()
+
+    def withdraw_generations(self) -> None:
+        """Forget all generations; queries are exact scans until one is published again."""
+        with self._engine.begin() as connection:
+            connection.execute(delete(GenerationRow))
+        self._sweep()
+
+
+def _shard_row(number: int, file: str, written: Checksum, shard: Shard) -> dict[str, Any]:
+    return {
+        "id": number,
+        "file": file,
+        "size_bytes": written.size_bytes,
+        "digest": written.digest,
+        "n_documents": len(shard.documents),
+        "n_chunks": len(shard.chunks),
+    }
+
+
+def _document_rows(
+    encoded: Sequence[tuple[Document, EncodedDocument]], ids: Sequence[int], shard: int, first_chunk: int
+) -> list[dict[str, Any]]:
+    rows = []
+    section_row = chunk_row = 0
+    for position, (document, vectors) in enumerate(encoded):
+        rows.append(
+            {
+                "id": ids[position],
+                "doc_id": document.doc_id,
+                "title": document.title,
+                "source": document.source,
+                "content_hash": content_hash(document),
+                "metadata": dict(document.metadata),
+                "pages": list(document.pages),
+                "shard_id": shard,
+                "document_row": position,
+                "section_row": section_row,
+                "chunk_row": chunk_row,
+                "first_chunk": first_chunk + chunk_row,
+                "n_chunks": len(vectors.chunks),
+                "n_sections": len(vectors.sections),
+                "tokens_read": vectors.coverage.tokens_read,
+                "tokens_total": vectors.coverage.tokens_total,
+            }
+        )
+        section_row += len(vectors.sections)
+        chunk_row += len(vectors.chunks)
+    return rows

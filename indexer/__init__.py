@@ -1,0 +1,31 @@
+"""Everything that writes an index."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from indexer.builder import build
+    from indexer.compact import compact
+    from indexer.corpus import read_corpus
+    from indexer.pipeline import BuildReport
+    from indexer.repair import repair
+    from indexer.verify import verify
+
+__all__ = ["BuildReport", "build", "compact", "read_corpus", "repair", "verify"]
+
+_HOMES = {
+    "BuildReport": "indexer.pipeline",
+    "build": "indexer.builder",
+    "compact": "indexer.compact",
+    "read_corpus": "indexer.corpus",
+    "repair": "indexer.repair",
+    "verify": "indexer.verify",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'indexer' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

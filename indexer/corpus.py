@@ -1,0 +1,70 @@
+"""Paths, folders, globs and standard input as one stream of documents, in an order that never changes."""
+
+from __future__ import annotations
+
+import glob
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from engine.document import Document
+from engine.errors import DocumentError
+from engine.readers import Unreadable, is_readable, read_bytes, read_file
+
+STDIN = "-"
+
+
+def corpus_files(paths: Sequence[str]) -> list[tuple[Path, str]]:
+    """Find the files of a corpus.
+
+    Args:
+        paths: files, folders (searched through, hidden files left out) and glob patterns.
+
+    Returns:
+        (file, doc_id), sorted by doc_id: the path below the folder that was named,
+        or the file's name.
+
+    Raises:
+        DocumentError: a path does not exist, or nothing readable was found.
+    """
+    found: dict[Path, str] = {}
+    for given in paths:
+        for path in _expand(given):
+            if path.is_dir():
+                for file in path.rglob("*"):
+                    below = file.relative_to(path)
+                    if file.is_file() and is_readable(file) and not any(p.startswith(".") for p in below.parts):
+                        found.setdefault(file, below.as_posix())
+            else:
+                found.setdefault(path, path.name)
+    if not found:
+        raise DocumentError(f"no readable file in {', '.join(paths)}; formats: see longmatch index --help")
+    return sorted(found.items(), key=lambda item: (item[1], str(item[0])))
+
+
+def _expand(given: str) -> list[Path]:
+    path = Path(given)
+    if path.exists():
+        return [path]
+    matches = sorted(glob.glob(given, recursive=True))  # noqa: PTH207 - Path.glob takes no absolute pattern
+    if not matches:
+        raise DocumentError(f"{given} does not exist and no file matches it as a pattern")
+    return [Path(match) for match in matches]
+
+
+def count_files(paths: Sequence[str]) -> int | None:
+    """Files of a corpus, where that says how many documents to expect; None with JSON lines or stdin."""
+    if STDIN in paths:
+        return None
+    files = corpus_files(paths)
+    has_many = any(suffix in (".jsonl", ".ndjson") for file, _ in files for suffix in file.suffixes)
+    return None if has_many else len(files)
+
+
+def read_corpus(paths: Sequence[str]) -> Iterator[Document | Unreadable]:
+    """Read the documents of paths one after another; `-` reads JSON lines from standard input."""
+    named = [path for path in paths if path != STDIN]
+    if STDIN in paths:
+        yield from read_bytes(sys.stdin.buffer.read(), "stdin.jsonl")
+    for file, doc_id in corpus_files(named) if named else []:
+        yield from read_file(file, doc_id)

@@ -1,0 +1,249 @@
+"""Read -> compare -> segment -> encode -> commit, resumable at every batch.
+
+Reading, comparing and segmenting run one batch ahead of encoding, in a thread. A
+batch is committed whole or not at all; what is committed is never encoded again
+while it stays the same.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import NoReturn, Protocol, TypeVar
+
+from engine.document import Document
+from engine.encoders.encoder import Encoder, SegmentedDocument
+from engine.errors import DocumentError
+from engine.readers import Unreadable
+from engine.store.documents import content_hash
+from engine.store.writer import Indexed, Writer
+
+BATCH_CHARS = 1 << 19  # about 9 s of encoding on two cores; what a kill can cost
+_LOOKUP = 64  # documents compared with the catalog in one statement
+
+Item = TypeVar("Item")
+
+
+class Progress(Protocol):
+    """What hears of durable progress."""
+
+    def __call__(self, report: BuildReport) -> None:
+        """Take note; called after each commit."""
+
+
+@dataclass
+class BuildReport:
+    """What a run did; counts rows that are on disk."""
+
+    n_added: int = 0
+    n_replaced: int = 0
+    n_unchanged: int = 0
+    n_removed: int = 0
+    n_tokens: int = 0  # encoded in this run
+    n_chunks: int = 0
+    n_sections_merged: int = 0  # tiny headed parts that went into a neighbour
+    n_sections_cut: int = 0  # pieces that came of huge ones
+    encode_seconds: float = 0.0
+    seconds: float = 0.0
+    failures: list[Unreadable] = field(default_factory=list)
+
+    @property
+    def n_seen(self) -> int:
+        """Documents read, the failed ones included."""
+        return self.n_added + self.n_replaced + self.n_unchanged + len(self.failures)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A batch that is segmented and waits to be encoded."""
+
+    documents: list[SegmentedDocument]
+    n_replaced: int
+
+
+class _Seen:
+    """Which catalog ids this run has met; a bit each."""
+
+    def __init__(self) -> None:
+        self._bits = bytearray()
+
+    def add(self, document_id: int) -> None:
+        byte = document_id >> 3
+        if byte >= len(self._bits):
+            self._bits.extend(bytes(byte + 1024 - len(self._bits)))
+        self._bits[byte] |= 1 << (document_id & 7)
+
+    def __contains__(self, document_id: int) -> bool:
+        byte = document_id >> 3
+        return byte < len(self._bits) and bool(self._bits[byte] >> (document_id & 7) & 1)
+
+
+class Pipeline:
+    """One run over a corpus, into a writer."""
+
+    def __init__(self, writer: Writer, encoder: Encoder, progress: Progress | None = None) -> None:
+        """Bind the run to an open writer and a loaded encoder."""
+        self.writer = writer
+        self.encoder = encoder
+        self.report = BuildReport()
+        self._progress = progress
+        self._seen = _Seen()
+        self._in_flight: set[str] = set()  # read, but not committed yet
+
+    def run(self, documents: Iterable[Document | Unreadable], *, prune: bool = False) -> BuildReport:
+        """Index what is new or changed; with `prune`, remove what the corpus no longer holds."""
+        started = time.perf_counter()
+        try:
+            for pending in _ahead(self._batches(documents)):
+                self._encode_and_commit(pending)
+                self.report.seconds = time.perf_counter() - started
+                self._tell()
+            if prune:
+                self._prune()
+        finally:
+            self.report.seconds = time.perf_counter() - started
+        return self.report
+
+    def encode_again(self, documents: Iterable[Document]) -> BuildReport:
+        """Encode documents that are indexed already and put the new vectors in place of the old ones."""
+        for group in _groups(documents, _LOOKUP):
+            self._encode_and_commit(_Pending([self.encoder.segment(document) for document in group], len(group)))
+        return self.report
+
+    def _tell(self) -> None:
+        if self._progress is not None:
+            self._progress(self.report)
+
+    def _batches(self, documents: Iterable[Document | Unreadable]) -> Iterator[_Pending]:
+        batch: list[SegmentedDocument] = []
+        n_replaced = n_chars = 0
+        for document, known in self._changed(documents):
+            try:
+                segmented = self.encoder.segment(document)
+            except DocumentError as error:
+                self._fail(Unreadable(document.source or document.doc_id, str(error), document.doc_id))
+                continue
+            self._in_flight.add(document.doc_id)
+            batch.append(segmented)
+            n_replaced += known is not None
+            n_chars += len(document.text)
+            if n_chars >= BATCH_CHARS:
+                yield _Pending(batch, n_replaced)
+                batch, n_replaced, n_chars = [], 0, 0
+        if batch:
+            yield _Pending(batch, n_replaced)
+
+    def _changed(self, documents: Iterable[Document | Unreadable]) -> Iterator[tuple[Document, Indexed | None]]:
+        """The documents that must be encoded, each with what the index holds in its place."""
+        for group in _groups(documents, _LOOKUP):
+            known = self.writer.indexed([document.doc_id for document in group if isinstance(document, Document)])
+            for document in group:
+                if isinstance(document, Unreadable):
+                    self._fail(document)
+                    continue
+                if self._is_twice(document.doc_id, known):
+                    self._fail(_duplicate(document))
+                    continue
+                there = known.get(document.doc_id)
+                if there is None or there.content_hash != content_hash(document):
+                    yield document, there
+                else:
+                    self._keep(document, there)
+
+    def _is_twice(self, doc_id: str, known: dict[str, Indexed]) -> bool:
+        if doc_id in self._in_flight:
+            return True
+        there = known.get(doc_id) or self.writer.indexed([doc_id]).get(doc_id)
+        return there is not None and there.id in self._seen
+
+    def _keep(self, document: Document, there: Indexed) -> None:
+        self._seen.add(there.id)
+        self.report.n_unchanged += 1
+        if (dict(there.metadata), there.source) != (dict(document.metadata), document.source):
+            self.writer.update_metadata([(there.id, document)])
+
+    def _fail(self, unreadable: Unreadable) -> None:
+        """Record a failure; the version that the index holds, if any, stays and is not pruned."""
+        self.report.failures.append(unreadable)
+        self.writer.record_failure(unreadable.source, unreadable.reason)
+        if unreadable.doc_id:
+            there = self.writer.indexed([unreadable.doc_id]).get(unreadable.doc_id)
+            if there is not None:
+                self._seen.add(there.id)
+
+    def _encode_and_commit(self, pending: _Pending) -> None:
+        started = time.perf_counter()
+        encoded = self.encoder.encode_segmented(pending.documents)
+        self.report.encode_seconds += time.perf_counter() - started
+        documents = [segmented.document for segmented in pending.documents]
+        for document_id in self.writer.commit(list(zip(documents, encoded, strict=True))):
+            self._seen.add(document_id)
+        self._in_flight.difference_update(document.doc_id for document in documents)
+        self.report.n_added += len(documents) - pending.n_replaced
+        self.report.n_replaced += pending.n_replaced
+        self.report.n_tokens += sum(one.coverage.tokens_read for one in encoded)
+        self.report.n_chunks += sum(len(one.chunks) for one in encoded)
+        for document in documents:
+            self.report.n_sections_merged += sum(section.n_merged - 1 for section in document.sections)
+            self.report.n_sections_cut += sum(section.n_parts > 1 for section in document.sections)
+
+    def _prune(self) -> None:
+        gone = [document_id for document_id in self.writer.all_ids() if document_id not in self._seen]
+        self.writer.remove(gone)
+        self.report.n_removed = len(gone)
+
+
+def _duplicate(document: Document) -> Unreadable:
+    return Unreadable(
+        document.source or document.doc_id,
+        f"doc_id {document.doc_id!r} came twice in this run; the first one was indexed: give each document its own",
+        document.doc_id,
+    )
+
+
+def _groups(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    iterator = iter(items)
+    while group := list(islice(iterator, size)):
+        yield group
+
+
+def _ahead(items: Iterator[Item]) -> Iterator[Item]:
+    """Draw from an iterator in a thread, one item ahead of the consumer; its errors are raised here."""
+    waiting: queue.Queue[Callable[[], Item] | None] = queue.Queue(maxsize=1)
+    stopped = threading.Event()
+
+    def offer(result: Callable[[], Item] | None) -> None:
+        while not stopped.is_set():
+            try:
+                waiting.put(result, timeout=0.1)
+                return
+            except queue.Full:
+                continue
+
+    def draw() -> None:
+        try:
+            for item in items:
+                offer(lambda item=item: item)  # type: ignore[misc]
+                if stopped.is_set():
+                    return
+        except BaseException as error:  # noqa: BLE001 - raised again in the consumer's thread
+            offer(lambda error=error: _raise(error))  # type: ignore[misc]
+        else:
+            offer(None)
+
+    thread = threading.Thread(target=draw, name="longmatch-read", daemon=True)
+    thread.start()
+    try:
+        while (result := waiting.get()) is not None:
+            yield result()
+    finally:
+        stopped.set()
+        thread.join()
+
+
+def _raise(error: BaseException) -> NoReturn:
+    raise error

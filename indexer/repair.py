@@ -1,0 +1,114 @@
+"""Mends an index: rebuilds what is derived, encodes again what only lost its vectors, names what is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sqlalchemy import select
+
+from engine.encoders.encoder import Encoder
+from engine.encoders.loading import load_encoder
+from engine.errors import IndexDamaged
+from engine.store.ann import AUTO
+from engine.store.catalog import CATALOG_FILE, DocumentRow, GenerationRow, ShardRow
+from engine.store.documents import load_documents
+from engine.store.writer import Writer
+from indexer.builder import refresh_generation
+from indexer.pipeline import Pipeline
+from indexer.verify import Damage, Finding, verify
+
+
+@dataclass
+class RepairReport:
+    """What was found and what became of it."""
+
+    found: list[Finding]
+    mended: list[str] = field(default_factory=list)  # one line each
+    lost: list[str] = field(default_factory=list)  # doc_ids that are no longer in the index
+    reencoded: list[str] = field(default_factory=list)  # doc_ids encoded again from their stored text
+
+
+def repair(
+    path: str | Path,
+    *,
+    encode: bool = False,
+    encoder: Encoder | None = None,
+    device: str | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> RepairReport:
+    """Bring an index back to a state in which every query is right.
+
+    FAISS files are rebuilt from shards, and the seal from a sound catalog, without
+    encoding. Documents whose shard is damaged are encoded again from their stored
+    text with `encode`, and otherwise removed and named.
+
+    Raises:
+        IndexDamaged: SQLite cannot read the catalog; index the corpus again or restore a copy.
+        IndexBusy: another process writes the index.
+    """
+    report = RepairReport(found=verify(path))
+    kinds = {finding.damage for finding in report.found}
+    if Damage.CATALOG in kinds:
+        first = next(finding for finding in report.found if finding.damage is Damage.CATALOG)
+        raise IndexDamaged(
+            f"{Path(path) / CATALOG_FILE} is damaged beyond repair ({first.what}); restore a copy of the folder, "
+            "or delete it and index the corpus again"
+        )
+    with Writer(Path(path), trust_catalog=True) as writer:
+        if Damage.SEAL in kinds:
+            report.mended.append(f"{CATALOG_FILE}: every page and text was checked; sealed again")
+        _drop_documents(writer, report)
+        _drop_shards(writer, report, encode=encode, encoder=encoder, device=device)
+        factory = _drop_generations(writer, report)
+        refresh_generation(writer, factory, tell=tell)
+    return report
+
+
+def _drop_documents(writer: Writer, report: RepairReport) -> None:
+    names = [finding.where for finding in report.found if finding.damage is Damage.DOCUMENT]
+    if names:
+        writer.remove([known.id for known in writer.indexed(names).values()])
+        report.lost += names
+
+
+def _drop_shards(
+    writer: Writer, report: RepairReport, *, encode: bool, encoder: Encoder | None, device: str | None
+) -> None:
+    """Take out the documents of damaged shards, after encoding them again elsewhere if that is wished."""
+    files = [finding.where for finding in report.found if finding.damage is Damage.SHARD]
+    if not files:
+        return
+    with writer.read() as connection:
+        shards = connection.execute(select(ShardRow.id).where(ShardRow.file.in_(files))).scalars().all()
+        rows = connection.execute(
+            select(DocumentRow.id, DocumentRow.doc_id).where(DocumentRow.shard_id.in_(shards)).order_by(DocumentRow.id)
+        ).all()
+    if encode and rows:
+        loaded = encoder or load_encoder(writer.meta["encoder"]["name"], device=device)
+        _encode_again(writer, [row.id for row in rows], loaded)
+        report.reencoded += [row.doc_id for row in rows]
+    else:
+        writer.remove([row.id for row in rows])
+        report.lost += [row.doc_id for row in rows]
+    writer.drop_shards(shards)
+    report.mended += [f"{file}: taken out" for file in files]
+
+
+def _encode_again(writer: Writer, ids: Sequence[int], encoder: Encoder) -> None:
+    with writer.read() as connection:
+        documents = [document for document, _ in load_documents(connection, ids)]
+    writer.claim({"name": encoder.name, "fingerprint": encoder.fingerprint, "width": encoder.width})
+    Pipeline(writer, encoder).encode_again(documents)
+
+
+def _drop_generations(writer: Writer, report: RepairReport) -> str:
+    """Forget damaged generations; returns the factory string to build anew with."""
+    damaged = [finding.where for finding in report.found if finding.damage is Damage.GENERATION]
+    with writer.read() as connection:
+        factory = connection.execute(select(GenerationRow.factory)).scalars().first()
+    if damaged:
+        writer.withdraw_generations()
+        report.mended += [f"{file}: rebuilt from the shards" for file in damaged]
+    return factory or AUTO

@@ -1,0 +1,168 @@
+"""Holds every file and row of an index against what was written. Changes nothing."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy.exc import DatabaseError
+
+from engine.document import Document
+from engine.errors import IndexDamaged, IndexMismatch
+from engine.store.ann import ANN_FOLDER, AnnIndex
+from engine.store.catalog import CATALOG_FILE, DocumentRow, GenerationRow, ShardRow, connect, read_meta
+from engine.store.documents import content_hash, load_documents
+from engine.store.durable import Checksum, check_file
+from engine.store.seal import check_seal, is_unsealed
+from engine.store.shards import SHARD_FOLDER, open_shard
+
+_ROWS = 256
+
+
+class Damage(StrEnum):
+    """What is wrong, in the order of how bad it is."""
+
+    CATALOG = "catalog"  # SQLite cannot read it: the truth itself is lost
+    SEAL = "seal"  # the catalog is not as it was sealed, or the seal is gone
+    DOCUMENT = "document"  # a document's text is not the one that was indexed
+    SHARD = "shard"  # vectors are lost; the texts are there to encode again
+    GENERATION = "generation"  # derived; can be rebuilt from shards
+    LEFTOVER = "leftover"  # a file that nothing names; a killed run's, harmless
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is not as it should be."""
+
+    damage: Damage
+    where: str  # file below the index folder, or doc_id
+    what: str
+
+    @property
+    def is_harmless(self) -> bool:
+        """True for what the next writer sweeps away."""
+        return self.damage is Damage.LEFTOVER
+
+
+def verify(path: str | Path) -> list[Finding]:
+    """Check an index completely: seal, SQLite pages, every checksum, every text.
+
+    Returns:
+        What was found, worst first; empty when all is well.
+
+    Raises:
+        IndexMismatch: there is no index.
+    """
+    folder = Path(path)
+    catalog = folder / CATALOG_FILE
+    if not catalog.exists():
+        raise IndexMismatch(f"{folder} holds no index; make one: longmatch index {folder} PATH...")
+    findings = _check_seal(catalog)
+    engine = connect(catalog, read_only=True)
+    try:
+        findings += _check_pages(engine)
+        with engine.connect() as connection:
+            read_meta(connection)
+            findings += _check_documents(connection)
+            findings += _check_shards(connection, folder)
+            findings += _check_generations(connection, folder)
+            findings += _find_leftovers(connection, folder)
+    except (DatabaseError, ValueError, KeyError, TypeError) as error:
+        reason = getattr(error, "orig", None) or error
+        findings.append(Finding(Damage.CATALOG, CATALOG_FILE, f"cannot be read ({reason})"))
+    finally:
+        engine.dispose()
+    return sorted(findings, key=lambda finding: list(Damage).index(finding.damage))
+
+
+def _check_seal(catalog: Path) -> list[Finding]:
+    try:
+        check_seal(catalog)
+    except IndexDamaged as error:
+        return [Finding(Damage.SEAL, CATALOG_FILE, str(error))]
+    return []
+
+
+def _check_pages(engine: Engine) -> list[Finding]:
+    findings = []
+    with engine.connect() as connection:
+        for (line,) in connection.exec_driver_sql("PRAGMA integrity_check"):
+            if line != "ok":
+                findings.append(Finding(Damage.CATALOG, CATALOG_FILE, str(line)))
+        for row in connection.exec_driver_sql("PRAGMA foreign_key_check"):
+            findings.append(Finding(Damage.CATALOG, CATALOG_FILE, f"row {row[1]} of {row[0]} names no {row[2]}"))
+    return findings
+
+
+def _check_documents(connection: Connection) -> list[Finding]:
+    """Hash every text again. A whole row that is unreadable is found here too."""
+    findings = []
+    rows = connection.execute(select(DocumentRow.id, DocumentRow.doc_id, DocumentRow.content_hash)).all()
+    for first in range(0, len(rows), _ROWS):
+        block = rows[first : first + _ROWS]
+        documents = _readable(connection, [row.id for row in block])
+        for row in block:
+            document = documents.get(row.id)
+            if document is None:
+                findings.append(Finding(Damage.DOCUMENT, row.doc_id, "its text or sections cannot be read"))
+            elif content_hash(document) != row.content_hash:
+                findings.append(Finding(Damage.DOCUMENT, row.doc_id, "its text is not the one that was indexed"))
+    return findings
+
+
+def _readable(connection: Connection, ids: list[int]) -> dict[int, Document]:
+    """The documents that can be read; one by one where reading them together fails."""
+    try:
+        documents = load_documents(connection, ids)
+        if len(documents) == len(ids):
+            return {document_id: document for document_id, (document, _) in zip(ids, documents, strict=True)}
+    except (ValueError, KeyError, TypeError, zlib.error, DatabaseError):
+        pass
+    if len(ids) == 1:
+        return {}
+    return {key: value for one in ids for key, value in _readable(connection, [one]).items()}
+
+
+def _check_shards(connection: Connection, folder: Path) -> list[Finding]:
+    findings = []
+    for row in connection.execute(select(ShardRow.__table__).order_by(ShardRow.id)):
+        try:
+            check_file(folder / row.file, Checksum(row.size_bytes, row.digest))
+            shard = open_shard(folder / row.file)
+            if (len(shard.documents), len(shard.chunks)) != (row.n_documents, row.n_chunks):
+                raise IndexDamaged(
+                    f"{row.file} holds {len(shard.documents)} documents and {len(shard.chunks)} chunks, "
+                    f"not {row.n_documents} and {row.n_chunks}"
+                )
+        except IndexDamaged as error:
+            n_lost = connection.execute(select(func.count()).where(DocumentRow.shard_id == row.id)).scalar_one()
+            findings.append(Finding(Damage.SHARD, row.file, f"{error}; it holds the vectors of {n_lost} documents"))
+    return findings
+
+
+def _check_generations(connection: Connection, folder: Path) -> list[Finding]:
+    findings = []
+    width = (read_meta(connection).get("encoder") or {}).get("width", 0)
+    for row in connection.execute(select(GenerationRow.__table__)):
+        written = Checksum(row.size_bytes, row.digest)
+        try:
+            AnnIndex.open(folder / row.file, written, n_vectors=row.n_vectors, width=width, nprobe=row.nprobe)
+        except IndexDamaged as error:
+            findings.append(Finding(Damage.GENERATION, row.file, str(error)))
+    return findings
+
+
+def _find_leftovers(connection: Connection, folder: Path) -> list[Finding]:
+    if is_unsealed(folder / CATALOG_FILE):
+        return []  # a writer may be at work on them
+    named = set(connection.execute(select(ShardRow.file)).scalars())
+    named |= set(connection.execute(select(GenerationRow.file)).scalars())
+    files = [*(folder / SHARD_FOLDER).glob("*"), *(folder / ANN_FOLDER).glob("*/*")]
+    return [
+        Finding(Damage.LEFTOVER, file.relative_to(folder).as_posix(), "nothing names it; the next writer deletes it")
+        for file in sorted(files)
+        if file.relative_to(folder).as_posix() not in named
+    ]

@@ -1,0 +1,98 @@
+"""A corpus of four documents, an index that is a matrix, and the data that not every machine has."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from benchmarks.datasets import DATA, TASKS, Dataset, open_dataset
+from benchmarks.origin import Machine, Origin
+from engine.scoring.evidence import Scoring
+
+CORPUS = {
+    "cat": "The cat sat beside another cat on the warm mat.",
+    "kitten": "A kitten is a young cat and loves mats.",
+    "dog": "A dog barks at the postman and at one cat.",
+    "rocket": "Rocket engines burn liquid oxygen and kerosene.",
+}
+QRELS = [("cat", "kitten", 2), ("cat", "dog", 1), ("dog", "cat", 1)]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "needs_data: reads the shared corpora; skipped where they are absent")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    absent = [task.folder for task in TASKS.values() if not (DATA / task.folder).is_dir()]
+    for item in items:
+        if absent and item.get_closest_marker("needs_data"):
+            item.add_marker(pytest.mark.skip(reason=f"the shared corpora are absent: {', '.join(absent)}"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A dataset in the layout of `benchmarks.datasets`."""
+    folder = tmp_path / "pets"
+    folder.mkdir()
+    with gzip.open(folder / "corpus.jsonl.gz", "wt", encoding="utf-8") as file:
+        for doc_id, text in CORPUS.items():
+            sections = [{"heading": "Story", "text": text}]
+            file.write(json.dumps({"id": doc_id, "title": doc_id, "sections": sections, "meta": {"year": 2020}}) + "\n")
+    rows = "".join(f"{query_id}\t{doc_id}\t{relevance}\n" for query_id, doc_id, relevance in QRELS)
+    (folder / "qrels.tsv").write_text("query_id\tdoc_id\trelevance\n" + rows)
+    (folder / "splits.json").write_text(json.dumps({"test": ["dog", "cat"], "valid": ["rocket"]}))
+    return folder
+
+
+@pytest.fixture
+def dataset(folder: Path) -> Dataset:
+    return open_dataset(str(folder))
+
+
+@pytest.fixture
+def origin() -> Origin:
+    machine = Machine("A Processor", 2, 24, "")
+    return Origin("python -m benchmarks.retrieval pets", "0123456789abcdef", False, 0, machine, {"numpy": "2.0"})
+
+
+@dataclass(frozen=True)
+class FakeHit:
+    doc_id: str
+    score: float
+
+
+@dataclass(frozen=True)
+class FakeResult:
+    hits: tuple[FakeHit, ...]
+
+
+class FakeIndex:
+    """Ranks by cosine; approximate search never finds `lost`."""
+
+    def __init__(self, vectors: dict[str, tuple[float, float]], lost: str = "") -> None:
+        self._doc_ids = list(vectors)
+        self._vectors = np.array(list(vectors.values()), dtype=np.float32)
+        self._lost = lost
+        self.n_documents = self.n_chunks = len(vectors)
+
+    def document_vectors(self) -> tuple[list[str], NDArray[np.float32]]:
+        return self._doc_ids, self._vectors
+
+    def search_id(self, doc_id: str, *, k: int = 10, exact: bool = False, scoring: Scoring | None = None) -> FakeResult:
+        scores = self._vectors @ self._vectors[self._doc_ids.index(doc_id)]
+        hidden = {doc_id} if exact else {doc_id, self._lost}
+        order = [row for row in np.argsort(-scores, kind="stable") if self._doc_ids[row] not in hidden]
+        return FakeResult(tuple(FakeHit(self._doc_ids[row], float(scores[row])) for row in order[:k]))
+
+
+@pytest.fixture
+def index() -> FakeIndex:
+    """The cat is near the kitten, then the dog; approximate search loses the kitten."""
+    vectors = {"cat": (1.0, 0.0), "kitten": (0.8, 0.6), "dog": (0.6, 0.8), "rocket": (0.0, 1.0)}
+    return FakeIndex(vectors, lost="kitten")

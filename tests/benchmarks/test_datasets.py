@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import json
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from benchmarks.datasets import (
+    TASKS,
+    Dataset,
+    DatasetError,
+    checksum,
+    open_dataset,
+    read_documents,
+    read_qrels,
+    read_queries,
+)
+from benchmarks.records import RetrievalRecord, read_records
+
+
+def test_a_folder_is_read_in_the_order_of_its_files(dataset: Dataset) -> None:
+    documents = list(read_documents(dataset))
+    assert [document.doc_id for document in documents] == ["cat", "kitten", "dog", "rocket"]
+    assert documents[1].text == "Story\n\nA kitten is a young cat and loves mats."
+    assert (documents[1].title, documents[1].metadata) == ("kitten", {"year": 2020})
+    assert read_qrels(dataset, "test") == {"dog": {"cat": 1}, "cat": {"kitten": 2, "dog": 1}}
+
+
+def test_a_missing_dataset_says_what_to_pass(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match=r"dataset proposals: .* holds no corpus.jsonl.gz, .*pass --data FOLDER"):
+        open_dataset("proposals", tmp_path)
+    with pytest.raises(DatasetError, match="'poems' is neither a folder nor one of proposals, clscisumm"):
+        open_dataset("poems", tmp_path)
+
+
+def test_a_split_that_cannot_be_measured_is_refused(dataset: Dataset) -> None:
+    with pytest.raises(DatasetError, match="has no split 'train'; it has test, valid"):
+        read_qrels(dataset, "train")
+    with pytest.raises(DatasetError, match="query 'rocket' of split 'valid' has no relevant target in qrels"):
+        read_qrels(dataset, "valid")
+    with pytest.raises(DatasetError, match=r"query 'bird' is not in corpus.jsonl.gz \(1 of 2 are\)"):
+        read_queries(dataset, ["cat", "bird"])
+
+
+def test_an_unreadable_document_stops_the_reading(dataset: Dataset) -> None:
+    dataset.corpus.write_bytes(b"not gzip")
+    with pytest.raises(DatasetError, match=r"dataset pets, .*corpus.jsonl.gz: it is not a whole gzip file"):
+        list(read_documents(dataset))
+
+
+def test_a_checksum_changes_with_any_file(dataset: Dataset) -> None:
+    before = checksum(dataset)
+    dataset.splits.write_text(json.dumps({"test": ["cat"]}))
+    after = checksum(dataset)
+    assert before != after
+    assert (len(before), checksum(dataset)) == (12, after)
+
+
+@pytest.mark.needs_data
+def test_the_shared_corpora_are_those_that_were_measured() -> None:
+    measured = {record.dataset for record in read_records() if isinstance(record, RetrievalRecord)}
+    here = {f"{name}@{checksum(open_dataset(name))}" for name in TASKS}
+    assert {dataset for dataset in measured if dataset.split("@")[0] in TASKS} <= here
+
+
+@pytest.mark.needs_data
+@pytest.mark.parametrize(
+    ("name", "doc_id", "n_queries", "n_judged"),
+    [
+        ("proposals", "pep1", 149, 555),
+        ("clscisumm", "A00-1020", 137, 276),
+        ("wikipedia_seealso", "32X", 369, 680),
+        ("rfc", "rfc20", 243, 2901),
+    ],
+)
+def test_the_shared_corpora_begin_and_are_judged_as_known(
+    name: str, doc_id: str, n_queries: int, n_judged: int
+) -> None:
+    dataset = open_dataset(name)
+    qrels = read_qrels(dataset, "test")
+    assert [document.doc_id for document in islice(read_documents(dataset), 1)] == [doc_id]
+    assert (len(qrels), sum(len(targets) for targets in qrels.values())) == (n_queries, n_judged)

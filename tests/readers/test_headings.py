@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from engine.readers.headings import find_headings
+
+BODY = "This is the body of a section, which runs on for a line or so.\n"
+
+
+def titles(text: str) -> list[tuple[int, str]]:
+    headings = find_headings(text)
+    assert all(heading.title in text[heading.start : heading.start + 200] for heading in headings)
+    return [(heading.level, heading.title) for heading in headings]
+
+
+def test_numbered_headings_nest_by_their_numbers() -> None:
+    text = (
+        f"1. Introduction\n\n{BODY}\n1.1 Purpose\n\n{BODY}\n2. Methods\n{BODY}\nA. Tables\n\n{BODY}\nA.1 More\n\n{BODY}"
+    )
+    assert titles(text) == [
+        (1, "1. Introduction"), (2, "1.1 Purpose"), (1, "2. Methods"), (1, "A. Tables"), (2, "A.1 More"),
+    ]  # fmt: skip
+
+
+def test_letters_stand_under_roman_numbers() -> None:
+    names = ["I. INTRODUCTION", "II. METHODS", "A. Data", "B. Model", "III. RESULTS"]
+    text = "\n".join(f"{name}\n\n{BODY}" for name in names)
+    assert titles(text)[1:4] == [(1, "II. METHODS"), (2, "A. Data"), (2, "B. Model")]
+
+
+def test_underlines_set_levels_by_first_use() -> None:
+    text = f"=====\nTitle\n=====\n\nFirst\n-----\n{BODY}\nDeeper\n~~~~~~\n{BODY}\nSecond\n------\n{BODY}"
+    assert titles(text) == [(1, "Title"), (2, "First"), (3, "Deeper"), (2, "Second")]
+
+
+def test_capitals_alone_on_a_line_are_headings() -> None:
+    assert titles(f"{BODY}\nSUMMARY OF THE INVENTION\n\n{BODY}") == [(1, "SUMMARY OF THE INVENTION")]
+
+
+def test_code_in_capitals_is_not_a_heading() -> None:
+    assert titles(f"{BODY}\nMAX_SIZE = 10\n\n{BODY}\nEND\n\n{BODY}\nIF (A > B) THEN C\n\n{BODY}") == []
+
+
+def test_shouting_is_not_a_heading() -> None:
+    assert titles("PLEASE READ THIS\n\nALL OF IT\n\nNOW AND HERE\n\nso be it\n") == []
+
+
+def test_laws_have_articles_under_chapters() -> None:
+    text = f"CHAPTER II\n\nArticle 5\n\n{BODY}\nArticle 6: Duties\n\n{BODY}"
+    assert titles(text) == [(2, "CHAPTER II"), (3, "Article 5"), (3, "Article 6: Duties")]
+
+
+def test_list_items_are_not_headings() -> None:
+    assert titles(f"1. Setup\n\n{BODY}\n1. Open the box\n\n2. Take it out\n\n3. Switch it on\n\n{BODY}") == [
+        (1, "1. Setup")
+    ]
+
+
+def test_items_of_a_tight_list_are_not_headings() -> None:
+    assert titles("Buy:\n\n1. Milk\n2. Bread\n3. Eggs\n") == []
+
+
+def test_contents_are_not_headings() -> None:
+    contents = "1. Introduction ..... 1\n\n2. Methods ..... 5\n\n3. Results      9\n"
+    assert titles(f"{contents}\n1. Introduction\n\n{BODY}\n2. Methods\n\n{BODY}") == [
+        (1, "1. Introduction"), (1, "2. Methods"),
+    ]  # fmt: skip
+
+
+def test_contents_without_page_numbers_are_not_headings() -> None:
+    contents = "1. Introduction\n\n2. Methods\n\n"
+    assert titles(f"{contents}{BODY}\n1. Introduction\n\n{BODY}") == [(1, "1. Introduction")]
+
+
+def test_sentences_that_start_with_numbers_are_not_headings() -> None:
+    assert titles(f"{BODY}\n3.11 Python was released then, and it is the one that we use\nin all of this.\n") == []
+
+
+def test_running_heads_are_not_headings() -> None:
+    page = f"ACME REPORT 12\n\n{BODY}\fACME REPORT 13\n\n{BODY}"
+    assert titles(page * 3) == []
+
+
+def test_rfc_headings_stand_left_of_indented_text() -> None:
+    body = "   Text of the memo is indented by three,\n   in every line of it,\n   and goes on.\n"
+    footer = "Fielding, et al.            Standards Track                     [Page 1]\n"
+    page = f"{footer}\fRFC 2616        HTTP/1.1      June 1999\n\n{body}"
+    text = f"Status of this Memo\n\n{body}\n1.  Purpose\n\n{body}\n{page}"
+    assert titles(text) == [(1, "Status of this Memo"), (1, "1.  Purpose")]

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import pytest
+
+from engine.errors import DocumentError
+from engine.readers.html import read
+
+BODY = "A sentence of the body that is long enough. " * 6
+
+
+def page(body: str, head: str = "<title>The page</title>") -> bytes:
+    return f"<!DOCTYPE html><html lang='en'><head>{head}</head><body>{body}</body></html>".encode()
+
+
+def test_headings_make_sections() -> None:
+    document = read(page(f"<h1>One</h1><p>{BODY}</p><div><h2>Two <a href='#x'>¶</a></h2>{BODY}</div>"), "a", "a.html")
+    assert [section.path for section in document.sections] == [("One",), ("One", "Two")]
+    assert document.title == "The page"
+    assert document.metadata == {"language": "en"}
+
+
+def test_blocks_stand_on_their_own_and_inline_does_not() -> None:
+    body = "<p>a <b>b</b><i>c</i>\n d<br>e</p><ul><li>x<li><p>y</p></ul><pre>  k\n    l\n</pre>z"
+    assert read(page(body), "a", "a.html").text == "a bc d\ne\n- x\n- y\n\n  k\n    l\n\nz"
+
+
+def test_tables_are_rows_of_cells() -> None:
+    body = "<table><tr><th>A</th><th>B</th></tr><tr><td><p>1</p></td><td>2</td></tr></table>"
+    assert read(page(body), "a", "a.html").text == "A | B\n1 | 2"
+
+
+def test_tables_that_lay_out_a_page_are_not_rows() -> None:
+    body = "<table><tr><td><h1>Head</h1><p>one</p><p>two</p></td></tr></table>"
+    assert read(page(body), "a", "a.html").text == "Head\n\none\n\ntwo"
+
+
+def test_what_is_not_content_is_left_out() -> None:
+    body = (
+        "<nav>menu</nav><header>top</header><script>x()</script><style>y</style><aside>ad</aside><p hidden>h</p>"
+        "<p style='display: none'>n</p><template>t</template><noscript>s</noscript><p>kept</p><footer>foot</footer>"
+    )
+    assert read(page(body), "a", "a.html").text == "kept"
+
+
+def test_the_main_part_is_read_alone() -> None:
+    assert read(page(f"<div>links</div><main><h1>M</h1>{BODY}</main>"), "a", "a.html").text.startswith(
+        "M\n\nA sentence"
+    )
+
+
+def test_the_declared_charset_is_respected() -> None:
+    data = "<html><head><meta charset='iso-8859-2'></head><body>Łódź</body></html>".encode("iso8859-2")
+    assert read(data, "a", "a.html").text == "Łódź"
+
+
+def test_an_xml_declaration_does_no_harm() -> None:
+    assert read(b'<?xml version="1.0" encoding="utf-8"?><html><body><p>x</p></body></html>', "a", "a.xhtml").text == "x"
+
+
+def test_deep_nesting_is_read() -> None:
+    assert read(b"<div>" * 500 + b"deep" + b"</div>" * 500, "a", "a.html").text == "deep"
+
+
+def test_nesting_that_the_parser_cuts_off_is_refused() -> None:
+    with pytest.raises(DocumentError, match="nested too deeply"):
+        read(b"<p>x<div>" * 5000 + b"deep", "a", "a.html")
+
+
+@pytest.mark.parametrize("data", [b"", b"<html></html>", b"<!-- x -->", b"<script>x</script>"])
+def test_a_page_without_text_is_refused(data: bytes) -> None:
+    with pytest.raises(DocumentError, match="no text"):
+        read(data, "a", "a.html")

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+
+from engine.document import Document
+from engine.errors import DocumentError
+from engine.readers.jsonl import read, stream
+from engine.readers.unreadable import Unreadable
+
+BODY = "A sentence of the body that is long enough. " * 6
+
+
+def one(record: dict[str, Any]) -> Document | Unreadable:
+    (result,) = stream(io.BytesIO(json.dumps(record).encode() + b"\n"), "c.jsonl")
+    return result
+
+
+def document_of(record: dict[str, Any]) -> Document:
+    result = one(record)
+    assert isinstance(result, Document)
+    return result
+
+
+def test_a_beir_record_is_read() -> None:
+    document = document_of({"_id": "d1", "title": "T", "text": "Hello.", "metadata": {"url": "u", "year": 2020}})
+    assert (document.doc_id, document.title, document.text) == ("d1", "T", "T\n\nHello.")
+    assert document.metadata == {"url": "u", "year": 2020}
+    assert document.source == "c.jsonl:1"
+
+
+def test_sections_keep_their_headings_and_text() -> None:
+    sections = [{"heading": "One", "text": BODY}, {"title": "Two", "text": BODY, "level": 2}]
+    document = document_of({"id": 7, "title": "T", "sections": sections})
+    assert document.doc_id == "7"
+    assert document.text == f"T\n\nOne\n\n{BODY}\n\nTwo\n\n{BODY}"
+    assert [section.path for section in document.sections] == [("One",), ("One", "Two")]
+    assert document.text[document.sections[1].start :].startswith("Two\n\n")
+
+
+def test_metadata_is_flattened() -> None:
+    meta = {"venue": {"name": "ACL"}, "authors": [{"name": "Ann"}, {"name": "Bob"}], "tags": ["x", 1], "big": 2**70}
+    document = document_of({"id": "a", "text": "x", "meta": meta, "lang": "en", "topics": ["p"], "vector": [0.1, 0.2]})
+    assert document.metadata == {
+        "lang": "en", "topics": ["p"], "venue.name": "ACL", "authors.name": ["Ann", "Bob"], "tags": ["x", 1],
+        "big": str(2**70),
+    }  # fmt: skip
+
+
+def test_a_record_of_a_title_is_read_as_that() -> None:
+    assert document_of({"id": "a", "title": "Only this", "text": ""}).text == "Only this"
+
+
+def test_what_no_store_takes_is_replaced() -> None:
+    document = document_of({"id": "a\ud800", "title": "t\x00", "text": "x\r\ny\ud800", "meta": {"k": "\udfff"}})
+    assert (document.doc_id, document.title, document.text) == ("a\ufffd", "t\ufffd", "t\ufffd\n\nx\ny\ufffd")
+    assert document.metadata == {"k": "\ufffd"}
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        ({"text": "x"}, "has no id"),
+        ({"id": "", "text": "x"}, "has no id"),
+        ({"id": True, "text": "x"}, "has no id"),
+        ({"id": "a"}, "holds no text"),
+        ({"id": "a", "text": 5}, 'field "text" is int, not text'),
+        ({"id": "a", "sections": {"x": 1}}, "not a list of objects"),
+        ({"id": "a", "sections": ["x"]}, "section 0 is str"),
+        ({"id": "a", "text": "x", "meta": [1]}, 'field "metadata" is list'),
+        ({"id": "a", "text": "x", "meta": {"k": [[1]]}}, 'metadata "k" holds a list in a list'),
+        ({"id": "a", "text": "x", "meta": {"k": float("nan")}}, 'metadata "k" is nan'),
+    ],
+)
+def test_a_bad_record_says_why(record: dict[str, Any], reason: str) -> None:
+    result = one(record)
+    assert isinstance(result, Unreadable)
+    assert reason in result.reason
+
+
+def test_bad_lines_do_not_stop_the_others() -> None:
+    lines = (
+        b'\xef\xbb\xbf{"id": 1, "text": "a"}\n\n{"id": 2\n\xff\xfe\n[1]\n'
+        + b"[" * 100_000
+        + b'\n{"id": 3, "text": "c"}'
+    )
+    results = list(stream(io.BytesIO(lines), "c.jsonl"))
+    assert [item.source for item in results] == [f"c.jsonl:{number}" for number in (1, 3, 4, 5, 6, 7)]
+    assert [item.doc_id for item in results if isinstance(item, Document)] == ["1", "3"]
+    reasons = [item.reason for item in results if isinstance(item, Unreadable)]
+    assert [reason[:24] for reason in reasons] == [
+        "it is not JSON: Expectin", "the line is not UTF-8 (b", "it is a JSON list, not a", "it is not JSON: maximum ",
+    ]  # fmt: skip
+
+
+def test_a_huge_line_is_skipped_without_being_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.readers.jsonl._MAX_LINE_BYTES", 100)
+    results = list(stream(io.BytesIO(b"x" * 5000 + b'\n{"id": 2, "text": "b"}\n'), "c.jsonl"))
+    assert isinstance(results[0], Unreadable)
+    assert results[0].reason.startswith("the line is more than 100 bytes")
+    assert results[1].source == "c.jsonl:2"
+
+
+def test_a_json_file_is_one_document() -> None:
+    document = read(b'{"id": "x", "text": "Hi."}', "f.json", "f.json")
+    assert (document.doc_id, document.text, document.metadata) == ("f.json", "Hi.", {"id": "x"})
+    with pytest.raises(DocumentError, match="write one object a line"):
+        read(b"[]", "f.json", "f.json")

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from engine.readers.markdown import plain, read
+
+BODY = "A sentence of the body that is long enough. " * 6
+
+
+def test_atx_and_setext_headings_make_sections() -> None:
+    text = f"# One\n\n{BODY}\n\nTwo\n---\n\n{BODY}\n\n## Three ##\n\n{BODY}\n"
+    document = read(text.encode(), "a.md", "a.md")
+    assert [section.path for section in document.sections] == [("One",), ("One", "Two"), ("One", "Three")]
+    assert document.text == text
+    assert document.text[document.sections[1].start :].startswith("Two\n---")
+
+
+def test_headings_in_code_lists_and_quotes_are_text() -> None:
+    text = f"# Real\n\n```\n# no\n```\n\n> # no\n\n- # no\n\n    # no\n\n{BODY}"
+    assert [section.path for section in read(text.encode(), "a", "a.md").sections] == [("Real",)]
+
+
+def test_front_matter_is_metadata() -> None:
+    front = '---\ntitle: "On Pumps"\nyear: 2020\ntags: [a, b]\nauthors:\n  - Ann\n  - Bob\ndraft: true\n---\n'
+    document = read(f"{front}# Other\n\n{BODY}".encode(), "a", "a.md")
+    assert document.title == "On Pumps"
+    assert document.metadata == {"year": 2020, "tags": ["a", "b"], "authors": ["Ann", "Bob"], "draft": True}
+    assert document.sections[0].heading == "Other"
+
+
+def test_the_title_is_the_first_heading_of_level_one() -> None:
+    assert read(b"## Sub\n\n# Main\n\ntext", "a", "a.md").title == "Main"
+    assert read(b"## Sub\n\ntext", "a", "x/notes.md").title == "notes"
+
+
+def test_an_unclosed_front_matter_is_text() -> None:
+    document = read(b"---\ntitle: x\n\nbody", "a", "a.md")
+    assert document.title == "a"
+    assert document.metadata == {}
+
+
+def test_titles_lose_their_markup() -> None:
+    assert plain(r"**The `f(a[0][1])`** of [x](http://y) and snake_case *now* \# {#id}") == (
+        "The f(a[0][1]) of x and snake_case now #"
+    )
+
+
+def test_offsets_hold_with_windows_newlines() -> None:
+    document = read(f"# One\r\n\r\n{BODY}\r\n\r\n# Two\r\n\r\n{BODY}".encode(), "a", "a.md")
+    assert document.text[document.sections[1].start :].startswith("# Two\n")

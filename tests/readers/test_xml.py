@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import pytest
+
+from engine.errors import DocumentError
+from engine.readers.xml import read
+
+BODY = "A sentence of the body that is long enough. " * 6
+JATS = f"""<?xml version="1.0"?>
+<!DOCTYPE article PUBLIC "-//NLM//DTD JATS//EN" "JATS-archivearticle1.dtd">
+<article><front><journal-meta><journal-title>J Test</journal-title></journal-meta><article-meta>
+<article-id pub-id-type="doi">10.1/x</article-id>
+<title-group><article-title>On <italic>E. coli</italic> &beta;</article-title></title-group>
+<contrib-group><contrib contrib-type="author"><name><surname>Lee</surname><given-names>Ann</given-names></name>
+</contrib></contrib-group><pub-date><year>2020</year></pub-date>
+<abstract><p>We study &beta;. {BODY}</p></abstract></article-meta>
+</front><body><sec><label>1</label><title>Introduction</title><p>{BODY}</p><sec><title>Aim</title><p>{BODY}</p></sec>
+</sec><sec><title>Data</title><table-wrap><caption><p>Rates.</p></caption><table><tr><td>1</td><td>2</td></tr></table>
+</table-wrap><list><list-item><p>one</p></list-item><list-item><p>two</p></list-item></list></sec>
+</body>
+<back><ref-list><title>References</title><ref>Foo 1999</ref></ref-list></back></article>"""
+TEI = f"""<TEI xmlns="http://www.tei-c.org/ns/1.0"><teiHeader><fileDesc><titleStmt><title>Deep Pumps</title></titleStmt>
+<sourceDesc><biblStruct><analytic><author><persName><forename>Ann</forename><surname>Lee</surname></persName></author>
+<idno type="DOI">10.1/y</idno></analytic><monogr><title>J</title><imprint><date when="2019-03-01"/></imprint></monogr>
+</biblStruct></sourceDesc></fileDesc><profileDesc><abstract><p>{BODY}</p></abstract></profileDesc></teiHeader>
+<text><body><div><head n="1">Introduction</head><p>{BODY}</p></div><div><head n="1.1">Aim</head><p>{BODY}</p></div>
+</body><back><div type="references"><listBibl><bibl>Foo</bibl></listBibl></div></back></text></TEI>"""
+BOMB = '<!DOCTYPE article [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;">]>'
+
+
+def test_a_jats_article_has_its_sections() -> None:
+    document = read(JATS.encode(), "a", "a.nxml")
+    assert document.title == "On E. coli"
+    assert [section.path for section in document.sections] == [
+        ("Abstract",), ("1 Introduction",), ("1 Introduction", "Aim"),
+    ]  # fmt: skip
+    assert document.text.startswith("On E. coli\n\nAbstract\n\nWe study β. A sentence")
+    assert document.text.endswith("Data\n\nRates.\n1 | 2\n- one\n- two")
+    assert document.metadata == {"authors": ["Ann Lee"], "journal": "J Test", "doi": "10.1/x", "year": 2020}
+
+
+def test_a_tei_document_has_its_sections() -> None:
+    document = read(TEI.encode(), "a", "a.tei")
+    assert document.title == "Deep Pumps"
+    assert [section.path for section in document.sections] == [
+        ("Abstract",), ("1 Introduction",), ("1 Introduction", "1.1 Aim"),
+    ]  # fmt: skip
+    assert "Foo" not in document.text
+    assert document.metadata == {"authors": ["Ann Lee"], "journal": "J", "doi": "10.1/y", "year": 2019}
+
+
+def test_an_article_in_a_wrapper_is_found() -> None:
+    wrapped = b"<OAI-PMH><record><article><body><p>Found.</p></body></article></record></OAI-PMH>"
+    assert read(wrapped, "a", "a.xml").text == "Found."
+
+
+def test_entities_do_not_grow() -> None:
+    assert read(f"{BOMB}<article><body><p>Hi &c; you</p></body></article>".encode(), "a", "a.xml").text == "Hi &c; you"
+
+
+def test_files_are_not_included() -> None:
+    data = b'<!DOCTYPE article [<!ENTITY f SYSTEM "file:///etc/passwd">]><article><body><p>x &f;</p></body></article>'
+    assert "root" not in read(data, "a", "a.xml").text
+
+
+def test_other_xml_is_named_by_its_root() -> None:
+    with pytest.raises(DocumentError, match="root <svg>, neither JATS"):
+        read(b'<svg xmlns="http://www.w3.org/2000/svg"/>', "a", "a.xml")
+
+
+@pytest.mark.parametrize("data", [b"", b"not xml", JATS.encode()[:900], b"<article><body></article>"])
+def test_broken_xml_is_refused(data: bytes) -> None:
+    with pytest.raises(DocumentError, match="not well-formed XML"):
+        read(data, "a", "a.xml")

@@ -1,0 +1,90 @@
+"""Ranked lists against plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from engine.encoders.encoder import Vectors
+from engine.scoring.lists import (
+    RankedLists,
+    best_by_document,
+    empty_lists,
+    merge,
+    segment_max,
+    top_documents,
+)
+
+
+def rows(lists: RankedLists) -> list[list[tuple[int, float]]]:
+    return [
+        [(int(document), float(similarity)) for document, similarity in zip(*row, strict=True) if document >= 0]
+        for row in zip(lists.documents, lists.similarities, strict=True)
+    ]
+
+
+def table(seed: int, *shape: int) -> Vectors:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+@given(st.integers(0, 10_000), st.lists(st.integers(1, 5), min_size=1, max_size=8))
+def test_segment_max_equals_a_loop(seed: int, counts: list[int]) -> None:
+    similarities = table(seed, 3, sum(counts))
+    starts = np.cumsum([0, *counts[:-1]])
+    by_hand = [[max(row[a : a + n]) for a, n in zip(starts, counts, strict=True)] for row in similarities]
+    assert segment_max(similarities, starts).tolist() == np.array(by_hand).tolist()
+
+
+@given(st.integers(0, 10_000), st.integers(1, 12), st.integers(1, 15))
+def test_top_documents_equals_sorting_all(seed: int, n_documents: int, length: int) -> None:
+    similarities = table(seed, 2, n_documents)
+    positions = np.arange(n_documents) * 3
+    by_hand = [
+        sorted(((int(p), float(s)) for p, s in zip(positions, row, strict=True)), key=lambda pair: -pair[1])[:length]
+        for row in similarities
+    ]
+    assert rows(top_documents(similarities, positions, length)) == by_hand
+
+
+def best_by_hand(positions: NDArray[np.int64], similarities: Vectors, length: int) -> list[list[tuple[int, float]]]:
+    answer = []
+    for at, row in enumerate(positions):
+        best: dict[int, float] = {}
+        for position, similarity in zip(row.tolist(), similarities[at].tolist(), strict=True):
+            if position >= 0:
+                best[position] = max(similarity, best.get(position, -np.inf))
+        answer.append(sorted(best.items(), key=lambda pair: -pair[1])[:length])
+    return answer
+
+
+@given(st.integers(0, 10_000), st.integers(0, 20), st.integers(1, 8))
+def test_best_by_document_equals_a_loop(seed: int, n_results: int, length: int) -> None:
+    positions = np.random.default_rng(seed).integers(-1, 5, (3, n_results))
+    similarities = table(seed, 3, n_results)
+    found = best_by_document(positions, similarities, length)
+    assert rows(found) == best_by_hand(positions, similarities, length)
+    assert found.documents.shape == (3, length)
+
+
+def test_a_chunk_that_does_not_count_never_wins() -> None:
+    found = best_by_document(np.array([[-1, 7]]), np.array([[0.9, -0.5]], np.float32), 2)
+    assert found.documents.tolist() == [[7, -1]]
+    assert found.similarities.tolist() == [[-0.5, -np.inf]]
+
+
+@given(st.integers(0, 10_000), st.integers(0, 6), st.integers(0, 6), st.integers(1, 8))
+def test_merge_keeps_the_best_of_both(seed: int, n_one: int, n_other: int, length: int) -> None:
+    similarities = table(seed, 2, n_one + n_other)
+    positions = np.arange(n_one + n_other)
+    one = top_documents(similarities[:, :n_one], positions[:n_one], 6) if n_one else empty_lists(2)
+    other = top_documents(similarities[:, n_one:], positions[n_one:], 6) if n_other else empty_lists(2)
+    both = top_documents(similarities, positions, length) if n_one + n_other else empty_lists(2)
+    assert rows(merge(one, other, length)) == rows(both)
+
+
+def test_absent_documents_end_a_merged_row() -> None:
+    one = RankedLists(np.array([[4, -1]]), np.array([[0.1, -np.inf]], np.float32))
+    other = RankedLists(np.array([[2]]), np.array([[-0.3]], np.float32))
+    assert merge(one, other, 3).documents.tolist() == [[4, 2, -1]]

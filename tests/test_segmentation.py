@@ -1,0 +1,171 @@
+"""Cuts keep the whole text, whatever it is."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.document import Heading, Section
+from engine.segmentation import MAX_SECTION_CHARS, TokenWindow, divide, fill_windows, sentence_starts
+
+TEXT = st.text(st.sampled_from("ab .\n\f\t!?A1é\u3000-"), max_size=600) | st.text(max_size=200)
+
+
+@st.composite
+def headed_texts(draw: st.DrawFn) -> tuple[str, list[Heading]]:
+    text = draw(TEXT) * draw(st.sampled_from([1, 1, 1, 40]))
+    starts = draw(st.lists(st.integers(0, len(text)), max_size=12))
+    return text, [Heading(f"h{number}", draw(st.integers(1, 4)), start) for number, start in enumerate(starts)]
+
+
+@given(headed_texts())
+def test_sections_cover_any_text_without_gaps(given_text: tuple[str, list[Heading]]) -> None:
+    text, headings = given_text
+    sections = divide(text, headings)
+    assert "".join(text[section.start : section.stop] for section in sections) == text
+    assert all(before.stop == after.start for before, after in pairwise(sections))
+    assert all(section.stop > section.start for section in sections)
+
+
+@given(headed_texts())
+def test_parts_of_a_huge_section_are_numbered_from_one(given_text: tuple[str, list[Heading]]) -> None:
+    sections = divide(*given_text)
+    at = 0
+    while at < len(sections):
+        run = sections[at : at + sections[at].n_parts]
+        assert [(one.part, one.n_parts, one.heading) for one in run] == [
+            (number, len(run), sections[at].heading) for number in range(1, len(run) + 1)
+        ]
+        at += len(run)
+
+
+@given(st.lists(st.integers(150, 400), min_size=1, max_size=12))
+def test_merged_sections_count_every_headed_part_once(lengths: list[int]) -> None:
+    text, headings = "", []
+    for number, length in enumerate(lengths):
+        headings.append(Heading(f"h{number}", 1, len(text)))
+        text += f"h{number}\n".ljust(length, "x")
+    assert sum(section.n_merged for section in divide(text, headings)) == len(lengths)
+
+
+def test_an_empty_text_has_no_section() -> None:
+    assert divide("") == ()
+
+
+def test_a_text_without_headings_is_one_section() -> None:
+    assert divide("Only this.") == (Section("", (), 0, 10),)
+
+
+def test_text_before_the_first_heading_is_a_section_of_its_own() -> None:
+    text = "p" * 300 + "\n" + "Intro\n" + "i" * 300
+    assert divide(text, [Heading("Intro", 1, 301)]) == (
+        Section("", (), 0, 301),
+        Section("Intro", ("Intro",), 301, len(text)),
+    )
+
+
+def test_a_path_holds_the_headings_above() -> None:
+    body = "x" * 300
+    text = body * 4
+    headings = [Heading("A", 1, 0), Heading("B", 2, 300), Heading("C", 3, 600), Heading("D", 2, 900)]
+    assert [section.path for section in divide(text, headings)] == [("A",), ("A", "B"), ("A", "B", "C"), ("A", "D")]
+
+
+def test_a_tiny_section_joins_what_follows_under_the_larger_heading() -> None:
+    text = "A\n" + "B\n" + "b" * 300
+    assert divide(text, [Heading("A", 1, 0), Heading("B", 1, 2)]) == (
+        Section("B", ("B",), 0, len(text), n_merged=2),
+    )
+
+
+def test_a_tiny_last_section_joins_what_precedes() -> None:
+    text = "A\n" + "a" * 300 + "\nB\nbye"
+    assert divide(text, [Heading("A", 1, 0), Heading("B", 1, 303)]) == (
+        Section("A", ("A",), 0, len(text), n_merged=2),
+    )
+
+
+def test_a_huge_section_is_cut_at_paragraph_borders() -> None:
+    paragraph = ("word " * 80).strip() + "\n\n"
+    text = paragraph * 50  # 20,000 characters
+    sections = divide(text)
+    assert [(section.part, section.n_parts) for section in sections] == [(1, 3), (2, 3), (3, 3)]
+    assert all(section.start % len(paragraph) == 0 for section in sections)
+
+
+def test_a_long_section_without_any_whitespace_is_cut_evenly() -> None:
+    sections = divide("x" * (3 * MAX_SECTION_CHARS - 2))
+    assert [(section.start, section.stop) for section in sections] == [(0, 7999), (7999, 15998), (15998, 23998)]
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=30), st.integers(1, 40))
+def test_each_token_is_in_exactly_one_window_and_none_is_over_capacity(lengths: list[int], capacity: int) -> None:
+    ends = [sum(lengths[: number + 1]) for number in range(len(lengths))]
+    windows = fill_windows(ends, capacity)
+    assert [token for window in windows for token in range(window.first, window.stop)] == list(range(ends[-1]))
+    assert all(1 <= window.stop - window.first <= capacity for window in windows)
+
+
+@given(st.lists(st.integers(1, 10), min_size=1, max_size=30))
+def test_sentences_that_fit_are_not_cut(lengths: list[int]) -> None:
+    ends = [sum(lengths[: number + 1]) for number in range(len(lengths))]
+    assert {window.stop for window in fill_windows(ends, 10)} <= set(ends)
+
+
+def test_windows_of_no_sentence_are_none() -> None:
+    assert fill_windows([], 10) == []
+
+
+def test_a_sentence_over_capacity_runs_on() -> None:
+    assert fill_windows([3, 25], 10) == [TokenWindow(0, 3), TokenWindow(3, 13), TokenWindow(13, 23), TokenWindow(23, 25)]
+
+
+def test_a_short_last_window_is_levelled_at_a_sentence_end() -> None:
+    assert fill_windows([10, 60, 95, 100, 110], 100) == [TokenWindow(0, 60), TokenWindow(60, 110)]
+
+
+@given(TEXT)
+def test_sentence_starts_rise_from_zero_and_lie_inside(text: str) -> None:
+    starts = sentence_starts(text)
+    assert starts[0] == 0
+    assert all(before < after < len(text) for before, after in pairwise(starts))
+
+
+def _sentences(text: str) -> list[str]:
+    starts = sentence_starts(text)
+    return [text[a:b].strip() for a, b in zip(starts, [*starts[1:], len(text)], strict=True)]
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        ["It rained.", "We left."],
+        ["Dr. Smith met Prof. Jones at 5 St. James.", "They spoke."],
+        ["See Fig. 3 and Eq. 4, e.g. Table 2, i.e. All of it.", "Done."],
+        ["J. R. Tolkien wrote it.", "It is long."],
+        ["It costs 3.14 dollars, or v. 2.0 of it.", "So be it."],
+        ["The U.S. Government of Washington D.C. Agreed.", "Nobody did."],
+        ['He said "Stop."', "She did not."],
+        ["“Is it so?”", "“It is!”", "They agreed (in part.)", "Then none did."],
+        ["Wait...", "What?", "Yes!"],
+        ["As Smith et al. Showed in vol. 3, it holds.", "It does."],
+        ["Items:", "- one thing", "- another", "* third", "2) fourth"],
+        ["A title", "A paragraph follows it."],
+        ["version 2.0.1 of foo.bar is out; lower case. follows here"],
+    ],
+)
+def test_sentences_are_found_in_hard_cases(sentences: list[str]) -> None:
+    is_listed = sentences[0] == "Items:"
+    text = "\n".join(sentences) if is_listed else "\n\n".join(sentences) if sentences[0] == "A title" else " ".join(sentences)
+    assert _sentences(text) == sentences
+
+
+def test_a_page_break_starts_a_sentence() -> None:
+    assert _sentences("end of page\fnext page") == ["end of page", "next page"]
+
+
+def test_a_long_run_of_dots_is_read_in_linear_time() -> None:
+    assert sentence_starts("contents " + "." * 200_000 + "7") == [0]
