@@ -1,4 +1,4 @@
-"""The lexical baseline: BM25 by bm25s over titles and texts, as Lucene scores it; with English stemming.
+"""The lexical baseline: BM25 by bm25s over texts, titles included, as Lucene scores it; with English stemming.
 
 A word counts as often as it stands in the query document.
 """
@@ -46,7 +46,7 @@ class BM25:
 
         The query itself is left out, and so is a target that shares no word with it.
         """
-        tokens = next(self._tokenizer.streaming_tokenize([_text(query)], update_vocab=False, allow_empty=False))
+        tokens = next(self._tokenizer.streaming_tokenize([query.text], update_vocab=False, allow_empty=False))
         scores: NDArray[np.float32] = self._retriever.get_scores_from_ids(tokens)
         order = np.argsort(-scores, kind="stable")[: k + 1]
         ranked = [(self._doc_ids[i], float(scores[i])) for i in order if scores[i] > 0]
@@ -55,8 +55,4 @@ class BM25:
     def _texts(self, documents: Iterable[Document]) -> Iterator[str]:
         for document in documents:
             self._doc_ids.append(document.doc_id)
-            yield _text(document)
-
-
-def _text(document: Document) -> str:
-    return f"{document.title}\n{document.text}"
+            yield document.text

@@ -115,7 +115,7 @@ def main(context: click.Context, path: Path, n_queries: int, k: int, threads: in
         with Index.open(path) as index:
             generation = index.snapshot.generation_row
             factory, nprobe = (generation.factory, generation.nprobe) if generation else ("", 0)
-            subject = Subject(index, path.stem, factory, nprobe)
+            subject = Subject(index, path.stem.partition("@")[0], factory, nprobe)
             record = measure(subject, n_queries=n_queries, k=k, threads=threads, origin=describe_origin(command, seed))
     except EngineError as error:
         raise click.ClickException(str(error)) from error

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from benchmarks.durability import DamageRecord, KillRecord, MemoryRecord
 from benchmarks.origin import Machine, Origin
 from benchmarks.systems import Settings
 
@@ -81,8 +82,38 @@ class RecallRecord:
         return f"recall-{self.index}"
 
 
-Record: TypeAlias = RetrievalRecord | RecallRecord
-_KINDS: dict[str, type[Record]] = {"retrieval": RetrievalRecord, "recall": RecallRecord}
+@dataclass(frozen=True)
+class ExactnessRecord:
+    """Whether scores are the sums of their parts, and certified rankings the true ones."""
+
+    index: str
+    factory: str
+    n_documents: int
+    k: int
+    n_queries: int
+    n_hits: int
+    largest_sum_error: float
+    n_certified: int  # rankings held against the double loop
+    n_ranked_otherwise: int  # of them; ties within 1e-6 aside
+    largest_score_error: float
+    seconds: float
+    origin: Origin
+
+    @property
+    def name(self) -> str:
+        """Of the file, without suffix."""
+        return f"exactness-{self.index}-{self.factory.replace(',', '_')}"
+
+
+Record: TypeAlias = RetrievalRecord | RecallRecord | ExactnessRecord | KillRecord | DamageRecord | MemoryRecord
+_KINDS: dict[str, type[Record]] = {
+    "retrieval": RetrievalRecord,
+    "recall": RecallRecord,
+    "exactness": ExactnessRecord,
+    "kill": KillRecord,
+    "damage": DamageRecord,
+    "memory": MemoryRecord,
+}
 _PARTS = {"origin": Origin, "machine": Machine, "build": BuildCost, "ann": Latency, "exact": Latency}
 
 

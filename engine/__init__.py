@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from engine.encoders.loading import load_encoder
     from engine.errors import EngineError
     from engine.index import Index
+    from engine.readers import read_document
     from engine.result import Hit, Result
     from engine.scoring.evidence import Scoring
 
-__all__ = ["Document", "EngineError", "Hit", "Index", "Result", "Scoring", "load_encoder"]
+__all__ = ["Document", "EngineError", "Hit", "Index", "Result", "Scoring", "load_encoder", "read_document"]
 
 _HOMES = {
     "Document": "engine.document",
@@ -27,6 +28,7 @@ _HOMES = {
     "Result": "engine.result",
     "Scoring": "engine.scoring.evidence",
     "load_encoder": "engine.encoders.loading",
+    "read_document": "engine.readers",
 }
 
 

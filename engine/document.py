@@ -67,11 +67,11 @@ class Document:
 
     doc_id: str
     title: str
-    text: str
-    sections: tuple[Section, ...]
+    text: str = field(repr=False)
+    sections: tuple[Section, ...] = field(repr=False)
     metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
     source: str = ""  # where it was read from, for people
-    pages: tuple[int, ...] = ()
+    pages: tuple[int, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

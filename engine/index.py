@@ -171,4 +171,3 @@ class Index:
             hint = f"did you mean {', '.join(map(repr, similar))}?" if similar else "list them: longmatch show INDEX"
             raise QueryError(f"no document {doc_id!r} among {self.n_documents} in {self.snapshot.folder}; {hint}")
         return position
-

@@ -24,7 +24,7 @@ class Status(StrEnum):
     ESTIMATED = "estimated"  # lists came from an approximate index; shown scores are exact for their thresholds
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Hit:
     """One target, its score, and the parts that sum to it."""
 
@@ -44,13 +44,17 @@ class Hit:
         """Title of the target."""
         return self.document.title
 
+    def __repr__(self) -> str:
+        n_pairs = len(self.breakdown.pairs)
+        return f"Hit({self.rank}, {self.score:.4f}, {self.doc_id!r}, {self.title!r}, {n_pairs} section pairs)"
+
     @property
     def metadata(self) -> Mapping[str, MetadataValue]:
         """Metadata of the target."""
         return self.document.metadata
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Result:
     """The answer to one query."""
 
@@ -93,11 +97,15 @@ class Result:
 
         return pandas.DataFrame(
             [
-                {"rank": hit.rank, "score": hit.score, "doc_id": hit.doc_id, "title": hit.title, **hit.metadata}
+                # First of all columns, and not replaced by metadata of the same names.
+                _own(hit) | dict(hit.metadata) | _own(hit)
                 for hit in self.hits
             ],
             columns=None if self.hits else ["rank", "score", "doc_id", "title"],
         )
+
+    def __repr__(self) -> str:
+        return f"Result({self.query.title!r}, {len(self.hits)} hits of {self.n_found}, {self.status.value})"
 
     def __str__(self) -> str:
         from engine.report.table import result_table
@@ -108,6 +116,10 @@ class Result:
         from engine.report.html import result_html
 
         return result_html(self)
+
+
+def _own(hit: Hit) -> dict[str, Any]:
+    return {"rank": hit.rank, "score": hit.score, "doc_id": hit.doc_id, "title": hit.title}
 
 
 @dataclass(frozen=True, slots=True)

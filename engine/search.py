@@ -37,7 +37,7 @@ from engine.scoring.lists import (
 )
 from engine.store.snapshot import OpenGeneration, Positions, Snapshot
 
-MIN_RESCORED = 200  # documents rescored exactly, at least; and twice the page
+MIN_RESCORED = 100  # documents rescored exactly, at least; and twice the page
 QUERY_BLOCK = 256  # query chunks multiplied at once
 SCAN_BLOCK_CHUNKS = 32_768  # target chunks gathered at once in an exact scan
 FIRST_DEPTH = 128  # chunks asked of the ANN index for each query chunk
@@ -225,20 +225,20 @@ class Searcher:
     def _hits(
         self, query: Query, positions: Positions, offset: int, whole: Vectors, limits: Thresholds
     ) -> tuple[Hit, ...]:
+        vectors, starts = self.snapshot.chunk_vectors(positions)
+        similarities = np.split(query.vectors.chunks @ vectors.T, starts[1:], axis=1)
         hits = []
-        for rank, (position, (document, coverage)) in enumerate(
-            zip(positions.tolist(), self.snapshot.documents(positions), strict=True), start=offset + 1
-        ):
-            vectors, _ = self.snapshot.chunk_vectors(np.array([position]))
+        for number, (document, coverage) in enumerate(self.snapshot.documents(positions)):
+            position = int(positions[number])
             breakdown = break_down(
                 query.vectors.chunk_spans,
                 self.snapshot.spans(position),
-                query.vectors.chunks @ vectors.T,
+                similarities[number],
                 float(whole[position]),
                 limits,
                 self.scoring,
             )
-            hits.append(Hit(rank, breakdown.score, document, breakdown, coverage))
+            hits.append(Hit(offset + number + 1, breakdown.score, document, breakdown, coverage))
         return tuple(hits)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.document import Document
 from engine.errors import DocumentError
-from engine.readers import Unreadable, is_readable, read_bytes, read_file
+from engine.readers import Unreadable, is_readable, jsonl, read_file
 
 STDIN = "-"
 
@@ -65,6 +65,6 @@ def read_corpus(paths: Sequence[str]) -> Iterator[Document | Unreadable]:
     """Read the documents of paths one after another; `-` reads JSON lines from standard input."""
     named = [path for path in paths if path != STDIN]
     if STDIN in paths:
-        yield from read_bytes(sys.stdin.buffer.read(), "stdin.jsonl")
+        yield from jsonl.stream(sys.stdin.buffer, "stdin")
     for file, doc_id in corpus_files(named) if named else []:
         yield from read_file(file, doc_id)

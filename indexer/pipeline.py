@@ -7,12 +7,14 @@ while it stays the same.
 
 from __future__ import annotations
 
+import json
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import NoReturn, Protocol, TypeVar
 
 from engine.document import Document
@@ -23,9 +25,11 @@ from engine.store.documents import content_hash
 from engine.store.writer import Indexed, Writer
 
 BATCH_CHARS = 1 << 19  # about 9 s of encoding on two cores; what a kill can cost
-_LOOKUP = 64  # documents compared with the catalog in one statement
+_LOOKUP = 64  # documents compared with the catalog in one statement, at most
+_LOOKUP_CHARS = 1 << 23  # and their text, which is held in memory
 
 Item = TypeVar("Item")
+Read = TypeVar("Read", bound=Document | Unreadable)
 
 
 class Progress(Protocol):
@@ -92,16 +96,22 @@ class Pipeline:
         self.report = BuildReport()
         self._progress = progress
         self._seen = _Seen()
-        self._in_flight: set[str] = set()  # read, but not committed yet
+        self._in_flight: set[str] = set()  # read, but not known to be in the catalog yet
+        self._landed: deque[str] = deque()  # committed since the reading thread last looked
+        self._failed_before: set[str] = set()
+        self._well: set[str] = set()  # of those, the sources that could be read now
 
     def run(self, documents: Iterable[Document | Unreadable], *, prune: bool = False) -> BuildReport:
         """Index what is new or changed; with `prune`, remove what the corpus no longer holds."""
         started = time.perf_counter()
+        self._failed_before = self.writer.failed_sources()
         try:
-            for pending in _ahead(self._batches(documents)):
-                self._encode_and_commit(pending)
-                self.report.seconds = time.perf_counter() - started
-                self._tell()
+            with closing(_ahead(self._batches(documents))) as batches:
+                for pending in batches:
+                    self._encode_and_commit(pending)
+                    self.report.seconds = time.perf_counter() - started
+                    self._tell()
+            self.writer.forget_failures(sorted(self._well.difference(one.source for one in self.report.failures)))
             if prune:
                 self._prune()
         finally:
@@ -110,7 +120,7 @@ class Pipeline:
 
     def encode_again(self, documents: Iterable[Document]) -> BuildReport:
         """Encode documents that are indexed already and put the new vectors in place of the old ones."""
-        for group in _groups(documents, _LOOKUP):
+        for group in _groups(documents):
             self._encode_and_commit(_Pending([self.encoder.segment(document) for document in group], len(group)))
         return self.report
 
@@ -139,32 +149,29 @@ class Pipeline:
 
     def _changed(self, documents: Iterable[Document | Unreadable]) -> Iterator[tuple[Document, Indexed | None]]:
         """The documents that must be encoded, each with what the index holds in its place."""
-        for group in _groups(documents, _LOOKUP):
+        for group in _groups(map(_storable, documents)):
+            while self._landed:
+                self._in_flight.discard(self._landed.popleft())
             known = self.writer.indexed([document.doc_id for document in group if isinstance(document, Document)])
+            moved: list[tuple[int, Document]] = []
             for document in group:
                 if isinstance(document, Unreadable):
                     self._fail(document)
                     continue
-                if self._is_twice(document.doc_id, known):
-                    self._fail(_duplicate(document))
-                    continue
+                if (source := document.source or document.doc_id) in self._failed_before:
+                    self._well.add(source)
                 there = known.get(document.doc_id)
-                if there is None or there.content_hash != content_hash(document):
+                if document.doc_id in self._in_flight or (there is not None and there.id in self._seen):
+                    self._fail(_duplicate(document))
+                elif there is None or there.content_hash != content_hash(document):
                     yield document, there
                 else:
-                    self._keep(document, there)
-
-    def _is_twice(self, doc_id: str, known: dict[str, Indexed]) -> bool:
-        if doc_id in self._in_flight:
-            return True
-        there = known.get(doc_id) or self.writer.indexed([doc_id]).get(doc_id)
-        return there is not None and there.id in self._seen
-
-    def _keep(self, document: Document, there: Indexed) -> None:
-        self._seen.add(there.id)
-        self.report.n_unchanged += 1
-        if (dict(there.metadata), there.source) != (dict(document.metadata), document.source):
-            self.writer.update_metadata([(there.id, document)])
+                    self._seen.add(there.id)
+                    self.report.n_unchanged += 1
+                    if (dict(there.metadata), there.source) != (dict(document.metadata), document.source):
+                        moved.append((there.id, document))
+            if moved:
+                self.writer.update_metadata(moved)
 
     def _fail(self, unreadable: Unreadable) -> None:
         """Record a failure; the version that the index holds, if any, stays and is not pruned."""
@@ -182,7 +189,7 @@ class Pipeline:
         documents = [segmented.document for segmented in pending.documents]
         for document_id in self.writer.commit(list(zip(documents, encoded, strict=True))):
             self._seen.add(document_id)
-        self._in_flight.difference_update(document.doc_id for document in documents)
+        self._landed.extend(document.doc_id for document in documents)
         self.report.n_added += len(documents) - pending.n_replaced
         self.report.n_replaced += pending.n_replaced
         self.report.n_tokens += sum(one.coverage.tokens_read for one in encoded)
@@ -194,6 +201,7 @@ class Pipeline:
     def _prune(self) -> None:
         gone = [document_id for document_id in self.writer.all_ids() if document_id not in self._seen]
         self.writer.remove(gone)
+        self.writer.keep_failures([failure.source for failure in self.report.failures])
         self.report.n_removed = len(gone)
 
 
@@ -205,13 +213,35 @@ def _duplicate(document: Document) -> Unreadable:
     )
 
 
-def _groups(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    iterator = iter(items)
-    while group := list(islice(iterator, size)):
+def _storable(document: Document | Unreadable) -> Document | Unreadable:
+    """The document, unless it holds what UTF-8 or JSON cannot write; one such must not end a run."""
+    if isinstance(document, Unreadable):
+        return document
+    headings = [part for section in document.sections for part in (section.heading, *section.path)]
+    try:
+        metadata = json.dumps(dict(document.metadata), ensure_ascii=False, allow_nan=False)
+        for part in (document.doc_id, document.title, document.source, document.text, metadata, *headings):
+            part.encode()
+    except (ValueError, TypeError) as error:
+        doc_id, source = (part.encode(errors="replace").decode() for part in (document.doc_id, document.source))
+        return Unreadable(source or doc_id, f"it cannot be stored ({error}); clean it", doc_id)
+    return document
+
+
+def _groups(documents: Iterable[Read]) -> Iterator[list[Read]]:
+    group: list[Read] = []
+    n_chars = 0
+    for document in documents:
+        group.append(document)
+        n_chars += len(document.text) if isinstance(document, Document) else 0
+        if len(group) >= _LOOKUP or n_chars >= _LOOKUP_CHARS:
+            yield group
+            group, n_chars = [], 0
+    if group:
         yield group
 
 
-def _ahead(items: Iterator[Item]) -> Iterator[Item]:
+def _ahead(items: Iterator[Item]) -> Generator[Item, None, None]:
     """Draw from an iterator in a thread, one item ahead of the consumer; its errors are raised here."""
     waiting: queue.Queue[Callable[[], Item] | None] = queue.Queue(maxsize=1)
     stopped = threading.Event()

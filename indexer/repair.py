@@ -14,10 +14,14 @@ from engine.errors import IndexDamaged
 from engine.store.ann import AUTO
 from engine.store.catalog import CATALOG_FILE, DocumentRow, GenerationRow, ShardRow
 from engine.store.documents import load_documents
+from engine.store.seal import SEAL_SUFFIX
 from engine.store.writer import Writer
 from indexer.builder import refresh_generation
+from indexer.generation import RECALL_FLOOR, RecallTooLow
 from indexer.pipeline import Pipeline
 from indexer.verify import Damage, Finding, verify
+
+_RECALL_NOISE = 0.02  # by which two trainings over the same vectors may differ
 
 
 @dataclass
@@ -58,11 +62,14 @@ def repair(
         )
     with Writer(Path(path), trust_catalog=True) as writer:
         if Damage.SEAL in kinds:
-            report.mended.append(f"{CATALOG_FILE}: every page and text was checked; sealed again")
+            report.mended.append(f"{CATALOG_FILE}{SEAL_SUFFIX}: every page and text was checked; sealed again")
         _drop_documents(writer, report)
         _drop_shards(writer, report, encode=encode, encoder=encoder, device=device)
-        factory = _drop_generations(writer, report)
-        refresh_generation(writer, factory, tell=tell)
+        factory, floor = _drop_generations(writer, report)
+        try:
+            refresh_generation(writer, factory, recall_floor=floor, tell=tell)
+        except RecallTooLow as error:
+            report.mended.append(f"no generation was published, queries scan all vectors ({error})")
     return report
 
 
@@ -103,12 +110,15 @@ def _encode_again(writer: Writer, ids: Sequence[int], encoder: Encoder) -> None:
     Pipeline(writer, encoder).encode_again(documents)
 
 
-def _drop_generations(writer: Writer, report: RepairReport) -> str:
-    """Forget damaged generations; returns the factory string to build anew with."""
+def _drop_generations(writer: Writer, report: RepairReport) -> tuple[str, float]:
+    """Forget damaged generations; returns what to build anew with: factory string, and recall floor.
+
+    Where the old one was published under a lower floor than the usual, its own recall is about the floor.
+    """
     damaged = [finding.where for finding in report.found if finding.damage is Damage.GENERATION]
     with writer.read() as connection:
-        factory = connection.execute(select(GenerationRow.factory)).scalars().first()
+        row = connection.execute(select(GenerationRow.factory, GenerationRow.recall)).first()
     if damaged:
         writer.withdraw_generations()
         report.mended += [f"{file}: rebuilt from the shards" for file in damaged]
-    return factory or AUTO
+    return (row.factory, min(RECALL_FLOOR, row.recall - _RECALL_NOISE)) if row is not None else (AUTO, RECALL_FLOOR)

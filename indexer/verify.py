@@ -16,7 +16,7 @@ from engine.store.ann import ANN_FOLDER, AnnIndex
 from engine.store.catalog import CATALOG_FILE, DocumentRow, GenerationRow, ShardRow, connect, read_meta
 from engine.store.documents import content_hash, load_documents
 from engine.store.durable import Checksum, check_file
-from engine.store.seal import check_seal, is_unsealed
+from engine.store.seal import SEAL_SUFFIX, check_seal, is_sealed, is_unsealed, read_seal
 from engine.store.shards import SHARD_FOLDER, open_shard
 
 _ROWS = 256
@@ -25,8 +25,8 @@ _ROWS = 256
 class Damage(StrEnum):
     """What is wrong, in the order of how bad it is."""
 
-    CATALOG = "catalog"  # SQLite cannot read it: the truth itself is lost
-    SEAL = "seal"  # the catalog is not as it was sealed, or the seal is gone
+    CATALOG = "catalog"  # it is not as it was sealed, or SQLite cannot read it: the truth itself is lost
+    SEAL = "seal"  # the seal is damaged or gone; the catalog may be well
     DOCUMENT = "document"  # a document's text is not the one that was indexed
     SHARD = "shard"  # vectors are lost; the texts are there to encode again
     GENERATION = "generation"  # derived; can be rebuilt from shards
@@ -58,7 +58,7 @@ def verify(path: str | Path) -> list[Finding]:
     """
     folder = Path(path)
     catalog = folder / CATALOG_FILE
-    if not catalog.exists():
+    if not catalog.exists() and not is_sealed(catalog):
         raise IndexMismatch(f"{folder} holds no index; make one: longmatch index {folder} PATH...")
     findings = _check_seal(catalog)
     engine = connect(catalog, read_only=True)
@@ -70,6 +70,10 @@ def verify(path: str | Path) -> list[Finding]:
             findings += _check_shards(connection, folder)
             findings += _check_generations(connection, folder)
             findings += _find_leftovers(connection, folder)
+    except IndexMismatch as error:
+        if not findings:
+            raise
+        findings.append(Finding(Damage.CATALOG, CATALOG_FILE, str(error)))
     except (DatabaseError, ValueError, KeyError, TypeError) as error:
         reason = getattr(error, "orig", None) or error
         findings.append(Finding(Damage.CATALOG, CATALOG_FILE, f"cannot be read ({reason})"))
@@ -80,9 +84,13 @@ def verify(path: str | Path) -> list[Finding]:
 
 def _check_seal(catalog: Path) -> list[Finding]:
     try:
+        read_seal(catalog)
+    except IndexDamaged as error:
+        return [Finding(Damage.SEAL, CATALOG_FILE + SEAL_SUFFIX, str(error))]
+    try:
         check_seal(catalog)
     except IndexDamaged as error:
-        return [Finding(Damage.SEAL, CATALOG_FILE, str(error))]
+        return [Finding(Damage.CATALOG, CATALOG_FILE, str(error))]
     return []
 
 

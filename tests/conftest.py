@@ -25,7 +25,10 @@ _WORDS = (
     "section chunk query target score finds shows every some many few runs jumps over under through quick slow "
     "brown lazy left right red green one two three four five six seven eight nine ten"
 ).split()
-_PIECES = [*"abcdefghijklmnopqrstuvwxyz0123456789.,!?;:'\"()[]-", *(f"##{c}" for c in "abcdefghijklmnopqrstuvwxyz0123456789")]
+_PIECES = [
+    *"abcdefghijklmnopqrstuvwxyz0123456789.,!?;:'\"()[]-",
+    *(f"##{c}" for c in "abcdefghijklmnopqrstuvwxyz0123456789"),
+]
 
 
 def save_random_bert(folder: Path, *, seed: int = 0) -> Path:

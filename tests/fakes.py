@@ -32,8 +32,12 @@ class FakeEncoder(Encoder):
         self.width = width
         self.fingerprint = fingerprint
         self.breaks_on = set(breaks_on)
-        self.encoded: list[str] = []
+        self.batches: list[list[str]] = []
         self._words: dict[str, Vectors] = {}
+
+    @property
+    def encoded(self) -> list[str]:
+        return [doc_id for batch in self.batches for doc_id in batch]
 
     def segment(self, document: Document) -> SegmentedDocument:
         chunks: list[Chunk] = []
@@ -53,7 +57,7 @@ class FakeEncoder(Encoder):
         for segmented in documents:
             if segmented.document.doc_id in self.breaks_on:
                 raise RuntimeError(f"out of memory at {segmented.document.doc_id}")
-        self.encoded.extend(segmented.document.doc_id for segmented in documents)
+        self.batches.append([segmented.document.doc_id for segmented in documents])
         return [self._one(segmented) for segmented in documents]
 
     def _one(self, segmented: SegmentedDocument) -> EncodedDocument:
@@ -109,7 +113,8 @@ def make_corpus(n_documents: int, *, seed: int = 0, boilerplate: str = "") -> li
     for number in range(n_documents):
         topic = number % 10
         sections = [
-            (f"part {part}", " ".join(_words(rng, topic, int(rng.integers(12, 30))))) for part in ("one", "two", "three")
+            (f"part {part}", " ".join(_words(rng, topic, int(rng.integers(12, 30)))))
+            for part in ("one", "two", "three")
         ]
         if boilerplate:
             sections.append(("licence", boilerplate))
@@ -126,4 +131,6 @@ def make_corpus(n_documents: int, *, seed: int = 0, boilerplate: str = "") -> li
 def _words(rng: np.random.Generator, topic: int, count: int) -> list[str]:
     of_topic = [f"topic{topic}word{number}" for number in rng.integers(0, 40, count)]
     common = [f"common{number}" for number in rng.integers(0, 30, count)]
-    return [one if choice else other for one, other, choice in zip(of_topic, common, rng.random(count) < 0.6, strict=True)]
+    return [
+        one if choice else other for one, other, choice in zip(of_topic, common, rng.random(count) < 0.6, strict=True)
+    ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 from engine.encoders.backbone import OFFLINE_NAME, Backbone, resolve_backbone
 from engine.encoders.encoder import Encoder
@@ -29,19 +31,28 @@ def load_encoder(name: str = DEFAULT_ENCODER, *, device: str | None = None) -> E
     config_file = folder / CONFIG_FILE
     if not config_file.exists():
         return MeanEncoder(backbone, name=name)
-    config = json.loads(config_file.read_text())
-    if config.get("encoder") != "mean":
+    return MeanEncoder(backbone, name=name, window_tokens=_saved_window(config_file))
+
+
+def _saved_window(config_file: Path) -> int:
+    try:
+        config = json.loads(config_file.read_text())
+        kind, window_tokens = config["encoder"], config.get("window_tokens")
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise EncoderError(f"{config_file} is damaged ({error!r}); save the encoder again") from error
+    if kind != "mean":
         raise EncoderError(
-            f"{config_file} asks for encoder type {config.get('encoder')!r}, this version knows 'mean'; "
-            "use the longmatch that saved it"
+            f"{config_file} asks for encoder type {kind!r}, this version knows 'mean'; use the longmatch that saved it"
         )
-    return MeanEncoder(backbone, name=name, window_tokens=config["window_tokens"])
+    if type(window_tokens) is not int:
+        raise EncoderError(f"{config_file} has window_tokens {window_tokens!r}, no number; save the encoder again")
+    return window_tokens
 
 
 def _checked_device(device: str | None) -> str | None:
     import torch
 
-    if device is not None and device.split(":")[0] not in ("cpu", "cuda"):
+    if device is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", device):
         raise EncoderError(f"device {device!r} is none of cpu, cuda, cuda:N; see what there is: longmatch doctor")
     if device is not None and device.startswith("cuda"):
         number = int(device.partition(":")[2] or 0)

@@ -13,7 +13,7 @@ import numpy as np
 from engine.document import Chunk, Coverage, Document
 from engine.encoders.backbone import Backbone
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, unit
-from engine.errors import DocumentError
+from engine.errors import DocumentError, EncoderError
 from engine.segmentation import fill_windows, sentence_starts
 
 CONFIG_FILE = "longmatch.json"
@@ -39,7 +39,12 @@ class MeanEncoder(Encoder):
             backbone: the chunk encoder.
             name: what `load_encoder` was given; the backbone's folder by default.
             window_tokens: tokens of a chunk, cut down to what the backbone can read at once.
+
+        Raises:
+            EncoderError: the window holds no token.
         """
+        if window_tokens < 1:
+            raise EncoderError(f"a window of {window_tokens} tokens holds nothing; give it at least 1")
         self.backbone = backbone
         self.name = name or str(backbone.folder)
         self.window_tokens = min(window_tokens, backbone.max_tokens)

@@ -1,7 +1,7 @@
 """Readers: files of many formats become `Document` values with headed sections."""
 
 from engine.readers.limits import MAX_CONTAINER_BYTES, MAX_DOCUMENT_BYTES
-from engine.readers.reader import FORMATS, is_readable, read_bytes, read_file
+from engine.readers.reader import FORMATS, is_readable, read_bytes, read_document, read_file
 from engine.readers.unreadable import Unreadable
 
 __all__ = [
@@ -11,5 +11,6 @@ __all__ = [
     "Unreadable",
     "is_readable",
     "read_bytes",
+    "read_document",
     "read_file",
 ]

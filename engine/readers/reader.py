@@ -7,6 +7,7 @@ import io
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import BinaryIO, TypeAlias, cast
@@ -79,6 +80,21 @@ def read_file(path: Path, doc_id: str | None = None) -> Results:
             yield from _read(stream, source, doc_id)
     except OSError as error:
         yield Unreadable(source, error.strerror or str(error), doc_id or _default_id(source))
+
+
+def read_document(path: str | Path, doc_id: str | None = None) -> Document:
+    """Read the one document of a file.
+
+    Raises:
+        DocumentError: it cannot be read, or the file holds none or several.
+    """
+    found = list(islice(read_file(Path(path), doc_id), 2))
+    if len(found) != 1:
+        told = "no document" if not found else "several documents"
+        raise DocumentError(f"{path} holds {told}, not one; read them with engine.readers.read_file")
+    if isinstance(found[0], Unreadable):
+        raise DocumentError(f"{path}: {found[0].reason}")
+    return found[0]
 
 
 def read_bytes(data: bytes, name: str, doc_id: str | None = None) -> Results:

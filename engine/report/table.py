@@ -112,7 +112,6 @@ def section_label(document: Document, position: int) -> str:
     return f"{name} ({section.part}/{section.n_parts})" if section.n_parts > 1 else name
 
 
-
 def _opening(document: Document, position: int) -> str:
     """The first words of a section without heading."""
     section = document.sections[position]

@@ -49,7 +49,6 @@ class Scoring:
         if not 0 <= self.document_weight <= 1:
             raise QueryError(f"document weight {self.document_weight} must be in [0, 1]")
 
-
     def document_crowd_of(self, n_documents: int) -> int:
         """M of the document vectors in a corpus of this size: at most a tenth of it, at least `crowd`."""
         return min(self.document_crowd, max(self.crowd, n_documents // 10))
@@ -74,7 +73,8 @@ def crowd_similarity(lists: RankedLists, crowd: int, n_documents: int) -> Vector
     """theta_i: similarity of the (M+1)-th best document.
 
     A corpus of M documents or fewer has no crowd; theta is 0 there, so that plain
-    similarities count.
+    similarities count. Where an approximate list ends before M + 1 documents, its
+    last one stands in: too high rather than too low.
 
     Args:
         lists: R at least M + 1, over all documents that may be found.
@@ -86,8 +86,10 @@ def crowd_similarity(lists: RankedLists, crowd: int, n_documents: int) -> Vector
     """
     if n_documents <= crowd or lists.similarities.shape[1] <= crowd:
         return np.zeros(len(lists.similarities), np.float32)
-    theta: Vectors = np.clip(lists.similarities[:, crowd], 0, 1)
-    return theta
+    n_found = np.isfinite(lists.similarities).sum(axis=1)
+    last = np.minimum(n_found - 1, crowd)
+    theta = np.where(n_found > 0, lists.similarities[np.arange(len(last)), last], 0)
+    return np.clip(theta, 0, 1).astype(np.float32)
 
 
 def document_crowd_similarity(similarities: Vectors, crowd: int) -> float:

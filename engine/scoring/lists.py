@@ -94,6 +94,4 @@ def merge(one: RankedLists, other: RankedLists, length: int) -> RankedLists:
 
 def _sorted(documents: NDArray[np.int64], similarities: Vectors) -> RankedLists:
     order = np.argsort(-similarities, axis=1, kind="stable")
-    return RankedLists(
-        np.take_along_axis(documents, order, axis=1), np.take_along_axis(similarities, order, axis=1)
-    )
+    return RankedLists(np.take_along_axis(documents, order, axis=1), np.take_along_axis(similarities, order, axis=1))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import JSON, Connection, Engine, ForeignKey, LargeBinary, create_engine, event, select
+from sqlalchemy import JSON, URL, Connection, Engine, ForeignKey, LargeBinary, create_engine, event, inspect, select
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.pool import NullPool
@@ -126,9 +126,11 @@ def connect(path: Path, *, read_only: bool) -> Engine:
     folder that cannot be written to the file is opened as immutable.
     """
     mode = "ro" if read_only else "rwc"
-    immutable = "&immutable=1" if read_only and not os.access(path.parent, os.W_OK) else ""
+    query = {"mode": mode, "uri": "true"}
+    if read_only and not os.access(path.parent, os.W_OK):
+        query["immutable"] = "1"
     engine = create_engine(
-        f"sqlite:///file:{quote(str(path.resolve()))}?mode={mode}{immutable}&uri=true",
+        URL.create("sqlite", database=f"file:{quote(str(path.resolve()))}", query=query),
         poolclass=NullPool,
         connect_args={"check_same_thread": False, "timeout": 30, "isolation_level": None},
         json_serializer=_dumps,
@@ -159,8 +161,10 @@ def read_meta(connection: Connection) -> dict[str, Any]:
     """All named values.
 
     Raises:
-        IndexMismatch: the catalog has another schema version than this program.
+        IndexMismatch: the catalog has another schema version than this program, or no table yet.
     """
+    if not inspect(connection).has_table(MetaRow.__tablename__):
+        raise IndexMismatch("the index was begun but holds nothing yet; fill it: longmatch index INDEX PATH...")
     values = {row.key: row.value for row in connection.execute(select(MetaRow.key, MetaRow.value))}
     version = values.get("schema_version", SCHEMA_VERSION)
     if version != SCHEMA_VERSION:

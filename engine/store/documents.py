@@ -86,9 +86,7 @@ def load_documents(connection: Connection, document_ids: Sequence[int]) -> list[
 def _load_sections(connection: Connection, ids: Sequence[int]) -> dict[int, list[Section]]:
     sections: dict[int, list[Section]] = {document_id: [] for document_id in ids}
     statement = (
-        select(SectionRow)
-        .where(SectionRow.document_id.in_(ids))
-        .order_by(SectionRow.document_id, SectionRow.position)
+        select(SectionRow).where(SectionRow.document_id.in_(ids)).order_by(SectionRow.document_id, SectionRow.position)
     )
     for row in connection.execute(statement).mappings():
         sections[row["document_id"]].append(_section(row))

@@ -49,9 +49,7 @@ def check_file(path: Path, expected: Checksum) -> None:
     except OSError as error:
         raise IndexDamaged(f"{path} cannot be read ({error.strerror}); mend it: longmatch repair INDEX") from error
     if found is None:
-        raise IndexDamaged(
-            f"{path} has {found_size} bytes, not {expected.size_bytes}; mend it: longmatch repair INDEX"
-        )
+        raise IndexDamaged(f"{path} has {found_size} bytes, not {expected.size_bytes}; mend it: longmatch repair INDEX")
     if found != expected:
         raise IndexDamaged(
             f"{path} has checksum {found.digest[:12]}, not {expected.digest[:12]}; mend it: longmatch repair INDEX"

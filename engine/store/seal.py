@@ -10,6 +10,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+import xxhash
 from sqlalchemy import Engine
 
 from engine.errors import IndexDamaged
@@ -38,6 +39,14 @@ def is_unsealed(catalog: Path) -> bool:
         return False
 
 
+def is_sealed(catalog: Path) -> bool:
+    """True if a catalog was closed cleanly here, whatever became of it since."""
+    try:
+        return read_seal(catalog) is not None
+    except IndexDamaged:
+        return False
+
+
 def seal(catalog: Path, engine: Engine) -> bool:
     """Move the write-ahead log into the catalog and write its checksum beside it.
 
@@ -47,6 +56,7 @@ def seal(catalog: Path, engine: Engine) -> bool:
     with engine.connect() as connection:
         driver = connection.connection.driver_connection
         assert driver is not None
+        driver.execute("PRAGMA busy_timeout=0")  # a reader may stay for hours
         busy, _, _ = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
             return False
@@ -56,12 +66,42 @@ def seal(catalog: Path, engine: Engine) -> bool:
 
 def write_seal(catalog: Path) -> None:
     """Write the checksum of the catalog as it lies on disk."""
-    text = json.dumps(asdict(checksum(catalog)))
+    sealed = checksum(catalog)
+    text = json.dumps({**asdict(sealed), "check": _check_of(sealed)})
     write_durably(_seal_path(catalog), lambda path: _write_text(path, text))
 
 
 def _write_text(path: Path, text: str) -> None:
     path.write_text(text + "\n")
+
+
+def _check_of(sealed: Checksum) -> str:
+    return xxhash.xxh3_64_hexdigest(f"{sealed.size_bytes} {sealed.digest}".encode())
+
+
+def read_seal(catalog: Path) -> Checksum | None:
+    """What the catalog was when it was sealed; None while it is not.
+
+    A seal holds a checksum of itself: one that can be read is right, so if the
+    catalog differs, it is the catalog that is damaged.
+
+    Raises:
+        IndexDamaged: the seal is missing or damaged.
+    """
+    path = _seal_path(catalog)
+    try:
+        told = json.loads(path.read_text())
+        if told == _UNSEALED:
+            return None
+        check = told.pop("check")
+        sealed = Checksum(**told)
+        if check != _check_of(sealed):
+            raise ValueError(check)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise IndexDamaged(
+            f"{path} is missing or damaged, so {catalog.name} cannot be trusted; check it: longmatch verify INDEX"
+        ) from error
+    return sealed
 
 
 def check_seal(catalog: Path) -> None:
@@ -70,21 +110,18 @@ def check_seal(catalog: Path) -> None:
     Raises:
         IndexDamaged: the catalog or its seal is not what was written.
     """
-    if is_unsealed(catalog):
+    expected = read_seal(catalog)
+    if expected is None:
         return
-    path = _seal_path(catalog)
-    try:
-        expected = Checksum(**json.loads(path.read_text()))
-    except (OSError, ValueError, TypeError) as error:
-        raise IndexDamaged(
-            f"{path} is missing or damaged, so {catalog.name} cannot be trusted; check it: longmatch verify INDEX"
-        ) from error
     try:
         found = checksum(catalog)
     except OSError as error:
         raise IndexDamaged(f"{catalog} cannot be read ({error.strerror})") from error
-    if found != expected:
-        raise IndexDamaged(
-            f"{catalog} has {found.size_bytes} bytes and checksum {found.digest[:12]}, sealed were "
-            f"{expected.size_bytes} and {expected.digest[:12]}; check it: longmatch verify INDEX"
-        )
+    if found == expected:
+        return
+    if read_seal(catalog) != expected:  # a writer began or ended while we read
+        return check_seal(catalog)
+    raise IndexDamaged(
+        f"{catalog} has {found.size_bytes} bytes and checksum {found.digest[:12]}, sealed were "
+        f"{expected.size_bytes} and {expected.digest[:12]}; check it: longmatch verify INDEX"
+    )

@@ -126,17 +126,26 @@ class Snapshot:
     def generation(self) -> OpenGeneration | None:
         """The published generation, its file checked and mapped at first use; None while there is none.
 
+        None, too, if a writer published another one before that first use: the file
+        is gone then, and an exact scan answers the same question.
+
         Raises:
             IndexDamaged: the file is not the one that was written.
         """
         row = self.generation_row
         if row is None:
             return None
+        if not (self.folder / row.file).exists() and self._is_superseded(row.id):
+            return None
         written = Checksum(row.size_bytes, row.digest)
         ann = AnnIndex.open(
             self.folder / row.file, written, n_vectors=row.n_vectors, width=self.width, nprobe=row.nprobe
         )
         return OpenGeneration(ann, row.through_chunk, row.is_exact)
+
+    def _is_superseded(self, generation: int) -> bool:
+        with connect(self.folder / CATALOG_FILE, read_only=True).connect() as now:
+            return now.execute(select(GenerationRow.id).where(GenerationRow.id == generation)).first() is None
 
     def is_fresh(self, through_chunk: int) -> NDArray[np.bool_]:
         """(N,) True for the documents whose chunks have ids above `through_chunk`."""

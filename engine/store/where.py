@@ -15,9 +15,10 @@ a missing key satisfies no comparison but `!=`.
 
 from __future__ import annotations
 
+import json
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,9 +28,14 @@ from engine.errors import QueryError
 from engine.store.catalog import DocumentRow
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<text>'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")|(?P<quoted>`[^`]+`)|(?P<number>-?\d+(?:\.\d+)?(?![\w.-]))"
+    r"(?:(?P<text>'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")|(?P<quoted>`[^`]+`)|(?P<number>-?\d+(?:\.\d+)?(?![\w.-]))"
     r"|(?P<sign><=|>=|!=|<>|==|=|<|>|\(|\)|,)|(?P<word>[\w][\w.:-]*))"
 )
+_SPACE = re.compile(r"\s*")
+_MAX_DEPTH = 30  # brackets and nots inside each other; SQLite and we recurse through them
+_MAX_COMPARISONS = 200
+_MAX_VALUES = 30_000  # SQLite binds 32,766 in some builds
+_LARGEST_INT = 2**63 - 1
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
     "==": operator.eq,
@@ -61,18 +67,24 @@ def parse_where(where: str) -> ColumnElement[bool]:
 class _Parser:
     def __init__(self, where: str) -> None:
         self.where = where
-        self.tokens = list(self._tokens())
         self.position = 0
+        self.tokens: list[_Token] = []
+        self.tokens = list(self._tokens())
+        self.depth = self.n_comparisons = self.n_values = 0
 
-    def _tokens(self) -> Any:  # noqa: ANN401
+    def _tokens(self) -> Iterator[_Token]:
         at = 0
-        while self.where[at:].strip():
+        while (at := self._after_space(at)) < len(self.where):
             match = _TOKEN.match(self.where, at)
             if match is None:
                 raise self._error("a key, value or operator", at)
             assert match.lastgroup is not None
             yield _Token(match.lastgroup, match.group(match.lastgroup), match.start(match.lastgroup))
             at = match.end()
+
+    def _after_space(self, at: int) -> int:
+        match = _SPACE.match(self.where, at)
+        return match.end() if match else at
 
     def _error(self, expected: str, at: int | None = None) -> QueryError:
         token = self._peek()
@@ -89,7 +101,7 @@ class _Parser:
         return condition
 
     def _peek(self) -> _Token | None:
-        return self.tokens[self.position] if self.position < len(getattr(self, "tokens", [])) else None
+        return self.tokens[self.position] if self.position < len(self.tokens) else None
 
     def _take_if(self, *texts: str) -> str | None:
         token = self._peek()
@@ -112,12 +124,20 @@ class _Parser:
 
     def _term(self) -> ColumnElement[bool]:
         if self._take_if("not"):
-            return not_(self._term())
+            return not_(self._deeper(self._term))
         if self._take_if("("):
-            condition = self._filter()
+            condition = self._deeper(self._filter)
             self._expect(")")
             return condition
         return self._comparison()
+
+    def _deeper(self, parse: Callable[[], ColumnElement[bool]]) -> ColumnElement[bool]:
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise self._error(f"at most {_MAX_DEPTH} brackets or nots inside each other")
+        condition = parse()
+        self.depth -= 1
+        return condition
 
     def _expect(self, sign: str) -> None:
         if not self._take_if(sign):
@@ -130,7 +150,10 @@ class _Parser:
         self.position += 1
         return token.text.strip("`") if token.kind == "quoted" else token.text
 
-    def _value(self) -> str | int | float | bool:
+    def _value(self) -> str | int | float:
+        self.n_values += 1
+        if self.n_values > _MAX_VALUES:
+            raise self._error(f"at most {_MAX_VALUES} values")
         token = self._peek()
         if token is not None and token.kind == "text":
             self.position += 1
@@ -138,12 +161,15 @@ class _Parser:
             return token.text[1:-1].replace(quote * 2, quote)
         if token is not None and token.kind == "number":
             self.position += 1
-            return float(token.text) if "." in token.text else int(token.text)
+            return _number(token.text)
         if word := self._take_if("true", "false"):
-            return word == "true"
+            return int(word == "true")  # as SQLite reads JSON
         raise self._error("a value ('text', a number, true or false)")
 
     def _comparison(self) -> ColumnElement[bool]:
+        self.n_comparisons += 1
+        if self.n_comparisons > _MAX_COMPARISONS:
+            raise self._error(f"at most {_MAX_COMPARISONS} comparisons (many values go into one 'in (...)')")
         key = self._key()
         if self._take_if("exists"):
             return _any_element(key, None)
@@ -170,11 +196,17 @@ class _Parser:
         return lambda column: column.in_(values)
 
 
+def _number(text: str) -> int | float:
+    """A whole number too large for SQLite becomes a float; none such is stored."""
+    is_whole = "." not in text and len(text) < 21 and abs(int(text)) <= _LARGEST_INT
+    return int(text) if is_whole else float(text)
+
+
 def _any_element(key: str, test: Callable[[Any], Any] | None) -> ColumnElement[bool]:
     """True where some element of the metadata value (a scalar is one element) passes the test."""
     if key in _COLUMNS:
         return _COLUMNS[key].is_not(None) if test is None else test(_COLUMNS[key])
-    path = "$." + '"' + key.replace('"', '\\"') + '"'
+    path = "$." + json.dumps(key, ensure_ascii=False)  # SQLite compares the key as it is written in the JSON
     elements = func.json_each(DocumentRow.meta, path).table_valued("value", "type", joins_implicitly=True)
     rows = select(1).select_from(elements).where(elements.c.type != "null")
     return exists(rows if test is None else rows.where(test(elements.c.value)))

@@ -5,7 +5,7 @@ Order of every commit: file, fsync, rename, fsync of the folder, then one transa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -34,7 +34,7 @@ from engine.store.catalog import (
 )
 from engine.store.documents import content_hash, delete_documents, insert_texts
 from engine.store.durable import Checksum, fsync_folder
-from engine.store.seal import break_seal, check_seal, seal
+from engine.store.seal import break_seal, check_seal, is_sealed, is_unsealed, seal
 from engine.store.shards import SHARD_FOLDER, Shard, shard_arrays, shard_file, write_shard
 
 LOCK_FILE = "writer.lock"
@@ -72,8 +72,8 @@ class Writer:
         is_index = self.catalog.exists() or (folder / LOCK_FILE).exists()
         if folder.is_dir() and any(folder.iterdir()) and not is_index:
             raise IndexMismatch(f"{folder} is not empty and holds no index; name a new folder or an index")
-        for subfolder in (folder, folder / SHARD_FOLDER, folder / ANN_FOLDER):
-            subfolder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        # The lock comes first: it is what tells a run killed right here from a folder of something else.
         self._lock = FileLock(folder / LOCK_FILE)
         try:
             self._lock.acquire(timeout=0)
@@ -86,13 +86,19 @@ class Writer:
             raise
 
     def _open(self, *, trust_catalog: bool) -> None:
-        if self.catalog.exists() and not trust_catalog:
+        for subfolder in (self.folder / SHARD_FOLDER, self.folder / ANN_FOLDER):
+            subfolder.mkdir(exist_ok=True)
+        # A catalog that was sealed and is gone is damage; beginning anew would sweep away the shards it named.
+        if (self.catalog.exists() or is_sealed(self.catalog)) and not trust_catalog:
             check_seal(self.catalog)
-        break_seal(self.catalog)
-        self._engine = connect(self.catalog, read_only=False)
-        # Held to the end: closing the last connection would move the log into the catalog behind the seal's back.
-        self._held = self._engine.connect()
         try:
+            if self.catalog.exists() and not is_unsealed(self.catalog):
+                with connect(self.catalog, read_only=True).connect() as reader:
+                    read_meta(reader)  # an index of another version stays as it is, its seal too
+            break_seal(self.catalog)
+            self._engine = connect(self.catalog, read_only=False)
+            # Held to the end: closing the last connection would move the log into the catalog behind the seal's back.
+            self._held = self._engine.connect()
             with self._engine.begin() as connection:
                 self.meta = read_meta(connection)
                 write_meta(connection, {"schema_version": SCHEMA_VERSION})
@@ -185,8 +191,9 @@ class Writer:
         ids = list(range(counters["document"], counters["document"] + len(encoded)))
         with self._engine.begin() as connection:
             names = [document.doc_id for document, _ in encoded]
-            replaced = connection.execute(select(DocumentRow.id).where(DocumentRow.doc_id.in_(names))).scalars().all()
-            delete_documents(connection, replaced)
+            for block in _blocks(names):
+                replaced = connection.execute(select(DocumentRow.id).where(DocumentRow.doc_id.in_(block)))
+                delete_documents(connection, replaced.scalars().all())
             connection.execute(insert(ShardRow).values(_shard_row(number, file, written, shard)))
             connection.execute(insert(DocumentRow), _document_rows(encoded, ids, number, counters["chunk"]))
             insert_texts(connection, zip(ids, (document for document, _ in encoded), strict=True))
@@ -293,13 +300,25 @@ class Writer:
             self._forget_failures(connection, [source])
             connection.execute(insert(FailureRow).values(source=source, reason=reason))
 
+    def failed_sources(self) -> set[str]:
+        """Sources that could not be indexed when they were last read."""
+        with self.read() as connection:
+            return set(connection.execute(select(FailureRow.source)).scalars())
+
     def forget_failures(self, sources: Sequence[str]) -> None:
         """Drop recorded failures of sources that are well now."""
         with self._engine.begin() as connection:
             self._forget_failures(connection, sources)
 
+    def keep_failures(self, sources: Sequence[str]) -> None:
+        """Drop all recorded failures but those of the given sources."""
+        with self._engine.begin() as connection:
+            recorded = set(connection.execute(select(FailureRow.source)).scalars())
+            self._forget_failures(connection, sorted(recorded.difference(sources)))
+
     def _forget_failures(self, connection: Connection, sources: Sequence[str]) -> None:
-        connection.execute(delete(FailureRow).where(FailureRow.source.in_(sources)))
+        for block in _blocks(sources):
+            connection.execute(delete(FailureRow).where(FailureRow.source.in_(block)))
 
     def next_generation_file(self) -> tuple[int, Path]:
         """Number and path of the generation that would come next; its folder exists."""
@@ -336,6 +355,12 @@ def _shard_row(number: int, file: str, written: Checksum, shard: Shard) -> dict[
         "n_documents": len(shard.documents),
         "n_chunks": len(shard.chunks),
     }
+
+
+def _blocks(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Runs short enough for one statement; SQLite binds 32,766 values in most builds."""
+    for first in range(0, len(names), 1000):
+        yield names[first : first + 1000]
 
 
 def _document_rows(

@@ -55,10 +55,6 @@ def test_a_query_of_unknown_or_stop_words_finds_nothing() -> None:
     assert [bm25.search(document("query", text), k=5) for text in ("the of and", "giraffe")] == [[], []]
 
 
-def test_a_title_is_read() -> None:
-    assert BM25().fit(CORPUS).search(Document("query", "Wolf", "giraffe", ()), k=5)[0][0] == "four"
-
-
 def test_fitting_again_forgets_the_corpus_before() -> None:
     bm25 = BM25().fit(CORPUS).fit([document("other", "zebra wolf"), document("last", "lion")])
     assert [doc_id for doc_id, _ in bm25.search(document("query", "zebra"), k=5)] == ["other"]

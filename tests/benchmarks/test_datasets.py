@@ -22,7 +22,7 @@ from benchmarks.records import RetrievalRecord, read_records
 def test_a_folder_is_read_in_the_order_of_its_files(dataset: Dataset) -> None:
     documents = list(read_documents(dataset))
     assert [document.doc_id for document in documents] == ["cat", "kitten", "dog", "rocket"]
-    assert documents[1].text == "Story\n\nA kitten is a young cat and loves mats."
+    assert documents[1].text == "kitten\n\nStory\n\nA kitten is a young cat and loves mats."
     assert (documents[1].title, documents[1].metadata) == ("kitten", {"year": 2020})
     assert read_qrels(dataset, "test") == {"dog": {"cat": 1}, "cat": {"kitten": 2, "dog": 1}}
 

@@ -1,0 +1,133 @@
+"""`longmatch query`, `show` and `info`: everything that only reads an index."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from indexer.cli.shared import FAILED, PARTLY, device_option, index_argument, json_option, opened_index
+
+if TYPE_CHECKING:
+    from engine import Document, Index, Result
+    from engine.readers import Unreadable
+    from engine.result import SectionMatrix
+
+
+@click.command()
+@index_argument
+@click.argument("documents", nargs=-1, metavar="[DOCUMENT]...")
+@click.option("--id", "doc_ids", multiple=True, help="Ask with an indexed document; may be given again.")
+@click.option("-k", "k", default=10, show_default=True, help="Hits of each query.")
+@click.option("--offset", default=0, show_default=True, help="Hits to leave out first, for pages.")
+@click.option("--where", help="Metadata filter, as: family = 'pep' and number >= 400")
+@click.option("--exact", is_flag=True, help="Scan all vectors, so that the ranking is certified.")
+@click.option("--sections", "n_pairs", default=3, show_default=True, help="Section pairs shown of each hit.")
+@click.option("--matrix", is_flag=True, help="Add the cosines of all sections, for each hit.")
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json", "jsonl", "csv", "trec"]), default="table", show_default=True
+)
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write here, not to stdout.")
+@device_option
+def query(
+    index: Path,
+    documents: tuple[str, ...],
+    doc_ids: tuple[str, ...],
+    k: int,
+    offset: int,
+    where: str | None,
+    exact: bool,
+    n_pairs: int,
+    matrix: bool,
+    form: str,
+    output: Path | None,
+    device: str | None,
+) -> None:
+    """Rank INDEX against whole documents ('-' reads text from stdin).
+
+    Several documents, or a .jsonl file of them, are asked one after another.
+
+    \b
+    Example:
+        longmatch query papers.lm draft.pdf -k 5 --sections 2
+    """
+    from indexer.cli.output import Answer, Layout, render
+
+    if not documents and not doc_ids:
+        raise click.UsageError("nothing to ask with: name a DOCUMENT, '-' for stdin, or --id DOC_ID")
+    failed: list[Unreadable] = []
+    answers = []
+    with opened_index(index, device) as opened:
+        options: dict[str, Any] = {"k": k, "offset": offset, "where": where, "exact": exact}
+        for doc_id in doc_ids:
+            result = opened.search_id(doc_id, **options)
+            answers.append(Answer(result, _matrices(opened, doc_id, result) if matrix else ()))
+        for document in _read_queries(documents, failed):
+            result = opened.search(document, **options)
+            answers.append(Answer(result, _matrices(opened, document, result) if matrix else ()))
+    if answers:
+        width = max(60, min(shutil.get_terminal_size().columns, 120)) if sys.stdout.isatty() and not output else 80
+        text = render(answers, form, Layout(n_pairs, width))
+        if output is not None:
+            output.write_text(text, encoding="utf-8")
+        else:
+            click.echo(text, nl=False)
+    for failure in failed:
+        click.echo(f"failed: {failure.source}: {failure.reason}", err=True)
+    if failed:
+        sys.exit(PARTLY if answers else FAILED)
+
+
+def _read_queries(names: tuple[str, ...], failed: list[Unreadable]) -> Iterator[Document]:
+    from engine.readers import Unreadable, read_bytes, read_file
+
+    for name in names:
+        found = read_bytes(sys.stdin.buffer.read(), "stdin.txt") if name == "-" else read_file(Path(name))
+        for document in found:
+            if isinstance(document, Unreadable):
+                failed.append(document)
+            else:
+                yield document
+
+
+def _matrices(index: Index, query: Document | str, result: Result) -> tuple[SectionMatrix, ...]:
+    return tuple(index.section_matrix(query, hit.doc_id) for hit in result.hits)
+
+
+@click.command()
+@index_argument
+@click.argument("doc_id", required=False)
+@click.option("--text", is_flag=True, help="Print the whole text.")
+@json_option
+def show(index: Path, doc_id: str | None, text: bool, as_json: bool) -> None:
+    """Show a document of INDEX as it was read: sections, offsets, metadata; without DOC_ID list all.
+
+    \b
+    Example:
+        longmatch show papers.lm peps/pep-0484.md
+    """
+    from indexer.cli.describe import describe_document, list_documents
+
+    with opened_index(index) as opened:
+        click.echo(describe_document(opened, doc_id, text, as_json) if doc_id else list_documents(opened, as_json))
+
+
+@click.command()
+@index_argument
+@click.option("--failures", is_flag=True, help="List the documents that could not be indexed, and why.")
+@json_option
+def info(index: Path, failures: bool, as_json: bool) -> None:
+    """Show what INDEX holds: counts, coverage, encoder, generation and its measured recall.
+
+    \b
+    Example:
+        longmatch info papers.lm
+    """
+    from indexer.cli.describe import describe_index, list_failures
+
+    with opened_index(index) as opened:
+        click.echo(list_failures(opened, as_json) if failures else describe_index(opened, as_json))

@@ -1,0 +1,42 @@
+"""The group of all commands; turns errors into one line and an exit status."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from engine.errors import EngineError
+from indexer.cli.asking import info, query, show
+from indexer.cli.building import index
+from indexer.cli.upkeep import compact, doctor, remove, repair, verify
+
+
+class _Commands(click.Group):
+    """Turns the errors raised on purpose into one line and exit status 1."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order in which one meets them, not that of the alphabet."""
+        return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401
+        try:
+            return super().invoke(ctx)
+        except EngineError as error:
+            raise click.ClickException(str(error)) from error
+        except KeyboardInterrupt:
+            told = "interrupted; what was committed is safe, run the same command to go on"
+            raise click.ClickException(told) from None
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="longmatch")
+def main() -> None:
+    """Find long documents with long documents, and see why.
+
+    Exit status: 0 done, 1 error, 2 wrong usage, 3 done but some documents failed.
+    """
+
+
+for command in (index, query, show, info, remove, verify, repair, compact, doctor):
+    main.add_command(command)

@@ -1,0 +1,28 @@
+"""Arguments and options that several commands share, and the exit statuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from engine import Index
+
+FAILED, PARTLY = 1, 3  # 0 is done, and click itself exits with 2 on wrong usage
+
+index_argument = click.argument("index", type=click.Path(file_okay=False, path_type=Path))
+device_option = click.option("--device", help="cpu, cuda or cuda:N; by default a GPU where there is one.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@contextmanager
+def opened_index(path: Path, device: str | None = None) -> Iterator[Index]:
+    """Open an index for asking, and close it afterwards."""
+    from engine.index import Index
+
+    with Index.open(path, device=device) as index:
+        yield index

@@ -1,0 +1,135 @@
+"""`longmatch remove`, `verify`, `repair`, `compact` and `doctor`: keeping an index and its machine sound."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from engine.errors import QueryError
+from indexer.cli.shared import FAILED, PARTLY, device_option, index_argument, json_option
+
+
+@click.command()
+@index_argument
+@click.argument("doc_ids", nargs=-1, required=True, metavar="DOC_ID...")
+def remove(index: Path, doc_ids: tuple[str, ...]) -> None:
+    """Remove documents from INDEX; their space comes back with `compact`.
+
+    \b
+    Example:
+        longmatch remove papers.lm peps/pep-0484.md
+    """
+    from engine.store.writer import Writer
+
+    _must_exist(index)
+    with Writer(index) as writer:
+        known = writer.indexed(doc_ids)
+        if absent := [doc_id for doc_id in doc_ids if doc_id not in known]:
+            raise QueryError(f"no document {absent[0]!r} in {index}; nothing was removed: longmatch show {index}")
+        writer.remove([there.id for there in known.values()])
+    click.echo(f"{len(known)} removed")
+
+
+@click.command()
+@index_argument
+@json_option
+def verify(index: Path, as_json: bool) -> None:
+    """Check INDEX completely: seal, pages, every checksum, every text. Exit status 1 on damage.
+
+    \b
+    Example:
+        longmatch verify papers.lm
+    """
+    from indexer.verify import verify as check
+
+    findings = check(index)
+    if as_json:
+        click.echo(json.dumps([asdict(finding) for finding in findings]))
+    for finding in findings if not as_json else []:
+        click.echo(f"{finding.damage.value}: {finding.where}: {finding.what}")
+    harmful = [finding for finding in findings if not finding.is_harmless]
+    if not as_json:
+        click.echo(f"{len(harmful)} damaged; mend it: longmatch repair {index}" if harmful else "all is well")
+    if harmful:
+        sys.exit(FAILED)
+
+
+@click.command()
+@index_argument
+@click.option("--encode", is_flag=True, help="Encode documents whose vectors are lost again, from their stored text.")
+@device_option
+def repair(index: Path, encode: bool, device: str | None) -> None:
+    """Mend INDEX: rebuild what is derived, name what is lost. Exit status 3 if documents were lost.
+
+    \b
+    Example:
+        longmatch repair papers.lm --encode
+    """
+    from indexer.repair import repair as mend
+
+    report = mend(index, encode=encode, device=device, tell=_to_stderr)
+    for line in report.mended:
+        click.echo(line)
+    if report.reencoded:
+        click.echo(f"{len(report.reencoded)} documents encoded again from their stored text")
+    for doc_id in report.lost:
+        click.echo(f"lost: {doc_id}")
+    click.echo("all is well" if not report.lost else "index the lost documents again: longmatch index INDEX PATH...")
+    if report.lost:
+        sys.exit(PARTLY)
+
+
+@click.command()
+@index_argument
+def compact(index: Path) -> None:
+    """Rewrite INDEX without the vectors of removed documents, and join small shards.
+
+    \b
+    Example:
+        longmatch compact papers.lm
+    """
+    from indexer.compact import compact as shrink
+
+    _must_exist(index)
+    report = shrink(index, tell=_to_stderr)
+    click.echo(
+        f"{report.n_shards_before} shards of {report.bytes_before / 1e6:,.1f} MB became "
+        f"{report.n_shards_after} of {report.bytes_after / 1e6:,.1f} MB"
+    )
+
+
+@click.command()
+@json_option
+def doctor(as_json: bool) -> None:
+    """Tell which FAISS, torch, device and weights are in use, and whether they work.
+
+    \b
+    Example:
+        longmatch doctor
+    """
+    from engine.doctor import examine
+
+    checks = []
+    for check in examine():
+        checks.append(check)
+        if not as_json:
+            click.echo(f"{'ok  ' if check.is_well else 'FAIL'}  {check.name:<10} {check.told}")
+    if as_json:
+        click.echo(json.dumps([asdict(check) for check in checks]))
+    if not all(check.is_well for check in checks):
+        sys.exit(FAILED)
+
+
+def _must_exist(index: Path) -> None:
+    from engine.store.catalog import CATALOG_FILE
+
+    if not (index / CATALOG_FILE).exists():
+        raise QueryError(f"{index} holds no index; make one: longmatch index {index} PATH...")
+
+
+def _to_stderr(line: str) -> None:
+    click.echo(line, err=True)

@@ -1,0 +1,207 @@
+"""The command as people and scripts meet it: what it prints where, and with which exit status it ends."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from indexer.cli import main
+
+TOPICS = ("fox", "dog", "river", "house")
+Run = Callable[..., Result]
+
+
+def _text(topic: str, number: int) -> str:
+    body = " ".join(f"the {topic} runs over the old {topic} and jumps through the dark light" for _ in range(9))
+    return f"# The {topic} {number}\n\n{body}.\n\n## More on the {topic}\n\n{body} number {number}.\n"
+
+
+@pytest.fixture(scope="module")
+def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("papers")
+    for topic in TOPICS:
+        (folder / topic).mkdir()
+        for number in range(4):
+            front = f"---\ntopic: {topic}\nnumber: {number}\n---\n"
+            (folder / topic / f"{number}.md").write_text(front + _text(topic, number))
+    return folder
+
+
+@pytest.fixture
+def run() -> Run:
+    def invoke(*arguments: str | Path, stdin: str | None = None) -> Result:
+        return CliRunner().invoke(main, [str(argument) for argument in arguments], input=stdin)
+
+    return invoke
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory, papers: Path, bert_folder: Path) -> Path:
+    path = tmp_path_factory.mktemp("cli") / "papers.lm"
+    result = CliRunner().invoke(main, ["index", str(path), str(papers), "--encoder", str(bert_folder)])
+    assert result.exit_code == 0, result.output
+    return path
+
+
+def test_index_tells_what_it_did(tmp_path: Path, papers: Path, bert_folder: Path, run: Run) -> None:
+    path = tmp_path / "p.lm"
+    first = run("index", path, papers, "--encoder", bert_folder)
+    assert first.exit_code == 0
+    assert first.stdout.startswith("16 added, 0 replaced, 0 unchanged, 0 removed, 0 failed; ")
+    again = run("index", path, papers)
+    assert again.stdout.startswith("0 added, 0 replaced, 16 unchanged, 0 removed, 0 failed; 0 tokens")
+
+
+def test_index_goes_on_after_a_bad_document_and_ends_with_3(
+    tmp_path: Path, papers: Path, bert_folder: Path, run: Run
+) -> None:
+    bad = tmp_path / "bad.pdf"
+    bad.write_bytes(b"no pdf at all")
+    result = run("index", tmp_path / "p.lm", papers, bad, "--encoder", bert_folder)
+    assert result.exit_code == 3
+    assert result.stdout.startswith("16 added") and f"failed: {bad}: " in result.stderr
+    failures = json.loads(run("info", tmp_path / "p.lm", "--failures", "--json").stdout)
+    assert [failure["source"] for failure in failures] == [str(bad)]
+
+
+def test_dry_run_writes_nothing(tmp_path: Path, papers: Path, bert_folder: Path, run: Run) -> None:
+    result = run("index", tmp_path / "p.lm", papers, "--encoder", bert_folder, "--dry-run", "--json")
+    plan = json.loads(result.stdout)
+    assert (plan["n_new"], plan["n_unchanged"], plan["factory"]) == (16, 0, "Flat")
+    assert not (tmp_path / "p.lm").exists()
+
+
+def test_an_impossible_budget_is_refused_with_both_numbers(
+    tmp_path: Path, papers: Path, bert_folder: Path, run: Run
+) -> None:
+    result = run("index", tmp_path / "p.lm", papers, "--encoder", bert_folder, "--dry-run", "--memory", "100")
+    assert result.exit_code == 1
+    assert "--memory allows 0 MB" in result.stderr and "takes" in result.stderr
+
+
+def test_prune_removes_what_is_gone(tmp_path: Path, papers: Path, bert_folder: Path, run: Run) -> None:
+    run("index", tmp_path / "p.lm", papers, "--encoder", bert_folder)
+    result = run("index", tmp_path / "p.lm", papers / "fox", papers / "dog", "--prune")
+    assert ", 16 removed, " in result.stdout  # the names are now 0.md to 3.md
+    assert "came twice in this run" in result.stderr
+
+
+def test_query_by_file_ranks_its_own_topic_first(built: Path, papers: Path, run: Run) -> None:
+    result = run("query", built, papers / "fox" / "0.md", "-k", "3", "--format", "json")
+    hits = json.loads(result.stdout)["hits"]
+    assert hits[0]["doc_id"] == "fox/0.md"
+    assert hits[0]["score"] == pytest.approx(
+        sum(pair["contribution"] for pair in hits[0]["pairs"]) + hits[0]["document_part"]["contribution"], abs=1e-5
+    )
+
+
+def test_query_by_id_leaves_itself_out(built: Path, run: Run) -> None:
+    result = run("query", built, "--id", "fox/0.md", "-k", "20", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert "fox/0.md" not in [row["doc_id"] for row in rows]
+    assert [row["rank"] for row in rows] == [str(rank) for rank in range(1, len(rows) + 1)]
+
+
+def test_query_reads_stdin(built: Path, run: Run) -> None:
+    result = run("query", built, "-", "-k", "1", "--format", "trec", stdin=_text("river", 2))
+    query_id, _, doc_id, rank, _, tag = result.stdout.split()
+    assert (query_id, rank, tag) == ("stdin.txt", "1", "longmatch") and doc_id.startswith("river/")
+
+
+def test_pages_join_to_the_whole_list(built: Path, run: Run) -> None:
+    def doc_ids(*options: str) -> list[str]:
+        lines = run("query", built, "--id", "dog/1.md", "--format", "jsonl", *options).stdout.splitlines()
+        return [json.loads(line)["doc_id"] for line in lines]
+
+    assert doc_ids("-k", "2") + doc_ids("-k", "3", "--offset", "2") == doc_ids("-k", "5")
+
+
+def test_filters_hold(built: Path, run: Run) -> None:
+    where = "topic in ('dog', 'house') and number >= 2"
+    hits = json.loads(run("query", built, "--id", "fox/0.md", "--where", where, "--format", "json").stdout)["hits"]
+    assert {hit["doc_id"] for hit in hits} <= {"dog/2.md", "dog/3.md", "house/2.md", "house/3.md"} and hits
+
+
+def test_the_table_fits_80_columns(built: Path, papers: Path, run: Run) -> None:
+    output = run("query", built, papers / "dog" / "1.md", "--matrix").stdout
+    assert max(map(len, output.splitlines())) <= 80
+    assert "The dog 1" in output and "cosine x 100" in output
+
+
+def test_output_goes_to_a_file(built: Path, tmp_path: Path, run: Run) -> None:
+    result = run("query", built, "--id", "dog/1.md", "--format", "csv", "-o", tmp_path / "hits.csv")
+    assert result.stdout == "" and (tmp_path / "hits.csv").read_text().startswith("query_id,rank,score,")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "told"),
+    [
+        (["query", "{built}"], 2, "nothing to ask with"),
+        (["query", "{built}", "--id", "fox"], 1, "no document 'fox' among 16"),
+        (["query", "{built}", "--id", "fox/0.md", "--where", "number >"], 1, "expected a value"),
+        (["query", "{built}", "--id", "fox/0.md", "-k", "0"], 1, "k must be at least 1"),
+        (["query", "{built}", "/no/such.md"], 1, "/no/such.md: "),
+        (["info", "/no/such.lm"], 1, "holds no index; make one: longmatch index"),
+        (["verify", "/no/such.lm"], 1, "holds no index"),
+        (["compact", "/no/such.lm"], 1, "holds no index"),
+        (["remove", "{built}", "absent.md"], 1, "nothing was removed"),
+        (["show", "{built}", "absent.md"], 1, "no document 'absent.md'"),
+        (["index", "{built}", "/no/such/folder"], 1, "does not exist and no file matches it"),
+        (["index", "{built}", "{papers}", "--memory", "much"], 2, "'much' is no size"),
+        (["index", "{built}", "{papers}", "--device", "tpu"], 1, "is none of cpu, cuda, cuda:N"),
+        (["index", "{papers}", "{papers}"], 1, "is not empty and holds no index"),
+    ],
+)
+def test_wrong_use_ends_with_one_line_and_a_status(
+    arguments: list[str], status: int, told: str, built: Path, papers: Path, run: Run
+) -> None:
+    result = run(*(argument.format(built=built, papers=papers) for argument in arguments))
+    assert result.exit_code == status
+    assert told in result.stderr and "Traceback" not in result.output
+
+
+def test_show_prints_the_very_text(built: Path, papers: Path, run: Run) -> None:
+    assert run("show", built, "fox/0.md", "--text").stdout == (papers / "fox" / "0.md").read_text() + "\n"
+    told = json.loads(run("show", built, "fox/0.md", "--json").stdout)
+    assert told["metadata"] == {"topic": "fox", "number": 0}
+    assert [section["heading"] for section in told["sections"]] == ["The fox 0", "More on the fox"]
+
+
+def test_info_counts(built: Path, run: Run) -> None:
+    facts = json.loads(run("info", built, "--json").stdout)
+    assert (facts["documents"], facts["failures"], facts["fresh_documents"]) == (16, 0, 0)
+    assert facts["tokens_read"] == facts["tokens_total"] > 0
+    assert "exact" in run("info", built).stdout
+
+
+def test_remove_verify_compact(tmp_path: Path, papers: Path, bert_folder: Path, run: Run) -> None:
+    path = tmp_path / "p.lm"
+    run("index", path, papers, "--encoder", bert_folder)
+    assert run("remove", path, "fox/0.md", "dog/0.md").stdout == "2 removed\n"
+    before = run("query", path, "--id", "fox/1.md", "--format", "csv").stdout
+    assert run("compact", path).exit_code == 0
+    assert run("query", path, "--id", "fox/1.md", "--format", "csv").stdout == before
+    assert run("verify", path).stdout == "all is well\n"
+
+
+def test_repair_rebuilds_faiss_and_names_lost_documents(
+    tmp_path: Path, papers: Path, bert_folder: Path, run: Run, flip_byte: Callable[[Path, int], None]
+) -> None:
+    path = tmp_path / "p.lm"
+    run("index", path, papers, "--encoder", bert_folder)
+    before = run("query", path, "--id", "fox/1.md", "--format", "csv").stdout
+    flip_byte(next(path.glob("ann/*/chunks.faiss")), 50)
+    assert run("verify", path).exit_code == 1
+    assert run("repair", path).exit_code == 0
+    flip_byte(path / "shards" / "000001.safetensors", 400)
+    assert run("repair", path, "--encode").exit_code == 0
+    assert run("query", path, "--id", "fox/1.md", "--format", "csv").stdout == before
+    flip_byte(next(path.glob("shards/*.safetensors")), 400)
+    lost = run("repair", path)
+    assert lost.exit_code == 3 and lost.stdout.count("lost: ") == 16
