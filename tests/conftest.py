@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from benchmarks.tiny_encoder import save_tiny_bert
 from engine.document import Document
 from tests.fakes import FakeEncoder, make_corpus
 
@@ -25,56 +26,16 @@ _WORDS = (
     "section chunk query target score finds shows every some many few runs jumps over under through quick slow "
     "brown lazy left right red green one two three four five six seven eight nine ten"
 ).split()
-_PIECES = [
-    *"abcdefghijklmnopqrstuvwxyz0123456789.,!?;:'\"()[]-",
-    *(f"##{c}" for c in "abcdefghijklmnopqrstuvwxyz0123456789"),
-]
-
-
-def save_random_bert(folder: Path, *, seed: int = 0) -> Path:
-    """A BERT of two layers 32 wide with a lower-casing WordPiece tokenizer, as transformers saves them."""
-    import torch
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
-
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    vocabulary = {token: number for number, token in enumerate([*special, *_WORDS, *dict.fromkeys(_PIECES)])}
-    vocabulary = {token: number for number, token in enumerate(vocabulary)}
-    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.BertProcessing(("[SEP]", vocabulary["[SEP]"]), ("[CLS]", vocabulary["[CLS]"]))
-    fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        mask_token="[MASK]",
-    )
-    torch.manual_seed(seed)
-    config = BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=64,
-        max_position_embeddings=48,
-        initializer_range=0.5,  # at the usual 0.02 all texts are nearly alike
-    )
-    BertModel(config).save_pretrained(folder)
-    fast.save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture(scope="session")
 def bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_random_bert(tmp_path_factory.mktemp("encoders") / "bert")
+    return save_tiny_bert(tmp_path_factory.mktemp("encoders") / "bert", _WORDS)
 
 
 @pytest.fixture(scope="session")
 def other_bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_random_bert(tmp_path_factory.mktemp("encoders") / "other", seed=1)
+    return save_tiny_bert(tmp_path_factory.mktemp("encoders") / "other", _WORDS, seed=1)
 
 
 @pytest.fixture(scope="session")

@@ -76,16 +76,12 @@ def test_a_path_holds_the_headings_above() -> None:
 
 def test_a_tiny_section_joins_what_follows_under_the_larger_heading() -> None:
     text = "A\n" + "B\n" + "b" * 300
-    assert divide(text, [Heading("A", 1, 0), Heading("B", 1, 2)]) == (
-        Section("B", ("B",), 0, len(text), n_merged=2),
-    )
+    assert divide(text, [Heading("A", 1, 0), Heading("B", 1, 2)]) == (Section("B", ("B",), 0, len(text), n_merged=2),)
 
 
 def test_a_tiny_last_section_joins_what_precedes() -> None:
     text = "A\n" + "a" * 300 + "\nB\nbye"
-    assert divide(text, [Heading("A", 1, 0), Heading("B", 1, 303)]) == (
-        Section("A", ("A",), 0, len(text), n_merged=2),
-    )
+    assert divide(text, [Heading("A", 1, 0), Heading("B", 1, 303)]) == (Section("A", ("A",), 0, len(text), n_merged=2),)
 
 
 def test_a_huge_section_is_cut_at_paragraph_borders() -> None:
@@ -120,7 +116,12 @@ def test_windows_of_no_sentence_are_none() -> None:
 
 
 def test_a_sentence_over_capacity_runs_on() -> None:
-    assert fill_windows([3, 25], 10) == [TokenWindow(0, 3), TokenWindow(3, 13), TokenWindow(13, 23), TokenWindow(23, 25)]
+    assert fill_windows([3, 25], 10) == [
+        TokenWindow(0, 3),
+        TokenWindow(3, 13),
+        TokenWindow(13, 23),
+        TokenWindow(23, 25),
+    ]
 
 
 def test_a_short_last_window_is_levelled_at_a_sentence_end() -> None:
@@ -158,9 +159,8 @@ def _sentences(text: str) -> list[str]:
     ],
 )
 def test_sentences_are_found_in_hard_cases(sentences: list[str]) -> None:
-    is_listed = sentences[0] == "Items:"
-    text = "\n".join(sentences) if is_listed else "\n\n".join(sentences) if sentences[0] == "A title" else " ".join(sentences)
-    assert _sentences(text) == sentences
+    between = {"Items:": "\n", "A title": "\n\n"}.get(sentences[0], " ")
+    assert _sentences(between.join(sentences)) == sentences
 
 
 def test_a_page_break_starts_a_sentence() -> None:

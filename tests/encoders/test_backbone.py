@@ -124,7 +124,7 @@ def test_a_name_that_leads_nowhere_is_an_encoder_error(name: str, monkeypatch: p
 def test_bfloat16_is_chosen_only_where_it_is_native(
     flags: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backbone_module.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
     monkeypatch.setattr(backbone_module, "_cpu_flags", lambda: frozenset(flags.split()))
     assert default_dtype("cpu") is dtype
 
@@ -135,5 +135,3 @@ def test_saving_writes_what_was_loaded(backbone: Backbone, tmp_path: Path) -> No
     ids = backbone.tokenize(["the old fox"])[0][0]
     assert saved.sha256 == backbone.sha256
     assert np.array_equal(saved.encode([ids], 64), backbone.encode([ids], 64))
-
-

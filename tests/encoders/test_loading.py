@@ -59,7 +59,9 @@ def test_another_encoder_type_is_refused(mean_encoder: MeanEncoder, tmp_path: Pa
     assert str(raised.value).startswith(f"{tmp_path / CONFIG_FILE} asks for encoder type 'smith2', this version knows ")
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"encoder": "mean"}', '{"encoder": "mean", "window_tokens": "many"}'])
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"encoder": "mean"}', '{"encoder": "mean", "window_tokens": "many"}']
+)
 def test_a_damaged_configuration_is_an_encoder_error(mean_encoder: MeanEncoder, tmp_path: Path, content: str) -> None:
     mean_encoder.save_pretrained(tmp_path)
     (tmp_path / CONFIG_FILE).write_text(content)

@@ -20,12 +20,10 @@ from engine.scoring.evidence import (
     rise,
     thresholds,
 )
-from engine.scoring.lists import top_documents
+from engine.scoring.lists import RankedLists, top_documents
 
 
-def scores_by_hand(
-    best: Vectors, whole: Vectors, n_tokens: list[int], scoring: Scoring
-) -> list[float]:
+def scores_by_hand(best: Vectors, whole: Vectors, n_tokens: list[int], scoring: Scoring) -> list[float]:
     """score(q, t) for all t, from s_i(t) (I, N) and the cosines of whole documents (N,)."""
     n_documents = best.shape[1]
 
@@ -107,6 +105,19 @@ def test_a_corpus_of_one_more_than_the_crowd_has_one() -> None:
     best = np.array([[0.5, 1.0, 0.75]], np.float32)
     exact, _ = scores_of(best, np.zeros(3, np.float32), [4], Scoring(crowd=2, document_weight=0.0))
     assert exact.tolist() == [0.0, 1.0, 0.25]
+
+
+def test_the_last_of_a_short_list_stands_in_for_the_crowd() -> None:
+    lists = RankedLists(
+        np.array([[3, 1, -1], [-1, -1, -1], [3, 1, 2]]),
+        np.array([[0.9, 0.5, -np.inf], [-np.inf] * 3, [0.9, 0.5, -0.25]], np.float32),
+    )
+    assert crowd_similarity(lists, 2, 100).tolist() == [0.5, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(("n_documents", "crowd"), [(5, 10), (150, 15), (1000, 100), (10**6, 100)])
+def test_the_document_crowd_is_a_tenth_of_a_small_corpus(n_documents: int, crowd: int) -> None:
+    assert Scoring().document_crowd_of(n_documents) == crowd
 
 
 def test_equal_scores_rank_by_position() -> None:

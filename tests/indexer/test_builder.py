@@ -1,0 +1,71 @@
+"""`build` puts the steps together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.document import Document
+from engine.errors import IndexBusy, IndexMismatch
+from engine.index import Index
+from engine.store.seal import check_seal
+from engine.store.snapshot import Snapshot
+from engine.store.writer import Writer
+from indexer.builder import build
+from indexer.generation import RecallTooLow
+from tests.fakes import FakeEncoder, make_document
+
+
+def test_an_index_is_made_and_can_be_asked(tmp_path: Path, corpus: list[Document]) -> None:
+    report = build(str(tmp_path / "deep" / "x.lm"), iter(corpus), encoder=FakeEncoder())
+    assert report.n_added == 60
+    with Index.open(tmp_path / "deep" / "x.lm", encoder=FakeEncoder()) as index:
+        assert index.search(corpus[7]).hits[0].doc_id == "doc007"
+        assert index.snapshot.meta["encoder"] == {"name": "fake", "fingerprint": "f" * 32, "width": 32}
+
+
+def test_a_second_run_keeps_the_generation(tmp_path: Path, corpus: list[Document]) -> None:
+    build(tmp_path / "x.lm", corpus, encoder=FakeEncoder())
+    before = (tmp_path / "x.lm" / "ann" / "000001" / "chunks.faiss").stat().st_mtime_ns
+    build(tmp_path / "x.lm", [*corpus, make_document("new", "fresh words")], encoder=FakeEncoder())
+    assert (tmp_path / "x.lm" / "ann" / "000001" / "chunks.faiss").stat().st_mtime_ns == before
+    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
+        assert index.search(make_document("q", "fresh words")).hits[0].doc_id == "new"
+
+
+def test_the_encoder_of_the_index_is_used_again(tmp_path: Path, bert_folder: Path) -> None:
+    build(tmp_path / "x.lm", [make_document("a", "old fox")], encoder=str(bert_folder), device="cpu")
+    build(tmp_path / "x.lm", [make_document("b", "young dog")], device="cpu")
+    with Snapshot(tmp_path / "x.lm") as snapshot:
+        assert snapshot.doc_ids() == ["a", "b"]
+        assert snapshot.meta["encoder"]["name"] == str(bert_folder)
+
+
+def test_another_encoder_is_refused_before_anything_is_encoded(tmp_path: Path, corpus: list[Document]) -> None:
+    build(tmp_path / "x.lm", corpus[:3], encoder=FakeEncoder())
+    other = FakeEncoder(name="other", fingerprint="0" * 32)
+    with pytest.raises(IndexMismatch, match="pass --encoder fake"):
+        build(tmp_path / "x.lm", corpus, encoder=other)
+    assert other.encoded == []
+
+
+def test_documents_stay_when_the_generation_is_refused(tmp_path: Path, corpus: list[Document]) -> None:
+    with pytest.raises(RecallTooLow):
+        build(tmp_path / "x.lm", corpus, encoder=FakeEncoder(), factory="IVF4,Flat", recall_floor=1.5)
+    check_seal(tmp_path / "x.lm" / "catalog.sqlite")
+    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
+        assert index.snapshot.generation is None
+        assert index.search(corpus[7]).hits[0].doc_id == "doc007"
+
+
+def test_a_busy_index_is_refused(tmp_path: Path, corpus: list[Document]) -> None:
+    with Writer(tmp_path / "x.lm"), pytest.raises(IndexBusy):
+        build(tmp_path / "x.lm", corpus, encoder=FakeEncoder())
+
+
+def test_an_empty_corpus_makes_an_empty_index(tmp_path: Path) -> None:
+    assert build(tmp_path / "x.lm", [], encoder=FakeEncoder()).n_seen == 0
+    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
+        assert index.search(make_document("q", "any words")).hits == ()
+        assert index.document_vectors()[0] == []

@@ -1,0 +1,141 @@
+"""A generation is published when it is needed, and only if it finds enough."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import indexer.generation as generation_module
+from engine.document import Document
+from engine.errors import IndexMismatch
+from engine.store.snapshot import Snapshot
+from engine.store.writer import Writer
+from indexer.builder import build
+from indexer.generation import Generation, RecallTooLow, needs_generation, publish_generation
+from tests.fakes import FakeEncoder, make_corpus
+
+
+@pytest.fixture
+def folder(tmp_path: Path, corpus: list[Document]) -> Path:
+    """Sixty documents under a Flat generation."""
+    build(tmp_path / "x.lm", corpus, encoder=FakeEncoder(), factory="Flat")
+    return tmp_path / "x.lm"
+
+
+def published(folder: Path) -> tuple[int, str, float]:
+    with Snapshot(folder) as snapshot:
+        row = snapshot.generation_row
+        assert row is not None
+        assert snapshot.generation is not None  # its file is the recorded one
+        return row.id, row.factory, row.recall
+
+
+def publish(folder: Path, factory: str, recall_floor: float = 0.95) -> Generation:
+    with Writer(folder) as writer:
+        return publish_generation(writer, factory, recall_floor=recall_floor)
+
+
+def test_a_flat_generation_is_exact_and_covers_every_chunk(folder: Path) -> None:
+    with Snapshot(folder) as snapshot:
+        assert snapshot.generation is not None
+        assert snapshot.generation.is_exact
+        assert snapshot.generation.ann.n_vectors == snapshot.n_chunks
+        assert not snapshot.is_fresh(snapshot.generation.through_chunk).any()
+        vectors, _ = snapshot.chunk_vectors(np.arange(snapshot.n_documents))
+        ids, similarities = snapshot.generation.ann.search(vectors[:50], 1)
+    assert ids[:, 0].tolist() == list(range(1, 51))
+    np.testing.assert_allclose(similarities[:, 0], (vectors[:50] ** 2).sum(1), atol=1e-6)
+
+
+def test_a_new_generation_takes_the_place_of_the_old_one(folder: Path) -> None:
+    made = publish(folder, "IVF4,Flat")
+    assert (made.number, made.factory, made.nprobe, made.recall, made.is_exact) == (2, "IVF4,Flat", 4, 1.0, False)
+    assert published(folder) == (2, "IVF4,Flat", 1.0)
+    assert [path.name for path in (folder / "ann").iterdir()] == ["000002"]
+
+
+def test_a_recall_under_the_floor_is_refused_and_the_old_generation_stays(folder: Path) -> None:
+    with pytest.raises(RecallTooLow) as raised:
+        publish(folder, "IVF4,Flat", recall_floor=1.01)
+    assert str(raised.value) == (
+        "document recall@10 is 1.000 at best, under the floor of 1.01; nothing was published: "
+        "use --factory auto, or codes with more bits"
+    )
+    assert published(folder) == (1, "Flat", 1.0)
+    Writer(folder).close()
+    assert [path.name for path in (folder / "ann").iterdir()] == ["000001"]
+
+
+def test_nprobe_is_raised_until_the_floor_is_reached(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generation_module, "_FIRST_NPROBE", 1)
+    said: list[str] = []
+    with Writer(folder) as writer:
+        made = publish_generation(writer, "IVF16,Flat", recall_floor=0.9999, tell=said.append)
+    assert made.nprobe > 1
+    assert made.recall >= 0.9999
+    recalls = [float(line.split("recall@10 ")[1].split()[0]) for line in said if "recall@10" in line]
+    assert len(recalls) > 1
+    assert recalls[0] < recalls[-1]
+
+
+def test_the_measured_recall_is_that_of_a_comparison_by_hand(folder: Path) -> None:
+    from engine.index import Index
+
+    made = publish(folder, "IVF8,PQ4x4fs", recall_floor=0.0)
+    with Index.open(folder, encoder=FakeEncoder()) as index:
+        names = np.random.default_rng(1).permutation(index.document_vectors()[0])
+        shares = []
+        for name in names:
+            exact = {hit.doc_id for hit in index.search_id(name, exact=True).hits}
+            found = {hit.doc_id for hit in index.search_id(name).hits}
+            shares.append(len(exact & found) / len(exact))
+    assert made.recall == pytest.approx(np.mean(shares), abs=0.05)  # it was measured on 48 of the 60
+    assert published(folder) == (2, "IVF8,PQ4x4fs", made.recall)
+
+
+def test_a_factory_that_cannot_be_built_changes_nothing(folder: Path) -> None:
+    with pytest.raises(IndexMismatch, match="FAISS cannot build factory 'Nonsense'"):
+        publish(folder, "Nonsense")
+    assert published(folder) == (1, "Flat", 1.0)
+
+
+@pytest.mark.parametrize(("factory", "expected"), [("auto", False), ("Flat", False), ("SQ8", True)])
+def test_another_factory_calls_for_a_generation(folder: Path, factory: str, expected: bool) -> None:
+    with Snapshot(folder) as snapshot:
+        assert needs_generation(snapshot, factory) is expected
+
+
+def _add(folder: Path, documents: list[Document]) -> None:
+    with Writer(folder) as writer:
+        writer.commit(list(zip(documents, FakeEncoder().encode(documents), strict=True)))
+
+
+def test_fresh_chunks_call_for_a_generation_when_they_are_many(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generation_module, "FRESH_CHUNKS", 10)
+    _add(folder, [make_corpus(70)[61]])
+    with Snapshot(folder) as snapshot:
+        assert not needs_generation(snapshot, "auto")
+    _add(folder, make_corpus(70)[60:])
+    with Snapshot(folder) as snapshot:
+        assert needs_generation(snapshot, "auto")
+
+
+def test_removed_chunks_call_for_a_generation_when_they_are_most(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generation_module, "FRESH_CHUNKS", 10)
+    with Writer(folder) as writer:
+        writer.remove(range(1, 21))
+    with Snapshot(folder) as snapshot:
+        assert not needs_generation(snapshot, "auto")
+    with Writer(folder) as writer:
+        writer.remove(range(21, 41))
+    with Snapshot(folder) as snapshot:
+        assert needs_generation(snapshot, "auto")
+
+
+def test_an_index_without_a_document_needs_no_generation(tmp_path: Path) -> None:
+    build(tmp_path / "x.lm", [], encoder=FakeEncoder())
+    with Snapshot(tmp_path / "x.lm") as snapshot:
+        assert not needs_generation(snapshot, "auto")
+        assert snapshot.generation is None

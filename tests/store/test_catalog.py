@@ -1,0 +1,72 @@
+"""How the catalog is opened, and its named values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError, OperationalError
+
+from engine.errors import IndexMismatch
+from engine.store.catalog import SCHEMA_VERSION, connect, read_meta, write_meta
+
+
+def test_named_values_are_set_and_the_others_left(tmp_path: Path) -> None:
+    engine = connect(tmp_path / "catalog.sqlite", read_only=False)
+    with engine.begin() as connection:
+        write_meta(connection, {"a": 1, "b": {"x": ["é", None]}})
+        write_meta(connection, {"a": 2})
+        assert read_meta(connection) == {"a": 2, "b": {"x": ["é", None]}}
+
+
+def test_another_schema_version_is_refused(tmp_path: Path) -> None:
+    engine = connect(tmp_path / "catalog.sqlite", read_only=False)
+    with engine.begin() as connection:
+        write_meta(connection, {"schema_version": SCHEMA_VERSION + 1})
+        with pytest.raises(IndexMismatch) as raised:
+            read_meta(connection)
+    assert str(raised.value) == (
+        f"the index has schema version {SCHEMA_VERSION + 1}, this program reads {SCHEMA_VERSION}; "
+        "use the longmatch that wrote it, or index the corpus again into a new folder"
+    )
+
+
+def test_a_reader_cannot_write(tmp_path: Path) -> None:
+    connect(tmp_path / "catalog.sqlite", read_only=False).dispose()
+    reader = connect(tmp_path / "catalog.sqlite", read_only=True)
+    with reader.connect() as connection, pytest.raises(OperationalError, match="readonly"):
+        write_meta(connection, {"a": 1})
+
+
+def test_a_reader_makes_no_catalog(tmp_path: Path) -> None:
+    with pytest.raises(OperationalError), connect(tmp_path / "catalog.sqlite", read_only=True).connect() as connection:
+        read_meta(connection)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reader_keeps_seeing_what_it_saw_first(tmp_path: Path) -> None:
+    engine = connect(tmp_path / "catalog.sqlite", read_only=False)
+    with engine.begin() as connection:
+        write_meta(connection, {"a": 1})
+    with connect(tmp_path / "catalog.sqlite", read_only=True).connect() as reader:
+        assert read_meta(reader) == {"a": 1}
+        with engine.begin() as connection:
+            write_meta(connection, {"a": 2})
+        assert read_meta(reader) == {"a": 1}
+
+
+@pytest.mark.parametrize("name", ["with space.lm", "100%41?x=1#y.lm", "ünï.lm", "a&mode=memory.lm"])
+def test_any_folder_name_works(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    path = tmp_path / name / "catalog.sqlite"
+    connect(path, read_only=False).dispose()
+    with connect(path, read_only=True).connect() as connection:
+        assert read_meta(connection) == {}
+    assert path.exists()
+
+
+def test_a_text_without_its_document_is_refused(tmp_path: Path) -> None:
+    engine = connect(tmp_path / "catalog.sqlite", read_only=False)
+    with engine.begin() as connection, pytest.raises(IntegrityError, match="FOREIGN KEY"):
+        connection.execute(text("INSERT INTO texts VALUES (7, x'00')"))

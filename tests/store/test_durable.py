@@ -1,0 +1,67 @@
+"""A file is wholly there, or not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.errors import IndexDamaged
+from engine.store.durable import Checksum, check_file, checksum, write_durably
+
+
+def test_a_written_file_is_what_its_checksum_says(tmp_path: Path) -> None:
+    written = write_durably(tmp_path / "a", _abc)
+    assert (tmp_path / "a").read_bytes() == b"abc"
+    assert written == checksum(tmp_path / "a") == Checksum(3, "06b05ab6733a618578af5f94892f3950")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def _abc(path: Path) -> None:
+    path.write_bytes(b"abc")
+
+
+def _half(path: Path) -> None:
+    path.write_bytes(b"half")
+    raise OSError("disk full")
+
+
+def test_a_writer_that_raises_leaves_nothing_under_the_final_name(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="disk full"):
+        write_durably(tmp_path / "a", _half)
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_writer_that_raises_leaves_the_old_file_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"old")
+    with pytest.raises(OSError, match="disk full"):
+        write_durably(tmp_path / "a", _half)
+    assert (tmp_path / "a").read_bytes() == b"old"
+
+
+def test_each_flipped_byte_is_found(tmp_path: Path, flip_byte: Callable[[Path, int], None]) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(bytes(range(100)))
+    expected = checksum(path)
+    for at in range(100):
+        flip_byte(path, at)
+        with pytest.raises(
+            IndexDamaged, match=f"has checksum .*, not {expected.digest[:12]}; mend it: longmatch repair"
+        ):
+            check_file(path, expected)
+        flip_byte(path, at)
+    check_file(path, expected)
+
+
+@pytest.mark.parametrize("content", [b"", b"ab", b"abcd"])
+def test_another_size_is_found(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a").write_bytes(content)
+    with pytest.raises(IndexDamaged) as raised:
+        check_file(tmp_path / "a", Checksum(3, "0" * 32))
+    assert str(raised.value) == f"{tmp_path / 'a'} has {len(content)} bytes, not 3; mend it: longmatch repair INDEX"
+
+
+def test_a_missing_file_is_damage(tmp_path: Path) -> None:
+    with pytest.raises(IndexDamaged, match=r"a cannot be read \(No such file or directory\); mend it"):
+        check_file(tmp_path / "a", Checksum(3, "0" * 32))

@@ -1,0 +1,51 @@
+"""Exactly one FAISS, or a command that mends it."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.errors import EngineError, MissingExtra
+from engine.store import faiss_distribution
+from engine.store.faiss_distribution import installed_faiss, require_one_faiss
+
+
+def _installed(monkeypatch: pytest.MonkeyPatch, found: dict[str, str]) -> None:
+    monkeypatch.setattr(faiss_distribution, "installed_faiss", lambda: found)
+
+
+@pytest.mark.parametrize("name", ["faiss-cpu", "faiss-gpu", "faiss-gpu-cuvs"])
+def test_any_one_is_fine(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    _installed(monkeypatch, {name: "1.0"})
+    require_one_faiss()
+
+
+def test_none_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    _installed(monkeypatch, {})
+    with pytest.raises(MissingExtra) as raised:
+        require_one_faiss()
+    assert str(raised.value) == "The index needs FAISS; install it: pip install 'longmatch[cpu]'"
+
+
+@pytest.mark.parametrize(
+    ("found", "kept"),
+    [
+        ({"faiss-cpu": "1.1", "faiss-gpu": "1.2"}, "faiss-gpu"),
+        ({"faiss-cpu": "1.1", "faiss-gpu-cu12": "1.2"}, "faiss-cpu"),
+        ({"faiss-gpu-cu12": "1.2"}, "faiss-cpu"),
+    ],
+)
+def test_two_or_the_slow_one_are_named_with_the_mending_command(
+    monkeypatch: pytest.MonkeyPatch, found: dict[str, str], kept: str
+) -> None:
+    _installed(monkeypatch, found)
+    with pytest.raises(EngineError) as raised:
+        require_one_faiss()
+    names = " and ".join(f"{name} {number}" for name, number in found.items())
+    assert str(raised.value) == (
+        f"{names} is installed, but exactly one of faiss-cpu, faiss-gpu, faiss-gpu-cuvs must be; mend it: "
+        f"pip uninstall -y {' '.join(found)} && pip install --force-reinstall --no-deps {kept}"
+    )
+
+
+def test_this_environment_has_one() -> None:
+    assert len(installed_faiss()) == 1

@@ -1,0 +1,64 @@
+"""A shard read again is what was written, in half precision."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from engine.document import Chunk, Coverage
+from engine.encoders.encoder import EncodedDocument
+from engine.store.durable import checksum
+from engine.store.shards import Shard, open_shard, shard_arrays, shard_file, write_shard
+from tests.fakes import FakeEncoder, make_corpus
+
+
+@pytest.fixture
+def encoded(encoder: FakeEncoder) -> list[EncodedDocument]:
+    return encoder.encode(make_corpus(5))
+
+
+def test_a_shard_lays_documents_one_after_another(encoded: list[EncodedDocument]) -> None:
+    shard = shard_arrays(encoded)
+    first = 0
+    for number, one in enumerate(encoded):
+        stop = first + len(one.chunks)
+        assert np.array_equal(shard.chunks[first:stop], one.chunks.astype(np.float16))
+        assert np.array_equal(shard.documents[number], one.document.astype(np.float16))
+        spans = [[span.section, span.start, span.stop, span.n_tokens] for span in one.chunk_spans]
+        assert shard.spans[first:stop].tolist() == spans
+        first = stop
+    assert np.array_equal(shard.sections, np.concatenate([one.sections for one in encoded]).astype(np.float16))
+
+
+def _assert_equal(one: Shard, other: Shard) -> None:
+    for name in ("documents", "sections", "chunks", "spans"):
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+        assert getattr(one, name).dtype == getattr(other, name).dtype
+
+
+def test_a_mapped_shard_equals_the_written_one(encoded: list[EncodedDocument], tmp_path: Path) -> None:
+    shard = shard_arrays(encoded)
+    written = write_shard(tmp_path / "s", shard)
+    _assert_equal(open_shard(tmp_path / "s"), shard)
+    assert written == checksum(tmp_path / "s")
+
+
+@pytest.mark.parametrize("width", [1, 3, 32])
+def test_our_reading_of_safetensors_is_that_of_its_library(tmp_path: Path, width: int) -> None:
+    rows = np.random.default_rng(0).standard_normal((3, width)).astype(np.float32)
+    one = EncodedDocument(rows[0], rows[:1], rows, (Chunk(0, 0, 1, 1),) * 3, Coverage(3, 3))
+    write_shard(tmp_path / "s", shard_arrays([one]))
+    _assert_equal(open_shard(tmp_path / "s"), Shard(**load_file(tmp_path / "s")))
+
+
+def test_a_mapped_shard_cannot_be_written_to(encoded: list[EncodedDocument], tmp_path: Path) -> None:
+    write_shard(tmp_path / "s", shard_arrays(encoded))
+    with pytest.raises(ValueError, match="read-only"):
+        open_shard(tmp_path / "s").chunks[0, 0] = 1
+
+
+def test_shards_are_named_by_number() -> None:
+    assert shard_file(7) == "shards/000007.safetensors"

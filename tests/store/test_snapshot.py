@@ -1,0 +1,233 @@
+"""What a reader sees stays as it was opened, and is checked before it is used."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.document import Document
+from engine.errors import IndexDamaged, IndexMismatch
+from engine.result import Status
+from engine.search import Query, Searcher
+from engine.store.seal import is_unsealed
+from engine.store.snapshot import Snapshot, ranges
+from engine.store.writer import Writer
+from indexer.builder import build
+from indexer.compact import compact
+from tests.fakes import FakeEncoder, make_corpus, make_document
+
+DOCUMENTS = make_corpus(12)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Twelve documents in four shards, with holes: one was removed, one replaced."""
+    folder = tmp_path / "x.lm"
+    encoder = FakeEncoder()
+    with Writer(folder) as writer:
+        writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
+        for first in range(0, 12, 4):
+            batch = DOCUMENTS[first : first + 4]
+            writer.commit(list(zip(batch, encoder.encode(batch), strict=True)))
+        changed = make_document("doc005", [("new", "quite another text of some words")])
+        writer.commit([(changed, encoder.encode([changed])[0])])
+        writer.remove([3])
+    return folder
+
+
+def expected() -> list[Document]:
+    kept = [document for document in DOCUMENTS if document.doc_id not in ("doc002", "doc005")]
+    return [*kept, make_document("doc005", [("new", "quite another text of some words")])]
+
+
+def test_vectors_and_spans_are_those_of_the_documents(folder: Path) -> None:
+    documents = expected()
+    with Snapshot(folder) as snapshot:
+        assert snapshot.doc_ids() == [document.doc_id for document in documents]
+        for position, one in enumerate(FakeEncoder().encode(documents)):
+            vectors, starts = snapshot.chunk_vectors(np.array([position]))
+            assert np.array_equal(vectors, one.chunks.astype(np.float16).astype(np.float32))
+            assert starts.tolist() == [0]
+            assert np.array_equal(snapshot.document_vectors[position], one.document.astype(np.float16))
+            assert np.array_equal(snapshot.section_vectors(position), one.sections.astype(np.float16))
+            spans = [[span.section, span.start, span.stop, span.n_tokens] for span in one.chunk_spans]
+            assert snapshot.spans(position).tolist() == spans
+
+
+@given(st.lists(st.integers(0, 59), max_size=8))
+def test_chunk_vectors_come_in_the_order_asked(built_folder: Path, positions: list[int]) -> None:
+    with Snapshot(built_folder) as snapshot:
+        vectors, starts = snapshot.chunk_vectors(np.array(positions, np.int64))
+        alone = [snapshot.chunk_vectors(np.array([position]))[0] for position in positions]
+    assert np.array_equal(vectors, np.concatenate([np.empty((0, 32)), *alone]))
+    assert starts.tolist() == [sum(map(len, alone[:number])) for number in range(len(alone))]
+
+
+def test_chunk_ids_lead_to_their_documents_and_vectors(folder: Path) -> None:
+    with Snapshot(folder) as snapshot:
+        roster = snapshot.roster
+        highest = int((roster.first_chunk + roster.n_chunks).max())
+        owner = np.full(highest + 5, -1)
+        for position in range(len(roster)):
+            first = int(roster.first_chunk[position])
+            owner[first : first + int(roster.n_chunks[position])] = position
+        ids = np.arange(-1, highest + 4)
+        assert snapshot.documents_of_chunks(ids).tolist() == [-1, *owner[:-1].tolist()]
+        real = np.flatnonzero(owner >= 0)[::-1]
+        found = snapshot.chunks_by_id(real, owner[real])
+        for chunk, vector in zip(real, found, strict=True):
+            own, _ = snapshot.chunk_vectors(np.array([owner[chunk]]))
+            assert np.array_equal(vector, own[chunk - roster.first_chunk[owner[chunk]]])
+
+
+def test_a_reader_is_pinned_while_a_writer_replaces_and_removes(folder: Path) -> None:
+    before = expected()
+    with Snapshot(folder) as snapshot:
+        with Writer(folder) as writer:
+            changed = make_document("doc000", "new text")
+            writer.commit([(changed, FakeEncoder().encode([changed])[0])])
+            writer.remove([position for position in writer.all_ids() if position > 4])
+        with Snapshot(folder) as now:
+            assert now.doc_ids() == ["doc001", "doc003"]
+        positions = np.arange(len(before))
+        assert [document.text for document, _ in snapshot.documents(positions)] == [one.text for one in before]
+        assert snapshot.position("doc000") == 0
+        assert snapshot.matching("year >= 0").sum() == len(before) - 1
+        vectors, _ = snapshot.chunk_vectors(positions)
+        encoded = FakeEncoder().encode(before)
+        assert np.array_equal(vectors, np.concatenate([one.chunks for one in encoded]).astype(np.float16))
+
+
+@pytest.mark.parametrize("is_used_before", [True, False])
+def test_a_reader_answers_on_when_its_generation_is_superseded(tmp_path: Path, is_used_before: bool) -> None:
+    folder = tmp_path / "x.lm"
+    build(folder, DOCUMENTS, encoder=FakeEncoder(), factory="Flat")
+    query = Query(DOCUMENTS[4], FakeEncoder().encode(DOCUMENTS[4:5])[0])
+    with Snapshot(folder) as snapshot:
+        before = Searcher(snapshot).search(query, exact=True)
+        if is_used_before:
+            assert snapshot.generation is not None
+        build(folder, DOCUMENTS[:2], encoder=FakeEncoder(), factory="SQ8", recall_floor=0.5, prune=True)
+        after = Searcher(snapshot).search(query)
+    assert after.status is Status.CERTIFIED
+    assert [hit.doc_id for hit in after.hits] == [hit.doc_id for hit in before.hits]
+
+
+@pytest.mark.xfail(strict=True, reason="compaction deletes shards that an open reader has not mapped yet")
+def test_a_reader_answers_on_when_the_index_is_compacted(folder: Path) -> None:
+    with Snapshot(folder) as snapshot:
+        compact(folder)
+        vectors, _ = snapshot.chunk_vectors(np.arange(snapshot.n_documents))
+    encoded = FakeEncoder().encode(expected())
+    assert np.array_equal(vectors, np.concatenate([one.chunks for one in encoded]).astype(np.float16))
+
+
+def test_a_generation_file_that_vanished_is_damage(tmp_path: Path) -> None:
+    build(tmp_path / "x.lm", DOCUMENTS, encoder=FakeEncoder(), factory="Flat")
+    (tmp_path / "x.lm" / "ann" / "000001" / "chunks.faiss").unlink()
+    with Snapshot(tmp_path / "x.lm") as snapshot, pytest.raises(IndexDamaged, match=r"chunks\.faiss cannot be read"):
+        assert snapshot.generation
+
+
+def test_a_writer_does_not_wait_for_readers(folder: Path) -> None:
+    with Snapshot(folder):
+        started = time.monotonic()
+        with Writer(folder) as writer:
+            writer.remove([1])
+        assert time.monotonic() - started < 10
+    assert is_unsealed(folder / "catalog.sqlite")
+    Writer(folder).close()
+    assert not is_unsealed(folder / "catalog.sqlite")
+
+
+@pytest.mark.parametrize("at", [0, 8, 100, -1])
+def test_a_damaged_shard_is_found_before_it_is_read(
+    folder: Path, flip_byte: Callable[[Path, int], None], at: int
+) -> None:
+    path = folder / "shards" / "000002.safetensors"
+    flip_byte(path, at)
+    with Snapshot(folder) as snapshot:
+        snapshot.chunk_vectors(np.array([0]))
+        with pytest.raises(IndexDamaged, match=r"000002\.safetensors has checksum .*; mend it: longmatch repair INDEX"):
+            snapshot.chunk_vectors(np.array([4]))
+
+
+def test_a_cut_or_missing_shard_is_found(folder: Path) -> None:
+    path = folder / "shards" / "000001.safetensors"
+    path.write_bytes(path.read_bytes()[:-1])
+    with Snapshot(folder) as snapshot, pytest.raises(IndexDamaged, match="bytes, not"):
+        snapshot.spans(0)
+    path.unlink()
+    with Snapshot(folder) as snapshot, pytest.raises(IndexDamaged, match="cannot be read"):
+        snapshot.spans(0)
+
+
+def test_a_damaged_generation_is_found_before_faiss_parses_it(
+    tmp_path: Path, flip_byte: Callable[[Path, int], None]
+) -> None:
+    build(tmp_path / "x.lm", DOCUMENTS, encoder=FakeEncoder(), factory="Flat")
+    path = tmp_path / "x.lm" / "ann" / "000001" / "chunks.faiss"
+    flip_byte(path, 40)
+    with Snapshot(tmp_path / "x.lm") as snapshot, pytest.raises(IndexDamaged, match=r"chunks\.faiss has checksum"):
+        assert snapshot.generation
+
+
+def test_every_byte_of_a_real_catalog_is_under_the_seal(folder: Path, flip_byte: Callable[[Path, int], None]) -> None:
+    catalog = folder / "catalog.sqlite"
+    for at in range(0, catalog.stat().st_size, 1009):
+        flip_byte(catalog, at)
+        with pytest.raises(IndexDamaged):
+            Snapshot(folder)
+        flip_byte(catalog, at)
+    Snapshot(folder).close()
+
+
+def test_a_folder_without_an_index_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(IndexMismatch) as raised:
+        Snapshot(tmp_path)
+    assert str(raised.value) == f"{tmp_path} holds no index; make one: longmatch index {tmp_path} PATH..."
+
+
+def test_an_index_that_was_only_begun_says_so(tmp_path: Path) -> None:
+    Writer(tmp_path / "x.lm").close()
+    with pytest.raises(IndexMismatch) as raised:
+        Snapshot(tmp_path / "x.lm")
+    folder = tmp_path / "x.lm"
+    assert str(raised.value) == f"{folder} was begun but holds nothing yet; fill it: longmatch index {folder} PATH..."
+
+
+def test_similar_names_are_literal(folder: Path) -> None:
+    with Snapshot(folder) as snapshot:
+        assert snapshot.similar_names("c01") == ["doc010", "doc011"]
+        assert snapshot.similar_names("d%c") == snapshot.similar_names("doc_00") == []
+
+
+def test_totals_add_up(folder: Path) -> None:
+    encoded = FakeEncoder().encode(expected())
+    with Snapshot(folder) as snapshot:
+        totals = snapshot.totals()
+    n_tokens = sum(one.coverage.tokens_read for one in encoded)
+    shards = list((folder / "shards").iterdir())
+    assert totals == {
+        "documents": 11,
+        "sections": sum(len(one.sections) for one in encoded),
+        "chunks": sum(len(one.chunks) for one in encoded),
+        "tokens_read": n_tokens,
+        "tokens_total": n_tokens,
+        "shards": 4,
+        "shard_bytes": sum(path.stat().st_size for path in shards),
+        "failures": 0,
+    }
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), max_size=10))
+def test_ranges_equals_a_loop(pairs: list[tuple[int, int]]) -> None:
+    starts, counts = (np.array([pair[side] for pair in pairs], np.int64) for side in (0, 1))
+    by_hand = [start + number for start, count in pairs for number in range(count)]
+    assert ranges(starts, counts).tolist() == by_hand

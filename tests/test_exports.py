@@ -1,0 +1,46 @@
+"""`__all__` is sorted, and true."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+PACKAGES = ["engine", "indexer"]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_exports_are_sorted_and_few(package: str) -> None:
+    names = import_module(package).__all__
+    assert names == sorted(set(names))
+    assert 5 <= len(names) <= 8
+
+
+SHADOWED = pytest.mark.xfail(
+    strict=True, reason="its module has its name, and takes its place in the package once it is imported"
+)
+EXPORTS = [
+    pytest.param(package, name, marks=[SHADOWED] if f"{package}.{name}" == home else [])
+    for package in PACKAGES
+    for name, home in import_module(package)._HOMES.items()
+]
+
+
+@pytest.mark.parametrize(("package", "name"), EXPORTS)
+def test_every_export_is_what_its_module_defines(package: str, name: str) -> None:
+    defined = getattr(import_module(import_module(package)._HOMES[name]), name)
+    exported = getattr(import_module(package), name)
+    assert exported is defined
+    assert exported.__doc__
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_export_has_a_home(package: str) -> None:
+    module = import_module(package)
+    assert sorted(module._HOMES) == module.__all__
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_name_that_is_not_exported_is_an_attribute_error(package: str) -> None:
+    with pytest.raises(AttributeError, match=f"^module '{package}' has no attribute 'no_such_name'$"):
+        import_module(package).no_such_name  # noqa: B018

@@ -1,0 +1,110 @@
+"""The public face of an index folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.document import Document
+from engine.errors import DocumentError, IndexMismatch, QueryError
+from engine.index import Index
+from indexer.builder import build
+from tests.fakes import FakeEncoder, make_document
+
+
+def test_counts_are_those_of_what_can_be_found(index: Index, corpus: list[Document]) -> None:
+    encoded = FakeEncoder().encode(corpus)
+    assert index.n_documents == len(corpus)
+    assert index.n_chunks == sum(len(one.chunks) for one in encoded)
+
+
+def test_a_document_comes_back_as_it_was_indexed(index: Index, corpus: list[Document]) -> None:
+    for document in corpus[::7]:
+        assert index.document(document.doc_id) == document
+
+
+def test_all_document_vectors_come_with_their_names(index: Index, corpus: list[Document]) -> None:
+    names, vectors = index.document_vectors()
+    assert names == [document.doc_id for document in corpus]
+    np.testing.assert_allclose(vectors, [one.document for one in FakeEncoder().encode(corpus)], atol=1e-3)
+
+
+def test_a_section_matrix_holds_the_cosine_of_each_pair(index: Index, corpus: list[Document]) -> None:
+    matrix = index.section_matrix(corpus[4], "doc009")
+    one, other = FakeEncoder().encode([corpus[4], corpus[9]])
+    by_hand = [[float(a @ b) for b in other.sections] for a in one.sections]
+    np.testing.assert_allclose(matrix.cosines, by_hand, atol=2e-3)
+    assert (matrix.query, matrix.target) == (corpus[4], corpus[9])
+
+
+def test_a_section_matrix_by_name_is_that_of_the_file(index: Index, corpus: list[Document]) -> None:
+    by_name = index.section_matrix("doc004", "doc009")
+    assert np.array_equal(by_name.cosines, index.section_matrix(corpus[4], "doc009").cosines)
+
+
+def test_a_stored_query_has_spans_and_coverage_of_its_document(index: Index, corpus: list[Document]) -> None:
+    query = index.stored_query("doc004")
+    encoded = FakeEncoder().encode([corpus[4]])[0]
+    assert query.vectors.chunk_spans == encoded.chunk_spans
+    assert query.vectors.coverage == encoded.coverage
+    assert query.document == corpus[4]
+
+
+@pytest.mark.parametrize("ask", [Index.document, Index.search_id, Index.stored_query])
+def test_an_unknown_name_is_refused_with_names_like_it(index: Index, ask: object) -> None:
+    with pytest.raises(QueryError) as raised:
+        ask(index, "oc05")  # type: ignore[operator]
+    assert str(raised.value) == (
+        f"no document 'oc05' among 60 in {index.snapshot.folder}; did you mean 'doc050', 'doc051', 'doc052'?"
+    )
+
+
+def test_an_unknown_name_like_no_other_says_where_they_are_listed(index: Index) -> None:
+    with pytest.raises(QueryError) as raised:
+        index.document("100%")
+    assert str(raised.value) == (
+        f"no document '100%' among 60 in {index.snapshot.folder}; list them: longmatch show INDEX"
+    )
+
+
+def test_another_encoder_is_refused_at_opening(built_folder: Path) -> None:
+    with pytest.raises(IndexMismatch) as raised:
+        Index.open(built_folder, encoder=FakeEncoder(fingerprint="0" * 32))
+    assert str(raised.value) == (
+        f"{built_folder} was built with encoder 'fake' (fingerprint ffffffffffff), the one at hand has fingerprint "
+        "000000000000; restore the encoder's files, or index the corpus again into a new folder"
+    )
+
+
+def test_the_recorded_encoder_is_loaded_when_first_needed(tmp_path: Path, bert_folder: Path) -> None:
+    document = make_document("a", "the quick brown fox. " * 20)
+    build(tmp_path / "x.lm", [document], encoder=str(bert_folder), device="cpu")
+    with Index.open(tmp_path / "x.lm", device="cpu") as index:
+        assert index.search_id("a").hits == ()
+        assert index.search(document).hits[0].score == pytest.approx(1, abs=5e-3)
+        assert index.encoder.name == str(bert_folder)
+
+
+def test_an_encoder_whose_weights_changed_is_refused_when_it_is_needed(
+    tmp_path: Path, bert_folder: Path, other_bert_folder: Path
+) -> None:
+    moving = tmp_path / "encoder"
+    moving.symlink_to(bert_folder)
+    document = make_document("a", "the quick brown fox.")
+    build(tmp_path / "x.lm", [document], encoder=str(moving), device="cpu")
+    moving.unlink()
+    moving.symlink_to(other_bert_folder)
+    with Index.open(tmp_path / "x.lm", device="cpu") as index, pytest.raises(IndexMismatch, match="was built with"):
+        index.search(document)
+
+
+def test_a_query_without_text_is_refused(index: Index) -> None:
+    with pytest.raises(DocumentError, match="void: no text that the tokenizer can read"):
+        index.search(make_document("void", "  "))
+
+
+def test_a_path_may_be_text(built_folder: Path) -> None:
+    with Index.open(str(built_folder)) as index:
+        assert index.n_documents == 60

@@ -1,0 +1,154 @@
+"""What a search returns, as plain values."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.document import Coverage, Document, Section, Span
+from engine.errors import MissingExtra
+from engine.result import Hit, Result, Status
+from engine.scoring.breakdown import Breakdown, ChunkPart, DocumentPart, SectionPair
+
+QUERY = Document("q", "Query", "alpha beta", (Section("A", ("A",), 0, 10),))
+TARGET = Document(
+    "t", "Target", "gamma delta", (Section("", (), 0, 6), Section("D", ("D",), 6, 11)), {"year": 2020}, "t.txt"
+)
+ALPHA, BETA, GAMMA, DELTA = Span(0, 5), Span(6, 10), Span(0, 5), Span(6, 11)
+PARTS = (ChunkPart(ALPHA, DELTA, 0.75, 0.5, 0.8, 0.2), ChunkPart(BETA, DELTA, 0.6, 0.5, 0.1, 0.1))
+PAIRS = (SectionPair(0, 1, 0.3, PARTS), SectionPair(0, 0, 0.05, (ChunkPart(ALPHA, GAMMA, 0.5, 0, 0.2, 0.05),)))
+BREAKDOWN = Breakdown(PAIRS, DocumentPart(0.4, 0.1, 0.05, 0.01))
+HIT = Hit(1, BREAKDOWN.score, TARGET, BREAKDOWN, Coverage(5, 10))
+RESULT = Result(QUERY, Coverage(0, 0), (HIT,), Status.ESTIMATED, 7, 30, 0.0123456789)
+
+
+def test_a_result_as_plain_values_says_everything() -> None:
+    assert RESULT.to_dict() == {
+        "query": {"doc_id": "q", "title": "Query", "coverage": {"tokens_read": 0, "tokens_total": 0, "share": 1.0}},
+        "status": "estimated",
+        "n_found": 7,
+        "n_searched": 30,
+        "seconds": 0.012346,
+        "hits": [
+            {
+                "rank": 1,
+                "score": pytest.approx(0.36),
+                "doc_id": "t",
+                "title": "Target",
+                "source": "t.txt",
+                "metadata": {"year": 2020},
+                "coverage": {"tokens_read": 5, "tokens_total": 10, "share": 0.5},
+                "document_part": {"similarity": 0.4, "theta": 0.1, "weight": 0.05, "contribution": 0.01},
+                "n_pairs": 2,
+                "pairs": [
+                    {
+                        "query_section": 0,
+                        "query_heading": "A",
+                        "target_section": 1,
+                        "target_heading": "D",
+                        "contribution": 0.3,
+                        "parts": [
+                            {
+                                "similarity": 0.75,
+                                "theta": 0.5,
+                                "weight": 0.8,
+                                "contribution": 0.2,
+                                "query": {"start": 0, "stop": 5, "text": "alpha"},
+                                "target": {"start": 6, "stop": 11, "text": "delta"},
+                            },
+                            {
+                                "similarity": 0.6,
+                                "theta": 0.5,
+                                "weight": 0.1,
+                                "contribution": 0.1,
+                                "query": {"start": 6, "stop": 10, "text": "beta"},
+                                "target": {"start": 6, "stop": 11, "text": "delta"},
+                            },
+                        ],
+                    },
+                    {
+                        "query_section": 0,
+                        "query_heading": "A",
+                        "target_section": 0,
+                        "target_heading": "",
+                        "contribution": 0.05,
+                        "parts": [
+                            {
+                                "similarity": 0.5,
+                                "theta": 0,
+                                "weight": 0.2,
+                                "contribution": 0.05,
+                                "query": {"start": 0, "stop": 5, "text": "alpha"},
+                                "target": {"start": 0, "stop": 5, "text": "gamma"},
+                            }
+                        ],
+                    },
+                ],
+            }
+        ],
+    }
+
+
+def test_plain_values_survive_json() -> None:
+    assert json.loads(json.dumps(RESULT.to_dict())) == RESULT.to_dict()
+
+
+@pytest.mark.parametrize("n_pairs", [0, 1, 5])
+def test_pairs_are_cut_but_counted(n_pairs: int) -> None:
+    (hit,) = RESULT.to_dict(n_pairs=n_pairs)["hits"]
+    assert [pair["contribution"] for pair in hit["pairs"]] == [0.3, 0.05][:n_pairs]
+    assert hit["n_pairs"] == 2
+
+
+def test_a_hit_has_the_names_of_its_document() -> None:
+    assert (HIT.doc_id, HIT.title, HIT.metadata) == ("t", "Target", {"year": 2020})
+
+
+_PANDAS = """
+class DataFrame:
+    def __init__(self, rows, columns=None):
+        self.rows, self.columns = rows, columns
+"""
+
+
+@pytest.fixture
+def fake_pandas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pandas.py").write_text(_PANDAS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "pandas", raising=False)
+
+
+@pytest.mark.usefixtures("fake_pandas")
+def test_a_table_has_one_row_a_hit() -> None:
+    rows = RESULT.to_pandas().rows
+    assert rows == [{"rank": 1, "score": HIT.score, "doc_id": "t", "title": "Target", "year": 2020}]
+
+
+@pytest.mark.usefixtures("fake_pandas")
+def test_metadata_never_takes_the_place_of_rank_or_score() -> None:
+    liar = Document("t", "Target", "gamma", (), {"score": 1e9, "rank": 0, "doc_id": "x", "title": "y", "year": 1})
+    result = Result(QUERY, Coverage(0, 0), (Hit(1, 0.5, liar, BREAKDOWN, Coverage(1, 1)),), Status.CERTIFIED, 1, 1, 0.0)
+    (row,) = result.to_pandas().rows
+    assert {name: row[name] for name in ("rank", "score", "doc_id", "title", "year")} == {
+        "rank": 1,
+        "score": 0.5,
+        "doc_id": "t",
+        "title": "Target",
+        "year": 1,
+    }
+
+
+@pytest.mark.usefixtures("fake_pandas")
+def test_a_table_of_no_hit_has_its_columns() -> None:
+    empty = Result(QUERY, Coverage(0, 0), (), Status.CERTIFIED, 0, 0, 0.0)
+    assert empty.to_pandas().columns == ["rank", "score", "doc_id", "title"]
+
+
+def test_a_missing_pandas_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(MissingExtra) as raised:
+        RESULT.to_pandas()
+    assert str(raised.value) == "Result.to_pandas() needs pandas; install it: pip install 'longmatch[pandas]'"

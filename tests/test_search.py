@@ -1,0 +1,364 @@
+"""Every way to search gives the scores of the equation, computed here pair by pair."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import engine.search as search_module
+from engine.document import Document
+from engine.encoders.encoder import EncodedDocument, Vectors
+from engine.errors import QueryError
+from engine.index import Index
+from engine.result import Hit, Result, Status
+from engine.scoring.evidence import Scoring
+from engine.search import Query, Searcher, as_stored
+from engine.store.snapshot import Snapshot
+from engine.store.writer import Writer
+from indexer.builder import build
+from tests.fakes import FakeEncoder, make_corpus, make_document
+
+BOILERPLATE = "permission is hereby granted to any person who"  # eight words: a chunk of its own
+SMALL = Scoring(crowd=4, document_crowd=5)
+
+
+def stored(documents: Sequence[Document]) -> dict[str, EncodedDocument]:
+    encoded = FakeEncoder().encode(documents)
+    return {document.doc_id: as_stored(one) for document, one in zip(documents, encoded, strict=True)}
+
+
+def scores_by_hand(query: EncodedDocument, targets: dict[str, EncodedDocument], scoring: Scoring) -> dict[str, float]:
+    """The equation of `engine.scoring.evidence`; only what is above 0."""
+    p, b = scoring.power, scoring.document_weight
+
+    def theta(ranked: list[float], crowd: int) -> float:
+        return min(1.0, max(0.0, sorted(ranked, reverse=True)[crowd])) if len(ranked) > crowd else 0.0
+
+    def above(similarity: float, threshold: float) -> float:
+        return float(max(0.0, min(1.0, similarity) - threshold) ** p)
+
+    best: list[dict[str, float]] = []
+    for q in query.chunks:
+        best.append({name: max(float(q @ t) for t in target.chunks) for name, target in targets.items()})
+    thetas = [theta(list(row.values()), scoring.crowd) for row in best]
+    weights = [chunk.n_tokens**0.5 for chunk in query.chunk_spans]
+    ceiling = sum(w * (1 - limit) ** p for w, limit in zip(weights, thetas, strict=True))
+    whole = {name: float(query.document @ target.document) for name, target in targets.items()}
+    # At most a tenth of the corpus is the crowd of the documents, but no fewer than that of the chunks.
+    theta_d = theta(list(whole.values()), min(scoring.document_crowd, max(scoring.crowd, len(targets) // 10)))
+    scores: dict[str, float] = {}
+    for name in targets:
+        rises = (w * above(row[name], limit) for w, row, limit in zip(weights, best, thetas, strict=True))
+        scores[name] = (1 - b) * sum(rises) / ceiling + b * above(whole[name], theta_d) / (1 - theta_d) ** p
+    return {name: score for name, score in scores.items() if score > 0}
+
+
+def assert_is(result: Result, expected: dict[str, float], k: int = 10) -> None:
+    ranked = sorted(expected, key=lambda name: -expected[name])[:k]
+    assert [hit.doc_id for hit in result.hits] == ranked
+    np.testing.assert_allclose([hit.score for hit in result.hits], [expected[name] for name in ranked], atol=1e-6)
+    assert [hit.rank for hit in result.hits] == list(range(1, len(ranked) + 1))
+    assert result.n_found == len(expected)
+    for hit in result.hits:
+        parts = [part for pair in hit.breakdown.pairs for part in pair.parts]
+        summed = sum(part.contribution for part in parts) + hit.breakdown.document.contribution
+        assert abs(summed - hit.score) < 1e-9
+        assert 0 < hit.score <= 1
+
+
+def assert_same(some: Sequence[Hit], others: Sequence[Hit]) -> None:
+    assert [(hit.rank, hit.doc_id) for hit in some] == [(hit.rank, hit.doc_id) for hit in others]
+    np.testing.assert_allclose([hit.score for hit in some], [hit.score for hit in others], atol=1e-6)
+
+
+QUERY = make_document("query", [("mine", "topic3word1 topic3word2 common7 topic3word9 topic4word5 common1 " * 9)])
+
+
+@pytest.fixture(scope="module")
+def flat_folder(tmp_path_factory: pytest.TempPathFactory, corpus: list[Document]) -> Path:
+    folder = tmp_path_factory.mktemp("flat") / "x.lm"
+    build(folder, corpus, encoder=FakeEncoder(), factory="Flat")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ivf_folder(tmp_path_factory: pytest.TempPathFactory, corpus: list[Document]) -> Path:
+    folder = tmp_path_factory.mktemp("ivf") / "x.lm"
+    build(folder, corpus, encoder=FakeEncoder(), factory="IVF4,Flat")  # measuring starts at nprobe 4: all lists
+    return folder
+
+
+@pytest.fixture(scope="module")
+def bare_folder(tmp_path_factory: pytest.TempPathFactory, corpus: list[Document]) -> Path:
+    """No generation: everything is fresh."""
+    folder = tmp_path_factory.mktemp("bare") / "x.lm"
+    encoder = FakeEncoder()
+    with Writer(folder) as writer:
+        writer.claim({"name": encoder.name, "fingerprint": encoder.fingerprint, "width": encoder.width})
+        for first in range(0, len(corpus), 13):
+            batch = corpus[first : first + 13]
+            writer.commit(list(zip(batch, encoder.encode(batch), strict=True)))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def mixed_folder(tmp_path_factory: pytest.TempPathFactory, corpus: list[Document]) -> Path:
+    """A Flat generation over 50 documents, 5 of them gone and 5 changed since, 10 fresh ones; the same corpus."""
+    folder = tmp_path_factory.mktemp("mixed") / "x.lm"
+    encoder = FakeEncoder()
+    gone = [make_document(f"gone{number}", [("g", "topic3word1 topic3word2 " * 8)]) for number in range(5)]
+    early = [replace(one, text=one.text.replace("topic", "tropic")) if at < 5 else one for at, one in enumerate(corpus)]
+    build(folder, [*gone, *early[:45]], encoder=encoder, factory="Flat")
+    with Writer(folder) as writer:
+        batch = [*corpus[:5], *corpus[45:]]
+        writer.commit(list(zip(batch, encoder.encode(batch), strict=True)))
+        writer.remove([1, 2, 3, 4, 5])
+    return folder
+
+
+FOLDERS = ["flat_folder", "ivf_folder", "bare_folder", "mixed_folder"]
+
+
+@pytest.fixture(params=FOLDERS)
+def any_index(request: pytest.FixtureRequest) -> Index:
+    opened = Index.open(request.getfixturevalue(request.param), encoder=FakeEncoder())
+    request.addfinalizer(opened.close)
+    return opened
+
+
+@pytest.fixture(params=[None, SMALL, Scoring(crowd=60), Scoring(crowd=1, power=1.0, document_weight=0.5)], ids=repr)
+def scoring(request: pytest.FixtureRequest) -> Scoring | None:
+    return request.param  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_search_equals_the_equation(
+    any_index: Index, corpus: list[Document], scoring: Scoring | None, exact: bool
+) -> None:
+    expected = scores_by_hand(stored([QUERY])["query"], stored(corpus), scoring or Scoring())
+    assert_is(any_index.search(QUERY, scoring=scoring, exact=exact), expected)
+
+
+def test_a_search_by_id_leaves_the_document_itself_out(any_index: Index, corpus: list[Document]) -> None:
+    for document in corpus[::9]:
+        others = stored([one for one in corpus if one is not document])
+        expected = scores_by_hand(stored([document])[document.doc_id], others, SMALL)
+        result = any_index.search_id(document.doc_id, scoring=SMALL)
+        assert_is(result, expected)
+        assert result.n_searched == len(corpus) - 1
+
+
+def test_a_document_finds_its_indexed_copy_first(any_index: Index, corpus: list[Document]) -> None:
+    for document in corpus[::9]:
+        best = any_index.search(document).hits[0]
+        assert best.doc_id == document.doc_id
+        assert best.score == pytest.approx(1, abs=2e-3)
+
+
+FILTERS: dict[str, Callable[..., bool]] = {
+    "family = 'even'": lambda _, family, **rest: family == "even",
+    "year >= 2001": lambda _, year, **rest: year >= 2001,
+    "topic = 3": lambda _, topic, **rest: topic == 3,
+    "topic in (3, 4) and year > 2010": lambda _, topic, year, **rest: topic in (3, 4) and year > 2010,
+    "doc_id = 'doc013'": lambda doc_id, **rest: doc_id == "doc013",
+    "doc_id != 'doc013'": lambda doc_id, **rest: doc_id != "doc013",
+    "topic = 99": lambda _, **rest: False,
+    "tags = 't3' or tags = 'n1'": lambda _, tags, **rest: "t3" in tags or "n1" in tags,
+}
+
+
+@pytest.mark.parametrize("where", FILTERS)
+def test_a_filter_is_as_if_the_rest_were_not_there(any_index: Index, corpus: list[Document], where: str) -> None:
+    kept = [one for one in corpus if FILTERS[where](one.doc_id, **one.metadata)]
+    result = any_index.search(QUERY, where=where, scoring=SMALL)
+    assert_is(result, scores_by_hand(stored([QUERY])["query"], stored(kept), SMALL) if kept else {})
+    assert result.n_searched == len(kept)
+
+
+@pytest.mark.parametrize("where", ["family = 'even'", "year >= 2001", "doc_id != 'doc013'"])
+def test_a_filter_is_the_same_past_the_index(any_index: Index, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    scanned = any_index.search(QUERY, where=where, scoring=SMALL, exact=True)
+    monkeypatch.setattr(search_module, "SCAN_BELOW_CHUNKS", 0)
+    monkeypatch.setattr(search_module, "FIRST_DEPTH", 2)
+    found = any_index.search(QUERY, where=where, scoring=SMALL)
+    assert_same(found.hits, scanned.hits)
+
+
+def test_depth_grows_until_there_are_enough_documents(any_index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = any_index.search(QUERY, exact=True)
+    monkeypatch.setattr(search_module, "FIRST_DEPTH", 1)
+    shallow = any_index.search(QUERY)
+    assert_same(shallow.hits, exact.hits)
+
+
+def test_a_query_of_many_blocks_scores_the_same(
+    any_index: Index, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_module, "QUERY_BLOCK", 3)
+    monkeypatch.setattr(search_module, "SCAN_BLOCK_CHUNKS", 20)
+    expected = scores_by_hand(stored([QUERY])["query"], stored(corpus), SMALL)
+    assert_is(any_index.search(QUERY, scoring=SMALL), expected)
+    assert_is(any_index.search(QUERY, scoring=SMALL, exact=True), expected)
+
+
+def test_a_query_longer_than_a_block_scores_the_same(any_index: Index, corpus: list[Document]) -> None:
+    long = make_document("long", [("all", " ".join(document.text for document in corpus[:35]))])
+    query = stored([long])["long"]
+    assert len(query.chunks) > search_module.QUERY_BLOCK
+    assert_is(any_index.search(long, scoring=SMALL), scores_by_hand(query, stored(corpus), SMALL))
+
+
+def test_k_larger_than_the_corpus_gives_all_that_is_found(any_index: Index, corpus: list[Document]) -> None:
+    expected = scores_by_hand(stored([QUERY])["query"], stored(corpus), Scoring())
+    assert_is(any_index.search(QUERY, k=10_000), expected, k=10_000)
+
+
+@pytest.mark.parametrize("size", [1, 3, 7])
+def test_pages_join_to_the_whole_list(any_index: Index, size: int) -> None:
+    whole = any_index.search(QUERY, k=1000)
+    pages = [any_index.search(QUERY, k=size, offset=offset) for offset in range(0, whole.n_found + size, size)]
+    assert_same([hit for page in pages for hit in page.hits], whole.hits)
+    assert pages[-1].hits == ()
+
+
+def test_pages_of_equal_scores_neither_repeat_nor_skip(tmp_path: Path) -> None:
+    originals = make_corpus(150, seed=5)
+    copies = [replace(one, doc_id=f"{one.doc_id}-{copy}") for one in originals for copy in range(4)]
+    build(tmp_path / "x.lm", copies, encoder=FakeEncoder(), factory="Flat")
+    loose = Scoring(crowd=400, document_crowd=400)
+    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
+        whole = index.search(QUERY, k=600, scoring=loose)
+        pages = [index.search(QUERY, k=7, offset=offset, scoring=loose) for offset in range(0, whole.n_found, 7)]
+    joined = [hit.doc_id for page in pages for hit in page.hits]
+    assert joined == [hit.doc_id for hit in whole.hits]
+    assert len(set(joined)) == whole.n_found
+
+
+def test_equal_scores_stand_in_the_order_of_the_catalog(tmp_path: Path) -> None:
+    copies = [make_document(f"copy{number}", [("s", QUERY.text)]) for number in range(6)]
+    build(tmp_path / "x.lm", [*copies, *make_corpus(40)], encoder=FakeEncoder(), factory="Flat")
+    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
+        for result in (index.search(QUERY), index.search(QUERY, exact=True)):
+            assert [hit.doc_id for hit in result.hits[:6]] == [copy.doc_id for copy in copies]
+
+
+def test_scores_never_rise_down_the_list(any_index: Index) -> None:
+    scores = [hit.score for hit in any_index.search(QUERY, k=1000).hits]
+    assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("factory", ["Flat", "IVF4,Flat"])
+def test_boilerplate_contributes_exactly_nothing(tmp_path: Path, factory: str) -> None:
+    documents = make_corpus(40, boilerplate=BOILERPLATE)
+    build(tmp_path / "x.lm", documents, encoder=FakeEncoder(), factory=factory)
+    asked = make_document("q", [("licence", BOILERPLATE), ("own", "topic3word1 topic3word2 common7 topic3word9")])
+    only = make_document("only", [("licence", BOILERPLATE)])
+    scoring = Scoring(document_weight=0.0)
+    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
+        for exact in (False, True):
+            result = index.search(asked, k=100, scoring=scoring, exact=exact)
+            assert {pair.query_section for hit in result.hits for pair in hit.breakdown.pairs} == {1}
+            assert result.n_found <= scoring.crowd
+            assert index.search(only, scoring=scoring, exact=exact).hits == ()
+
+
+def test_nothing_in_common_finds_nothing(tmp_path: Path) -> None:
+    encoder = FakeEncoder(width=2)
+    build(tmp_path / "x.lm", [make_document("a", "word")], encoder=encoder)
+    vector = stored_vector(tmp_path / "x.lm")
+    with Index.open(tmp_path / "x.lm", encoder=encoder) as index:
+        query = index.stored_query("a")
+        against = replace(query.vectors, chunks=-vector, document=-query.vectors.document)
+        result = Searcher(index.snapshot).search(Query(query.document, against))
+    assert (result.hits, result.n_found, result.n_searched) == ((), 0, 1)
+
+
+def stored_vector(folder: Path) -> Vectors:
+    with Snapshot(folder) as snapshot:
+        return snapshot.chunk_vectors(np.array([0]))[0]
+
+
+def test_an_index_whose_documents_are_all_gone_finds_nothing(tmp_path: Path, corpus: list[Document]) -> None:
+    build(tmp_path / "x.lm", corpus[:5], encoder=FakeEncoder(), factory="Flat")
+    build(tmp_path / "x.lm", [], encoder=FakeEncoder(), prune=True)
+    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
+        for exact in (False, True):
+            result = index.search(QUERY, exact=exact, where="year > 0")
+            assert (result.hits, result.n_found, result.n_searched) == ((), 0, 0)
+            assert index.search(QUERY, exact=exact).hits == ()
+
+
+def test_an_index_of_one_document_finds_it(tmp_path: Path, corpus: list[Document]) -> None:
+    build(tmp_path / "x.lm", corpus[3:4], encoder=FakeEncoder())
+    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
+        assert [hit.doc_id for hit in index.search(QUERY).hits] == ["doc003"]
+        assert index.search_id("doc003").hits == ()
+        assert index.search(QUERY, where="doc_id != 'doc003'").hits == ()
+
+
+def test_a_file_asks_the_same_as_its_indexed_copy(any_index: Index, corpus: list[Document]) -> None:
+    document = corpus[17]
+    by_file = any_index.search(document, where=f"doc_id != '{document.doc_id}'", k=50, exact=True)
+    by_id = any_index.search_id(document.doc_id, k=50, exact=True)
+    assert [(hit.doc_id, hit.breakdown) for hit in by_file.hits] == [(hit.doc_id, hit.breakdown) for hit in by_id.hits]
+
+
+def test_spans_show_text_that_is_there(any_index: Index, corpus: list[Document]) -> None:
+    asked = corpus[21]
+    result = any_index.search(asked)
+    shown = json.loads(json.dumps(result.to_dict()))["hits"]
+    for hit, as_dict in zip(result.hits, shown, strict=True):
+        for pair, pair_dict in zip(hit.breakdown.pairs, as_dict["pairs"], strict=True):
+            for part, part_dict in zip(pair.parts, pair_dict["parts"], strict=True):
+                target = hit.document.text[part.target.start : part.target.stop]
+                assert part_dict["target"]["text"] == target
+                assert part_dict["query"]["text"] == asked.text[part.query.start : part.query.stop]
+                assert target.strip()
+                section = hit.document.sections[pair.target_section]
+                assert section.start <= part.target.start < part.target.stop <= section.stop
+
+
+def test_the_similarity_of_a_part_is_that_of_its_spans(any_index: Index) -> None:
+    result = any_index.search(QUERY)
+    for hit in result.hits[:3]:
+        for pair in hit.breakdown.pairs:
+            for part in pair.parts:
+                spans = [QUERY.text[part.query.start : part.query.stop]]
+                spans.append(hit.document.text[part.target.start : part.target.stop])
+                one, other = (stored([make_document("s", span)])["s"].chunks[0] for span in spans)
+                assert part.similarity == pytest.approx(float(one @ other), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("fixture", "status"),
+    [
+        ("flat_folder", "certified"),
+        ("ivf_folder", "estimated"),
+        ("bare_folder", "certified"),
+        ("mixed_folder", "certified"),
+    ],
+)
+def test_the_status_tells_whether_the_lists_were_exact(
+    fixture: str, status: str, request: pytest.FixtureRequest
+) -> None:
+    with Index.open(request.getfixturevalue(fixture), encoder=FakeEncoder()) as index:
+        assert index.search(QUERY).status is Status(status)
+        assert index.search(QUERY, exact=True).status is Status.CERTIFIED
+        assert index.search(QUERY, where="topic = 3").status is Status.CERTIFIED
+
+
+@pytest.mark.parametrize(("k", "offset"), [(0, 0), (-1, 0), (1, -1)])
+def test_a_page_out_of_range_is_refused(index: Index, k: int, offset: int) -> None:
+    with pytest.raises(QueryError) as raised:
+        index.search(QUERY, k=k, offset=offset)
+    assert str(raised.value) == f"k is {k} and offset {offset}; k must be at least 1 and offset at least 0"
+
+
+def test_leaving_out_a_name_that_is_not_there_leaves_out_nothing(index: Index) -> None:
+    query = Query(QUERY, stored([QUERY])["query"])
+    assert Searcher(index.snapshot).search(query, without="no such").n_searched == 60
