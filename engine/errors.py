@@ -6,6 +6,8 @@
     ├── IndexMismatch    the index was made by another encoder or version
     ├── IndexDamaged     a file of the index is not the one that was written
     ├── IndexBusy        another process is writing the index
+    ├── BudgetExceeded   a stated budget cannot be kept, told before work starts
+    ├── RecallTooLow     a generation finds too little of the exact answer
     ├── QueryError       a filter, a doc_id or a number that cannot be answered
     └── MissingExtra     an optional package is not installed
 
@@ -37,6 +39,14 @@ class IndexDamaged(EngineError):
 
 class IndexBusy(EngineError):
     """Raised when the writer lock of an index is held by another process."""
+
+
+class BudgetExceeded(EngineError):
+    """Raised before work starts when a stated budget cannot be kept."""
+
+
+class RecallTooLow(EngineError):
+    """Raised when no setting of a generation reaches the recall floor; the old generation stays."""
 
 
 class QueryError(EngineError):

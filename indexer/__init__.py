@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from indexer.builder import build
-    from indexer.compact import compact
+    from indexer.compaction import compact
     from indexer.corpus import read_corpus
     from indexer.pipeline import BuildReport
-    from indexer.repair import repair
-    from indexer.verify import verify
+    from indexer.restoration import repair
+    from indexer.verification import verify
 
 __all__ = ["BuildReport", "build", "compact", "read_corpus", "repair", "verify"]
 
 _HOMES = {
     "BuildReport": "indexer.pipeline",
     "build": "indexer.builder",
-    "compact": "indexer.compact",
+    "compact": "indexer.compaction",
     "read_corpus": "indexer.corpus",
-    "repair": "indexer.repair",
-    "verify": "indexer.verify",
+    "repair": "indexer.restoration",
+    "verify": "indexer.verification",
 }
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.encoders.encoder import Vectors
-from engine.errors import EngineError
+from engine.errors import RecallTooLow
 from engine.search import Query, Searcher
 from engine.store.ann import AUTO, AnnIndex, Ids, choose_factory, training_size
 from engine.store.snapshot import OpenGeneration, Snapshot, ranges
@@ -22,10 +22,6 @@ FRESH_SHARE = 0.1  # fresh chunks, relative to those covered, that make a new ge
 FRESH_CHUNKS = 5_000  # fewer are scanned in a few milliseconds
 _BLOCK_DOCUMENTS = 512
 _FIRST_NPROBE = 8
-
-
-class RecallTooLow(EngineError):
-    """Raised when no setting of an index reaches the recall floor; the old generation stays."""
 
 
 @dataclass(frozen=True, slots=True)

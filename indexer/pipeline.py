@@ -199,10 +199,20 @@ class Pipeline:
             self.report.n_sections_cut += sum(section.n_parts > 1 for section in document.sections)
 
     def _prune(self) -> None:
-        gone = [document_id for document_id in self.writer.all_ids() if document_id not in self._seen]
+        failed = frozenset(failure.source for failure in self.report.failures)
+        gone = [
+            document_id
+            for document_id, source in self.writer.sources()
+            if document_id not in self._seen and not _is_of(source, failed)
+        ]
         self.writer.remove(gone)
         self.writer.keep_failures([failure.source for failure in self.report.failures])
         self.report.n_removed = len(gone)
+
+
+def _is_of(source: str, files: frozenset[str]) -> bool:
+    """Whether a document came from one of the files, or from a line of one."""
+    return source in files or source.rpartition(":")[0] in files
 
 
 def _duplicate(document: Document) -> Unreadable:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.document import Document
 from engine.encoders.encoder import Encoder, SegmentedDocument
-from engine.errors import DocumentError, EngineError
+from engine.errors import BudgetExceeded, DocumentError
 from engine.readers import Unreadable
 from engine.store.ann import AUTO, choose_factory, index_bytes
 from engine.store.catalog import CATALOG_FILE
@@ -19,10 +19,6 @@ from engine.store.snapshot import Snapshot
 _SAMPLE_CHARS = 400_000  # segmented, to learn tokens a character
 _PROBE_TOKENS = 16_000  # encoded, to learn tokens a second
 _TEXT_SHARE = 0.42  # of the characters, deflated and with page overhead
-
-
-class BudgetExceeded(EngineError):
-    """Raised before work starts when a stated budget cannot be kept."""
 
 
 @dataclass

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 from benchmarks.tiny_encoder import save_tiny_bert
@@ -20,6 +21,9 @@ from tests.fakes import FakeEncoder, make_corpus
 if TYPE_CHECKING:
     from engine.encoders.mean import MeanEncoder
     from engine.index import Index
+
+hypothesis.settings.register_profile("unhurried", deadline=None)  # shared cores stall for longer than any deadline
+hypothesis.settings.load_profile("unhurried")
 
 _WORDS = (
     "the a of and in we is was old young fox dog river house bank light dark model vector search long document "

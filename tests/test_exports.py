@@ -16,14 +16,7 @@ def test_exports_are_sorted_and_few(package: str) -> None:
     assert 5 <= len(names) <= 8
 
 
-SHADOWED = pytest.mark.xfail(
-    strict=True, reason="its module has its name, and takes its place in the package once it is imported"
-)
-EXPORTS = [
-    pytest.param(package, name, marks=[SHADOWED] if f"{package}.{name}" == home else [])
-    for package in PACKAGES
-    for name, home in import_module(package)._HOMES.items()
-]
+EXPORTS = [pytest.param(package, name) for package in PACKAGES for name in import_module(package)._HOMES]
 
 
 @pytest.mark.parametrize(("package", "name"), EXPORTS)

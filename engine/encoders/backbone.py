@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import os
 import platform
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -63,6 +62,16 @@ def weights_sha256(folder: Path) -> str:
     files = sorted(folder.glob("*.safetensors"))
     if not files:
         raise EncoderError(f"{folder} holds no *.safetensors; other weight formats are not read: convert them first")
+    return _sha256(files)
+
+
+def tokenizer_sha256(folder: Path) -> str:
+    """SHA-256 over the files that say how text becomes tokens; that of nothing where there are none."""
+    named = (folder / name for name in ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt"))
+    return _sha256([*(file for file in named if file.exists()), *sorted(folder.glob("*.model"))])
+
+
+def _sha256(files: Sequence[Path]) -> str:
     digest = hashlib.sha256()
     for file in files:
         with file.open("rb") as stream:
@@ -144,7 +153,8 @@ class Backbone:
     def max_tokens(self) -> int:
         """Most tokens of one sequence, special ones not counted."""
         positions = getattr(self.model.config, "max_position_embeddings", 512)
-        return int(positions) - len(self.prefix) - len(self.suffix)
+        readable = min(int(positions), int(self.tokenizer.model_max_length))  # RoBERTa counts two positions more
+        return readable - len(self.prefix) - len(self.suffix)
 
     def tokenize(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
         """Token ids and character offsets of each text, all of it, special tokens left out."""
@@ -220,13 +230,14 @@ def resolve_backbone(name: str) -> Path:
 
 def _from_hub(name: str) -> Path:
     from huggingface_hub import snapshot_download
+    from huggingface_hub.constants import HF_HUB_OFFLINE
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
         folder = snapshot_download(
             name,
             allow_patterns=["*.safetensors", "*.json", "*.txt", "*.model"],
-            local_files_only=bool(os.environ.get("HF_HUB_OFFLINE")),
+            local_files_only=HF_HUB_OFFLINE,
         )
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         raise EncoderError(

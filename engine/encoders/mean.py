@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.document import Chunk, Coverage, Document
-from engine.encoders.backbone import Backbone
+from engine.encoders.backbone import Backbone, tokenizer_sha256
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, unit
 from engine.errors import DocumentError, EncoderError
 from engine.segmentation import fill_windows, sentence_starts
@@ -49,7 +49,8 @@ class MeanEncoder(Encoder):
         self.name = name or str(backbone.folder)
         self.window_tokens = min(window_tokens, backbone.max_tokens)
         self.width = backbone.width
-        described = json.dumps({**self._config(), "weights": backbone.sha256}, sort_keys=True)
+        read_by = {"weights": backbone.sha256, "tokenizer": tokenizer_sha256(backbone.folder)}
+        described = json.dumps({**self._config(), **read_by}, sort_keys=True)
         self.fingerprint = hashlib.sha256(described.encode()).hexdigest()[:32]
 
     def _config(self) -> dict[str, str | int]:

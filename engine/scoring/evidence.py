@@ -26,6 +26,8 @@ from engine.encoders.encoder import Vectors
 from engine.errors import QueryError
 from engine.scoring.lists import RankedLists
 
+ROUNDING = 1e-6
+
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
@@ -112,8 +114,10 @@ def thresholds(theta: Vectors, theta_document: float, weights: NDArray[np.float6
 
 
 def rise(similarity: NDArray[np.floating], theta: NDArray[np.floating] | float, power: float) -> NDArray[np.float64]:
-    """e~, how far a similarity stands above its threshold, in [0, 1]; 0 where it does not."""
-    above = np.maximum(0.0, np.minimum(similarity, 1.0).astype(np.float64) - theta)
+    """e~, how far a similarity stands above its threshold, in [0, 1]; exactly 0 where it does not."""
+    above = np.minimum(similarity, 1.0).astype(np.float64) - theta
+    # float32 products differ in the last digit by the order of their sums; that is no evidence.
+    above = np.where(above > ROUNDING, above, 0.0)
     room = np.maximum(1.0 - np.asarray(theta, np.float64), 1e-9)
     return np.asarray((above / room) ** power)
 

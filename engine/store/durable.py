@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,6 +38,18 @@ def checksum(path: Path) -> Checksum:
     return Checksum(size, digest.hexdigest())
 
 
+def check_mapped(content: mmap.mmap | None, path: Path, expected: Checksum) -> None:
+    """Hold a mapped file against its checksum, before anything parses it; None stands for one that is not there.
+
+    Raises:
+        IndexDamaged: missing, or another size or digest than expected.
+    """
+    if content is None:
+        raise IndexDamaged(f"{path} is missing, unreadable or empty; mend it: longmatch repair INDEX")
+    found = Checksum(len(content), xxhash.xxh3_128_hexdigest(content)) if len(content) == expected.size_bytes else None
+    _compare(path, len(content), found, expected)
+
+
 def check_file(path: Path, expected: Checksum) -> None:
     """Hold a file against its checksum, before anything parses it.
 
@@ -48,6 +61,10 @@ def check_file(path: Path, expected: Checksum) -> None:
         found = checksum(path) if found_size == expected.size_bytes else None
     except OSError as error:
         raise IndexDamaged(f"{path} cannot be read ({error.strerror}); mend it: longmatch repair INDEX") from error
+    _compare(path, found_size, found, expected)
+
+
+def _compare(path: Path, found_size: int, found: Checksum | None, expected: Checksum) -> None:
     if found is None:
         raise IndexDamaged(f"{path} has {found_size} bytes, not {expected.size_bytes}; mend it: longmatch repair INDEX")
     if found != expected:
@@ -65,6 +82,8 @@ def write_durably(path: Path, write: Callable[[Path], None]) -> Checksum:
     """
     unfinished = path.with_name(path.name + ".tmp")
     write(unfinished)
+    # safetensors makes files that only their owner may read; an index is as readable as its folder.
+    unfinished.chmod(path.parent.stat().st_mode & 0o666)
     written = checksum(unfinished)
     _fsync(unfinished)
     unfinished.replace(path)

@@ -6,7 +6,9 @@ Letters in shapes: N documents of a shard, S their sections, C their chunks, D w
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+import mmap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 from engine.encoders.encoder import EncodedDocument
-from engine.store.durable import Checksum, write_durably
+from engine.store.durable import Checksum, check_mapped, write_durably
 
 SHARD_FOLDER = "shards"
 _DTYPES = {"F16": np.float16, "I32": np.int32}
@@ -30,6 +32,34 @@ class Shard:
     sections: NDArray[np.float16]  # (S, D)
     chunks: NDArray[np.float16]  # (C, D)
     spans: NDArray[np.int32]  # (C, 4): section in its document, start, stop, tokens
+
+
+class ShardSet:
+    """The shards that one reader is pinned to: all mapped at once, each checked and parsed at first use."""
+
+    def __init__(self, folder: Path, written: Mapping[int, tuple[str, Checksum]]) -> None:
+        """Map the shards of an index folder, given their files and checksums by number."""
+        self._written = {number: (folder / file, expected) for number, (file, expected) in written.items()}
+        self._mapped = {number: map_file(path) for number, (path, _) in self._written.items()}
+        self._parsed: dict[int, Shard] = {}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all files were there."""
+        return all(content is not None for content in self._mapped.values())
+
+    def __getitem__(self, number: int) -> Shard:
+        """A shard's arrays.
+
+        Raises:
+            IndexDamaged: the file is not the one that was written.
+        """
+        if number not in self._parsed:
+            content = self._mapped[number]
+            check_mapped(content, *self._written[number])
+            assert content is not None
+            self._parsed[number] = parse_shard(content)
+        return self._parsed[number]
 
 
 def shard_arrays(encoded: Sequence[EncodedDocument]) -> Shard:
@@ -59,23 +89,28 @@ def write_shard(path: Path, shard: Shard) -> Checksum:
     return write_durably(path, lambda unfinished: save_file(tensors, unfinished))
 
 
-def open_shard(path: Path) -> Shard:
-    """Map a shard whose checksum was already held against the catalog.
+def map_file(path: Path) -> mmap.mmap | None:
+    """Map a file for reading, so that it stays readable when its name goes; None if it is not there or empty."""
+    try:
+        with path.open("rb") as stream:
+            return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError):
+        return None
+
+
+def parse_shard(content: mmap.mmap) -> Shard:
+    """View a mapped shard, whose checksum was already held against the catalog, as arrays.
 
     The safetensors header is read here, not by its library, whose arrays are copies.
     """
-    with path.open("rb") as stream:
-        header_size = int.from_bytes(stream.read(8), "little")
-        header = json.loads(stream.read(header_size))
+    header_size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + header_size])
 
     def mapped(name: str) -> NDArray[np.generic]:
         about = header[name]
         first, _ = about["data_offsets"]
         shape = tuple(about["shape"])
         dtype = _DTYPES[about["dtype"]]
-        if 0 in shape:
-            return np.empty(shape, dtype)
-        rows = np.memmap(path, dtype, "r", offset=8 + header_size + first, shape=shape)
-        return rows.view(np.ndarray)  # the same mapping; indexing a memmap costs several times more
+        return np.frombuffer(content, dtype, math.prod(shape), 8 + header_size + first).reshape(shape)
 
     return Shard(mapped("documents"), mapped("sections"), mapped("chunks"), mapped("spans"))  # type: ignore[arg-type]

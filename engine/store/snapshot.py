@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
-from sqlalchemy.exc import DatabaseError, OperationalError
+from sqlalchemy.exc import DatabaseError
 
 from engine.document import Coverage, Document
 from engine.encoders.encoder import Vectors
@@ -31,12 +31,13 @@ from engine.store.catalog import (
     read_meta,
 )
 from engine.store.documents import load_documents
-from engine.store.durable import Checksum, check_file
+from engine.store.durable import Checksum
 from engine.store.seal import check_seal
-from engine.store.shards import Shard, open_shard
+from engine.store.shards import Shard, ShardSet
 from engine.store.where import parse_where
 
 Positions = NDArray[np.int64]
+_OPENINGS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +81,32 @@ class Snapshot:
         if not catalog.exists():
             raise IndexMismatch(f"{folder} holds no index; make one: longmatch index {folder} PATH...")
         check_seal(catalog)
-        self._shards: dict[int, Shard] = {}
+        for _ in range(_OPENINGS):
+            self._pin(catalog)
+            if self._shards.is_whole:
+                break  # else a writer may have compacted between reading the catalog and mapping its shards
+        if "encoder" not in self.meta:
+            self.close()
+            raise IndexMismatch(f"{folder} was begun but holds nothing yet; fill it: longmatch index {folder} PATH...")
+
+    def _pin(self, catalog: Path) -> None:
+        """Begin a read transaction, and map what it names."""
+        self._connection: Connection = connect(catalog, read_only=True).connect()
         try:
-            self._connection: Connection = connect(catalog, read_only=True).connect()
             self.meta: dict[str, Any] = read_meta(self._connection)
             self.roster = _read_roster(self._connection)
             self._shard_rows = {row.id: row for row in self._connection.execute(select(ShardRow.__table__))}
             self.generation_row = self._connection.execute(
                 select(GenerationRow.__table__).order_by(GenerationRow.id.desc()).limit(1)
             ).first()
-        except (DatabaseError, OperationalError) as error:
+        except DatabaseError as error:
+            self._connection.close()
             raise IndexDamaged(f"{catalog} cannot be read ({error.orig}); check it: longmatch verify INDEX") from error
-        if "encoder" not in self.meta:
-            raise IndexMismatch(f"{folder} was begun but holds nothing yet; fill it: longmatch index {folder} PATH...")
+        except IndexMismatch:
+            self._connection.close()
+            raise
+        written = {number: (row.file, Checksum(row.size_bytes, row.digest)) for number, row in self._shard_rows.items()}
+        self._shards = ShardSet(self.folder, written)
 
     def __enter__(self) -> Snapshot:
         return self
@@ -103,9 +117,8 @@ class Snapshot:
         self.close()
 
     def close(self) -> None:
-        """Let go of the catalog and the mapped files."""
+        """Let go of the catalog; the mapped files go with the last array that looks into them."""
         self._connection.close()
-        self._shards.clear()
 
     @property
     def n_documents(self) -> int:
@@ -204,15 +217,7 @@ class Snapshot:
         return list(zip(found.tolist(), np.split(order, first[1:]), strict=True)) if len(positions) else []
 
     def shard(self, number: int) -> Shard:
-        """A shard, held against its checksum and mapped at first use.
-
-        Raises:
-            IndexDamaged: the file is not the one that was written.
-        """
-        if number not in self._shards:
-            row = self._shard_rows[number]
-            check_file(self.folder / row.file, Checksum(row.size_bytes, row.digest))
-            self._shards[number] = open_shard(self.folder / row.file)
+        """A shard; see `ShardSet`."""
         return self._shards[number]
 
     def documents_of_chunks(self, chunk_ids: NDArray[np.int64]) -> Positions:

@@ -6,6 +6,7 @@ Order of every commit: file, fsync, rename, fsync of the folder, then one transa
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -99,7 +100,7 @@ class Writer:
             self._engine = connect(self.catalog, read_only=False)
             # Held to the end: closing the last connection would move the log into the catalog behind the seal's back.
             self._held = self._engine.connect()
-            with self._engine.begin() as connection:
+            with self._transaction() as connection:
                 self.meta = read_meta(connection)
                 write_meta(connection, {"schema_version": SCHEMA_VERSION})
         except DatabaseError as error:
@@ -155,7 +156,7 @@ class Writer:
         bound = self.meta.get("encoder")
         if bound is None:
             self.meta["encoder"] = dict(encoder)
-            with self._engine.begin() as connection:
+            with self._transaction() as connection:
                 write_meta(connection, {"encoder": dict(encoder)})
         elif bound["fingerprint"] != encoder["fingerprint"]:
             raise IndexMismatch(
@@ -189,7 +190,7 @@ class Writer:
         file = shard_file(number)
         written = write_shard(self.folder / file, shard)
         ids = list(range(counters["document"], counters["document"] + len(encoded)))
-        with self._engine.begin() as connection:
+        with self._transaction() as connection:
             names = [document.doc_id for document, _ in encoded]
             for block in _blocks(names):
                 replaced = connection.execute(select(DocumentRow.id).where(DocumentRow.doc_id.in_(block)))
@@ -205,7 +206,6 @@ class Writer:
             }
             write_meta(connection, {"counters": counters})
         self.meta["counters"] = counters
-        self._checkpoint()
         return ids
 
     def _counters(self) -> dict[str, int]:
@@ -213,8 +213,15 @@ class Writer:
         counters: dict[str, int] = self.meta.get("counters", {"shard": 1, "document": 1, "chunk": 1})
         return counters
 
-    def _checkpoint(self) -> None:
-        """Move committed pages into the catalog now, so that a damaged log could lose none."""
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        """One transaction, whose pages move from the log into the catalog at once.
+
+        So a damaged log costs the last transaction at most. With several in it, some
+        pages would come from the log, others, newer, from the catalog: nothing could be read.
+        """
+        with self._engine.begin() as connection:
+            yield connection
         driver = self._held.connection.driver_connection
         assert driver is not None
         driver.execute("PRAGMA wal_checkpoint(PASSIVE)")
@@ -241,7 +248,7 @@ class Writer:
         file = shard_file(number)
         written = write_shard(self.folder / file, shard) if document_ids else None
         section_rows, chunk_rows = np.cumsum(n_sections) - n_sections, np.cumsum(n_chunks) - n_chunks
-        with self._engine.begin() as connection:
+        with self._transaction() as connection:
             if written is not None:
                 connection.execute(insert(ShardRow).values(_shard_row(number, file, written, shard)))
                 places = zip(document_ids, section_rows.tolist(), chunk_rows.tolist(), strict=True)
@@ -262,12 +269,11 @@ class Writer:
             connection.execute(delete(ShardRow).where(ShardRow.id.in_(numbers)))
             write_meta(connection, {"counters": {**counters, "shard": number + 1}})
         self.meta["counters"] = {**counters, "shard": number + 1}
-        self._checkpoint()
         self._sweep()
 
     def drop_shards(self, numbers: Sequence[int]) -> None:
         """Forget shards that no document needs any more, and delete their files."""
-        with self._engine.begin() as connection:
+        with self._transaction() as connection:
             connection.execute(delete(ShardRow).where(ShardRow.id.in_(numbers)))
         self._sweep()
 
@@ -279,24 +285,25 @@ class Writer:
 
     def update_metadata(self, documents: Sequence[tuple[int, Document]]) -> None:
         """Set metadata and source of documents whose content is unchanged; nothing is encoded."""
-        with self._engine.begin() as connection:
+        with self._transaction() as connection:
             for document_id, document in documents:
                 values = {"metadata": dict(document.metadata), "source": document.source}
                 connection.execute(update(DocumentRow).where(DocumentRow.id == document_id).values(values))
 
     def remove(self, document_ids: Sequence[int]) -> None:
         """Remove documents; at once they can no longer be found."""
-        with self._engine.begin() as connection:
+        with self._transaction() as connection:
             delete_documents(connection, document_ids)
 
-    def all_ids(self) -> list[int]:
-        """Catalog ids of all documents, rising."""
+    def sources(self) -> list[tuple[int, str]]:
+        """Catalog id and source of every document, by rising id."""
         with self.read() as connection:
-            return list(connection.execute(select(DocumentRow.id).order_by(DocumentRow.id)).scalars())
+            rows = connection.execute(select(DocumentRow.id, DocumentRow.source).order_by(DocumentRow.id))
+            return [(row.id, row.source) for row in rows]
 
     def record_failure(self, source: str, reason: str) -> None:
         """Remember that a source could not be indexed, until it can."""
-        with self._engine.begin() as connection:
+        with self._transaction() as connection:
             self._forget_failures(connection, [source])
             connection.execute(insert(FailureRow).values(source=source, reason=reason))
 
@@ -307,12 +314,12 @@ class Writer:
 
     def forget_failures(self, sources: Sequence[str]) -> None:
         """Drop recorded failures of sources that are well now."""
-        with self._engine.begin() as connection:
+        with self._transaction() as connection:
             self._forget_failures(connection, sources)
 
     def keep_failures(self, sources: Sequence[str]) -> None:
         """Drop all recorded failures but those of the given sources."""
-        with self._engine.begin() as connection:
+        with self._transaction() as connection:
             recorded = set(connection.execute(select(FailureRow.source)).scalars())
             self._forget_failures(connection, sorted(recorded.difference(sources)))
 
@@ -332,7 +339,7 @@ class Writer:
 
     def publish(self, generation: Mapping[str, Any]) -> None:
         """Name a generation whose file is on disk, in place of the ones before; values by column name."""
-        with self._engine.begin() as connection:
+        with self._transaction() as connection:
             connection.execute(delete(GenerationRow))
             connection.execute(insert(GenerationRow).values(**generation))
             write_meta(connection, {"last_generation": generation["id"]})
@@ -341,7 +348,7 @@ class Writer:
 
     def withdraw_generations(self) -> None:
         """Forget all generations; queries are exact scans until one is published again."""
-        with self._engine.begin() as connection:
+        with self._transaction() as connection:
             connection.execute(delete(GenerationRow))
         self._sweep()
 

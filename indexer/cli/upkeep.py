@@ -44,7 +44,7 @@ def verify(index: Path, as_json: bool) -> None:
     Example:
         longmatch verify papers.lm
     """
-    from indexer.verify import verify as check
+    from indexer.verification import verify as check
 
     findings = check(index)
     if as_json:
@@ -69,7 +69,7 @@ def repair(index: Path, encode: bool, device: str | None) -> None:
     Example:
         longmatch repair papers.lm --encode
     """
-    from indexer.repair import repair as mend
+    from indexer.restoration import repair as mend
 
     report = mend(index, encode=encode, device=device, tell=_to_stderr)
     for line in report.mended:
@@ -92,7 +92,7 @@ def compact(index: Path) -> None:
     Example:
         longmatch compact papers.lm
     """
-    from indexer.compact import compact as shrink
+    from indexer.compaction import compact as shrink
 
     _must_exist(index)
     report = shrink(index, tell=_to_stderr)

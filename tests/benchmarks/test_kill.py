@@ -40,7 +40,7 @@ def test_a_document_that_is_gone_or_encoded_twice_is_found(trial: Trial) -> None
     case.kill(FaultPoint(10_000, is_after=False))
     case.look()
     with Writer(trial.work / "tampered.lm") as writer:
-        writer.remove(writer.all_ids()[:2])
+        writer.remove([number for number, _ in writer.sources()][:2])
     case.look()
     assert (outcome.n_lost, len(outcome.problems)) == (2, 2)
     case.complete()

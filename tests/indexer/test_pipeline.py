@@ -139,7 +139,6 @@ def test_prune_keeps_the_old_version_of_what_cannot_be_read_now(folder: Path, en
     assert contents(folder) == texts(CORPUS[:3])
 
 
-@pytest.mark.xfail(strict=True, reason="a whole file that cannot be read vouches only for a doc_id of its own name")
 def test_prune_keeps_the_documents_of_a_file_that_broke_off(folder: Path, encoder: FakeEncoder) -> None:
     lines = [replace(document, source=f"corpus.jsonl.gz:{line}") for line, document in enumerate(CORPUS, start=1)]
     run(folder, lines, encoder)

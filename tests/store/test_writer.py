@@ -63,7 +63,7 @@ def test_a_writer_in_another_process_is_refused(folder: Path) -> None:
 def test_a_lock_that_lies_about_is_no_lock(folder: Path) -> None:
     (folder / LOCK_FILE).touch()
     with Writer(folder) as writer:
-        assert len(writer.all_ids()) == 3
+        assert len([number for number, _ in writer.sources()]) == 3
 
 
 def test_readers_do_not_need_the_lock(folder: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_document_is_replaced_in_one_transaction(folder: Path) -> None:
     with Writer(folder) as writer:
         ids = commit(writer, make_document("doc001", "quite another text"), make_document("new", "and one more"))
         assert ids == [4, 5]
-        assert writer.all_ids() == [1, 3, 4, 5]
+        assert [number for number, _ in writer.sources()] == [1, 3, 4, 5]
         with writer.read() as connection:
             for table in (TextRow, SectionRow):
                 assert set(connection.execute(select(table.document_id)).scalars()) == {1, 3, 4, 5}
@@ -138,7 +138,7 @@ def test_a_commit_that_fails_changes_nothing(folder: Path) -> None:
 
 def test_ids_are_never_used_again(folder: Path) -> None:
     with Writer(folder) as writer:
-        writer.remove(writer.all_ids())
+        writer.remove([number for number, _ in writer.sources()])
         assert commit(writer, *make_corpus(2)) == [4, 5]
         writer.remove([5])
     with Writer(folder) as writer:

@@ -10,16 +10,16 @@ from sqlalchemy import select
 
 from engine.encoders.encoder import Encoder
 from engine.encoders.loading import load_encoder
-from engine.errors import IndexDamaged
+from engine.errors import IndexDamaged, RecallTooLow
 from engine.store.ann import AUTO
 from engine.store.catalog import CATALOG_FILE, DocumentRow, GenerationRow, ShardRow
 from engine.store.documents import load_documents
 from engine.store.seal import SEAL_SUFFIX
 from engine.store.writer import Writer
 from indexer.builder import refresh_generation
-from indexer.generation import RECALL_FLOOR, RecallTooLow
+from indexer.generation import RECALL_FLOOR
 from indexer.pipeline import Pipeline
-from indexer.verify import Damage, Finding, verify
+from indexer.verification import Damage, Finding, verify
 
 _RECALL_NOISE = 0.02  # by which two trainings over the same vectors may differ
 

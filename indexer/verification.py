@@ -15,9 +15,9 @@ from engine.errors import IndexDamaged, IndexMismatch
 from engine.store.ann import ANN_FOLDER, AnnIndex
 from engine.store.catalog import CATALOG_FILE, DocumentRow, GenerationRow, ShardRow, connect, read_meta
 from engine.store.documents import content_hash, load_documents
-from engine.store.durable import Checksum, check_file
+from engine.store.durable import Checksum
 from engine.store.seal import SEAL_SUFFIX, check_seal, is_sealed, is_unsealed, read_seal
-from engine.store.shards import SHARD_FOLDER, open_shard
+from engine.store.shards import SHARD_FOLDER, ShardSet
 
 _ROWS = 256
 
@@ -138,8 +138,7 @@ def _check_shards(connection: Connection, folder: Path) -> list[Finding]:
     findings = []
     for row in connection.execute(select(ShardRow.__table__).order_by(ShardRow.id)):
         try:
-            check_file(folder / row.file, Checksum(row.size_bytes, row.digest))
-            shard = open_shard(folder / row.file)
+            shard = ShardSet(folder, {row.id: (row.file, Checksum(row.size_bytes, row.digest))})[row.id]
             if (len(shard.documents), len(shard.chunks)) != (row.n_documents, row.n_chunks):
                 raise IndexDamaged(
                     f"{row.file} holds {len(shard.documents)} documents and {len(shard.chunks)} chunks, "
