@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import JSON, URL, Connection, Engine, ForeignKey, LargeBinary, create_engine, event, inspect, select
 from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.pool import NullPool
 
-from engine.errors import IndexMismatch
+from engine.errors import IndexDamaged, IndexMismatch
 
 SCHEMA_VERSION = 1
 CATALOG_FILE = "catalog.sqlite"
@@ -142,6 +144,13 @@ def connect(path: Path, *, read_only: bool) -> Engine:
         if not read_only:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
+
+    @event.listens_for(engine, "handle_error")
+    def _name(context: ExceptionContext) -> None:
+        # An unsealed catalog is under no checksum, so SQLite may meet damage at any statement.
+        error = context.original_exception
+        if read_only and (type(error) is sqlite3.DatabaseError or "Could not decode" in str(error)):
+            raise IndexDamaged(f"{path} cannot be read ({error}); check it: longmatch verify INDEX") from error
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:

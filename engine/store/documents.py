@@ -11,6 +11,8 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select
 
 from engine.document import Coverage, Document, Section
+from engine.encoders.encoder import EncodedDocument
+from engine.errors import IndexDamaged
 from engine.store.catalog import DocumentRow, SectionRow, TextRow
 
 _IDS_PER_STATEMENT = 500
@@ -25,6 +27,45 @@ def content_hash(document: Document) -> str:
         digest.update(len(encoded).to_bytes(8, "little"))
         digest.update(encoded)
     return digest.hexdigest()
+
+
+def document_rows(
+    encoded: Sequence[tuple[Document, EncodedDocument]], ids: Sequence[int], shard: int, first_chunk: int
+) -> list[dict[str, Any]]:
+    """Rows of the documents table for a batch whose vectors lie one after another in one shard.
+
+    Args:
+        encoded: documents with their vectors, in the shard's order.
+        ids: their catalog ids.
+        shard: number of the shard.
+        first_chunk: id of the first chunk of the batch; the others follow.
+    """
+    rows = []
+    section_row = chunk_row = 0
+    for position, (document, vectors) in enumerate(encoded):
+        rows.append(
+            {
+                "id": ids[position],
+                "doc_id": document.doc_id,
+                "title": document.title,
+                "source": document.source,
+                "content_hash": content_hash(document),
+                "metadata": dict(document.metadata),
+                "pages": list(document.pages),
+                "shard_id": shard,
+                "document_row": position,
+                "section_row": section_row,
+                "chunk_row": chunk_row,
+                "first_chunk": first_chunk + chunk_row,
+                "n_chunks": len(vectors.chunks),
+                "n_sections": len(vectors.sections),
+                "tokens_read": vectors.coverage.tokens_read,
+                "tokens_total": vectors.coverage.tokens_total,
+            }
+        )
+        section_row += len(vectors.sections)
+        chunk_row += len(vectors.chunks)
+    return rows
 
 
 def insert_texts(connection: Connection, documents: Iterable[tuple[int, Document]]) -> None:
@@ -60,27 +101,42 @@ def delete_documents(connection: Connection, document_ids: Sequence[int]) -> Non
 
 
 def load_documents(connection: Connection, document_ids: Sequence[int]) -> list[tuple[Document, Coverage]]:
-    """Read documents whole, in the order of the ids; an id that is not there is left out."""
+    """Read documents whole, in the order of the ids; an id that is not there is left out.
+
+    Raises:
+        IndexDamaged: a text or a value cannot be read.
+    """
     found: dict[int, tuple[Document, Coverage]] = {}
     for ids in _blocks(document_ids):
-        sections = _load_sections(connection, ids)
-        statement = (
-            select(DocumentRow.__table__, TextRow.deflated)
-            .join(TextRow, TextRow.document_id == DocumentRow.id)
-            .where(DocumentRow.id.in_(ids))
-        )
-        for row in connection.execute(statement).mappings():
-            document = Document(
-                doc_id=row["doc_id"],
-                title=row["title"],
-                text=zlib.decompress(row["deflated"]).decode(),
-                sections=tuple(sections[row["id"]]),
-                metadata=row["metadata"],
-                source=row["source"],
-                pages=tuple(row["pages"]),
-            )
-            found[row["id"]] = document, Coverage(row["tokens_read"], row["tokens_total"])
+        try:
+            found |= _load_block(connection, ids)
+        except (zlib.error, ValueError, KeyError, TypeError) as error:
+            raise IndexDamaged(
+                f"a document in the catalog cannot be read ({error}); check it: longmatch verify INDEX"
+            ) from error
     return [found[document_id] for document_id in document_ids if document_id in found]
+
+
+def _load_block(connection: Connection, ids: Sequence[int]) -> dict[int, tuple[Document, Coverage]]:
+    found: dict[int, tuple[Document, Coverage]] = {}
+    sections = _load_sections(connection, ids)
+    statement = (
+        select(DocumentRow.__table__, TextRow.deflated)
+        .join(TextRow, TextRow.document_id == DocumentRow.id)
+        .where(DocumentRow.id.in_(ids))
+    )
+    for row in connection.execute(statement).mappings():
+        document = Document(
+            doc_id=row["doc_id"],
+            title=row["title"],
+            text=zlib.decompress(row["deflated"]).decode(),
+            sections=tuple(sections[row["id"]]),
+            metadata=row["metadata"],
+            source=row["source"],
+            pages=tuple(row["pages"]),
+        )
+        found[row["id"]] = document, Coverage(row["tokens_read"], row["tokens_total"])
+    return found
 
 
 def _load_sections(connection: Connection, ids: Sequence[int]) -> dict[int, list[Section]]:

@@ -33,7 +33,7 @@ from engine.store.catalog import (
     read_meta,
     write_meta,
 )
-from engine.store.documents import content_hash, delete_documents, insert_texts
+from engine.store.documents import delete_documents, document_rows, insert_texts
 from engine.store.durable import Checksum, fsync_folder
 from engine.store.seal import break_seal, check_seal, is_sealed, is_unsealed, seal
 from engine.store.shards import SHARD_FOLDER, Shard, shard_arrays, shard_file, write_shard
@@ -196,7 +196,7 @@ class Writer:
                 replaced = connection.execute(select(DocumentRow.id).where(DocumentRow.doc_id.in_(block)))
                 delete_documents(connection, replaced.scalars().all())
             connection.execute(insert(ShardRow).values(_shard_row(number, file, written, shard)))
-            connection.execute(insert(DocumentRow), _document_rows(encoded, ids, number, counters["chunk"]))
+            connection.execute(insert(DocumentRow), document_rows(encoded, ids, number, counters["chunk"]))
             insert_texts(connection, zip(ids, (document for document, _ in encoded), strict=True))
             self._forget_failures(connection, [document.source for document, _ in encoded])
             counters = {
@@ -368,34 +368,3 @@ def _blocks(names: Sequence[str]) -> Iterator[Sequence[str]]:
     """Runs short enough for one statement; SQLite binds 32,766 values in most builds."""
     for first in range(0, len(names), 1000):
         yield names[first : first + 1000]
-
-
-def _document_rows(
-    encoded: Sequence[tuple[Document, EncodedDocument]], ids: Sequence[int], shard: int, first_chunk: int
-) -> list[dict[str, Any]]:
-    rows = []
-    section_row = chunk_row = 0
-    for position, (document, vectors) in enumerate(encoded):
-        rows.append(
-            {
-                "id": ids[position],
-                "doc_id": document.doc_id,
-                "title": document.title,
-                "source": document.source,
-                "content_hash": content_hash(document),
-                "metadata": dict(document.metadata),
-                "pages": list(document.pages),
-                "shard_id": shard,
-                "document_row": position,
-                "section_row": section_row,
-                "chunk_row": chunk_row,
-                "first_chunk": first_chunk + chunk_row,
-                "n_chunks": len(vectors.chunks),
-                "n_sections": len(vectors.sections),
-                "tokens_read": vectors.coverage.tokens_read,
-                "tokens_total": vectors.coverage.tokens_total,
-            }
-        )
-        section_row += len(vectors.sections)
-        chunk_row += len(vectors.chunks)
-    return rows
