@@ -59,7 +59,7 @@ def true_scores(index: Index, doc_id: str, scoring: Scoring) -> dict[str, float]
         room += weight * (1 - theta) ** scoring.power
         total += weight * np.maximum(0, best[i] - theta) ** scoring.power
     cosine = np.minimum(1.0, (whole[targets] @ query.document).astype(float))
-    theta = _crowd(cosine, min(scoring.document_crowd, max(scoring.crowd, len(targets) // 10)))
+    theta = _crowd(cosine, scoring.document_crowd)
     b = scoring.document_weight
     total = (1 - b) * total / room + b * (np.maximum(0, cosine - theta) / (1 - theta)) ** scoring.power
     return {names[row]: float(score) for row, score in zip(targets, total, strict=True)}

@@ -31,13 +31,15 @@ from engine.scoring.lists import (
     RankedLists,
     best_by_document,
     empty_lists,
+    first_places,
     merge,
     segment_max,
     top_documents,
 )
 from engine.store.snapshot import OpenGeneration, Positions, Snapshot
 
-MIN_RESCORED = 100  # documents rescored exactly, at least; and twice the page
+SPARE_DOCUMENTS = 12  # in the list of a query chunk, beyond the crowd, before exact similarities are read
+MIN_RESCORED = 64  # documents rescored exactly, at least; and twice the page
 QUERY_BLOCK = 256  # query chunks multiplied at once
 SCAN_BLOCK_CHUNKS = 32_768  # target chunks gathered at once in an exact scan
 FIRST_DEPTH = 128  # chunks asked of the ANN index for each query chunk
@@ -145,8 +147,7 @@ class Searcher:
 
     def _thresholds(self, query: Query, lists: RankedLists, whole: Vectors, n_allowed: int) -> Thresholds:
         theta = crowd_similarity(lists, self.scoring.crowd, n_allowed)
-        crowd = self.scoring.document_crowd_of(n_allowed)
-        theta_document = document_crowd_similarity(whole[np.isfinite(whole)], crowd)
+        theta_document = document_crowd_similarity(whole[np.isfinite(whole)], self.scoring.document_crowd)
         n_tokens = np.array([chunk.n_tokens for chunk in query.vectors.chunk_spans])
         return thresholds(theta, theta_document, chunk_weights(n_tokens), self.scoring)
 
@@ -208,6 +209,8 @@ class Searcher:
         positions = self.snapshot.documents_of_chunks(ids)
         positions = np.where(allowed[positions], positions, -1)
         if not generation.is_exact:
+            # Codes are coarse: the best chunk of a few documents more than wanted is multiplied exactly.
+            positions = np.where(first_places(positions, length + SPARE_DOCUMENTS), positions, -1)
             rows, columns = np.nonzero(positions >= 0)
             found = self.snapshot.chunks_by_id(ids[rows, columns], positions[rows, columns])
             similarities[rows, columns] = np.einsum("nd,nd->n", queries[rows], found)

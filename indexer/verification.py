@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -74,7 +73,7 @@ def verify(path: str | Path) -> list[Finding]:
         if not findings:
             raise
         findings.append(Finding(Damage.CATALOG, CATALOG_FILE, str(error)))
-    except (DatabaseError, ValueError, KeyError, TypeError) as error:
+    except (IndexDamaged, DatabaseError, ValueError, KeyError, TypeError) as error:
         reason = getattr(error, "orig", None) or error
         findings.append(Finding(Damage.CATALOG, CATALOG_FILE, f"cannot be read ({reason})"))
     finally:
@@ -127,7 +126,7 @@ def _readable(connection: Connection, ids: list[int]) -> dict[int, Document]:
         documents = load_documents(connection, ids)
         if len(documents) == len(ids):
             return {document_id: document for document_id, (document, _) in zip(ids, documents, strict=True)}
-    except (ValueError, KeyError, TypeError, zlib.error, DatabaseError):
+    except (IndexDamaged, DatabaseError):
         pass
     if len(ids) == 1:
         return {}

@@ -33,10 +33,10 @@ ROUNDING = 1e-6
 class Scoring:
     """The constants of the score; chosen on the valid splits of four corpora, see the README."""
 
-    crowd: int = 10  # M
+    crowd: int = 20  # M
     power: float = 2.0  # p
-    document_weight: float = 0.05  # b
-    document_crowd: int = 100  # M of the document vectors
+    document_weight: float = 0.08  # b
+    document_crowd: int = 30  # M of the document vectors
 
     def __post_init__(self) -> None:
         """Check the ranges.
@@ -50,10 +50,6 @@ class Scoring:
             raise QueryError(f"power {self.power} must be above 0")
         if not 0 <= self.document_weight <= 1:
             raise QueryError(f"document weight {self.document_weight} must be in [0, 1]")
-
-    def document_crowd_of(self, n_documents: int) -> int:
-        """M of the document vectors in a corpus of this size: at most a tenth of it, at least `crowd`."""
-        return min(self.document_crowd, max(self.crowd, n_documents // 10))
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,20 +68,34 @@ def best_by_document(positions: NDArray[np.int64], similarities: Vectors, length
         similarities: (I, K), in any order.
         length: R.
     """
-    n_rows = len(positions)
     chunks = _sorted(positions, np.where(positions >= 0, similarities, -np.inf).astype(np.float32))
-    rows = np.repeat(np.arange(n_rows), positions.shape[1])
-    flat = chunks.documents.ravel()
-    keys = np.where(flat >= 0, rows * (flat.max(initial=0) + 2) + flat, -1)
-    found, first = np.unique(keys, return_index=True)
-    first = np.sort(first[found >= 0])  # each document once a row, where its best chunk stands
-    rank = np.arange(len(first)) - np.searchsorted(rows[first], rows[first])
-    first, rank = first[rank < length], rank[rank < length]
-    documents = np.full((n_rows, length), -1, np.int64)
-    best = np.full((n_rows, length), -np.inf, np.float32)
-    documents[rows[first], rank] = flat[first]
-    best[rows[first], rank] = chunks.similarities.ravel()[first]
+    first = first_places(chunks.documents, length)
+    rows, columns = np.nonzero(first)
+    rank = np.cumsum(first, axis=1)[rows, columns] - 1
+    documents = np.full((len(positions), length), -1, np.int64)
+    best = np.full((len(positions), length), -np.inf, np.float32)
+    documents[rows, rank] = chunks.documents[rows, columns]
+    best[rows, rank] = chunks.similarities[rows, columns]
     return RankedLists(documents, best)
+
+
+def first_places(documents: NDArray[np.int64], length: int) -> NDArray[np.bool_]:
+    """Where each row names one of its first `length` documents for the first time.
+
+    Args:
+        documents: (I, K), best first, -1 where nothing stands.
+        length: most places marked in a row.
+
+    Returns:
+        (I, K) bool.
+    """
+    row = np.arange(len(documents))[:, None]
+    keys = np.where(documents >= 0, row * (documents.max(initial=0) + 1) + documents, -1)
+    found, at = np.unique(keys, return_index=True)
+    first = np.zeros(documents.size, bool)
+    first[at[found >= 0]] = True
+    first = first.reshape(documents.shape)
+    return first & (np.cumsum(first, axis=1) <= length)
 
 
 def merge(one: RankedLists, other: RankedLists, length: int) -> RankedLists:

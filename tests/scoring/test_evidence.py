@@ -115,11 +115,6 @@ def test_the_last_of_a_short_list_stands_in_for_the_crowd() -> None:
     assert crowd_similarity(lists, 2, 100).tolist() == [0.5, 0.0, 0.0]
 
 
-@pytest.mark.parametrize(("n_documents", "crowd"), [(5, 10), (150, 15), (1000, 100), (10**6, 100)])
-def test_the_document_crowd_is_a_tenth_of_a_small_corpus(n_documents: int, crowd: int) -> None:
-    assert Scoring().document_crowd_of(n_documents) == crowd
-
-
 def test_equal_scores_rank_by_position() -> None:
     whole = np.full(5, -np.inf, np.float32)
     lists = top_documents(np.array([[0.5, 0.9, 0.5, 0.9, 0.1]], np.float32), np.arange(5), 5)

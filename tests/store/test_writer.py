@@ -275,3 +275,56 @@ def test_more_documents_than_sqlite_has_variables_are_committed(tmp_path: Path) 
             writer._engine, "connect", lambda raw, _: raw.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 2_000)
         )
         assert writer.commit(list(zip(documents, encoder.encode(documents), strict=True)))[-1] == 2_500
+
+
+def test_a_run_that_was_killed_at_its_first_steps_can_go_on(tmp_path: Path) -> None:
+    folder = tmp_path / "x.lm"
+    folder.mkdir()
+    with Writer(folder):
+        pass
+    for name in ("catalog.sqlite", "catalog.sqlite.seal"):
+        (folder / name).unlink()
+    with Writer(folder) as writer:
+        writer.claim(ENCODER)
+        assert commit(writer, make_document("a", "some words")) == [1]
+
+
+def test_a_catalog_without_tables_is_an_index_begun(folder: Path) -> None:
+    begun = folder.with_name("begun.lm")
+    begun.mkdir()
+    sqlite3.connect(begun / "catalog.sqlite").execute("PRAGMA journal_mode=WAL").connection.close()
+    (begun / "catalog.sqlite.seal").write_text('"unsealed"\n')
+    with pytest.raises(IndexMismatch, match="was begun but holds nothing yet; fill it: longmatch index"):
+        Snapshot(begun)
+    with Writer(begun) as writer:
+        assert writer.meta == {}
+
+
+def test_a_sealed_catalog_that_is_gone_is_damage_and_its_shards_stay(folder: Path) -> None:
+    (folder / "catalog.sqlite").unlink()
+    with pytest.raises(IndexDamaged, match=r"catalog\.sqlite cannot be read \(No such file or directory\)"):
+        Writer(folder)
+    assert [path.name for path in (folder / "shards").iterdir()] == ["000001.safetensors"]
+
+
+def test_a_damaged_log_costs_the_last_transaction_at_most(folder: Path) -> None:
+    code = f"""
+import os; from pathlib import Path; from engine.store.writer import Writer
+from tests.fakes import FakeEncoder, make_document
+writer = Writer(Path({str(folder)!r}))
+writer.record_failure("bad.pdf", "no text")
+document = make_document("a", "words of a")
+writer.commit([(document, FakeEncoder().encode([document])[0])])
+os._exit(9)
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False)
+    log = folder / "catalog.sqlite-wal"
+    whole = log.read_bytes()
+    for size in range(0, len(whole), 2000):
+        log.write_bytes(whole[:size])
+        assert contents(folder).keys() == {"doc000", "doc001", "doc002", "a"}
+
+
+def test_an_index_is_as_readable_as_its_folder(folder: Path) -> None:
+    modes = {path.stat().st_mode & 0o777 for path in (folder / "shards").iterdir()}
+    assert modes == {(folder / "shards").stat().st_mode & 0o666}

@@ -1,0 +1,134 @@
+"""What an index holds, read whole through the engine, so that two indexes can be compared. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.document import Document
+from engine.encoders.encoder import Vectors
+from engine.index import Index
+from engine.store.snapshot import Snapshot
+
+Hits = list[tuple[str, float]]  # doc_id and score, best first
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A document as a look at an index finds it."""
+
+    id: int
+    content_hash: str
+
+
+@dataclass(frozen=True)
+class DocumentContents:
+    """Everything that is kept of one document; its catalog id aside, which another run may give another."""
+
+    content_hash: str
+    document: Document
+    vectors: Vectors  # (1 + S + C, D): document, sections, chunks
+    spans: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """All documents of an index by doc_id, and what it answers."""
+
+    documents: dict[str, DocumentContents]
+    hits: dict[str, Hits]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How two indexes differ that should be equal."""
+
+    documents: list[str]  # doc_ids with another text, sections, metadata or hash, or on one side only
+    vectors: list[str]  # doc_ids of which some vector or span differs in a byte
+    largest_vector_difference: float
+    hits: list[str]  # queries with another ranking or another score
+    largest_score_difference: float  # infinite where other targets are ranked
+
+    @property
+    def is_none(self) -> bool:
+        """True if the indexes are equal to the last byte."""
+        return not (self.documents or self.vectors or self.hits)
+
+
+def look(path: Path) -> dict[str, Seen]:
+    """The documents that can be found now."""
+    with Snapshot(path) as snapshot:
+        hashes = snapshot.content_hashes()
+        names = zip(snapshot.doc_ids(), snapshot.roster.ids.tolist(), strict=True)
+        return {doc_id: Seen(number, hashes[doc_id]) for doc_id, number in names}
+
+
+def ask(
+    path: Path, doc_ids: Sequence[str], queries: Sequence[Document] = (), *, exact: bool = False
+) -> dict[str, Hits]:
+    """Ten hits of indexed documents, and of others, which the index's own encoder encodes."""
+    with Index.open(path) as index:
+        results = {doc_id: index.search_id(doc_id, exact=exact) for doc_id in doc_ids}
+        results |= {f"file:{query.doc_id}": index.search(query, exact=exact) for query in queries}
+        return {name: [(hit.doc_id, hit.score) for hit in result.hits] for name, result in results.items()}
+
+
+def read_contents(path: Path, doc_ids: Sequence[str], queries: Sequence[Document] = ()) -> Contents:
+    """Read an index whole."""
+    with Snapshot(path) as snapshot:
+        hashes = snapshot.content_hashes()
+        positions = np.arange(snapshot.n_documents)
+        documents = {
+            document.doc_id: DocumentContents(
+                hashes[document.doc_id], document, _vectors(snapshot, position), np.array(snapshot.spans(position))
+            )
+            for position, (document, _) in enumerate(snapshot.documents(positions))
+        }
+    return Contents(documents, ask(path, doc_ids, queries))
+
+
+def _vectors(snapshot: Snapshot, position: int) -> Vectors:
+    chunks, _ = snapshot.chunk_vectors(np.array([position]))
+    whole = snapshot.document_vectors[position : position + 1]
+    return np.concatenate([whole, snapshot.section_vectors(position), chunks])
+
+
+def compare(found: Contents, expected: Contents) -> Difference:
+    """Hold one index against another."""
+    names = found.documents.keys() & expected.documents.keys()
+    pairs = {name: (found.documents[name], expected.documents[name]) for name in sorted(names)}
+    apart = sorted(found.documents.keys() ^ expected.documents.keys())
+    vectors = {name: _vector_difference(a, b) for name, (a, b) in pairs.items()}
+    scores = {name: score_difference(found.hits[name], hits) for name, hits in expected.hits.items()}
+    return Difference(
+        documents=apart + [name for name, (a, b) in pairs.items() if not _is_same_document(a, b)],
+        vectors=[name for name, difference in vectors.items() if difference is not None],
+        largest_vector_difference=max((value for value in vectors.values() if value is not None), default=0.0),
+        hits=[name for name, hits in expected.hits.items() if found.hits[name] != hits],
+        largest_score_difference=max(scores.values(), default=0.0),
+    )
+
+
+def _is_same_document(a: DocumentContents, b: DocumentContents) -> bool:
+    return (a.content_hash, a.document) == (b.content_hash, b.document)
+
+
+def _vector_difference(a: DocumentContents, b: DocumentContents) -> float | None:
+    """The largest difference of an element; None where every byte is the same."""
+    if a.vectors.shape != b.vectors.shape or not np.array_equal(a.spans, b.spans):
+        return float("inf")
+    if a.vectors.tobytes() == b.vectors.tobytes():
+        return None
+    return float(np.abs(a.vectors - b.vectors).max())
+
+
+def score_difference(found: Hits, expected: Hits) -> float:
+    """The largest difference of a target's scores; infinite where other targets are ranked."""
+    scores, truth = dict(found), dict(expected)
+    if scores.keys() != truth.keys():
+        return float("inf")
+    return max((abs(scores[doc_id] - truth[doc_id]) for doc_id in truth), default=0.0)

@@ -1,0 +1,195 @@
+"""One index whose making is killed, gone on with, and held against a run that was left in peace."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from benchmarks.contents import Contents, Seen, compare, look, read_contents
+from benchmarks.fault_points import FaultPoint, read_steps, watch
+from benchmarks.isolation import finish, kill_after, start, warm_up
+from benchmarks.recall import sampled_queries
+from benchmarks.tiny_encoder import frequent_words, save_tiny_bert
+from engine.document import Document
+from engine.errors import EngineError, IndexMismatch
+from indexer import read_corpus, verify
+
+QUERIES_BY_ID = 10
+_LONGEST_SECONDS = 600.0
+
+Moment: TypeAlias = float | FaultPoint  # seconds after the start, or a step
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A corpus, an encoder, and what an index of it must be."""
+
+    corpus: Path
+    encoder: Path
+    queries: list[Document]
+    work: Path
+    expected: Contents
+    asked: list[str]  # doc_ids
+    seconds: float  # of the uninterrupted run
+    steps: list[str]  # of the uninterrupted run
+
+
+@dataclass
+class Outcome:
+    """What all cases together showed."""
+
+    n_timed_kills: int = 0
+    n_fault_point_kills: int = 0
+    n_second_kills: int = 0
+    last_steps: Counter[str] = field(default_factory=Counter)
+    n_looks: int = 0
+    n_committed_seen: int = 0
+    n_lost: int = 0
+    n_encoded_twice: int = 0
+    n_different_documents: int = 0
+    n_different_vectors: int = 0
+    largest_vector_difference: float = 0.0
+    n_different_hits: int = 0
+    largest_score_difference: float = 0.0
+    n_unclean: int = 0
+    n_looks_refused: int = 0
+    n_not_finished: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def index_corpus(path: Path, corpus: Path, encoder: Path, log: Path, fault: FaultPoint | None) -> None:
+    """`longmatch index` in this process, its durable steps watched."""
+    from indexer.cli import main as longmatch
+
+    watch(path, log, fault)
+    longmatch.main(["index", str(path), str(corpus), "--encoder", str(encoder), "--json"], standalone_mode=False)
+
+
+def prepare(corpus: Path, queries: Path, encoder: Path | None, work: Path, seed: int) -> Trial:
+    """Make the encoder if none is given, and index the corpus once without interruption."""
+    if encoder is None:
+        texts = [document.text for document in read_corpus([str(corpus)]) if isinstance(document, Document)]
+        encoder = save_tiny_bert(work / "encoder", frequent_words(texts), seed=seed)
+    asked_with = [document for document in read_corpus([str(queries)]) if isinstance(document, Document)]
+    path, log = work / "clean.lm", work / "clean.steps"
+    warm_up()
+    started = time.monotonic()
+    ended = finish(start(index_corpus, path, corpus, encoder, log, None, output=work / "clean.out"), _LONGEST_SECONDS)
+    seconds = time.monotonic() - started
+    if not ended.is_well:
+        raise EngineError(f"the uninterrupted run ended with {ended.exit_code}; see {work / 'clean.out'}")
+    asked = sampled_queries(sorted(look(path)), QUERIES_BY_ID, seed)
+    expected = read_contents(path, asked, asked_with)
+    return Trial(corpus, encoder, asked_with, work, expected, asked, seconds, read_steps(log))
+
+
+class Case:
+    """One index that is killed, looked at, gone on with, and compared."""
+
+    def __init__(self, trial: Trial, name: str, outcome: Outcome) -> None:
+        """Begin with no index; findings go to `outcome`."""
+        self._trial = trial
+        self._name = name
+        self._outcome = outcome
+        self._path = trial.work / f"{name}.lm"
+        self._log = trial.work / f"{name}.steps"
+        self._output = trial.work / f"{name}.out"
+        self._committed: dict[str, Seen] = {}
+        self._n_problems = len(outcome.problems)
+
+    def kill(self, moment: Moment) -> bool:
+        """Run `longmatch index` up to a moment; False if it had ended before."""
+        fault = moment if isinstance(moment, FaultPoint) else None
+        trial = self._trial
+        process = start(index_corpus, self._path, trial.corpus, trial.encoder, self._log, fault, output=self._output)
+        if isinstance(moment, FaultPoint):
+            ended = finish(process, _LONGEST_SECONDS)
+            is_killed = ended.exit_code < 0
+            if ended.is_late or ended.exit_code > 0:
+                self._problem(f"the run ended with {ended.exit_code}: {self._last_line()}")
+        else:
+            is_killed = kill_after(process, moment, self.look)
+        self.look()
+        self._outcome.n_committed_seen += len(self._committed) if is_killed else 0
+        return is_killed
+
+    def look(self) -> None:
+        """Open the index as any reader may, and hold it against what was seen before."""
+        self._outcome.n_looks += 1
+        try:
+            found = look(self._path)
+        except IndexMismatch:
+            found = {}  # nothing was begun, or nothing committed
+        except Exception as error:  # noqa: BLE001 - any error here is a finding, not only the engine's
+            self._outcome.n_looks_refused += 1
+            self._problem(f"a look was refused: {type(error).__name__}: {error}")
+            return
+        for doc_id, seen in self._committed.items():
+            there = found.get(doc_id)
+            if there is None or there.content_hash != seen.content_hash:
+                self._outcome.n_lost += 1
+                self._problem(f"lost: {doc_id}")
+            elif there.id != seen.id:
+                self._outcome.n_encoded_twice += 1
+                self._problem(f"encoded twice: {doc_id} was {seen.id} and is {there.id}")
+        self._committed |= found
+
+    def last_step(self) -> str:
+        """The last durable step, numbers aside."""
+        steps = read_steps(self._log)
+        return re.sub(r"\d+", "N", steps[-1]) if steps else "none"
+
+    def complete(self) -> None:
+        """Run to the end, and compare with the uninterrupted run."""
+        trial, outcome = self._trial, self._outcome
+        n_before = len(self._committed)
+        process = start(index_corpus, self._path, trial.corpus, trial.encoder, self._log, None, output=self._output)
+        ended = finish(process, _LONGEST_SECONDS)
+        if not ended.is_well:
+            outcome.n_not_finished += 1
+            self._problem(f"the last run ended with {ended.exit_code}: {self._last_line()}")
+            return
+        self._check_report(n_before)
+        self.look()
+        try:
+            self._compare()
+        except Exception as error:  # noqa: BLE001 - a finding as any other
+            outcome.n_not_finished += 1
+            self._problem(f"cannot be compared: {type(error).__name__}: {error}")
+        if len(outcome.problems) == self._n_problems:
+            shutil.rmtree(self._path)
+            self._log.unlink()
+            self._output.unlink()
+
+    def _check_report(self, n_before: int) -> None:
+        report = json.loads(next(line for line in self._output.read_text().splitlines() if line.startswith("{")))
+        n_again = report["n_added"] + report["n_replaced"] - (len(self._trial.expected.documents) - n_before)
+        if n_again:
+            self._outcome.n_encoded_twice += max(0, n_again)
+            self._problem(f"{n_before} documents were committed, and yet {report['n_added']} were added")
+
+    def _compare(self) -> None:
+        trial, outcome = self._trial, self._outcome
+        difference = compare(read_contents(self._path, trial.asked, trial.queries), trial.expected)
+        outcome.n_different_documents += len(difference.documents)
+        outcome.n_different_vectors += len(difference.vectors)
+        outcome.n_different_hits += len(difference.hits)
+        outcome.largest_vector_difference = max(outcome.largest_vector_difference, difference.largest_vector_difference)
+        outcome.largest_score_difference = max(outcome.largest_score_difference, difference.largest_score_difference)
+        if not difference.is_none:
+            self._problem(f"differs: {difference}")
+        if findings := verify(self._path):
+            outcome.n_unclean += 1
+            self._problem(f"verify: {findings}")
+
+    def _last_line(self) -> str:
+        return (self._output.read_text().splitlines() or [""])[-1]
+
+    def _problem(self, text: str) -> None:
+        self._outcome.problems.append(f"{self._name}: {text}")
