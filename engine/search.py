@@ -38,11 +38,11 @@ from engine.scoring.lists import (
 )
 from engine.store.snapshot import OpenGeneration, Positions, Snapshot
 
-SPARE_DOCUMENTS = 12  # in the list of a query chunk, beyond the crowd, before exact similarities are read
+SPARE_DOCUMENTS = 40  # in the list of a query chunk, beyond the crowd, before exact similarities are read
 MIN_RESCORED = 64  # documents rescored exactly, at least; and twice the page
 QUERY_BLOCK = 256  # query chunks multiplied at once
 SCAN_BLOCK_CHUNKS = 32_768  # target chunks gathered at once in an exact scan
-FIRST_DEPTH = 128  # chunks asked of the ANN index for each query chunk
+FIRST_DEPTH = 256  # chunks asked of the ANN index for each query chunk
 LAST_DEPTH = 8_192  # and at most
 SCAN_BELOW_CHUNKS = 20_000  # a filter that leaves fewer is scanned exactly
 SCAN_BELOW_SHARE = 0.05
