@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from benchmarks.origin import command_line, describe_origin
 from benchmarks.recall import sampled_queries
 from benchmarks.records import RESULTS, ExactnessRecord, write_record
 from engine import Index, Scoring
+from engine.encoders.encoder import EncodedDocument
 from engine.errors import EngineError
 from engine.result import Status
 from engine.store.writer import Writer
@@ -41,14 +43,18 @@ class Tally:
     largest_score_error: float = 0.0  # of certified hits, against the truth
 
 
-def true_scores(index: Index, doc_id: str, scoring: Scoring) -> dict[str, float]:
+def read_vectors(index: Index) -> dict[str, EncodedDocument]:
+    """The stored vectors of every document."""
+    return {name: index.stored_query(name).vectors for name in index.snapshot.doc_ids()}
+
+
+def true_scores(vectors: Mapping[str, EncodedDocument], doc_id: str, scoring: Scoring) -> dict[str, float]:
     """The score of every other document, by a loop over documents and one over chunks."""
-    names, whole = index.document_vectors()
-    query = index.stored_query(doc_id).vectors
-    targets = [row for row, name in enumerate(names) if name != doc_id]
+    query = vectors[doc_id]
+    targets = [name for name in vectors if name != doc_id]
     best = np.empty((len(query.chunks), len(targets)))
-    for column, row in enumerate(targets):
-        cosines = query.chunks @ index.stored_query(names[row]).vectors.chunks.T
+    for column, name in enumerate(targets):
+        cosines = query.chunks @ vectors[name].chunks.T
         for i in range(len(query.chunks)):
             best[i, column] = min(1.0, float(cosines[i].max()))
     total = np.zeros(len(targets))
@@ -58,11 +64,11 @@ def true_scores(index: Index, doc_id: str, scoring: Scoring) -> dict[str, float]
         weight = chunk.n_tokens**0.5
         room += weight * (1 - theta) ** scoring.power
         total += weight * np.maximum(0, best[i] - theta) ** scoring.power
-    cosine = np.minimum(1.0, (whole[targets] @ query.document).astype(float))
+    cosine = np.array([min(1.0, float(vectors[name].document @ query.document)) for name in targets])
     theta = _crowd(cosine, scoring.document_crowd)
     b = scoring.document_weight
     total = (1 - b) * total / room + b * (np.maximum(0, cosine - theta) / (1 - theta)) ** scoring.power
-    return {names[row]: float(score) for row, score in zip(targets, total, strict=True)}
+    return dict(zip(targets, total.tolist(), strict=True))
 
 
 def _crowd(similarities: NDArray[np.float64], crowd: int) -> float:
@@ -73,6 +79,7 @@ def examine(index: Index, queries: list[str], k: int, *, against_truth: bool) ->
     """Ask every query and hold its hits against their parts, and certified ones against the truth."""
     tally = Tally()
     scoring = Scoring()
+    vectors = read_vectors(index) if against_truth else {}
     for doc_id in queries:
         result = index.search_id(doc_id, k=k, scoring=scoring)
         tally.n_queries += 1
@@ -83,7 +90,7 @@ def examine(index: Index, queries: list[str], k: int, *, against_truth: bool) ->
             tally.largest_sum_error = max(tally.largest_sum_error, error)
         if result.status is Status.CERTIFIED and against_truth:
             found = [(hit.doc_id, hit.score) for hit in result.hits]
-            _compare(tally, found, true_scores(index, doc_id, scoring), k)
+            _compare(tally, found, true_scores(vectors, doc_id, scoring), k)
     return tally
 
 
