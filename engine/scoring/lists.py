@@ -92,9 +92,8 @@ def first_places(documents: NDArray[np.int64], length: int) -> NDArray[np.bool_]
     row = np.arange(len(documents))[:, None]
     keys = np.where(documents >= 0, row * (documents.max(initial=0) + 1) + documents, -1)
     found, at = np.unique(keys, return_index=True)
-    first = np.zeros(documents.size, bool)
-    first[at[found >= 0]] = True
-    first = first.reshape(documents.shape)
+    first = np.zeros(documents.shape, bool)
+    first.ravel()[at[found >= 0]] = True
     return first & (np.cumsum(first, axis=1) <= length)
 
 

@@ -144,8 +144,8 @@ def test_rise_is_zero_below_and_one_at_full_similarity() -> None:
 @pytest.mark.parametrize(
     ("constants", "said"),
     [
-        ({"crowd": 0}, "crowd 0 and document crowd 100 must be at least 1"),
-        ({"document_crowd": 0}, "crowd 10 and document crowd 0 must be at least 1"),
+        ({"crowd": 0}, "crowd 0 and document crowd 30 must be at least 1"),
+        ({"document_crowd": 0}, "crowd 20 and document crowd 0 must be at least 1"),
         ({"power": 0.0}, "power 0.0 must be above 0"),
         ({"power": float("nan")}, "power nan must be above 0"),
         ({"document_weight": 1.5}, "document weight 1.5 must be in [0, 1]"),
