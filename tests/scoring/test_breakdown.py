@@ -54,7 +54,7 @@ def test_a_part_shows_the_numbers_its_contribution_is_made_of() -> None:
     part = breakdown.pairs[0].parts[0]
     assert (part.similarity, part.theta, part.weight, part.contribution) == (0.75, 0.5, 0.75, 0.75 * 0.25)
     whole = breakdown.document
-    assert (whole.similarity, whole.theta, whole.weight, whole.contribution) == (0.625, 0.25, 0.05, 0.05 * 0.25)
+    assert (whole.similarity, whole.theta, whole.weight, whole.contribution) == (0.625, 0.25, 0.08, 0.08 * 0.25)
 
 
 def test_parts_and_pairs_come_strongest_first() -> None:
