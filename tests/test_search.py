@@ -49,8 +49,7 @@ def scores_by_hand(query: EncodedDocument, targets: dict[str, EncodedDocument], 
     weights = [chunk.n_tokens**0.5 for chunk in query.chunk_spans]
     ceiling = sum(w * (1 - limit) ** p for w, limit in zip(weights, thetas, strict=True))
     whole = {name: float(query.document @ target.document) for name, target in targets.items()}
-    # At most a tenth of the corpus is the crowd of the documents, but no fewer than that of the chunks.
-    theta_d = theta(list(whole.values()), min(scoring.document_crowd, max(scoring.crowd, len(targets) // 10)))
+    theta_d = theta(list(whole.values()), scoring.document_crowd)
     scores: dict[str, float] = {}
     for name in targets:
         rises = (w * above(row[name], limit) for w, row, limit in zip(weights, best, thetas, strict=True))
