@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from benchmarks.durability import DamageRecord, KillRecord, MemoryRecord
+from benchmarks.durability import DamageCounts, DamageRecord, KillRecord, MemoryRecord, MemoryRun
 from benchmarks.origin import Machine, Origin
 from benchmarks.systems import Settings
 
@@ -135,6 +135,11 @@ def read_records(folder: Path = RESULTS) -> list[Record]:
 
 def _read(path: Path) -> Record:
     fields = json.loads(path.read_text("utf-8"), object_hook=_part)
+    for name in ("counts", "by_damage"):
+        if name in fields:
+            fields[name] = {kind: DamageCounts(**counts) for kind, counts in fields[name].items()}
+    if "runs" in fields:
+        fields["runs"] = [MemoryRun(**run) for run in fields["runs"]]
     return _KINDS[fields.pop("kind")](**fields)
 
 

@@ -14,6 +14,7 @@ import click
 from benchmarks.datasets import TASKS
 from benchmarks.metrics import METRICS, PRIMARY
 from benchmarks.origin import Origin
+from benchmarks.promises import promise_lines
 from benchmarks.records import RESULTS, RecallRecord, Record, RetrievalRecord, read_records
 from benchmarks.significance import bootstrap_interval, randomization_p
 from engine.errors import EngineError
@@ -68,9 +69,14 @@ def _readme_recall(records: Sequence[Record]) -> str:
     return recall_table(shown) if shown else "No records yet."
 
 
+def _readme_promises(records: Sequence[Record]) -> str:
+    return "\n".join(promise_lines(records)) or "No records yet."
+
+
 TABLES: Mapping[str, Callable[[Sequence[Record]], str]] = {
     "retrieval": _readme_retrieval,
     "recall": _readme_recall,
+    "promises": _readme_promises,
 }
 
 

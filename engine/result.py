@@ -29,7 +29,7 @@ class Hit:
     """One target, its score, and the parts that sum to it."""
 
     rank: int  # from 1
-    score: float  # in [0, 1]
+    score: float  # in [0, 1]; what was ranked by, and the sum of the breakdown up to rounding
     document: Document
     breakdown: Breakdown
     coverage: Coverage

@@ -122,8 +122,9 @@ class Searcher:
         candidates, _ = list_scores(lists, whole, limits, self.scoring)
         n_found = len(candidates)
         rescored = candidates[: max(MIN_RESCORED, 2 * (offset + k))]
-        ordered = self._rescore(query.vectors.chunks, rescored, whole, limits)
-        hits = self._hits(query, ordered[offset : offset + k], offset, whole, limits)
+        ordered, scores = self._rescore(query.vectors.chunks, rescored, whole, limits)
+        page = slice(offset, offset + k)
+        hits = self._hits(query, ordered[page], scores[page], offset, whole, limits)
         return Result(
             query=query.document,
             query_coverage=query.vectors.coverage,
@@ -216,17 +217,26 @@ class Searcher:
             similarities[rows, columns] = np.einsum("nd,nd->n", queries[rows], found)
         return best_by_document(positions, similarities, length)
 
-    def _rescore(self, queries: Vectors, positions: Positions, whole: Vectors, limits: Thresholds) -> Positions:
-        """Order documents by their exact scores, from the stored vectors; equal ones by position."""
+    def _rescore(
+        self, queries: Vectors, positions: Positions, whole: Vectors, limits: Thresholds
+    ) -> tuple[Positions, NDArray[np.float64]]:
+        """Documents and their exact scores, from the stored vectors: best first, equal ones by position."""
         if not len(positions):
-            return positions
+            return positions, np.zeros(0)
         vectors, starts = self.snapshot.chunk_vectors(positions)
         best = _best_chunks(queries, vectors, starts)
         scores = exact_scores(best, whole[positions], limits, self.scoring)
-        return positions[np.lexsort((positions, -scores))]
+        order = np.lexsort((positions, -scores))
+        return positions[order], scores[order]
 
     def _hits(
-        self, query: Query, positions: Positions, offset: int, whole: Vectors, limits: Thresholds
+        self,
+        query: Query,
+        positions: Positions,
+        scores: NDArray[np.float64],
+        offset: int,
+        whole: Vectors,
+        limits: Thresholds,
     ) -> tuple[Hit, ...]:
         vectors, starts = self.snapshot.chunk_vectors(positions)
         similarities = np.split(query.vectors.chunks @ vectors.T, starts[1:], axis=1)
@@ -241,7 +251,7 @@ class Searcher:
                 limits,
                 self.scoring,
             )
-            hits.append(Hit(offset + number + 1, breakdown.score, document, breakdown, coverage))
+            hits.append(Hit(offset + number + 1, float(scores[number]), document, breakdown, coverage))
         return tuple(hits)
 
 

@@ -66,7 +66,7 @@ def assert_is(result: Result, expected: dict[str, float], k: int = 10) -> None:
     for hit in result.hits:
         parts = [part for pair in hit.breakdown.pairs for part in pair.parts]
         summed = sum(part.contribution for part in parts) + hit.breakdown.document.contribution
-        assert abs(summed - hit.score) < 1e-9
+        assert abs(summed - hit.score) < 1e-6  # the score that ranked, by another matrix product
         assert 0 < hit.score <= 1
 
 
