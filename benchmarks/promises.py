@@ -41,7 +41,8 @@ def _kill(record: KillRecord) -> str:
         f"- {record.n_timed_kills} kills at random moments of indexing {record.n_documents} documents, "
         f"{record.n_fault_point_kills} before and after each durable step and {record.n_second_kills} of runs that "
         f"went on: {record.n_lost} documents lost, {record.n_encoded_twice} encoded twice, "
-        f"{record.n_different_vectors} with another vector in the end, {record.n_different_hits} other hits, {record.n_unclean} indexes unclean."
+        f"{record.n_different_vectors} with another vector in the end, "
+        f"{record.n_different_hits} other hits, {record.n_unclean} indexes unclean."
     )
 
 
