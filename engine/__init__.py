@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from engine.threads import wait_passively
+
 if TYPE_CHECKING:
     from engine.document import Document
     from engine.encoders.loading import load_encoder
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from engine.readers import read_document
     from engine.result import Hit, Result
     from engine.scoring.evidence import Scoring
+
+wait_passively()
 
 __all__ = ["Document", "EngineError", "Hit", "Index", "Result", "Scoring", "load_encoder", "read_document"]
 

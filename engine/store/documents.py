@@ -141,24 +141,22 @@ def _load_block(connection: Connection, ids: Sequence[int]) -> dict[int, tuple[D
 
 def _load_sections(connection: Connection, ids: Sequence[int]) -> dict[int, list[Section]]:
     sections: dict[int, list[Section]] = {document_id: [] for document_id in ids}
-    statement = (
-        select(SectionRow).where(SectionRow.document_id.in_(ids)).order_by(SectionRow.document_id, SectionRow.position)
+    columns = (
+        SectionRow.document_id,
+        SectionRow.heading,
+        SectionRow.path,
+        SectionRow.start,
+        SectionRow.stop,
+        SectionRow.n_merged,
+        SectionRow.part,
+        SectionRow.n_parts,
     )
-    for row in connection.execute(statement).mappings():
-        sections[row["document_id"]].append(_section(row))
+    rows = connection.execute(
+        select(*columns).where(SectionRow.document_id.in_(ids)).order_by(SectionRow.document_id, SectionRow.position)
+    )
+    for document_id, heading, path, *numbers in rows:
+        sections[document_id].append(Section(heading, tuple(path), *numbers))
     return sections
-
-
-def _section(row: Any) -> Section:  # noqa: ANN401
-    return Section(
-        heading=row["heading"],
-        path=tuple(row["path"]),
-        start=row["start"],
-        stop=row["stop"],
-        n_merged=row["n_merged"],
-        part=row["part"],
-        n_parts=row["n_parts"],
-    )
 
 
 def _blocks(ids: Sequence[int]) -> Iterable[list[int]]:
