@@ -19,7 +19,7 @@ demo: venv
 	@echo
 	@echo "That was eip-7702.pdf, asked as a whole against demo/corpus: PEPs and EIPs in nine formats."
 	@echo "Try next:"
-	@echo "  $(BIN)/longmatch query demo.lm demo/queries/pep-0695.md -k 5 --where \"family = 'pep'\""
+	@echo "  $(BIN)/longmatch query demo.lm demo/queries/pep-0695.md -k 5 --where \"doc_id like 'peps/%'\""
 	@echo "  $(BIN)/longmatch query demo.lm --id peps/pep-0484.md -k 1 --sections 5"
 	@echo "  $(BIN)/longmatch query demo.lm demo/queries/pep-0695.md -k 2 --format json"
 	@echo "  $(BIN)/longmatch info demo.lm"

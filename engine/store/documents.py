@@ -6,6 +6,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select
@@ -76,17 +77,7 @@ def insert_texts(connection: Connection, documents: Iterable[tuple[int, Document
         # Level 1: 50 MB/s and more, a third of the size; the encoder reads under 1 MB/s.
         texts.append({"document_id": document_id, "deflated": zlib.compress(document.text.encode(), 1)})
         sections.extend(
-            {
-                "document_id": document_id,
-                "position": position,
-                "heading": section.heading,
-                "path": list(section.path),
-                "start": section.start,
-                "stop": section.stop,
-                "n_merged": section.n_merged,
-                "part": section.part,
-                "n_parts": section.n_parts,
-            }
+            {"document_id": document_id, "position": position, **asdict(section)}
             for position, section in enumerate(document.sections)
         )
     if texts:

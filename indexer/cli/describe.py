@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 from engine.index import Index
@@ -84,7 +85,7 @@ def describe_document(index: Index, doc_id: str, text: bool, as_json: bool) -> s
                 "metadata": dict(document.metadata),
                 "tokens_read": coverage.tokens_read,
                 "tokens_total": coverage.tokens_total,
-                "sections": [_section(document.sections[i], i) for i in range(len(document.sections))],
+                "sections": [{"position": i, **asdict(section)} for i, section in enumerate(document.sections)],
                 **({"text": document.text} if text else {}),
             },
             ensure_ascii=False,
@@ -101,16 +102,3 @@ def describe_document(index: Index, doc_id: str, text: bool, as_json: bool) -> s
         for i, section in enumerate(document.sections)
     ]
     return "\n".join([simple_table(rows), "", f"{'start':>9} {'stop':>9}  section", *lines])
-
-
-def _section(section: Any, position: int) -> dict[str, Any]:  # noqa: ANN401
-    return {
-        "position": position,
-        "heading": section.heading,
-        "path": list(section.path),
-        "start": section.start,
-        "stop": section.stop,
-        "n_merged": section.n_merged,
-        "part": section.part,
-        "n_parts": section.n_parts,
-    }
