@@ -42,7 +42,7 @@ class KillRecord:
     @property
     def name(self) -> str:
         """Of the file, without suffix."""
-        return "kill"
+        return f"kill-seed{self.origin.seed}"
 
 
 @dataclass(frozen=True)
