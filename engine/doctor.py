@@ -81,7 +81,8 @@ def _weights() -> str:
     """Load the offline encoder, and hold its usual precision against float32."""
     import torch
 
-    from engine.encoders.backbone import OFFLINE_NAME, Backbone, resolve_backbone
+    from engine.encoders.backbone import Backbone
+    from engine.encoders.weights import OFFLINE_NAME, resolve_backbone
 
     folder = resolve_backbone(OFFLINE_NAME)
     usual = Backbone(folder)

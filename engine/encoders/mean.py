@@ -1,27 +1,35 @@
-"""The training-free hierarchical encoder: chunks -> section vectors -> document vector, by means."""
+"""The hierarchical encoder by means: chunks -> section vectors -> document vector, over any backbone."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, Self
 
-import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
 
-from engine.document import Chunk, Coverage, Document
-from engine.encoders.backbone import Backbone, tokenizer_sha256
-from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, unit
-from engine.errors import DocumentError, EncoderError
-from engine.segmentation import fill_windows, sentence_starts
+from engine.document import Document
+from engine.encoders.backbone import Backbone
+from engine.encoders.chunking import chunk_document
+from engine.encoders.encoder import SegmentedDocument
+from engine.encoders.trainable import (
+    CONFIG_FILE,
+    Embedded,
+    TrainableEncoder,
+    fingerprint_of,
+    pad_chunks,
+)
+from engine.encoders.weights import tokenizer_sha256
+from engine.errors import EncoderError
 
-CONFIG_FILE = "longmatch.json"
 WINDOW_TOKENS = 126  # 128 with [CLS] and [SEP], the length all-MiniLM-L6-v2 was trained at
 TOKEN_BUDGET = 4096  # the fastest of 2048 to 16384 on two AVX-512 cores
 
 
-class MeanEncoder(Encoder):
+class MeanEncoder(TrainableEncoder):
     """Reads every token of a document in windows of whole sentences.
 
     With v_c the backbone's vector of chunk c and n_c its tokens, a section (and
@@ -29,8 +37,11 @@ class MeanEncoder(Encoder):
 
         v = unit(sum_c n_c v_c)
 
-    over its chunks, the token-weighted mean. Nothing is trained.
+    over its chunks, the token-weighted mean. It has no weights beside those of
+    the backbone.
     """
+
+    kind = "mean"
 
     def __init__(self, backbone: Backbone, *, name: str = "", window_tokens: int = WINDOW_TOKENS) -> None:
         """Wrap a backbone.
@@ -46,45 +57,48 @@ class MeanEncoder(Encoder):
         if window_tokens < 1:
             raise EncoderError(f"a window of {window_tokens} tokens holds nothing; give it at least 1")
         self.backbone = backbone
+        self.module = backbone.model
         self.name = name or str(backbone.folder)
         self.window_tokens = min(window_tokens, backbone.max_tokens)
         self.width = backbone.width
         read_by = {"weights": backbone.sha256, "tokenizer": tokenizer_sha256(backbone.folder)}
-        described = json.dumps({**self._config(), **read_by}, sort_keys=True)
-        self.fingerprint = hashlib.sha256(described.encode()).hexdigest()[:32]
+        self.fingerprint = fingerprint_of({**self._config(), **read_by})
+
+    @classmethod
+    def load(
+        cls, folder: Path, config: Mapping[str, Any], *, name: str, device: str | None, dtype: torch.dtype | None
+    ) -> Self:
+        """Load what `save_pretrained` wrote; see `TrainableEncoder.load`."""
+        window_tokens = config.get("window_tokens")
+        if type(window_tokens) is not int:
+            raise EncoderError(
+                f"{folder / CONFIG_FILE} has window_tokens {window_tokens!r}, no number; save the encoder again"
+            )
+        return cls(Backbone(folder, device=device, dtype=dtype), name=name, window_tokens=window_tokens)
 
     def _config(self) -> dict[str, str | int]:
-        return {"encoder": "mean", "window_tokens": self.window_tokens, "pooling": "mean"}
+        return {"encoder": self.kind, "window_tokens": self.window_tokens, "pooling": "mean"}
 
     def segment(self, document: Document) -> SegmentedDocument:
         """Cut a document into windows of whole sentences; see `Encoder.segment`."""
-        texts = [document.text[section.start : section.stop] for section in document.sections]
-        chunks: list[Chunk] = []
-        token_ids: list[tuple[int, ...]] = []
-        n_tokens = 0
-        for number, (ids, offsets) in enumerate(self.backbone.tokenize(texts)):
-            n_tokens += len(ids)
-            base = document.sections[number].start
-            for window in fill_windows(_sentence_ends(texts[number], offsets), self.window_tokens):
-                start, stop = offsets[window.first][0], offsets[window.stop - 1][1]
-                chunks.append(Chunk(number, base + start, base + stop, window.stop - window.first))
-                token_ids.append(tuple(ids[window.first : window.stop]))
-        if not chunks:
-            raise DocumentError(f"{document.doc_id}: no text that the tokenizer can read")
-        read = sum(chunk.n_tokens for chunk in chunks)
-        return SegmentedDocument(document, tuple(chunks), tuple(token_ids), Coverage(read, n_tokens))
+        return chunk_document(document, self.backbone.tokenizer, self.window_tokens)
 
-    def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
-        """Encode the chunks of all documents in common batches; see `Encoder.encode_segmented`."""
+    def states(self, documents: Sequence[SegmentedDocument]) -> list[Tensor]:
+        """The backbone's vectors; the chunks of all documents go in common batches."""
         sequences = [ids for document in documents for ids in document.token_ids]
-        vectors = self.backbone.encode(sequences, TOKEN_BUDGET)
-        encoded = []
-        first = 0
-        for document in documents:
-            stop = first + len(document.chunks)
-            encoded.append(_pool(document, vectors[first:stop]))
-            first = stop
-        return encoded
+        vectors = self.backbone.embed(sequences, TOKEN_BUDGET)
+        return list(torch.split(vectors, [len(document.chunks) for document in documents]))
+
+    def combine(self, documents: Sequence[SegmentedDocument], states: Sequence[Tensor]) -> Embedded:
+        """Chunk vectors are the states; see the equation above."""
+        chunks, mask = pad_chunks([own.float() for own in states])
+        tokens, _ = pad_chunks(
+            [
+                torch.tensor([chunk.n_tokens for chunk in document.chunks], dtype=chunks.dtype, device=chunks.device)
+                for document in documents
+            ]
+        )
+        return Embedded(normalize((chunks * tokens.unsqueeze(-1)).sum(1), dim=-1), chunks, mask)
 
     def save_pretrained(self, folder: Path) -> None:
         """Write backbone, configuration and model card; `load_encoder(str(folder))` reads them."""
@@ -101,27 +115,5 @@ tags: [feature-extraction, long-documents]
 
 Chunks of {window} tokens, cut at sentence ends, are mean pooled by the backbone
 (weights sha256 {sha256}); section and document vectors are token-weighted
-means of chunk vectors. Nothing was trained.
+means of chunk vectors. It has no weights of its own.
 """
-
-
-def _sentence_ends(text: str, offsets: Sequence[tuple[int, int]]) -> list[int]:
-    """Count of tokens before the end of each sentence; the last is all of them."""
-    token_starts = [start for start, _ in offsets]
-    ends = {bisect_left(token_starts, start) for start in sentence_starts(text)[1:]}
-    ends.add(len(token_starts))
-    return sorted(ends - {0})
-
-
-def _pool(segmented: SegmentedDocument, chunks: Vectors) -> EncodedDocument:
-    tokens = np.array([chunk.n_tokens for chunk in segmented.chunks], np.float32)
-    weighted = chunks * tokens[:, None]
-    sections = np.zeros((len(segmented.document.sections), chunks.shape[1]), np.float32)
-    np.add.at(sections, [chunk.section for chunk in segmented.chunks], weighted)
-    return EncodedDocument(
-        document=unit(weighted.sum(0)),
-        sections=unit(sections),
-        chunks=chunks,
-        chunk_spans=segmented.chunks,
-        coverage=segmented.coverage,
-    )

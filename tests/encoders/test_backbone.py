@@ -10,7 +10,9 @@ import torch
 from transformers import AutoModel
 
 from engine.encoders import backbone as backbone_module
-from engine.encoders.backbone import OFFLINE_NAME, Backbone, default_dtype, resolve_backbone, weights_sha256
+from engine.encoders import weights as weights_module
+from engine.encoders.backbone import Backbone, default_dtype
+from engine.encoders.weights import OFFLINE_NAME, resolve_backbone, weights_sha256
 from engine.errors import EncoderError
 
 
@@ -21,7 +23,7 @@ def backbone(bert_folder: Path) -> Backbone:
 
 def test_a_vector_is_the_unit_mean_of_the_hidden_states(backbone: Backbone, bert_folder: Path) -> None:
     ids = backbone.tokenize(["the quick brown fox"])[0][0]
-    full = torch.tensor([[*backbone.prefix, *ids, *backbone.suffix]])
+    full = torch.tensor([[*backbone.tokenizer.prefix, *ids, *backbone.tokenizer.suffix]])
     with torch.inference_mode():
         mean = AutoModel.from_pretrained(bert_folder).eval()(full)[0][0].mean(0)
     np.testing.assert_allclose(backbone.encode([ids], 64)[0], (mean / mean.norm()).numpy(), atol=1e-6)
@@ -51,7 +53,12 @@ def test_long_texts_are_tokenized_whole(backbone: Backbone) -> None:
 
 
 def test_special_tokens_are_counted_out_of_the_window(backbone: Backbone) -> None:
-    assert (len(backbone.prefix), len(backbone.suffix), backbone.max_tokens, backbone.width) == (1, 1, 46, 32)
+    assert (len(backbone.tokenizer.prefix), len(backbone.tokenizer.suffix), backbone.max_tokens, backbone.width) == (
+        1,
+        1,
+        46,
+        32,
+    )
 
 
 def test_the_longest_sequence_can_be_encoded(backbone: Backbone) -> None:
@@ -90,7 +97,7 @@ def test_the_checksum_covers_every_weight_file(bert_folder: Path, tmp_path: Path
 def test_weights_that_are_not_the_published_ones_are_refused(
     bert_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backbone_module, "offline_folder", lambda: bert_folder)
+    monkeypatch.setattr(weights_module, "offline_folder", lambda: bert_folder)
     with pytest.raises(EncoderError) as raised:
         resolve_backbone(OFFLINE_NAME)
     found = weights_sha256(bert_folder)[:16]
@@ -101,7 +108,7 @@ def test_weights_that_are_not_the_published_ones_are_refused(
 
 
 def test_missing_offline_weights_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backbone_module, "OFFLINE_WHEEL", "no_such_wheel")
+    monkeypatch.setattr(weights_module, "OFFLINE_WHEEL", "no_such_wheel")
     with pytest.raises(EncoderError) as raised:
         resolve_backbone(OFFLINE_NAME)
     assert str(raised.value) == (

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from engine.encoders.loading import load_encoder
-from engine.encoders.mean import CONFIG_FILE, WINDOW_TOKENS, MeanEncoder
+from engine.encoders.mean import WINDOW_TOKENS, MeanEncoder
+from engine.encoders.trainable import CONFIG_FILE
 from engine.errors import EncoderError
 from tests.fakes import make_document
 

@@ -14,9 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.document import Document
-from engine.encoders.backbone import OFFLINE_NAME, OFFLINE_WHEEL, Backbone, default_dtype, resolve_backbone
+from engine.encoders.backbone import Backbone, default_dtype
 from engine.encoders.encoder import Vectors
 from engine.encoders.mean import MeanEncoder
+from engine.encoders.weights import OFFLINE_NAME, OFFLINE_WHEEL, resolve_backbone
 from engine.errors import DocumentError, EncoderError
 from tests.fakes import make_document
 
@@ -38,7 +39,7 @@ def long_document() -> Document:
 
 def test_chunks_are_the_text_of_their_tokens(mean_encoder: MeanEncoder, long_document: Document) -> None:
     segmented = mean_encoder.segment(long_document)
-    tokenizer = mean_encoder.backbone.tokenizer
+    tokenizer = mean_encoder.backbone.tokenizer.fast
     for chunk, ids in zip(segmented.chunks, segmented.token_ids, strict=True):
         tokens = "".join(token.removeprefix("##") for token in tokenizer.convert_ids_to_tokens(ids))
         shown = long_document.text[chunk.start : chunk.stop]

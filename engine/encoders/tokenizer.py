@@ -1,0 +1,105 @@
+"""Text to token ids and character offsets, and ids to a padded batch; no weights here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import AutoTokenizer
+
+from engine.errors import EncoderError
+
+
+class Tokenizer:
+    """A fast tokenizer of transformers, whole texts in, nothing cut."""
+
+    def __init__(self, folder: Path) -> None:
+        """Load from a folder.
+
+        Raises:
+            EncoderError: the folder holds no tokenizer that gives offsets.
+        """
+        self.folder = folder
+        try:
+            # Code in the folder is never run: only the classes of transformers itself are used.
+            self.fast: Any = AutoTokenizer.from_pretrained(folder, use_fast=True, trust_remote_code=False)
+        except (OSError, ValueError, RuntimeError, KeyError) as error:
+            raise EncoderError(f"{folder} cannot be loaded as an encoder backbone: {error}") from error
+        if not self.fast.is_fast:
+            raise EncoderError(f"{folder} has no fast tokenizer, so text offsets are unknown; add a tokenizer.json")
+        self.prefix, self.suffix = self._special_tokens()
+
+    def _special_tokens(self) -> tuple[list[int], list[int]]:
+        bare = self.fast("a", add_special_tokens=False)["input_ids"]
+        dressed = self.fast("a")["input_ids"]
+        at = dressed.index(bare[0])
+        return dressed[:at], dressed[at + len(bare) :]
+
+    @property
+    def n_special(self) -> int:
+        """Tokens that are put around a sequence, as [CLS] and [SEP]."""
+        return len(self.prefix) + len(self.suffix)
+
+    @property
+    def max_length(self) -> int:
+        """Most tokens of a sequence by the tokenizer's own account, special ones counted; may be huge."""
+        return int(self.fast.model_max_length)
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Ids run from 0 to this, exclusive."""
+        return len(self.fast)
+
+    @property
+    def pad_id(self) -> int:
+        """The id that fills up a batch; 0 where the tokenizer has none."""
+        return int(self.fast.pad_token_id or 0)
+
+    @property
+    def mask_id(self) -> int:
+        """The id of [MASK].
+
+        Raises:
+            EncoderError: the tokenizer has none.
+        """
+        if self.fast.mask_token_id is None:
+            raise EncoderError(f"the tokenizer of {self.folder} has no mask token; pretrain without masked words")
+        return int(self.fast.mask_token_id)
+
+    def tokenize(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
+        """Token ids and character offsets of each text, all of it, special tokens left out."""
+        if not texts:
+            return []
+        tokens = self.fast(
+            list(texts), add_special_tokens=False, return_offsets_mapping=True, truncation=False, verbose=False
+        )
+        return list(zip(tokens["input_ids"], tokens["offset_mapping"], strict=True))
+
+    def pad(self, sequences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+        """Put special tokens around sequences, and pad them to the longest.
+
+        Returns:
+            (N, L) int64 ids, and (N, L) bool, True where a token is real.
+        """
+        full = [[*self.prefix, *sequence, *self.suffix] for sequence in sequences]
+        longest = max(len(sequence) for sequence in full)
+        ids = np.full((len(full), longest), self.pad_id, np.int64)
+        mask = np.zeros((len(full), longest), np.bool_)
+        for row, sequence in enumerate(full):
+            ids[row, : len(sequence)] = sequence
+            mask[row, : len(sequence)] = True
+        return torch.from_numpy(ids), torch.from_numpy(mask)
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Write the tokenizer's files, byte by byte as they were loaded."""
+        folder.mkdir(parents=True, exist_ok=True)
+        names = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
+        for name in (*names, "vocab.txt", "vocab.json", "merges.txt"):
+            if (self.folder / name).exists() and self.folder != folder:
+                (folder / name).write_bytes((self.folder / name).read_bytes())
+        for file in sorted(self.folder.glob("*.model")):
+            (folder / file.name).write_bytes(file.read_bytes())

@@ -1,0 +1,132 @@
+"""An encoder with weights that can be trained: documents in, vectors with gradients out.
+
+It works in two stages. The first reads every chunk by itself, and is nearly all of
+the cost; the second sees the chunks of one document together. Training through
+both tunes everything; with the states of the first kept, only the second.
+
+Letters in shapes: B documents, C chunks of a document (padded: the most of the
+batch), H width of a state, D width of a vector.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, unit
+
+CONFIG_FILE = "longmatch.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """The vectors of a batch of documents, with gradients."""
+
+    documents: Tensor  # (B, D) float32, unit rows
+    chunks: Tensor  # (B, C, D) float32, unit rows, zero where padded
+    mask: Tensor  # (B, C) bool, True where a chunk is real
+
+
+class TrainableEncoder(Encoder):
+    """An `Encoder` whose vectors are made by a torch module."""
+
+    kind: str  # stands in `longmatch.json`
+    module: nn.Module  # holds every weight of both stages
+
+    @classmethod
+    @abstractmethod
+    def load(
+        cls, folder: Path, config: Mapping[str, Any], *, name: str, device: str | None, dtype: torch.dtype | None
+    ) -> Self:
+        """Load what `save_pretrained` wrote.
+
+        Raises:
+            EncoderError: a value of `config` is missing or of the wrong kind, or the weights do not fit it.
+        """
+
+    @abstractmethod
+    def states(self, documents: Sequence[SegmentedDocument]) -> list[Tensor]:
+        """First stage: a state for each chunk, read by itself.
+
+        Without gradients its memory is bounded, whatever the number of chunks.
+
+        Returns:
+            For each document (C, H), its own C.
+        """
+
+    @abstractmethod
+    def combine(self, documents: Sequence[SegmentedDocument], states: Sequence[Tensor]) -> Embedded:
+        """Second stage: the vectors of documents, given the states of all their chunks."""
+
+    def embed(self, documents: Sequence[SegmentedDocument]) -> Embedded:
+        """Both stages, with gradients where torch records them."""
+        return self.combine(documents, self.states(documents))
+
+    def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
+        """Encode documents without gradients or dropout; see `Encoder.encode_segmented`."""
+        encoded: list[EncodedDocument] = []
+        with inference(self.module):
+            states = self.states(documents)
+            for document, own in zip(documents, states, strict=True):
+                embedded = self.combine([document], [own])
+                chunks = embedded.chunks[0].float().cpu().numpy()
+                encoded.append(
+                    EncodedDocument(
+                        document=embedded.documents[0].float().cpu().numpy(),
+                        sections=section_means(document, chunks),
+                        chunks=chunks,
+                        chunk_spans=document.chunks,
+                        coverage=document.coverage,
+                    )
+                )
+        return encoded
+
+
+@contextmanager
+def inference(module: nn.Module) -> Iterator[None]:
+    """No gradients and no dropout inside; training goes on as it was afterwards."""
+    was_training = module.training
+    module.eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        module.train(was_training)
+
+
+def section_means(segmented: SegmentedDocument, chunks: Vectors) -> Vectors:
+    """(S, D) unit token-weighted means of the chunks of each section; zero where a section has none."""
+    tokens = np.array([chunk.n_tokens for chunk in segmented.chunks], np.float32)
+    sections = np.zeros((len(segmented.document.sections), chunks.shape[1]), np.float32)
+    np.add.at(sections, [chunk.section for chunk in segmented.chunks], chunks * tokens[:, None])
+    return unit(sections)
+
+
+def fingerprint_of(description: Mapping[str, Any]) -> str:
+    """32 hex digits; equal for equal descriptions of weights, tokenizer and settings."""
+    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def module_sha256(module: nn.Module) -> str:
+    """SHA-256 over the names and float32 values of a module's weights, wherever they lie."""
+    digest = hashlib.sha256()
+    for name, value in sorted(module.state_dict().items()):
+        digest.update(name.encode() + b"\0" + np.ascontiguousarray(value.float().cpu().numpy()).tobytes())
+    return digest.hexdigest()
+
+
+def pad_chunks(rows: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """Pad the chunk rows of documents to the most of them: (B, C, H) with zeros, and (B, C) bool."""
+    padded = nn.utils.rnn.pad_sequence(list(rows), batch_first=True)
+    lengths = torch.tensor([len(own) for own in rows], device=padded.device)
+    return padded, torch.arange(padded.shape[1], device=padded.device) < lengths[:, None]
