@@ -1,0 +1,1 @@
+"""Training of encoders: objectives, samplers, tasks, the trainer. Nothing else in `engine` imports it."""

@@ -1,0 +1,58 @@
+"""What a trainer runs: something that has weights, draws batches and makes gradients. The interface alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+from torch import Tensor, nn
+
+BatchT = TypeVar("BatchT")
+
+Backward = Callable[[Tensor], None]  # adds the gradients of a loss; `Tensor.backward`, or a scaled one
+
+
+class Task(Protocol, Generic[BatchT]):
+    """A training objective with its data.
+
+    Batches are a function of seed and step alone, so that a run which is taken up
+    again at step n goes on exactly as if it had never stopped.
+    """
+
+    @property
+    def module(self) -> nn.Module:
+        """All weights that are trained, heads that only training needs included."""
+
+    def batch(self, step: int) -> BatchT:
+        """Draw the batch of a step, from 0."""
+
+    def backward(self, batch: BatchT, backward: Backward) -> Mapping[str, float]:
+        """Compute the loss of a batch and add its gradients to the weights.
+
+        Returns:
+            The parts of the loss by name; "loss" is the whole.
+        """
+
+
+def step_generator(seed: int, step: int) -> np.random.Generator:
+    """Random numbers of one step, the same whenever it is run."""
+    return np.random.default_rng([seed, step])
+
+
+def epoch_slice(n: int, size: int, step: int, seed: int) -> list[int]:
+    """The positions, out of n, that a step reads: each once an epoch, shuffled anew for every epoch.
+
+    Args:
+        n: how many there are.
+        size: of a batch, at least 1; where n is smaller, all n are read.
+        step: from 0.
+        seed: of the shuffling.
+
+    Returns:
+        min(size, n) positions; what does not fill a batch at the end of an epoch is left out of that epoch.
+    """
+    size = min(size, n)
+    epoch, at = divmod(step, n // size)
+    order = np.random.default_rng([seed, epoch, n]).permutation(n)
+    return [int(position) for position in order[at * size : (at + 1) * size]]
