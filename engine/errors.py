@@ -8,6 +8,7 @@
     ├── IndexBusy        another process is writing the index
     ├── BudgetExceeded   a stated budget cannot be kept, told before work starts
     ├── RecallTooLow     a generation finds too little of the exact answer
+    ├── TrainingError    data or settings that nothing can be learned from
     ├── QueryError       a filter, a doc_id or a number that cannot be answered
     └── MissingExtra     an optional package is not installed
 
@@ -51,6 +52,10 @@ class RecallTooLow(EngineError):
 
 class QueryError(EngineError):
     """Raised at the door of a search."""
+
+
+class TrainingError(EngineError):
+    """Raised when training data do not fit together, or a run cannot go on."""
 
 
 class MissingExtra(EngineError):

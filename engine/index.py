@@ -147,6 +147,10 @@ class Index:
         )
         return Query(document, vectors)
 
+    def chunk_vectors(self, doc_id: str) -> Vectors:
+        """(C, D) stored chunk vectors of a document, in reading order, unit rows up to half precision."""
+        return self.snapshot.chunk_vectors(np.array([self._position(doc_id)]))[0]
+
     def section_matrix(self, query: Document | str, doc_id: str) -> SectionMatrix:
         """Cosines of all sections of a query (a document, or the doc_id of one) with those of a target."""
         if isinstance(query, str):

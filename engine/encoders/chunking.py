@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
@@ -33,7 +34,7 @@ def chunk_document(document: Document, tokenizer: Tokenizer, windows: int | Wind
     cut: Windows = windows if callable(windows) else (lambda ends: fill_windows(ends, windows))
     texts = [document.text[section.start : section.stop] for section in document.sections]
     chunks: list[Chunk] = []
-    token_ids: list[tuple[int, ...]] = []
+    token_ids: list[Sequence[int]] = []
     n_tokens = 0
     for number, (ids, offsets) in enumerate(tokenizer.tokenize(texts)):
         n_tokens += len(ids)
@@ -41,7 +42,7 @@ def chunk_document(document: Document, tokenizer: Tokenizer, windows: int | Wind
         for window in cut(sentence_ends(texts[number], offsets)):
             start, stop = offsets[window.first][0], offsets[window.stop - 1][1]
             chunks.append(Chunk(number, base + start, base + stop, window.stop - window.first))
-            token_ids.append(tuple(ids[window.first : window.stop]))
+            token_ids.append(array("i", ids[window.first : window.stop]))  # a tenth of the memory of a tuple
     if not chunks:
         raise DocumentError(f"{document.doc_id}: no text that the tokenizer can read")
     read = sum(chunk.n_tokens for chunk in chunks)

@@ -24,7 +24,7 @@ class SegmentedDocument:
 
     document: Document
     chunks: tuple[Chunk, ...]
-    token_ids: tuple[tuple[int, ...], ...]  # one tuple a chunk, without special tokens
+    token_ids: tuple[Sequence[int], ...]  # one sequence a chunk, without special tokens
     coverage: Coverage
 
 

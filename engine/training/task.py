@@ -27,6 +27,9 @@ class Task(Protocol, Generic[BatchT]):
     def batch(self, step: int) -> BatchT:
         """Draw the batch of a step, from 0."""
 
+    def n_tokens(self, batch: BatchT) -> int:
+        """Tokens that the encoder reads of a batch."""
+
     def backward(self, batch: BatchT, backward: Backward) -> Mapping[str, float]:
         """Compute the loss of a batch and add its gradients to the weights.
 

@@ -1,0 +1,196 @@
+"""A corpus to learn from: documents, the pairs among them, and what must not be drawn. Nothing is encoded here."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+
+from engine.document import Document
+from engine.encoders.encoder import Encoder, SegmentedDocument
+from engine.errors import DocumentError, TrainingError
+from engine.readers import Unreadable, read_file
+from engine.training.judgments import Judgments, read_judgments, read_splits
+
+CORPUS_FILES = ("corpus.jsonl", "corpus.jsonl.gz")
+
+
+@dataclass(frozen=True)
+class TrainingCorpus:
+    """Documents of one collection, and what is known of their relations.
+
+    Queries and targets are documents of the same collection, so that the other
+    documents of a batch are honest negatives.
+    """
+
+    name: str
+    documents: Mapping[str, Document] = field(repr=False)
+    pairs: Judgments = field(default_factory=dict, repr=False)  # what is learned: training query -> targets
+    related: Judgments = field(default_factory=dict, repr=False)  # all targets of training queries: never negatives
+    held_out: frozenset[str] = field(default=frozenset(), repr=False)  # queries of valid and test: in no batch
+    valid: Judgments = field(default_factory=dict, repr=False)
+    n_unreadable: int = 0
+    checksum: str = ""
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of a query and a target to learn from."""
+        return sum(len(targets) for targets in self.pairs.values())
+
+    @property
+    def trainable(self) -> list[str]:
+        """Ids of the documents that may stand in a batch, in the order of the corpus."""
+        return [doc_id for doc_id in self.documents if doc_id not in self.held_out]
+
+
+def read_training_corpus(folder: Path, *, suffix: str = "", label: str | None = None) -> TrainingCorpus:
+    """Read a folder in the layout of the benchmarks.
+
+        corpus.jsonl[.gz]       documents, one a line; see `engine.readers.jsonl`
+        train_pairs[S].tsv      query_id, doc_id[, relevance]: what to learn from
+        qrels[S].tsv            all judgments, those of valid included
+        splits[S].json          {"train": [query ids], "valid": [...], "test": [...]}
+
+    where S is `suffix`. All but the corpus may be missing: without pairs only
+    pre-training is possible, without splits there is no validation.
+
+    Args:
+        folder: where the files are.
+        suffix: of the file names of one task, as "_citation".
+        label: a metadata field; documents that share a value of it are pairs, where there is no file of pairs.
+
+    Raises:
+        TrainingError: no corpus, or files that do not fit together.
+    """
+    path = _corpus_file(folder)
+    documents, n_unreadable = _read_documents(path)
+    splits = _optional_splits(folder / f"splits{suffix}.json")
+    held_out = frozenset(query_id for name in splits if name != "train" for query_id in splits[name])
+    pairs = _pairs(folder / f"train_pairs{suffix}.tsv", documents, held_out, label)
+    qrels = folder / f"qrels{suffix}.tsv"
+    judged = read_judgments(qrels) if qrels.exists() else {}
+    valid = {query_id: judged.get(query_id, {}) for query_id in splits.get("valid", ())}
+    return TrainingCorpus(
+        name=folder.resolve().name,
+        documents=documents,
+        pairs=pairs,
+        related={query_id: {**judged.get(query_id, {}), **targets} for query_id, targets in pairs.items()},
+        held_out=held_out,
+        valid={query_id: targets for query_id, targets in valid.items() if query_id in documents and targets},
+        n_unreadable=n_unreadable,
+        checksum=_checksum([path, *_judgment_files(folder, suffix)]),
+    )
+
+
+def _corpus_file(folder: Path) -> Path:
+    for name in CORPUS_FILES:
+        if (folder / name).is_file():
+            return folder / name
+    raise TrainingError(f"{folder} holds none of {', '.join(CORPUS_FILES)}; put the documents there, one a line")
+
+
+def _judgment_files(folder: Path, suffix: str) -> list[Path]:
+    named = [folder / f"train_pairs{suffix}.tsv", folder / f"qrels{suffix}.tsv", folder / f"splits{suffix}.json"]
+    return [path for path in named if path.exists()]
+
+
+def _read_documents(path: Path) -> tuple[dict[str, Document], int]:
+    documents: dict[str, Document] = {}
+    n_unreadable = 0
+    for document in read_file(path):
+        if isinstance(document, Unreadable):
+            n_unreadable += 1
+        else:
+            documents[document.doc_id] = document
+    if not documents:
+        raise TrainingError(f"{path} holds no readable document ({n_unreadable} lines were not read)")
+    return documents, n_unreadable
+
+
+def _optional_splits(path: Path) -> Mapping[str, list[str]]:
+    return read_splits(path) if path.exists() else {}
+
+
+def _pairs(path: Path, documents: Mapping[str, Document], held_out: frozenset[str], label: str | None) -> Judgments:
+    """Pairs of two documents of the corpus, none of them a query of valid or test."""
+    if path.exists():
+        given = read_judgments(path)
+    elif label is not None:
+        given = _pairs_by_label(documents, label)
+    else:
+        return {}
+    kept = {
+        query_id: {target: grade for target, grade in targets.items() if _fits(target, documents, held_out)}
+        for query_id, targets in given.items()
+        if _fits(query_id, documents, held_out)
+    }
+    kept = {query_id: targets for query_id, targets in kept.items() if targets}
+    if not kept:
+        raise TrainingError(
+            f"none of the {len(given)} queries of {path.name if label is None else f'label {label!r}'} makes a pair "
+            f"with a document of the corpus ({len(documents)} documents, {len(held_out)} held out)"
+        )
+    return kept
+
+
+def _fits(doc_id: str, documents: Mapping[str, Document], held_out: frozenset[str]) -> bool:
+    return doc_id in documents and doc_id not in held_out
+
+
+def _pairs_by_label(documents: Mapping[str, Document], label: str) -> Judgments:
+    by_value: dict[object, list[str]] = {}
+    for doc_id, document in documents.items():
+        value = document.metadata.get(label)
+        for one in value if isinstance(value, list) else [value]:
+            if one is not None:
+                by_value.setdefault(one, []).append(doc_id)
+    if not by_value:
+        raise TrainingError(f"no document has the metadata field {label!r}; name one that they have")
+    pairs: Judgments = {}
+    for members in by_value.values():
+        for one, other in combinations(members, 2):
+            pairs.setdefault(one, {})[other] = 1
+            pairs.setdefault(other, {})[one] = 1
+    return pairs
+
+
+def _checksum(paths: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            digest.update(path.name.encode() + b"\0" + hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:12]
+
+
+class SegmentedCorpus(Mapping[str, SegmentedDocument]):
+    """The documents of a corpus as an encoder cuts them; each is tokenized once, when first asked for."""
+
+    def __init__(self, documents: Mapping[str, Document], encoder: Encoder) -> None:
+        """Cut `documents` with `encoder`."""
+        self._documents = documents
+        self._encoder = encoder
+        self._segmented: dict[str, SegmentedDocument] = {}
+
+    def __getitem__(self, doc_id: str) -> SegmentedDocument:
+        """Raises DocumentError where a document has no token."""
+        if doc_id not in self._segmented:
+            self._segmented[doc_id] = self._encoder.segment(self._documents[doc_id])
+        return self._segmented[doc_id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._documents)
+
+    def __len__(self) -> int:
+        return len(self._documents)
+
+    def readable(self) -> list[SegmentedDocument]:
+        """All documents that have a token."""
+        found = []
+        for doc_id in self._documents:
+            try:
+                found.append(self[doc_id])
+            except DocumentError:
+                continue
+        return found

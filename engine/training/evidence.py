@@ -1,0 +1,125 @@
+"""The score of `engine.scoring.evidence` as a function with gradients, for training on what search computes.
+
+Letters in shapes: Q queries, T targets, I query chunks (padded), J target chunks
+(padded), D width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from engine.encoders.encoder import SegmentedDocument
+from engine.scoring.evidence import ROUNDING, Scoring
+
+
+def chunk_weights(documents: Sequence[SegmentedDocument]) -> Tensor:
+    """(Q, I) float32: w_i, the square root of the chunk's tokens; 0 where padded."""
+    rows = [torch.tensor([max(chunk.n_tokens, 1) for chunk in document.chunks]) for document in documents]
+    return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True).float().sqrt()
+
+
+def best_matches(queries: Tensor, targets: Tensor, target_mask: Tensor) -> Tensor:
+    """Best chunk of each target: s_i(t) = max_j <q_i, t_j>.
+
+    The one large array is the product, Q I T J floats; it is made once forward and
+    once backward, and not kept in between.
+
+    Args:
+        queries: (Q, I, D) unit rows, zero where padded.
+        targets: (T, J, D) unit rows.
+        target_mask: (T, J) bool, True where a chunk is real; each target has one.
+
+    Returns:
+        (Q, I, T) in [-1, 1].
+    """
+    padding = torch.zeros(target_mask.shape, dtype=targets.dtype, device=targets.device)
+    padding.masked_fill_(~target_mask, float("-inf"))
+    products = queries.flatten(0, 1) @ targets.flatten(0, 1).mT  # (Q * I, T * J)
+    products += padding.flatten()
+    # `max` keeps positions for its gradient, where `amax` would keep the products.
+    best = products.view(len(products), *target_mask.shape).max(dim=-1).values  # (Q * I, T)
+    return best.view(*queries.shape[:2], len(targets))
+
+
+def crowd_thresholds(similarities: Tensor, left_out: Tensor | None, crowd: int) -> Tensor:
+    """theta_i: similarity of the (M+1)-th best target of the batch, as `evidence.crowd_similarity`.
+
+    The batch stands in for the corpus, so its crowd has to be smaller in proportion.
+
+    Args:
+        similarities: (Q, I, T).
+        left_out: (Q, T) bool, True where a target is no part of the crowd: the
+            positives of a query, itself, and whatever else it should find.
+        crowd: M, at least 1.
+
+    Returns:
+        (Q, I) in [0, 1], without gradient; 0 where M targets or fewer are left.
+    """
+    if similarities.shape[-1] <= crowd:
+        return similarities.new_zeros(similarities.shape[:-1])
+    counted = similarities.detach()
+    if left_out is not None:
+        counted = counted.masked_fill(left_out[:, None], float("-inf"))
+    theta = counted.topk(crowd + 1, dim=-1).values[..., -1]
+    return theta.clamp(0, 1)  # -inf becomes 0
+
+
+def rise(similarities: Tensor, theta: Tensor, power: float, softening: float = 0.0) -> Tensor:
+    """How far a similarity stands above its threshold, as `evidence.rise`, or softened.
+
+    With a softening of tau, max(0, x) becomes tau log(1 + exp(x / tau)), and so does the
+    1 - theta that it is divided by: the value stays in [0, 1], is 1 at similarity 1, and
+    what is under the threshold still has a gradient.
+
+    Args:
+        similarities: any shape, -inf where nothing can be found.
+        theta: in [0, 1], of a shape that broadcasts.
+        power: p, above 0; at least 1 where it is softened.
+        softening: tau; 0 is the score of search.
+    """
+    above = similarities.clamp(max=1.0) - theta
+    room = (1.0 - theta).clamp(min=1e-9)
+    if softening > 0:
+        sharpness = 1 / softening
+        return (softplus(above, sharpness) / softplus(room, sharpness)) ** power
+    risen = above > ROUNDING
+    # A power under 1 has no finite gradient at 0.
+    return torch.where(risen, (torch.where(risen, above, 1.0) / room) ** power, 0.0)
+
+
+def evidence_scores(
+    similarities: Tensor,
+    document_similarities: Tensor,
+    weights: Tensor,
+    theta: Tensor,
+    theta_document: Tensor,
+    scoring: Scoring,
+    *,
+    softening: float = 0.0,
+) -> Tensor:
+    """Score every target for every query, with gradients to the similarities.
+
+    Without softening it equals `evidence.exact_scores` row by row.
+
+    Args:
+        similarities: (Q, I, T), from `best_matches`.
+        document_similarities: (Q, T) cosines of the whole documents.
+        weights: (Q, I), from `chunk_weights`; 0 where a query chunk is padding.
+        theta: (Q, I) in [0, 1], of the corpus or from `crowd_thresholds`.
+        theta_document: (Q,), likewise.
+        scoring: power and document weight; its crowds belong to the thresholds.
+        softening: see `rise`; about a tenth of what lies between theta and 1 to begin with.
+
+    Returns:
+        (Q, T) in [0, 1].
+    """
+    room = weights * (1.0 - theta) ** scoring.power
+    shares = room / room.sum(dim=1, keepdim=True).clamp(min=torch.finfo(room.dtype).tiny)  # (Q, I)
+    risen = rise(similarities, theta[:, :, None], scoring.power, softening)  # (Q, I, T)
+    chunks = (shares[:, None] @ risen).squeeze(1)
+    whole = rise(document_similarities, theta_document[:, None], scoring.power, softening)
+    return (1 - scoring.document_weight) * chunks + scoring.document_weight * whole

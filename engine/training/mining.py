@@ -1,0 +1,115 @@
+"""Hard negatives: targets that look like matches and are none. Found by search of an index, or by BM25."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from engine.document import Document
+from engine.errors import MissingExtra
+from engine.index import Index
+from engine.training.corpus import TrainingCorpus
+
+DEPTH = 60  # targets of a ranking that are looked at
+MARGIN = 0.95
+
+
+class Miner(Protocol):
+    """Names hard negatives of a training query."""
+
+    def negatives(self, query_id: str) -> Sequence[str]:
+        """The hardest first; none of them related to the query or held out."""
+
+
+def hard_negatives(
+    ranking: Iterable[tuple[str, float]], related: Mapping[str, int], held_out: frozenset[str], margin: float
+) -> list[str]:
+    """Targets of a ranking that are safe to push away.
+
+    Judgments have gaps, and what ranks above a known positive is often a positive
+    that nobody judged. So a target counts as negative only if its score is at most
+    `margin` times that of the best related one in the ranking (the positive-aware
+    mining of NV-Retriever, Moreira et al. 2024, arXiv:2407.15831, its "TopK-PercPos",
+    with the best in place of the one positive). Where no related target is in the
+    ranking, all of it counts.
+
+    Args:
+        ranking: targets and scores, best first.
+        related: targets that belong to the query.
+        held_out: targets that are never drawn.
+        margin: above 0; 1 keeps all that rank below the best related one.
+    """
+    scored = list(ranking)
+    best = max((score for target, score in scored if target in related), default=float("inf"))
+    return [
+        target
+        for target, score in scored
+        if target not in related and target not in held_out and score <= margin * best
+    ]
+
+
+class IndexMiner:
+    """The model itself: what search returns from an index of the corpus."""
+
+    def __init__(self, index: Index, corpus: TrainingCorpus, *, depth: int = DEPTH, margin: float = MARGIN) -> None:
+        """Search `index`, which holds the documents of `corpus`; each query once, when it is first asked for."""
+        self._index = index
+        self._corpus = corpus
+        self._depth = depth
+        self._margin = margin
+        self._found: dict[str, list[str]] = {}
+
+    def negatives(self, query_id: str) -> Sequence[str]:
+        """As `Miner.negatives`."""
+        if query_id not in self._found:
+            hits = self._index.search_id(query_id, k=self._depth).hits
+            ranking = [(hit.doc_id, hit.score) for hit in hits if hit.doc_id in self._corpus.documents]
+            self._found[query_id] = hard_negatives(
+                ranking, self._corpus.related[query_id], self._corpus.held_out, self._margin
+            )
+        return self._found[query_id]
+
+
+class LexicalMiner:
+    """BM25 over whole texts: negatives that share words with the query, whatever the model thinks of them."""
+
+    def __init__(self, corpus: TrainingCorpus, *, depth: int = DEPTH, margin: float = MARGIN) -> None:
+        """Index the texts of `corpus`.
+
+        Raises:
+            MissingExtra: bm25s is not installed.
+        """
+        try:
+            import bm25s
+        except ModuleNotFoundError as error:
+            raise MissingExtra("mining with BM25", "bm25s", "training") from error
+        self._corpus = corpus
+        self._depth = depth
+        self._margin = margin
+        self._doc_ids = list(corpus.documents)
+        self._tokenize = lambda texts: bm25s.tokenize(texts, stopwords="en", show_progress=False, return_ids=False)
+        self._retriever = bm25s.BM25(method="lucene")
+        self._retriever.index(
+            self._tokenize([document.text for document in corpus.documents.values()]), show_progress=False
+        )
+        self._found: dict[str, list[str]] = {}
+
+    def negatives(self, query_id: str) -> Sequence[str]:
+        """As `Miner.negatives`."""
+        if query_id not in self._found:
+            self._found[query_id] = hard_negatives(
+                self._ranking(self._corpus.documents[query_id]),
+                self._corpus.related[query_id],
+                self._corpus.held_out,
+                self._margin,
+            )
+        return self._found[query_id]
+
+    def _ranking(self, query: Document) -> list[tuple[str, float]]:
+        words = self._tokenize([query.text])[0]
+        scores = self._retriever.get_scores(words)
+        order = np.argsort(-scores, kind="stable")[: self._depth + 1]
+        ranked = [(self._doc_ids[row], float(scores[row])) for row in order if scores[row] > 0]
+        return [(doc_id, score) for doc_id, score in ranked if doc_id != query.doc_id]

@@ -1,0 +1,232 @@
+"""Losses over vectors, cosines and scores of a batch. Pure tensor functions, and the one layer that scales a cosine.
+
+Letters in shapes: B queries, T targets, N vectors of both kinds, D width.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import (
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    log_softmax,
+    logsigmoid,
+)
+
+SMITH_SCALE = 6.0
+
+
+def info_nce(
+    queries: Tensor,
+    targets: Tensor,
+    positives: Tensor,
+    *,
+    temperature: float,
+    symmetric: bool = False,
+    excluded: Tensor | None = None,
+) -> Tensor:
+    """Tell the positive of each query from all other targets of the batch.
+
+    Eq. 1 of van den Oord et al. (2018, arXiv:1807.03748) with the similarity of SimCSE
+    (Gao et al. 2021, arXiv:2104.08821, eq. 1):
+
+        L = -mean_i log( exp(<q_i, t_p(i)> / tau) / sum_j exp(<q_i, t_j> / tau) )
+
+    Args:
+        queries: (B, D), unit rows where cosines are meant.
+        targets: (T, D), likewise.
+        positives: (B,) int64, p(i), the row of `targets` that belongs to query i.
+        temperature: tau, above 0.
+        symmetric: add the other direction, each positive against all queries, and
+            halve the sum. Queries with the same positive are then no negatives of each other.
+        excluded: (B, T) bool, True where a target is no negative; a positive counts all the same.
+
+    Returns:
+        The mean over queries, at least 0.
+    """
+    logits = queries @ targets.mT / temperature  # (B, T)
+    is_positive = torch.zeros_like(logits, dtype=torch.bool).scatter_(1, positives[:, None], True)
+    if excluded is not None:
+        logits = logits.masked_fill(excluded & ~is_positive, float("-inf"))
+    loss = cross_entropy(logits, positives)
+    if not symmetric:
+        return loss
+    own = torch.arange(len(queries), device=logits.device)
+    shared = (positives[:, None] == positives) & (own[:, None] != own)
+    backwards = logits.mT[positives].masked_fill(shared, float("-inf"))  # (B, B)
+    return (loss + cross_entropy(backwards, own)) / 2
+
+
+def supervised_contrastive(
+    vectors: Tensor, positives: Tensor, *, temperature: float, ignored: Tensor | None = None
+) -> Tensor:
+    """Draw together all vectors of a batch that belong together.
+
+    The "out" form, eq. 2 of Khosla et al. (2020, arXiv:2004.11362), without its factor of
+    temperatures:
+
+        L = mean_i -1/|P(i)| sum_{j in P(i)} log( exp(<z_i, z_j> / tau) / sum_{k != i} exp(<z_i, z_k> / tau) )
+
+    where the mean runs over the anchors that have positives.
+
+    Args:
+        vectors: (N, D), unit rows.
+        positives: (N, N) bool, True where j is in P(i); the diagonal never counts.
+        temperature: tau, above 0.
+        ignored: (N, N) bool, True where a pair is neither positive nor negative.
+
+    Returns:
+        The loss; 0 where no anchor has a positive.
+    """
+    counted = ~torch.eye(len(vectors), dtype=torch.bool, device=vectors.device)
+    if ignored is not None:
+        counted &= ~ignored
+    positives = positives & counted
+    anchors = positives.any(dim=1)
+    if not anchors.any():
+        return vectors.sum() * 0.0
+    positives, counted = positives[anchors], counted[anchors]
+    logits = vectors[anchors] @ vectors.mT / temperature  # (anchors, N)
+    denominator = logits.masked_fill(~counted, float("-inf")).logsumexp(dim=1, keepdim=True)
+    log_share = (logits - denominator).masked_fill(~positives, 0.0)
+    return -(log_share.sum(dim=1) / positives.sum(dim=1)).mean()
+
+
+class ScaledCosine(nn.Module):
+    """The logit a * cos + b of a pair.
+
+    SMITH (Yang et al. 2020, arXiv:2004.12297) fixes a = 6 and b = 0 in its code. Here both
+    are learned from there, with a = 1 + 49 sigmoid(x), so that it stays inside (1, 50).
+    """
+
+    LOWEST, HIGHEST = 1.0, 50.0
+
+    def __init__(self, *, learned: bool = True) -> None:
+        super().__init__()
+        share = (SMITH_SCALE - self.LOWEST) / (self.HIGHEST - self.LOWEST)
+        self.raw_scale = nn.Parameter(torch.tensor(share).logit(), requires_grad=learned)
+        self.bias = nn.Parameter(torch.tensor(0.0), requires_grad=learned)
+
+    @property
+    def scale(self) -> Tensor:
+        """A, a scalar in (1, 50); 6 before training."""
+        return self.LOWEST + (self.HIGHEST - self.LOWEST) * self.raw_scale.sigmoid()
+
+    def forward(self, cosine: Tensor) -> Tensor:
+        """Logits, in the shape of `cosine`."""
+        return self.scale * cosine + self.bias
+
+
+def bce_of_cosine(cosine: Tensor, labels: Tensor, scale: Tensor | float, bias: Tensor | float) -> Tensor:
+    """Binary cross-entropy of P(match) = sigmoid(scale * cosine + bias).
+
+    The fine-tuning loss of SMITH (arXiv:2004.12297, section 3.4), as its code computes it.
+
+    Args:
+        cosine: (B,) in [-1, 1].
+        labels: (B,) bool or 0 and 1; 1 is a match.
+        scale: scalar, 6 in SMITH's code; `ScaledCosine.scale` where it is learned.
+        bias: scalar, 0 in SMITH's code.
+
+    Returns:
+        The mean over pairs.
+    """
+    return binary_cross_entropy_with_logits(scale * cosine + bias, labels.to(cosine.dtype))
+
+
+def ranking_loss(
+    scores: Tensor, positives: Tensor, excluded: Tensor | None = None, *, temperature: float = 1.0
+) -> Tensor:
+    """Put every positive above all negatives of its query.
+
+        L = mean over positives of -log( exp(s+ / tau) / (exp(s+ / tau) + sum_- exp(s- / tau)) )
+
+    Unlike in `supervised_contrastive`, the other positives of a query are not in the
+    denominator, so that they need not push each other down.
+
+    Args:
+        scores: (B, T), higher is closer.
+        positives: (B, T) bool; any number of them in a row.
+        excluded: (B, T) bool, True where a pair is neither positive nor negative.
+        temperature: tau, above 0.
+
+    Returns:
+        The mean over all positive pairs of the batch; 0 where there is none.
+    """
+    excluded = torch.zeros_like(positives) if excluded is None else excluded
+    positives = positives & ~excluded
+    if not positives.any():
+        return scores.sum() * 0.0
+    logits = scores / temperature
+    # A finite stand-in for -inf: a row without negatives would have no gradient otherwise.
+    negatives = logits.masked_fill(positives | excluded, torch.finfo(logits.dtype).min).logsumexp(dim=1, keepdim=True)
+    return -logsigmoid(logits - negatives)[positives].mean()
+
+
+def distillation(
+    student_scores: Tensor, teacher_scores: Tensor, excluded: Tensor | None = None, *, temperature: float = 1.0
+) -> Tensor:
+    """Kullback-Leibler divergence of the student's softmax over targets from the teacher's.
+
+        L = mean_i sum_j p_ij log(p_ij / q_ij),  p = softmax(teacher / tau), q = softmax(student / tau)
+
+    Hinton et al. (2015, arXiv:1503.02531) without their factor tau^2.
+
+    Args:
+        student_scores: (B, T).
+        teacher_scores: (B, T); no gradient flows into it.
+        excluded: (B, T) bool, True where a target is left out of both; each row keeps one at least.
+        temperature: tau, above 0.
+
+    Returns:
+        The mean over queries, at least 0.
+    """
+    teacher, student = teacher_scores.detach() / temperature, student_scores / temperature
+    if excluded is not None:
+        lowest = torch.finfo(student.dtype).min
+        teacher, student = teacher.masked_fill(excluded, lowest), student.masked_fill(excluded, lowest)
+    log_p, log_q = log_softmax(teacher, dim=1), log_softmax(student, dim=1)
+    return (log_p.exp() * (log_p - log_q)).sum(dim=1).mean()
+
+
+def margin_mse(
+    student_scores: Tensor, teacher_scores: Tensor, positives: Tensor, excluded: Tensor | None = None
+) -> Tensor:
+    """Squared difference of the margins between positives and negatives.
+
+    Section 3.2 of Hofstätter et al. (2020, arXiv:2010.02666), over all pairs of a positive
+    and a negative of the same query, instead of one negative a positive:
+
+        L = mean ( (s+ - s-) - (s'+ - s'-) )^2,  s of the student, s' of the teacher
+
+    Args:
+        student_scores: (B, T).
+        teacher_scores: (B, T); no gradient flows into it.
+        positives: (B, T) bool.
+        excluded: (B, T) bool, True where a target is neither positive nor negative.
+
+    Returns:
+        The mean; 0 where no query has both.
+    """
+    excluded = torch.zeros_like(positives) if excluded is None else excluded
+    difference = student_scores - teacher_scores.detach()  # (B, T)
+    pairs = (positives & ~excluded)[:, :, None] & (~positives & ~excluded)[:, None, :]  # (B, T, T)
+    if not pairs.any():
+        return student_scores.sum() * 0.0
+    return (difference[:, :, None] - difference[:, None, :])[pairs].square().mean()
+
+
+def contrastive_tension(one: Tensor, other: Tensor, labels: Tensor) -> Tensor:
+    """Binary cross-entropy of raw dot products between the vectors of two encoders.
+
+    Carlsson et al. (2021), "Semantic Re-tuning with Contrastive Tension", section 3: no
+    temperature, no unit length, so the norms carry part of the answer. The mean over
+    pairs, where sentence-transformers sums.
+
+    Args:
+        one: (N, D), raw vectors of the first encoder.
+        other: (N, D), of the second.
+        labels: (N,) bool or 0 and 1; 1 where both encoders read the same text.
+    """
+    return binary_cross_entropy_with_logits((one * other).sum(dim=1), labels.to(one.dtype))

@@ -1,0 +1,139 @@
+"""How well an encoder in training finds the targets of valid queries, by the score of search. Nothing is learned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.encoders.encoder import EncodedDocument, Vectors
+from engine.encoders.trainable import TrainableEncoder
+from engine.errors import TrainingError
+from engine.scoring.evidence import (
+    Scoring,
+    chunk_weights,
+    crowd_similarity,
+    document_crowd_similarity,
+    exact_scores,
+    thresholds,
+)
+from engine.scoring.lists import segment_max, top_documents
+from engine.training.corpus import SegmentedCorpus, TrainingCorpus
+from engine.training.selection import spread_chunks
+
+DEPTH = 10
+_DOCUMENTS_AT_A_TIME = 64
+
+
+class Validation:
+    """Ranks a corpus for its valid queries: nDCG@10 of the score of search, over all documents.
+
+    To encode a whole corpus takes minutes on a CPU, so each document may be cut
+    down to some chunks, evenly spread over it. The figures are then lower than
+    those of whole documents and only fit to compare encoders with each other.
+    """
+
+    def __init__(
+        self,
+        corpus: TrainingCorpus,
+        encoder: TrainableEncoder,
+        *,
+        chunks: int | None = None,
+        queries: int | None = None,
+        scoring: Scoring | None = None,
+    ) -> None:
+        """Prepare the corpus.
+
+        Args:
+            corpus: with valid judgments.
+            encoder: the one in training.
+            chunks: most chunks of a document that are encoded; all by default.
+            queries: most queries, the first ones; all by default.
+            scoring: the constants of the score.
+
+        Raises:
+            TrainingError: there are no valid judgments.
+        """
+        if not corpus.valid:
+            raise TrainingError(
+                f"corpus {corpus.name} has no valid queries; give it splits.json and qrels.tsv, or train without"
+            )
+        self.name = corpus.name
+        self._encoder = encoder
+        self._scoring = scoring or Scoring()
+        self._qrels = dict(list(corpus.valid.items())[:queries])
+        documents = SegmentedCorpus(corpus.documents, encoder).readable()
+        self._documents = [one if chunks is None else spread_chunks(one, chunks) for one in documents]
+        self._row = {one.document.doc_id: row for row, one in enumerate(self._documents)}
+        self.n_tokens = sum(chunk.n_tokens for one in self._documents for chunk in one.chunks)
+
+    def ndcg(self) -> float:
+        """Mean nDCG@10 over the valid queries, in [0, 1], with gain 2^relevance - 1."""
+        values = self.by_query()
+        return float(np.mean(list(values.values())))
+
+    def by_query(self) -> Mapping[str, float]:
+        """nDCG@10 of each query."""
+        encoded = self._encode()
+        chunks = np.concatenate([one.chunks for one in encoded])
+        starts = np.cumsum([0, *(len(one.chunks) for one in encoded)])
+        wholes = np.stack([one.document for one in encoded])
+        values = {}
+        for query_id, judged in self._qrels.items():
+            if query_id not in self._row:
+                values[query_id] = 0.0
+                continue
+            scores = self._scores(self._row[query_id], encoded, chunks, starts, wholes)
+            best = np.argsort(-scores, kind="stable")[:DEPTH]
+            ranking = [self._documents[row].document.doc_id for row in best if scores[row] > 0]
+            values[query_id] = ndcg(ranking, judged, DEPTH)
+        return values
+
+    def _encode(self) -> list[EncodedDocument]:
+        encoded: list[EncodedDocument] = []
+        for first in range(0, len(self._documents), _DOCUMENTS_AT_A_TIME):
+            encoded.extend(self._encoder.encode_segmented(self._documents[first : first + _DOCUMENTS_AT_A_TIME]))
+        return encoded
+
+    def _scores(
+        self,
+        own: int,
+        encoded: Sequence[EncodedDocument],
+        chunks: Vectors,
+        starts: NDArray[np.int64],
+        wholes: Vectors,
+    ) -> NDArray[np.float64]:
+        """(N,) exact scores of all documents for one of them; its own is -1."""
+        query = encoded[own]
+        best = segment_max(query.chunks @ chunks.T, starts[:-1])
+        cosines = wholes @ query.document
+        others = np.flatnonzero(np.arange(len(encoded)) != own)
+        scoring = self._scoring
+        limits = thresholds(
+            crowd_similarity(top_documents(best[:, others], others, scoring.crowd + 1), scoring.crowd, len(others)),
+            document_crowd_similarity(cosines[others], scoring.document_crowd),
+            chunk_weights(np.array([chunk.n_tokens for chunk in query.chunk_spans])),
+            scoring,
+        )
+        scores = exact_scores(best, cosines, limits, scoring)
+        scores[own] = -1
+        return scores
+
+
+def ndcg(ranking: Sequence[str], judged: Mapping[str, int], depth: int) -> float:
+    """nDCG@depth of one ranking, with the gain 2^relevance - 1 of Burges et al. (2005).
+
+    Args:
+        ranking: targets, best first.
+        judged: relevance by target; not listed is 0.
+        depth: at least 1.
+
+    Returns:
+        In [0, 1]; 0 where nothing is relevant.
+    """
+    discounts = 1 / np.log2(np.arange(2, depth + 2))
+    gains = [2.0 ** judged.get(target, 0) - 1 for target in ranking[:depth]]
+    ideal = sorted((2.0**grade - 1 for grade in judged.values()), reverse=True)[:depth]
+    best = float(np.dot(ideal, discounts[: len(ideal)]))
+    return float(np.dot(gains, discounts[: len(gains)])) / best if best > 0 else 0.0

@@ -1,0 +1,186 @@
+"""The model card says everything that the run knows."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from huggingface_hub import metadata_load
+
+from engine.training.card import CARD_FILE, CorpusSummary, RunSummary, Validation, compare_validations, write_card
+from engine.training.history import History
+
+RUN = RunSummary(
+    name="smith-proposals",
+    encoder="smith",
+    command="longmatch train smith out --corpus proposals --seed 7",
+    base="all-MiniLM-L6-v2",
+    base_model="sentence-transformers/all-MiniLM-L6-v2",
+    licence="apache-2.0",
+    corpora=(
+        CorpusSummary("proposals", 12345, 678, "d41d8cd98f00", "CC0-1.0"),
+        CorpusSummary("rfc", 9000, 0, "0123456789ab", ""),
+    ),
+    objective="Contrast of a document with the others of its batch.",
+    settings={"temperature": 0.05, "batch pairs": 32, "sampler": "headings | citations", "learning rate": 2e-05},
+    seed=7,
+    steps=3000,
+    best_step=1500,
+    n_tokens=98765432,
+    chunk_tokens=126,
+    longest_tokens=131072,
+    seconds=7384.4,
+    machine="AMD EPYC 9B14, 2 cores, 8 GiB",
+    commit="0c1bbe5",
+    validations=(
+        Validation("proposals", "nDCG@10", 0.51234, 0.56),
+        Validation("rfc", "nDCG@10", 0.44, 0.4301),
+        Validation("mean", "nDCG@10", 0.47617, 0.49505),
+    ),
+)
+
+
+def card_of(run: RunSummary, folder: Path) -> str:
+    write_card(folder, run)
+    return (folder / CARD_FILE).read_text("utf-8")
+
+
+def section(card: str, heading: str) -> list[str]:
+    """The lines of a section that are not empty."""
+    body = card.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return [line for line in body.splitlines() if line]
+
+
+def test_the_front_matter_is_what_the_hub_reads(tmp_path: Path) -> None:
+    write_card(tmp_path, RUN)
+    assert metadata_load(tmp_path / CARD_FILE) == {
+        "library_name": "longmatch",
+        "license": "apache-2.0",
+        "language": "en",
+        "base_model": "sentence-transformers/all-MiniLM-L6-v2",
+        "tags": ["feature-extraction", "long-documents", "smith"],
+    }
+
+
+def test_a_licence_or_base_that_is_not_named_is_left_out_of_the_front_matter(tmp_path: Path) -> None:
+    card = card_of(replace(RUN, base="", base_model="", licence=""), tmp_path)
+    assert sorted(metadata_load(tmp_path / CARD_FILE) or {}) == ["language", "library_name", "tags"]
+    assert "Training began with random weights." in card
+    assert "No licence was chosen for the weights." in card
+
+
+@pytest.mark.parametrize("odd", ['a: "b" # c', "- x\\y", "été 文 😀", "{[&*!|>%@`"])
+def test_odd_names_do_not_break_the_front_matter(tmp_path: Path, odd: str) -> None:
+    write_card(tmp_path, replace(RUN, base_model=odd))
+    assert (metadata_load(tmp_path / CARD_FILE) or {})["base_model"] == odd
+
+
+def test_the_opening_says_what_it_is_and_which_step_was_saved(tmp_path: Path) -> None:
+    opening = card_of(RUN, tmp_path).partition("# smith-proposals\n\n")[2].splitlines()[0]
+    assert opening == (
+        "An encoder of type `smith` for longmatch: it turns a document into vectors of its chunks, its sections and "
+        "its whole, and queries and targets go through the same weights. Training began with the weights of "
+        "all-MiniLM-L6-v2. The saved weights are those of step 1,500 of 3,000."
+    )
+
+
+def test_training_that_did_not_help_is_told(tmp_path: Path) -> None:
+    assert "are those of step 0 of 3,000, before any training." in card_of(replace(RUN, best_step=0), tmp_path)
+
+
+def test_validation_is_shown_before_and_after_with_the_sign_of_the_difference(tmp_path: Path) -> None:
+    assert section(card_of(RUN, tmp_path), "Validation") == [
+        "| corpus | metric | before | after | difference |",
+        "| --- | --- | --- | --- | --- |",
+        "| proposals | nDCG@10 | 0.5123 | 0.5600 | +0.0477 |",
+        "| rfc | nDCG@10 | 0.4400 | 0.4301 | -0.0099 |",
+        "| mean | nDCG@10 | 0.4762 | 0.4950 | +0.0189 |",
+        'The saved step was chosen on these queries, so a test on others may come out lower. "mean" gives each corpus '
+        "the same weight.",
+    ]
+
+
+def test_a_run_without_validation_says_so(tmp_path: Path) -> None:
+    assert section(card_of(replace(RUN, validations=()), tmp_path), "Validation") == ["Nothing was validated."]
+
+
+def test_curves_and_history_are_linked_where_they_are_there(tmp_path: Path) -> None:
+    (tmp_path / "curves.png").touch()
+    (tmp_path / "history.csv").touch()
+    assert section(card_of(RUN, tmp_path), "Validation")[-2:] == [
+        "![Losses, validation and learning rate over steps](curves.png)",
+        "All numbers of the run: [history.csv](history.csv).",
+    ]
+    (tmp_path / "curves.png").unlink()
+    assert "curves.png" not in card_of(RUN, tmp_path)
+
+
+def test_the_data_are_named_with_counts_checksums_and_licences(tmp_path: Path) -> None:
+    assert section(card_of(RUN, tmp_path), "Training data")[2:] == [
+        "| proposals | 12,345 | 678 | d41d8cd98f00 | CC0-1.0 |",
+        "| rfc | 9,000 | 0 | 0123456789ab | not stated |",
+    ]
+
+
+def test_the_objective_has_a_table_of_settings(tmp_path: Path) -> None:
+    assert section(card_of(RUN, tmp_path), "Objective") == [
+        "Contrast of a document with the others of its batch.",
+        "| setting | value |",
+        "| --- | --- |",
+        "| temperature | 0.05 |",
+        "| batch pairs | 32 |",
+        r"| sampler | headings \| citations |",
+        "| learning rate | 2e-05 |",
+    ]
+
+
+def test_everything_needed_to_do_it_again_is_there(tmp_path: Path) -> None:
+    assert section(card_of(RUN, tmp_path), "How it was trained") == [
+        "```sh",
+        "longmatch train smith out --corpus proposals --seed 7",
+        "```",
+        "|  |  |",
+        "| --- | --- |",
+        "| seed | 7 |",
+        "| steps | 3,000 |",
+        "| best step | 1,500 |",
+        "| tokens read | 98,765,432 |",
+        "| wall time | 2 h 3 min 4 s |",
+        "| machine | AMD EPYC 9B14, 2 cores, 8 GiB |",
+        "| commit | 0c1bbe5 |",
+    ]
+
+
+def test_a_short_run_outside_a_checkout_is_told_as_such(tmp_path: Path) -> None:
+    rows = section(card_of(replace(RUN, seconds=59.6, commit=""), tmp_path), "How it was trained")
+    assert "| wall time | 1 min 0 s |" in rows
+    assert "| commit | none: not run from a git checkout |" in rows
+
+
+def test_limits_tell_language_lengths_and_licences(tmp_path: Path) -> None:
+    limits = " ".join(section(card_of(RUN, tmp_path), "Intended use and limits"))
+    assert "validated on English text" in limits
+    assert "chunks of at most 126 tokens. The longest document in training had 131,072 tokens" in limits
+    assert "The weights are under the licence apache-2.0." in limits
+
+
+def test_the_card_replaces_the_one_that_is_there(tmp_path: Path) -> None:
+    (tmp_path / CARD_FILE).write_text("old")
+    assert re.match(r"---\nlibrary_name: ", card_of(RUN, tmp_path))
+    assert [file.name for file in tmp_path.iterdir()] == [CARD_FILE]
+
+
+def test_a_history_gives_what_was_before_and_at_the_best_step() -> None:
+    history = History()
+    for step, value in ((0, 0.25), (50, 0.75), (100, 0.5)):
+        history.add_validation(step, "nDCG@10", {"rfc": value, "proposals": 0.25})
+        history.add_validation(step, "R@100", {"rfc": value / 2})
+    history.add_validation(100, "late", {"rfc": 1.0})
+    assert compare_validations(history, 50) == (
+        Validation("rfc", "nDCG@10", 0.25, 0.75),
+        Validation("proposals", "nDCG@10", 0.25, 0.25),
+        Validation("mean", "nDCG@10", 0.25, 0.5),
+        Validation("rfc", "R@100", 0.125, 0.375),
+    )

@@ -1,0 +1,147 @@
+"""The picture of a training run: what stands in which panel."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.image import imread
+from matplotlib.lines import Line2D
+
+from engine.training.curves import draw_curves, smooth
+from engine.training.history import History
+
+ROOT = Path(__file__).parents[2]
+
+
+def made_history(*, corpora: tuple[str, ...] = ("rfc", "proposals"), scale: float = 1.0) -> History:
+    """Sixty steps of two losses, and a metric that is best at step 20."""
+    history = History()
+    for step in range(61):
+        if step:
+            parts = {"loss": 1 + 2 / step + scale, "words": 1 + 2 / step, "matching": scale}
+            history.add_step(step, parts, learning_rate=1e-4 * step, tokens_per_second=1.0, seconds=step)
+        if step % 20 == 0:
+            value = {0: 0.25, 20: 0.75, 40: 0.5, 60: 0.375}[step]
+            history.add_validation(step, "nDCG@10", {name: value / n for n, name in enumerate(corpora, 1)})
+    return history
+
+
+def values(line: Line2D) -> list[float]:
+    drawn: list[float] = np.asarray(line.get_ydata()).tolist()
+    return drawn
+
+
+def labelled(axes: Axes) -> dict[str, list[float]]:
+    return {str(line.get_label()): values(line) for line in axes.lines if str(line.get_label())[0] != "_"}
+
+
+def of_style(axes: Axes, linestyle: str) -> list[list[float]]:
+    return [values(line) for line in axes.lines if line.get_linestyle() == linestyle]
+
+
+def smooth_by_hand(rows: list[float], window: int) -> list[float]:
+    half = window // 2
+    around = [rows[max(0, at - half) : at + half + 1] for at in range(len(rows))]
+    return [sum(own) / len(own) for own in around]
+
+
+@pytest.mark.parametrize(("n", "window"), [(1, 1), (5, 1), (5, 5), (40, 7)])
+def test_smoothing_is_the_mean_around_each_value(n: int, window: int) -> None:
+    rows = np.random.default_rng(0).standard_normal(n)
+    np.testing.assert_allclose(smooth(rows, window), smooth_by_hand(rows.tolist(), window), atol=1e-12)
+
+
+def test_one_value_that_is_no_number_leaves_a_gap_and_no_more() -> None:
+    smoothed = smooth(np.array([1.0, 1.0, math.nan, 1.0, 1.0, 1.0]), 3)
+    assert np.isnan(smoothed).tolist() == [False, True, True, True, False, False]
+
+
+def test_each_kind_of_number_has_its_panel_with_a_named_axis() -> None:
+    panels = draw_curves(made_history()).axes
+    assert [axes.get_ylabel() for axes in panels] == [
+        "training loss\n(mean of a batch)",
+        "nDCG@10\n(validation, 0 to 1)",
+        "learning rate",
+    ]
+    assert panels[-1].get_xlabel() == "step (updates of the weights)"
+
+
+def test_losses_are_drawn_raw_and_smoothed_the_whole_on_top() -> None:
+    losses = draw_curves(made_history()).axes[0]
+    assert list(labelled(losses)) == ["words", "matching", "whole"]
+    raw = [1 + 2 / step for step in range(1, 61)]
+    assert values(losses.lines[0]) == raw
+    assert losses.lines[0].get_alpha() == 0.25
+    np.testing.assert_allclose(labelled(losses)["words"], smooth_by_hand(raw, 3))
+
+
+def test_losses_far_apart_stand_on_a_log_axis() -> None:
+    assert draw_curves(made_history(scale=1.0)).axes[0].get_yscale() == "linear"
+    assert draw_curves(made_history(scale=100.0)).axes[0].get_yscale() == "log"
+    assert draw_curves(made_history(scale=-100.0)).axes[0].get_yscale() == "linear"
+
+
+def test_a_metric_is_drawn_by_corpus_with_its_start_and_its_best() -> None:
+    metric = draw_curves(made_history()).axes[1]
+    assert labelled(metric) == {
+        "rfc": [0.25, 0.75, 0.5, 0.375],
+        "proposals": [0.125, 0.375, 0.25, 0.1875],
+        "mean": [0.1875, 0.5625, 0.375, 0.28125],
+    }
+    assert of_style(metric, ":") == [[0.25, 0.25], [0.125, 0.125], [0.1875, 0.1875]]
+    assert of_style(metric, "None") == [[0.75], [0.375], [0.5625]]
+    legend = metric.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()][3:] == ["before training", "best step: 20"]
+
+
+def test_the_mean_over_one_corpus_is_not_drawn_twice() -> None:
+    assert list(labelled(draw_curves(made_history(corpora=("rfc",))).axes[1])) == ["rfc"]
+
+
+def test_no_two_of_forty_corpora_look_alike() -> None:
+    metric = draw_curves(made_history(corpora=tuple(f"c{number}" for number in range(40)))).axes[1]
+    looks = [(line.get_color(), line.get_marker()) for line in metric.lines if line.get_label() in labelled(metric)]
+    assert len(set(looks)) == len(looks) == 41
+
+
+def test_legends_stand_beside_their_panels() -> None:
+    figure = draw_curves(made_history())
+    figure.draw_without_rendering()
+    for axes in figure.axes[:2]:
+        legend = axes.get_legend()
+        assert legend is not None
+        assert legend.get_window_extent().x0 > axes.get_window_extent().x1
+
+
+def test_the_picture_is_a_png_alone_in_its_folder(tmp_path: Path) -> None:
+    made_history().save_curves(tmp_path / "curves.png")
+    assert [file.name for file in tmp_path.iterdir()] == ["curves.png"]
+    pixels = imread(tmp_path / "curves.png")
+    assert pixels.shape == (902, 990, 4)
+    assert pixels[0, 0].tolist() == [1, 1, 1, 1]
+
+
+def test_a_run_without_a_number_still_gives_a_picture(tmp_path: Path) -> None:
+    history = History()
+    history.save_curves(tmp_path / "empty.png")
+    history.add_validation(0, "R@10", {"a$b^$": math.nan})
+    history.add_step(1, {"loss": math.nan}, learning_rate=0.0, tokens_per_second=1.0, seconds=1.0)
+    history.save_curves(tmp_path / "nan.png")
+    assert imread(tmp_path / "nan.png").shape == (902, 990, 4)
+
+
+def test_drawing_changes_no_setting_and_loads_no_pyplot() -> None:
+    before = dict(mpl.rcParams)
+    draw_curves(made_history())
+    assert dict(mpl.rcParams) == before
+    code = "import sys, engine.training.curves; print('matplotlib.pyplot' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout == "False\n"
