@@ -16,12 +16,13 @@ from benchmarks.damaging import Damage, FileKind, choose_file, inflict
 from benchmarks.durability import DamageCounts, DamageRecord
 from benchmarks.examination import Examined, Truth, Unsealed, examine, examine_unsealed
 from benchmarks.kill import DEMO
-from benchmarks.origin import Origin, command_line, describe_origin
+from benchmarks.origin import command_line
 from benchmarks.originals import FACTORIES, Original, copied, make_originals, make_unsealed
 from benchmarks.records import RESULTS, write_record
 from benchmarks.tiny_encoder import frequent_words, save_tiny_bert
 from engine.document import Document
 from engine.encoders.loading import load_encoder
+from engine.origin import Origin, describe_origin
 from engine.store.snapshot import Snapshot
 from indexer import read_corpus
 

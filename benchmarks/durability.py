@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarks.origin import Origin
+from engine.origin import Origin
 
 
 @dataclass(frozen=True)

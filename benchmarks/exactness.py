@@ -17,12 +17,13 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.origin import command_line, describe_origin
+from benchmarks.origin import command_line
 from benchmarks.recall import sampled_queries
 from benchmarks.records import RESULTS, ExactnessRecord, write_record
 from engine import Index, Scoring
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import EngineError
+from engine.origin import describe_origin
 from engine.result import Status
 from engine.store.writer import Writer
 from indexer.generation import publish_generation

@@ -16,9 +16,10 @@ from threadpoolctl import threadpool_limits
 from benchmarks.durability import KillRecord
 from benchmarks.fault_points import FaultPoint
 from benchmarks.interrupted import Case, Moment, Outcome, Trial, prepare
-from benchmarks.origin import Origin, command_line, describe_origin
+from benchmarks.origin import command_line
 from benchmarks.records import RESULTS, write_record
 from engine.encoders.loading import load_encoder
+from engine.origin import Origin, describe_origin
 from engine.store.snapshot import Snapshot
 
 DEMO = Path(__file__).resolve().parents[1] / "demo"

@@ -17,13 +17,14 @@ import numpy as np
 
 from benchmarks.durability import MemoryRecord, MemoryRun
 from benchmarks.isolation import finish, start
-from benchmarks.origin import Origin, command_line, describe_origin
+from benchmarks.origin import command_line
 from benchmarks.records import RESULTS, write_record
 from benchmarks.synthetic import LONG, SHORT, FreeEncoder, Lengths, documents, vocabulary
 from benchmarks.tiny_encoder import save_tiny_bert
 from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.encoders.loading import load_encoder
 from engine.errors import EngineError
+from engine.origin import Origin, describe_origin
 from engine.store.writer import Writer
 from indexer.builder import refresh_generation
 from indexer.pipeline import BuildReport, Pipeline

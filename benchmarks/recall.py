@@ -11,11 +11,12 @@ import click
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.origin import Origin, command_line, describe_origin
+from benchmarks.origin import command_line
 from benchmarks.records import RESULTS, Latency, RecallRecord, write_record
 from benchmarks.report import recall_table
 from benchmarks.systems import Searchable
 from engine.errors import EngineError, QueryError
+from engine.origin import Origin, describe_origin
 
 WARM_UP = 10  # queries that are asked, and not counted, before a measurement
 

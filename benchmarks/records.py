@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from benchmarks.durability import DamageCounts, DamageRecord, KillRecord, MemoryRecord, MemoryRun
-from benchmarks.origin import Machine, Origin
 from benchmarks.systems import Settings
+from engine.origin import Machine, Origin
 
 RESULTS = Path(__file__).resolve().parent / "results"
 

@@ -13,11 +13,11 @@ import click
 
 from benchmarks.datasets import TASKS
 from benchmarks.metrics import METRICS, PRIMARY
-from benchmarks.origin import Origin
 from benchmarks.promises import promise_lines
 from benchmarks.records import RESULTS, RecallRecord, Record, RetrievalRecord, read_records
 from benchmarks.significance import bootstrap_interval, randomization_p
 from engine.errors import EngineError
+from engine.origin import Origin
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 _BLOCK = re.compile(r"(<!-- results:(\w+) -->\n)(.*?)(<!-- /results -->)", re.DOTALL)

@@ -21,13 +21,14 @@ from benchmarks.datasets import (
     read_queries,
 )
 from benchmarks.metrics import evaluate, means
-from benchmarks.origin import Origin, command_line, describe_origin
+from benchmarks.origin import command_line
 from benchmarks.records import RESULTS, BuildCost, RetrievalRecord, write_record
 from benchmarks.report import retrieval_table
 from benchmarks.runs import Run, rank, write_trec
 from benchmarks.systems import DocumentCosine, Evidence, System
 from engine.document import Document
 from engine.errors import EngineError, MissingExtra
+from engine.origin import Origin, describe_origin
 
 SYSTEMS = ("evidence", "document", "bm25")
 WORK = Path(__file__).resolve().parent / ".work"

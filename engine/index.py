@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 
@@ -131,6 +132,20 @@ class Index:
         return Searcher(self.snapshot, scoring).search(
             query, k=k, offset=offset, where=where, without=doc_id, exact=exact
         )
+
+    def rank_id(self, doc_id: str, *, k: int) -> list[tuple[str, float]]:
+        """The best targets of an indexed document with their scores, by the lists alone: quick, and nothing is shown.
+
+        Raises:
+            QueryError: no such document.
+        """
+        positions, scores = Searcher(self.snapshot).rank(self.stored_query(doc_id), k=k, without=doc_id)
+        names = self._names
+        return [(names[position], float(score)) for position, score in zip(positions, scores, strict=True)]
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return self.snapshot.doc_ids()
 
     def stored_query(self, doc_id: str) -> Query:
         """An indexed document with its stored vectors, ready to ask with."""

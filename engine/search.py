@@ -135,6 +135,24 @@ class Searcher:
             seconds=time.perf_counter() - started,
         )
 
+    def rank(self, query: Query, *, k: int, without: str | None = None) -> tuple[Positions, NDArray[np.float64]]:
+        """Positions and scores of the best documents by the lists alone, without rescoring or breakdown.
+
+        Args:
+            query: the document to ask with.
+            k: how many at most.
+            without: doc_id of a document to leave out.
+
+        Returns:
+            Best first; what no list holds is not there.
+        """
+        allowed = self._allowed(None, without)
+        lists, _ = self._lists(query.vectors.chunks, allowed, exact=False)
+        whole = self._document_similarities(query.vectors.document, allowed)
+        limits = self._thresholds(query, lists, whole, int(allowed.sum()))
+        positions, scores = list_scores(lists, whole, limits, self.scoring)
+        return positions[:k], scores[:k]
+
     def _allowed(self, where: str | None, without: str | None) -> NDArray[np.bool_]:
         allowed = np.ones(self.snapshot.n_documents, bool) if where is None else self.snapshot.matching(where)
         position = self.snapshot.position(without) if without is not None else None

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,15 @@ from transformers.utils import logging as transformers_logging
 
 from engine.encoders.batching import token_budget_batches
 from engine.encoders.encoder import Vectors
+from engine.encoders.long_attention import attention_of
 from engine.encoders.tokenizer import Tokenizer
 from engine.encoders.trainable import inference
 from engine.encoders.weights import weights_sha256
 from engine.errors import EncoderError
 
 _CACHED_KERNELS = "64"
+_LAYER = re.compile(r"\blayers?\.(\d+)\.")  # of BERT, RoBERTa, Longformer, ModernBERT
+_USUAL_LENGTH = 512  # of models that count no positions
 
 
 @contextmanager
@@ -80,13 +85,29 @@ def bound_kernel_caches() -> None:
     torch.set_float32_matmul_precision("medium")
 
 
-class Backbone:
-    """Token ids in, one unit vector a sequence out: mean pooling over all tokens, special ones included.
+class Pooling(StrEnum):
+    """How the hidden states of a sequence become one vector."""
 
-    The pooling is that of Sentence-BERT (Reimers & Gurevych 2019, arXiv:1908.10084).
+    MEAN = "mean"  # over all tokens, special ones included, as in Sentence-BERT
+    CLS = "cls"  # the first token, as in BERT and SimCSE
+
+
+class Backbone:
+    """Token ids in, one vector a sequence out.
+
+    Pooling by means is that of Sentence-BERT (Reimers & Gurevych 2019, arXiv:1908.10084).
+    Longformer, BigBird, ModernBERT and the RoBERTa family are read as they ask for, see
+    `engine.encoders.long_attention`; no vector depends on padding.
     """
 
-    def __init__(self, folder: Path, *, device: str | None = None, dtype: torch.dtype | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        device: str | None = None,
+        dtype: torch.dtype | None = None,
+        pooling: Pooling = Pooling.MEAN,
+    ) -> None:
         """Load weights from a folder.
 
         Raises:
@@ -94,6 +115,7 @@ class Backbone:
         """
         bound_kernel_caches()
         self.folder = folder
+        self.pooling = pooling
         self.device = device or default_device()
         self.dtype = dtype or default_dtype(self.device)
         self.sha256 = weights_sha256(folder)
@@ -106,6 +128,13 @@ class Backbone:
             except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
                 raise EncoderError(f"{folder} cannot be loaded as an encoder backbone: {error}") from error
         self.model: Any = model.to(self.device).eval()
+        self._attention = attention_of(self.model)
+        self._as_loaded = _n_changes(self.model)
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether weights were changed since they were loaded; the files hold others then."""
+        return _n_changes(self.model) != self._as_loaded
 
     @property
     def width(self) -> int:
@@ -115,8 +144,7 @@ class Backbone:
     @property
     def max_tokens(self) -> int:
         """Most tokens of one sequence, special ones not counted."""
-        positions = getattr(self.model.config, "max_position_embeddings", 512)
-        readable = min(int(positions), self.tokenizer.max_length)  # RoBERTa counts two positions more
+        readable = min(self._attention.max_length or _USUAL_LENGTH, self.tokenizer.max_length)
         return readable - self.tokenizer.n_special
 
     def tokenize(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
@@ -139,11 +167,15 @@ class Backbone:
 
     def embed(self, sequences: Sequence[Sequence[int]], token_budget: int) -> Tensor:
         """The same with gradients where torch records them: (N, D) float32, unit rows, on `device`."""
-        lengths = [len(sequence) + self.tokenizer.n_special for sequence in sequences]
+        return torch.nn.functional.normalize(self.pool(sequences, token_budget), dim=-1)
+
+    def pool(self, sequences: Sequence[Sequence[int]], token_budget: int) -> Tensor:
+        """The same before rows are scaled to unit length: (N, D) float32."""
         order: list[int] = []
         parts: list[Tensor] = []
-        for batch in token_budget_batches(lengths, token_budget):
-            parts.append(self._forward([sequences[position] for position in batch]))
+        for batch in self.batches(sequences, token_budget):
+            ids, mask = self.tokenizer.pad([sequences[position] for position in batch])
+            parts.append(self._pooled(self.hidden_states(ids, mask).float(), mask))
             order.extend(batch)
         if not parts:
             return torch.empty((0, self.width), device=self.device)
@@ -151,33 +183,100 @@ class Backbone:
         back[torch.tensor(order)] = torch.arange(len(order))
         return torch.cat(parts)[back.to(self.device)]
 
-    def _forward(self, sequences: Sequence[Sequence[int]]) -> Tensor:
-        ids, mask = self.tokenizer.pad(sequences)
-        # Without padding no mask is passed: attention then takes its faster path.
-        attention_mask = None if mask.all() else mask.long().to(self.device)
-        hidden = self.model(input_ids=ids.to(self.device), attention_mask=attention_mask)[0]
+    def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Last hidden states, with gradients where torch records them.
+
+        Args:
+            ids: (B, L) int64 with special tokens, as from `Tokenizer.pad`, on any device.
+            mask: (B, L) bool, True where a token is real.
+
+        Returns:
+            (B, L, H) in the precision of the weights, on `device`.
+        """
+        return self._attention.hidden_states(ids.to(self.device), mask)
+
+    def freeze(self, n_layers: int) -> None:
+        """Leave the embeddings and the first layers as they are in training: a third less work at half of them.
+
+        Args:
+            n_layers: from the bottom; 0 freezes nothing.
+
+        Raises:
+            EncoderError: the model has fewer layers.
+        """
+        found = {name: _LAYER.search(name) for name, _ in self.model.named_parameters()}
+        numbers = [int(match[1]) for match in found.values() if match]
+        if n_layers > max(numbers, default=-1) + 1:
+            raise EncoderError(
+                f"{n_layers} layers of {self.folder} are to be frozen, it has {max(numbers, default=-1) + 1}; "
+                "freeze fewer"
+            )
+        for name, weight in self.model.named_parameters():
+            layer = found[name]
+            is_below = int(layer[1]) < n_layers if layer else name.startswith("embeddings.")
+            weight.requires_grad_(not (n_layers and is_below))
+
+    def checkpoint_gradients(self, on: bool) -> None:
+        """Keep only the inputs of each layer while training, and compute the rest again for the gradient.
+
+        Chen et al. (2016, arXiv:1604.06174): the same gradients for less memory and one more forward pass.
+
+        Raises:
+            EncoderError: the model cannot.
+        """
+        for model in self._attention.models:
+            if on and not model.supports_gradient_checkpointing:
+                raise EncoderError(
+                    f"{self.folder} is a {model.config.model_type}, which cannot checkpoint gradients; "
+                    "train it without, with smaller batches"
+                )
+            # transformers 5 has another word for it.
+            word = "activation" if hasattr(model, "activation_checkpointing_enable") else "gradient"
+            if on:
+                getattr(model, f"{word}_checkpointing_enable")({"use_reentrant": False})
+            else:
+                getattr(model, f"{word}_checkpointing_disable")()
+
+    def batches(self, sequences: Sequence[Sequence[int]], token_budget: int) -> Iterator[list[int]]:
+        """Positions of sequences that may be read together, each once; `token_budget` as in `encode`."""
+        companies: dict[int, list[int]] = {}
+        lengths = [len(sequence) + self.tokenizer.n_special for sequence in sequences]
+        for position, length in enumerate(lengths):
+            companies.setdefault(self._attention.company(length), []).append(position)
+        for _, positions in sorted(companies.items(), reverse=True):
+            padded = [self._attention.padded_length(lengths[position]) for position in positions]
+            for batch in token_budget_batches(padded, token_budget):
+                yield [positions[at] for at in batch]
+
+    def _pooled(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        if self.pooling is Pooling.CLS:
+            return hidden[:, 0]
         weights = mask.to(self.device).unsqueeze(-1).float()  # (B, L, 1)
-        pooled = (hidden.float() * weights).sum(1) / weights.sum(1)  # (B, D)
-        return torch.nn.functional.normalize(pooled, dim=-1)
+        return (hidden * weights).sum(1) / weights.sum(1)  # (B, D)
 
     def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
         """Write weights (safetensors) and tokenizer.
 
         Args:
             folder: made if need be.
-            dtype: precision of the weights on disk. By default the files are copied
-                as they were loaded, which leaves out anything that was trained since.
+            dtype: precision of the weights on disk; by default that in memory, or, where
+                nothing was trained since they were loaded, the very files.
         """
         self.tokenizer.save_pretrained(folder)
-        if dtype is not None:
-            _written_as(self.model, folder, dtype)
+        if dtype is not None or self.is_trained:
+            _write_as(self.model, folder, dtype or self.dtype)
             return
         for file in sorted(self.folder.iterdir()):
             if file.suffix in (".safetensors", ".json", ".txt", ".model") and file.is_file():
                 (folder / file.name).write_bytes(file.read_bytes())
 
 
-def _written_as(model: Any, folder: Path, dtype: torch.dtype) -> None:  # noqa: ANN401
+def _n_changes(model: Any) -> int:  # noqa: ANN401
+    """How often weights were written to, as torch counts it for its gradients."""
+    return sum(weight._version for weight in model.parameters())
+
+
+def _write_as(model: Any, folder: Path, dtype: torch.dtype) -> None:  # noqa: ANN401
     values = {name: value.detach().to("cpu", dtype).contiguous() for name, value in model.state_dict().items()}
     with quiet_transformers():
         model.save_pretrained(folder, state_dict=values)

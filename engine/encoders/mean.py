@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from engine.document import Document
-from engine.encoders.backbone import Backbone
+from engine.encoders.backbone import Backbone, Pooling
 from engine.encoders.chunking import chunk_document
 from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.trainable import (
@@ -20,6 +20,7 @@ from engine.encoders.trainable import (
     Embedded,
     TrainableEncoder,
     fingerprint_of,
+    module_sha256,
     pad_chunks,
 )
 from engine.encoders.weights import tokenizer_sha256
@@ -59,10 +60,15 @@ class MeanEncoder(TrainableEncoder):
         self.backbone = backbone
         self.module = backbone.model
         self.name = name or str(backbone.folder)
-        self.window_tokens = min(window_tokens, backbone.max_tokens)
+        self.window_tokens = self.chunk_tokens = min(window_tokens, backbone.max_tokens)
         self.width = backbone.width
-        read_by = {"weights": backbone.sha256, "tokenizer": tokenizer_sha256(backbone.folder)}
-        self.fingerprint = fingerprint_of({**self._config(), **read_by})
+        self._tokenizer_sha256 = tokenizer_sha256(backbone.folder)
+
+    @property
+    def fingerprint(self) -> str:  # type: ignore[override]
+        """Of weights, tokenizer and window; another one as soon as something was trained."""
+        weights = module_sha256(self.module) if self.backbone.is_trained else self.backbone.sha256
+        return fingerprint_of({**self._config(), "weights": weights, "tokenizer": self._tokenizer_sha256})
 
     @classmethod
     def load(
@@ -74,10 +80,17 @@ class MeanEncoder(TrainableEncoder):
             raise EncoderError(
                 f"{folder / CONFIG_FILE} has window_tokens {window_tokens!r}, no number; save the encoder again"
             )
-        return cls(Backbone(folder, device=device, dtype=dtype), name=name, window_tokens=window_tokens)
+        pooling = config.get("pooling", Pooling.MEAN)
+        if pooling not in list(Pooling):
+            raise EncoderError(
+                f"{folder / CONFIG_FILE} has pooling {pooling!r}, this version knows {', '.join(Pooling)}; "
+                "use the longmatch that saved it"
+            )
+        backbone = Backbone(folder, device=device, dtype=dtype, pooling=Pooling(pooling))
+        return cls(backbone, name=name, window_tokens=window_tokens)
 
     def _config(self) -> dict[str, str | int]:
-        return {"encoder": self.kind, "window_tokens": self.window_tokens, "pooling": "mean"}
+        return {"encoder": self.kind, "window_tokens": self.window_tokens, "pooling": self.backbone.pooling}
 
     def segment(self, document: Document) -> SegmentedDocument:
         """Cut a document into windows of whole sentences; see `Encoder.segment`."""
@@ -100,11 +113,12 @@ class MeanEncoder(TrainableEncoder):
         )
         return Embedded(normalize((chunks * tokens.unsqueeze(-1)).sum(1), dim=-1), chunks, mask)
 
-    def save_pretrained(self, folder: Path) -> None:
-        """Write backbone, configuration and model card; `load_encoder(str(folder))` reads them."""
-        self.backbone.save_pretrained(folder)
+    def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
+        """Write backbone, configuration and model card; see `TrainableEncoder.save_pretrained`."""
+        self.backbone.save_pretrained(folder, dtype=dtype)
         (folder / CONFIG_FILE).write_text(json.dumps(self._config(), indent=1) + "\n")
-        (folder / "README.md").write_text(_CARD.format(window=self.window_tokens, sha256=self.backbone.sha256))
+        card = _CARD.format(window=self.window_tokens, pooling=self.backbone.pooling, sha256=self.backbone.sha256)
+        (folder / "README.md").write_text(card)
 
 
 _CARD = """---
@@ -113,7 +127,7 @@ tags: [feature-extraction, long-documents]
 ---
 # Mean-pooled hierarchical encoder
 
-Chunks of {window} tokens, cut at sentence ends, are mean pooled by the backbone
-(weights sha256 {sha256}); section and document vectors are token-weighted
+Chunks of {window} tokens, cut at sentence ends, are pooled by the backbone
+({pooling}; weights sha256 {sha256}); section and document vectors are token-weighted
 means of chunk vectors. It has no weights of its own.
 """

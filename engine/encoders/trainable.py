@@ -42,6 +42,7 @@ class TrainableEncoder(Encoder):
 
     kind: str  # stands in `longmatch.json`
     module: nn.Module  # holds every weight of both stages
+    chunk_tokens: int  # most tokens of a chunk, special ones not counted
 
     @classmethod
     @abstractmethod
@@ -52,6 +53,16 @@ class TrainableEncoder(Encoder):
 
         Raises:
             EncoderError: a value of `config` is missing or of the wrong kind, or the weights do not fit it.
+        """
+
+    @abstractmethod
+    def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
+        """Write weights (safetensors), tokenizer, configuration and model card.
+
+        Args:
+            folder: made if need be; `load_encoder(str(folder))` reads it.
+            dtype: precision of the weights on disk; by default that in memory, or, where
+                nothing was trained since they were loaded, that of the files.
         """
 
     @abstractmethod

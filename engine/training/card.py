@@ -52,7 +52,7 @@ class RunSummary:
     best_step: int  # whose weights were saved
     n_tokens: int  # read in training, repeated ones counted again
     chunk_tokens: int  # the longest chunk that the encoder reads at once
-    longest_tokens: int  # the longest document that was trained on
+    longest_words: int  # the longest document of the corpora
     seconds: float
     machine: str
     commit: str  # "" outside a git checkout
@@ -179,8 +179,8 @@ def _limits(run: RunSummary) -> str:
         "- It finds documents that match a long document, and shows which sections match: "
         "`longmatch index papers.lm DOCUMENTS --encoder THIS_FOLDER`.\n"
         "- It was trained and validated on English text; nothing is known about other languages.\n"
-        f"- It reads chunks of at most {run.chunk_tokens:,} tokens. The longest document in training had "
-        f"{run.longest_tokens:,} tokens; longer ones were not tried. longmatch says of each document how many of its "
+        f"- It reads chunks of at most {run.chunk_tokens:,} tokens. The longest document of its corpora had "
+        f"{run.longest_words:,} words; longer ones were not tried. longmatch says of each document how many of its "
         "tokens were read.\n"
         "- Vectors of this encoder cannot be compared with those of another, the one before training included: "
         "index again.\n"

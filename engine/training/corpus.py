@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -15,6 +16,7 @@ from engine.readers import Unreadable, read_file
 from engine.training.judgments import Judgments, read_judgments, read_splits
 
 CORPUS_FILES = ("corpus.jsonl", "corpus.jsonl.gz")
+_LICENCE = re.compile(r"^#+ Licen[cs]e\s*\n+(.+?)(?:\n\n|\n#|\Z)", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class TrainingCorpus:
     valid: Judgments = field(default_factory=dict, repr=False)
     n_unreadable: int = 0
     checksum: str = ""
+    licence: str = ""  # as its README gives it
 
     @property
     def n_pairs(self) -> int:
@@ -81,6 +84,7 @@ def read_training_corpus(folder: Path, *, suffix: str = "", label: str | None = 
         valid={query_id: targets for query_id, targets in valid.items() if query_id in documents and targets},
         n_unreadable=n_unreadable,
         checksum=_checksum([path, *_judgment_files(folder, suffix)]),
+        licence=_licence(folder / "README.md"),
     )
 
 
@@ -154,6 +158,12 @@ def _pairs_by_label(documents: Mapping[str, Document], label: str) -> Judgments:
             pairs.setdefault(one, {})[other] = 1
             pairs.setdefault(other, {})[one] = 1
     return pairs
+
+
+def _licence(readme: Path) -> str:
+    """The first paragraph below a heading "Licence"; "" where there is none."""
+    found = _LICENCE.search(readme.read_text("utf-8")) if readme.is_file() else None
+    return " ".join(found[1].split()) if found else ""
 
 
 def _checksum(paths: list[Path]) -> str:

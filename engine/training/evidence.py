@@ -17,7 +17,7 @@ from engine.scoring.evidence import ROUNDING, Scoring
 
 
 def chunk_weights(documents: Sequence[SegmentedDocument]) -> Tensor:
-    """(Q, I) float32: w_i, the square root of the chunk's tokens; 0 where padded."""
+    """(Q, I) float32 on the CPU: w_i, the square root of the chunk's tokens; 0 where padded."""
     rows = [torch.tensor([max(chunk.n_tokens, 1) for chunk in document.chunks]) for document in documents]
     return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True).float().sqrt()
 

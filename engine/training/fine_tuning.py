@@ -44,17 +44,18 @@ class Loss(StrEnum):
     DISTILLATION = "distillation"  # the rankings of a teacher
 
 
+DEFAULT_LOSSES: Mapping[Loss, float] = {Loss.EVIDENCE: 1.0, Loss.MAXSIM: 0.3, Loss.DOCUMENT: 0.3}
+
+
 @dataclass(frozen=True)
 class FineTuningSettings:
     """How a batch is drawn and what is minimised; the defaults are those of the bundled encoder."""
 
-    losses: Mapping[Loss, float] = field(
-        default_factory=lambda: {Loss.EVIDENCE: 1.0, Loss.MAXSIM: 0.3, Loss.DOCUMENT: 0.3}
-    )
+    losses: Mapping[Loss, float] = field(default_factory=lambda: DEFAULT_LOSSES)
     queries: int = 20  # of a batch, each with one positive
     negatives: int = 3  # hard ones for each query; those of the others are its negatives too
     crowd: int = 5  # M of the thresholds taken in the batch
-    evidence_temperature: float = 0.01
+    evidence_temperature: float = 0.03
     softening: float = 0.03  # of the evidence, so that chunks under the threshold learn too
     temperature: float = 0.05  # of all losses over cosines
     group_tokens: int | None = None  # most tokens with a graph at a time; None keeps the whole graph
@@ -192,13 +193,15 @@ class FineTuning:
         parts: dict[str, float] = {}
 
         def total(embedded: Embedded) -> Tensor:
-            towers = _towers(embedded, batch)
-            whole = embedded.documents.new_zeros(())
-            for name, weight in self.settings.losses.items():
-                if weight:
-                    value = self._losses[name](towers)
-                    parts[str(name)] = float(value.detach())
-                    whole = whole + weight * value
+            # Evidence is a difference of cosines: the three digits of bfloat16 would drown it.
+            with torch.autocast(embedded.documents.device.type, enabled=False):
+                towers = _towers(embedded, batch)
+                whole = embedded.documents.new_zeros(())
+                for name, weight in self.settings.losses.items():
+                    if weight:
+                        value = self._losses[name](towers)
+                        parts[str(name)] = float(value.detach())
+                        whole = whole + weight * value
             return whole
 
         documents = [*batch.pairs.queries, *batch.pairs.targets]

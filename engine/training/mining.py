@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -64,8 +65,8 @@ class IndexMiner:
     def negatives(self, query_id: str) -> Sequence[str]:
         """As `Miner.negatives`."""
         if query_id not in self._found:
-            hits = self._index.search_id(query_id, k=self._depth).hits
-            ranking = [(hit.doc_id, hit.score) for hit in hits if hit.doc_id in self._corpus.documents]
+            found = self._index.rank_id(query_id, k=self._depth)
+            ranking = [(doc_id, score) for doc_id, score in found if doc_id in self._corpus.documents]
             self._found[query_id] = hard_negatives(
                 ranking, self._corpus.related[query_id], self._corpus.held_out, self._margin
             )
@@ -89,7 +90,7 @@ class LexicalMiner:
         self._depth = depth
         self._margin = margin
         self._doc_ids = list(corpus.documents)
-        self._tokenize = lambda texts: bm25s.tokenize(texts, stopwords="en", show_progress=False, return_ids=False)
+        self._tokenize: Any = partial(bm25s.tokenize, stopwords="en", show_progress=False, return_ids=False)
         self._retriever = bm25s.BM25(method="lucene")
         self._retriever.index(
             self._tokenize([document.text for document in corpus.documents.values()]), show_progress=False

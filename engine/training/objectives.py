@@ -28,7 +28,7 @@ def info_nce(
 ) -> Tensor:
     """Tell the positive of each query from all other targets of the batch.
 
-    Eq. 1 of van den Oord et al. (2018, arXiv:1807.03748) with the similarity of SimCSE
+    InfoNCE of van den Oord et al. (2018, arXiv:1807.03748) with the similarity of SimCSE
     (Gao et al. 2021, arXiv:2104.08821, eq. 1):
 
         L = -mean_i log( exp(<q_i, t_p(i)> / tau) / sum_j exp(<q_i, t_j> / tau) )
@@ -121,7 +121,7 @@ class ScaledCosine(nn.Module):
 def bce_of_cosine(cosine: Tensor, labels: Tensor, scale: Tensor | float, bias: Tensor | float) -> Tensor:
     """Binary cross-entropy of P(match) = sigmoid(scale * cosine + bias).
 
-    The fine-tuning loss of SMITH (arXiv:2004.12297, section 3.4), as its code computes it.
+    The fine-tuning loss of SMITH (arXiv:2004.12297, section 4.3), as its code computes it.
 
     Args:
         cosine: (B,) in [-1, 1].
@@ -159,8 +159,7 @@ def ranking_loss(
     if not positives.any():
         return scores.sum() * 0.0
     logits = scores / temperature
-    # A finite stand-in for -inf: a row without negatives would have no gradient otherwise.
-    negatives = logits.masked_fill(positives | excluded, torch.finfo(logits.dtype).min).logsumexp(dim=1, keepdim=True)
+    negatives = logits.masked_fill(positives | excluded, float("-inf")).logsumexp(dim=1, keepdim=True)
     return -logsigmoid(logits - negatives)[positives].mean()
 
 
@@ -184,7 +183,7 @@ def distillation(
     """
     teacher, student = teacher_scores.detach() / temperature, student_scores / temperature
     if excluded is not None:
-        lowest = torch.finfo(student.dtype).min
+        lowest = torch.finfo(student.dtype).min  # with -inf the share 0 log 0 would be NaN
         teacher, student = teacher.masked_fill(excluded, lowest), student.masked_fill(excluded, lowest)
     log_p, log_q = log_softmax(teacher, dim=1), log_softmax(student, dim=1)
     return (log_p.exp() * (log_p - log_q)).sum(dim=1).mean()
@@ -195,7 +194,7 @@ def margin_mse(
 ) -> Tensor:
     """Squared difference of the margins between positives and negatives.
 
-    Section 3.2 of Hofstätter et al. (2020, arXiv:2010.02666), over all pairs of a positive
+    Margin-MSE of Hofstätter et al. (2020, arXiv:2010.02666), over all pairs of a positive
     and a negative of the same query, instead of one negative a positive:
 
         L = mean ( (s+ - s-) - (s'+ - s'-) )^2,  s of the student, s' of the teacher
@@ -220,7 +219,7 @@ def margin_mse(
 def contrastive_tension(one: Tensor, other: Tensor, labels: Tensor) -> Tensor:
     """Binary cross-entropy of raw dot products between the vectors of two encoders.
 
-    Carlsson et al. (2021), "Semantic Re-tuning with Contrastive Tension", section 3: no
+    Carlsson et al. (2021), "Semantic Re-tuning with Contrastive Tension": no
     temperature, no unit length, so the norms carry part of the answer. The mean over
     pairs, where sentence-transformers sums.
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
@@ -20,6 +21,7 @@ from engine.scoring.evidence import (
 )
 from engine.scoring.lists import segment_max, top_documents
 from engine.training.corpus import SegmentedCorpus, TrainingCorpus
+from engine.training.judgments import Judgments
 from engine.training.selection import spread_chunks
 
 DEPTH = 10
@@ -41,6 +43,7 @@ class Validation:
         *,
         chunks: int | None = None,
         queries: int | None = None,
+        documents: int | None = None,
         scoring: Scoring | None = None,
     ) -> None:
         """Prepare the corpus.
@@ -50,6 +53,8 @@ class Validation:
             encoder: the one in training.
             chunks: most chunks of a document that are encoded; all by default.
             queries: most queries, the first ones; all by default.
+            documents: rank only so many: those that the queries are judged with, and
+                others drawn once; all by default.
             scoring: the constants of the score.
 
         Raises:
@@ -63,8 +68,9 @@ class Validation:
         self._encoder = encoder
         self._scoring = scoring or Scoring()
         self._qrels = dict(list(corpus.valid.items())[:queries])
-        documents = SegmentedCorpus(corpus.documents, encoder).readable()
-        self._documents = [one if chunks is None else spread_chunks(one, chunks) for one in documents]
+        pool = _pool(corpus, self._qrels, documents)
+        readable = SegmentedCorpus(pool, encoder).readable()
+        self._documents = [one if chunks is None else spread_chunks(one, chunks) for one in readable]
         self._row = {one.document.doc_id: row for row, one in enumerate(self._documents)}
         self.n_tokens = sum(chunk.n_tokens for one in self._documents for chunk in one.chunks)
 
@@ -119,6 +125,17 @@ class Validation:
         scores = exact_scores(best, cosines, limits, scoring)
         scores[own] = -1
         return scores
+
+
+def _pool(corpus: TrainingCorpus, qrels: Judgments, most: int | None) -> Mapping[str, Document]:
+    """All judged documents, and others up to `most`, in the order of the corpus."""
+    if most is None or most >= len(corpus.documents):
+        return corpus.documents
+    judged = {*qrels, *(target for targets in qrels.values() for target in targets)}
+    others = [doc_id for doc_id in corpus.documents if doc_id not in judged]
+    drawn = np.random.default_rng(0).permutation(len(others))[: max(0, most - len(judged))]
+    kept = judged | {others[int(position)] for position in drawn}
+    return {doc_id: document for doc_id, document in corpus.documents.items() if doc_id in kept}
 
 
 def ndcg(ranking: Sequence[str], judged: Mapping[str, int], depth: int) -> float:

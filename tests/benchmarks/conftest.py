@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.datasets import DATA, TASKS, Dataset, open_dataset
-from benchmarks.origin import Machine, Origin
+from engine.origin import Machine, Origin
 from engine.scoring.evidence import Scoring
 
 CORPUS = {

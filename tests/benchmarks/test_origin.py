@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 from click.testing import CliRunner
 
-from benchmarks.origin import command_line, describe_origin
+from benchmarks.origin import command_line
+from engine.origin import describe_origin
 
 
 @click.command()

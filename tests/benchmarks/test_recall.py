@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.origin import Origin
 from benchmarks.recall import Subject, document_recall, measure, sampled_queries
 from benchmarks.systems import Searchable
 from engine.errors import QueryError
+from engine.origin import Origin
 
 
 def test_recall_is_the_share_of_exact_targets_found() -> None:

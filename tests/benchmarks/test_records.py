@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.origin import Origin
 from benchmarks.records import BuildCost, Latency, RecallRecord, RetrievalRecord, read_records, write_record
+from engine.origin import Origin
 
 
 def test_records_are_read_as_they_were_written(tmp_path: Path, origin: Origin) -> None:

@@ -7,9 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.metrics import METRICS
-from benchmarks.origin import Origin
 from benchmarks.records import BuildCost, Latency, RecallRecord, RetrievalRecord, write_record
 from benchmarks.report import ReportError, drawn, main
+from engine.origin import Origin
 
 README = "# Title\n<!-- results:retrieval -->\nold\n<!-- /results -->\nEnd\n"
 DRAWN = """# Title

@@ -6,10 +6,10 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.datasets import Dataset, read_qrels, read_queries
-from benchmarks.origin import Origin
 from benchmarks.records import BuildCost, RetrievalRecord, read_records
 from benchmarks.retrieval import Trial, main, measure
 from benchmarks.systems import Evidence, Searchable
+from engine.origin import Origin
 
 
 @pytest.fixture

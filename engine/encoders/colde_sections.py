@@ -1,0 +1,83 @@
+"""How CoLDE numbers the chunks of a document, and splits it into sections for training. Pure functions of token ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, groupby, pairwise
+from typing import TypeAlias
+
+from engine.encoders.encoder import SegmentedDocument
+
+TokenIds: TypeAlias = Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedChunk:
+    """The tokens of a chunk, and the place that its embeddings tell of."""
+
+    token_ids: TokenIds  # without special tokens
+    section: int  # p, from 0
+    chunk: int  # q in its section, from 0
+
+
+PlacedSection: TypeAlias = tuple[PlacedChunk, ...]
+
+
+def place(sections: Sequence[Sequence[TokenIds]]) -> tuple[PlacedSection, ...]:
+    """Number chunks in the order in which they stand.
+
+    To shuffle after this call keeps the numbers that they had (`ids_follow`: the released
+    code); to shuffle before it gives them those of their new places (`ids_new`).
+    """
+    return tuple(
+        tuple(PlacedChunk(token_ids, p, q) for q, token_ids in enumerate(section)) for p, section in enumerate(sections)
+    )
+
+
+def headed_sections(document: SegmentedDocument) -> tuple[tuple[TokenIds, ...], ...]:
+    """The chunks of each section of a document, sections without a token left out."""
+    numbered = zip((chunk.section for chunk in document.chunks), document.token_ids, strict=True)
+    return tuple(tuple(ids for _, ids in group) for _, group in groupby(numbered, key=lambda pair: pair[0]))
+
+
+def split_document(document: SegmentedDocument, n_sections: int, chunk_tokens: int) -> list[tuple[TokenIds, ...]]:
+    """Split a document into S parts of near-equal token count.
+
+    Neighbouring headed sections are kept together. A document that has fewer of
+    them than parts is cut into equal stretches of tokens.
+
+    Args:
+        document: segmented.
+        n_sections: S, at least 1.
+        chunk_tokens: most tokens of a chunk, where chunks are cut anew.
+
+    Returns:
+        S parts with one chunk at least in each; fewer only if there are fewer tokens than parts.
+    """
+    headed = headed_sections(document)
+    if len(headed) < n_sections:
+        return _equal_stretches([token for ids in document.token_ids for token in ids], n_sections, chunk_tokens)
+    sizes = [sum(len(ids) for ids in section) for section in headed]
+    borders = [0, *_balanced_cuts(sizes, n_sections), len(headed)]
+    return [tuple(ids for section in headed[a:b] for ids in section) for a, b in pairwise(borders)]
+
+
+def _balanced_cuts(sizes: Sequence[int], n_parts: int) -> list[int]:
+    """Where to cut a row of sizes, each cut as near to its share of the whole as the ones before it allow."""
+    ends = [0, *accumulate(sizes)]
+    cuts: list[int] = []
+    for part in range(1, n_parts):
+        goal = ends[-1] * part / n_parts
+        lowest, highest = (cuts[-1] if cuts else 0) + 1, len(sizes) - (n_parts - part)
+        cuts.append(min(range(lowest, highest + 1), key=lambda cut: abs(ends[cut] - goal)))
+    return cuts
+
+
+def _equal_stretches(tokens: Sequence[int], n_parts: int, chunk_tokens: int) -> list[tuple[TokenIds, ...]]:
+    n_parts = min(n_parts, len(tokens))
+    borders = [len(tokens) * part // n_parts for part in range(n_parts + 1)]
+    return [
+        tuple(tuple(tokens[first : min(first + chunk_tokens, b)]) for first in range(a, b, chunk_tokens))
+        for a, b in pairwise(borders)
+    ]

@@ -1,0 +1,204 @@
+"""What a SMITH is made of: sizes, variants, the named configurations of the paper. Values alone; no weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
+from typing import Any, Self, get_type_hints
+
+from engine.errors import EncoderError
+
+
+class Variant(StrEnum):
+    """Whose SMITH it is: the paper's text, the code that was published with it, or ours with their faults mended."""
+
+    PAPER = "paper"
+    RELEASED = "released"
+    FIXED = "fixed"
+
+
+class Combination(StrEnum):
+    """What stands beside the document encoder's output (section 4.1.4 of the paper)."""
+
+    NORMAL = "normal"  # nothing
+    SUM = "sum"  # the sum of the block vectors
+    MEAN = "mean"
+    ATTENTION = "attention"  # their sum weighted by a learned attention
+
+
+class Overflow(StrEnum):
+    """What becomes of a sentence that is longer than a block."""
+
+    WRAP = "wrap"  # goes on in the blocks that follow
+    TRUNCATE = "truncate"  # its end is not read
+
+
+class Activation(StrEnum):
+    """After the last dense layer."""
+
+    NONE = "none"
+    RELU = "relu"
+
+
+@dataclass(frozen=True, slots=True)
+class SmithConfig:
+    """Sizes and choices of one SMITH; by default the `fixed` one.
+
+    `variant` stands for what has no field of its own: the paper and the released
+    code end a block with two [SEP], and read the first `max_blocks` blocks of a
+    document; `fixed` ends it with one, and reads every block, `max_blocks` of them
+    in one pass. The fields of a whole variant come from `smith`.
+
+    Raises:
+        EncoderError: the sizes do not fit each other.
+    """
+
+    variant: Variant = Variant.FIXED
+    block_tokens: int = 32  # special tokens counted
+    max_blocks: int = 48  # that the document encoder sees together
+    width: int = 256  # of a state; a vector is as wide, or twice as wide where it is combined
+    sentence_layers: int = 6
+    sentence_heads: int = 4
+    sentence_ffn: int = 512  # twice the width, not four times
+    sentence_positions: int = 256
+    document_layers: int = 3  # 0: no document encoder, which is MatchBERT
+    document_heads: int = 4
+    document_ffn: int = 512
+    document_positions: int = 128
+    combination: Combination = Combination.NORMAL
+    overflow: Overflow = Overflow.WRAP
+    final_activation: Activation = Activation.NONE
+    tied: bool = True  # one last layer for both documents of a pair
+    dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            least = 0 if name == "document_layers" else 1
+            if type(value) is int and value < least:
+                raise EncoderError(f"{name} is {value}; it must be at least {least}")
+        for heads in ("sentence_heads", "document_heads"):
+            if self.width % getattr(self, heads):
+                raise EncoderError(
+                    f"width {self.width} is no multiple of {heads} {getattr(self, heads)}; choose one that divides it"
+                )
+        for length, positions in (("block_tokens", "sentence_positions"), ("max_blocks", "document_positions")):
+            if getattr(self, length) > getattr(self, positions):
+                raise EncoderError(
+                    f"{length} {getattr(self, length)} is more than {positions} {getattr(self, positions)}; "
+                    f"lower {length}, or raise {positions}"
+                )
+        if self.capacity < 1:
+            raise EncoderError(
+                f"block_tokens {self.block_tokens} leaves no room beside {1 + self.n_separators} special tokens; "
+                "raise block_tokens"
+            )
+        if not 0 <= self.dropout < 1:
+            raise EncoderError(f"dropout is {self.dropout}; it must lie in [0, 1)")
+        if not self.is_hierarchical and (self.max_blocks != 1 or self.combination is not Combination.NORMAL):
+            raise EncoderError(
+                f"without document layers there is nothing above a block: max_blocks is {self.max_blocks} and "
+                f"combination {self.combination.value!r}; set them to 1 and 'normal'"
+            )
+
+    @property
+    def is_hierarchical(self) -> bool:
+        """True where a document encoder reads the blocks together."""
+        return self.document_layers > 0
+
+    @property
+    def n_separators(self) -> int:
+        """How many [SEP] end a block; the released code writes two."""
+        return 1 if self.variant is Variant.FIXED or not self.is_hierarchical else 2
+
+    @property
+    def capacity(self) -> int:
+        """Most tokens of text in a block, [CLS] and [SEP] not counted."""
+        return self.block_tokens - 1 - self.n_separators
+
+    @property
+    def vector_width(self) -> int:
+        """D, the length of a vector."""
+        return self.width if self.combination is Combination.NORMAL else 2 * self.width
+
+    def to_json(self) -> dict[str, str | int | float | bool]:
+        """A mapping that `from_json` takes."""
+        return {name: value.value if isinstance(value, StrEnum) else value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """Read a mapping as `to_json` makes it; other entries are left alone.
+
+        Raises:
+            EncoderError: a value is missing or of the wrong kind.
+        """
+        kinds: dict[str, type[Any]] = get_type_hints(cls)
+        return cls(**{field.name: _read(field.name, kinds[field.name], values) for field in fields(cls)})
+
+
+def _read(name: str, kind: type[Any], values: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    value: Any = values.get(name)
+    if issubclass(kind, StrEnum):
+        if value not in list(kind):
+            raise EncoderError(f"{name} {value!r} is none of {', '.join(kind)}; save the encoder again")
+        return kind(value)
+    if type(value) is not kind:
+        raise EncoderError(f"{name} {value!r} is not of kind {kind.__name__}; save the encoder again")
+    return value
+
+
+def smith(variant: Variant = Variant.FIXED) -> SmithConfig:
+    """SMITH: 1,536 positions, six sentence layers (four in the published checkpoint), three document layers.
+
+    SMITH-NP, -WP and -WP+SP are this one; they differ in what they were pretrained on.
+    """
+    match variant:
+        case Variant.PAPER:
+            return SmithConfig(variant=variant, overflow=Overflow.TRUNCATE)
+        case Variant.RELEASED:
+            return SmithConfig(
+                variant=variant,
+                sentence_layers=4,
+                overflow=Overflow.TRUNCATE,
+                final_activation=Activation.RELU,
+                tied=False,
+            )
+        case Variant.FIXED:
+            return SmithConfig()
+
+
+def smith_short(variant: Variant = Variant.FIXED) -> SmithConfig:
+    """SMITH-Short: BERT-base reads the sentences, 4 blocks of 128 tokens; 8 of 32 in the released configuration."""
+    whole = smith(variant)
+    return SmithConfig(
+        variant=variant,
+        block_tokens=32 if variant is Variant.RELEASED else 128,
+        max_blocks=8 if variant is Variant.RELEASED else 4,
+        width=768,
+        sentence_layers=12,
+        sentence_heads=12,
+        sentence_ffn=3072,
+        sentence_positions=512,
+        overflow=whole.overflow,
+        final_activation=whole.final_activation,
+        tied=whole.tied,
+    )
+
+
+def match_bert(variant: Variant = Variant.FIXED, *, block_tokens: int = 256) -> SmithConfig:
+    """MatchBERT: the pooled output of BERT-base over one block.
+
+    The paper reads the first 256 tokens of a document (at most 512), and so do
+    `paper` and `released`; `fixed` reads all of it, a block at a time.
+    """
+    return SmithConfig(
+        variant=variant,
+        block_tokens=block_tokens,
+        max_blocks=1,
+        width=768,
+        sentence_layers=12,
+        sentence_heads=12,
+        sentence_ffn=3072,
+        sentence_positions=512,
+        document_layers=0,
+    )

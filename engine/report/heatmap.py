@@ -1,0 +1,167 @@
+"""Matrices of an explanation as pictures, headings on the axes. PNG bytes; no window, no state of pyplot.
+
+It needs matplotlib, and is reached through `Explanation.to_png`.
+"""
+
+from __future__ import annotations
+
+import io
+import textwrap
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from engine.encoders.encoder import Vectors
+from engine.report.table import section_label
+
+if TYPE_CHECKING:
+    from engine.document import Chunk, Document
+    from engine.encoders.colde_explain import Explanation, Picture
+
+_INCHES_PER_CELL = 0.3
+_SMALLEST, _LARGEST = 2.5, 11.0  # inches of the longer side of the matrix
+_LABEL_INCHES = 0.16  # a label needs this much beside the next
+_LABEL_CHARACTERS = 34
+_MOST_NUMBERED_CELLS = 24 * 24
+_DPI = 130
+_POINTS_PER_INCH = 72
+_COLOURS = "viridis"
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One side of a matrix: its cells in groups, each group with a name."""
+
+    title: str
+    labels: tuple[str, ...]
+    sizes: tuple[int, ...]  # cells of each group, at least 1
+
+    @property
+    def n_cells(self) -> int:
+        """Rows or columns of the matrix."""
+        return sum(self.sizes)
+
+
+def section_axis(document: Document) -> Axis:
+    """A cell for each section."""
+    labels = tuple(section_label(document, position) for position in range(len(document.sections)))
+    return Axis(document.title, labels, (1,) * len(labels))
+
+
+def chunk_axis(document: Document, chunks: Sequence[Chunk]) -> Axis:
+    """A cell for each chunk, grouped by section."""
+    positions = sorted({chunk.section for chunk in chunks})
+    labels = tuple(section_label(document, position) for position in positions)
+    return Axis(document.title, labels, tuple(sum(c.section == position for c in chunks) for position in positions))
+
+
+def explanation_png(explanation: Explanation, picture: Picture) -> bytes:
+    """Draw one matrix of an explanation."""
+    query, target = section_axis(explanation.query), section_axis(explanation.target)
+    query_chunks = chunk_axis(explanation.query, explanation.query_chunks)
+    target_chunks = chunk_axis(explanation.target, explanation.target_chunks)
+    drawn: dict[str, tuple[str, Vectors, Axis, Axis]] = {
+        "sections": ("cosine of sections", explanation.sections, query, target),
+        "section scores": ("cosine of chunks, weighted by attention", explanation.section_scores, query, target),
+        "query sections": ("cosine of sections", explanation.query_sections, query, query),
+        "target sections": ("cosine of sections", explanation.target_sections, target, target),
+        "chunks": ("cosine of chunks", explanation.chunks, query_chunks, target_chunks),
+        "attention": ("attention; each row sums to 1", explanation.attention, query_chunks, target_chunks),
+    }
+    measure, values, rows, columns = drawn[picture]
+    return to_png(draw_heatmap(values, rows, columns, measure=measure))
+
+
+def to_png(figure: Figure) -> bytes:
+    """Render a figure, cut close around what is drawn."""
+    stream = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a heading may be in any script
+        figure.savefig(stream, format="png", bbox_inches="tight", pad_inches=0.1)
+    return stream.getvalue()
+
+
+def draw_heatmap(values: Vectors, rows: Axis, columns: Axis, *, measure: str) -> Figure:
+    """Draw a matrix, with lines between groups of cells.
+
+    Args:
+        values: (rows.n_cells, columns.n_cells).
+        rows: the left side.
+        columns: the top side.
+        measure: what a value is, for the scale.
+
+    Returns:
+        A figure. Its colours span the values that there are; where cells are few, each shows its value.
+    """
+    height, width = _inches(rows.n_cells, columns.n_cells)
+    figure = Figure(figsize=(width, height), dpi=_DPI)
+    axes = figure.add_axes((0, 0, 1, 1))  # labels lie outside of it; the tight box takes them in
+    image = axes.imshow(values, cmap=_COLOURS, aspect="auto")
+    _label(axes, rows, columns, height, width)
+    _rule(axes.axhline, rows, height)
+    _rule(axes.axvline, columns, width)
+    if values.size <= _MOST_NUMBERED_CELLS:
+        _number(axes, values, np.asarray(image.norm(values), np.float32))
+    bar = figure.add_axes((1 + 0.2 / width, 0, 0.15 / width, 1))
+    figure.colorbar(image, cax=bar).set_label(measure, fontsize=8)
+    bar.tick_params(labelsize=7)
+    return figure
+
+
+def _inches(n_rows: int, n_columns: int) -> tuple[float, float]:
+    """Height and width of the matrix; cells are square where that makes neither side too short."""
+    per_cell = min(_INCHES_PER_CELL, _LARGEST / max(n_rows, n_columns))
+    return max(_SMALLEST, n_rows * per_cell), max(_SMALLEST, n_columns * per_cell)
+
+
+def _label(axes: Axes, rows: Axis, columns: Axis, height: float, width: float) -> None:
+    # A heading is no formula, whatever dollar signs it has.
+    at, names = _ticks(rows, height)
+    axes.set_yticks(at, names, fontsize=7, parse_math=False)
+    at, names = _ticks(columns, width)
+    axes.xaxis.tick_top()
+    axes.set_xticks(at, names, fontsize=7, rotation=45, ha="left", rotation_mode="anchor", parse_math=False)
+    axes.tick_params(length=0)
+    axes.set_ylabel(_short(rows.title, 70), fontsize=9, parse_math=False)
+    axes.xaxis.set_label_position("bottom")
+    axes.set_xlabel(_short(columns.title, 70), fontsize=9, parse_math=False)
+
+
+def _ticks(axis: Axis, inches: float) -> tuple[list[float], list[str]]:
+    """The middle of each group, and its name; where groups are narrow, only those with room for one."""
+    per_cell = inches / axis.n_cells
+    at: list[float] = []
+    names: list[str] = []
+    for stop, size, name in zip(accumulate(axis.sizes), axis.sizes, axis.labels, strict=True):
+        middle = stop - size / 2 - 0.5
+        if not at or (middle - at[-1]) * per_cell >= _LABEL_INCHES:
+            at.append(middle)
+            names.append(_short(name, _LABEL_CHARACTERS))
+    return at, names
+
+
+def _short(text: str, characters: int) -> str:
+    shortened = textwrap.shorten(text, characters, placeholder="…")
+    return text[: characters - 1] + "…" if shortened == "…" else shortened  # a first word that is too long
+
+
+def _rule(draw: Callable[..., Line2D], axis: Axis, inches: float) -> None:
+    """Draw a line between neighbouring groups of several cells, thin beside a cell."""
+    if axis.n_cells > len(axis.sizes):
+        points = min(0.7, 0.2 * _POINTS_PER_INCH * inches / axis.n_cells)
+        for border in list(accumulate(axis.sizes))[:-1]:
+            draw(border - 0.5, color="white", linewidth=points)
+
+
+def _number(axes: Axes, values: Vectors, shares: Vectors) -> None:
+    for (row, column), value in np.ndenumerate(values):
+        colour = "white" if shares[row, column] < 0.6 else "black"
+        shown = f"{value:.2f}".replace("0.", ".", 1)
+        axes.text(column, row, shown, ha="center", va="center", fontsize=6, color=colour)

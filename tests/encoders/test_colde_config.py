@@ -1,0 +1,60 @@
+"""The values that make a CoLDE."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from engine.encoders.backbone import Pooling
+from engine.encoders.colde_config import ColdeConfig, Freeze, Variant
+from engine.errors import EncoderError
+
+RELEASED = ColdeConfig(variant=Variant.RELEASED, pooling=Pooling.MEAN, freeze=Freeze.ALL_BUT_LAST, dropout=0.0)
+
+
+@pytest.mark.parametrize("config", [ColdeConfig(), RELEASED, ColdeConfig(without_lstm=True, temperature=1)])
+def test_a_configuration_comes_back_from_json(config: ColdeConfig) -> None:
+    assert ColdeConfig.from_json(json.loads(json.dumps({"encoder": "colde", **asdict(config)}))) == config
+
+
+def test_what_the_ablations_leave_out() -> None:
+    assert (ColdeConfig().has_attention, ColdeConfig().has_tables, ColdeConfig().shifts_ids) == (True, True, False)
+    without = ColdeConfig(without_lstm=True, without_positions=True)
+    assert (without.has_attention, without.has_tables, without.shifts_ids) == (False, False, False)
+    assert (RELEASED.has_attention, RELEASED.has_tables, RELEASED.shifts_ids) == (False, False, True)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"variant": "best"}, "variant 'best' is none of paper, released, fixed"),
+        ({"freeze": "all"}, "freeze 'all' is none of none, all_but_last"),
+        ({"pooling": "max"}, "pooling 'max' is none of mean, cls"),
+        ({"n_sections": 9}, "n_sections is 9; it must be from 1 to 8"),
+        ({"max_chunks": 65}, "max_chunks is 65; it must be from 1 to 64"),
+        ({"chunk_tokens": 0}, "chunk_tokens is 0; it must be at least 1"),
+        ({"temperature": 0.0}, "temperature is 0.0; it must be above 0"),
+        ({"dropout": 1.0}, r"dropout is 1.0; it must lie in \[0, 1\)"),
+    ],
+)
+def test_a_value_out_of_its_range_is_refused(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(EncoderError, match=f"^{message}$"):
+        ColdeConfig(**values)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("heads", "4", "heads '4' is no int; save the encoder again"),
+        ("heads", None, "heads None is no int; save the encoder again"),
+        ("without_lstm", 1, "without_lstm 1 is no bool; save the encoder again"),
+        ("variant", "best", "variant 'best' is no Variant; save the encoder again"),
+        ("variant", ["paper"], r"variant \['paper'\] is no Variant; save the encoder again"),
+    ],
+)
+def test_a_value_of_another_kind_is_refused(name: str, value: Any, message: str) -> None:  # noqa: ANN401
+    with pytest.raises(EncoderError, match=f"^{message}$"):
+        ColdeConfig.from_json({**asdict(ColdeConfig()), name: value})

@@ -1,0 +1,371 @@
+"""SMITH as an encoder: blocks, windows, coverage, towers, company, saving."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from engine.document import Document
+from engine.encoders.loading import load_encoder
+from engine.encoders.smith import BLOCK_BUDGET, TOKEN_BUDGET, WEIGHTS_FILE, SmithEncoder
+from engine.encoders.smith_blocks import document_windows
+from engine.encoders.smith_config import Activation, Combination, Overflow, SmithConfig, Variant
+from engine.encoders.trainable import CONFIG_FILE, fingerprint_of, module_sha256
+from engine.encoders.weights import tokenizer_sha256
+from engine.errors import DocumentError, EncoderError
+from tests.fakes import make_document
+
+FIXED = SmithConfig(
+    block_tokens=12,
+    max_blocks=4,
+    width=32,
+    sentence_layers=2,
+    sentence_heads=4,
+    sentence_ffn=64,
+    sentence_positions=16,
+    document_layers=2,
+    document_ffn=64,
+    document_positions=4,
+)
+PAPER = replace(FIXED, variant=Variant.PAPER, overflow=Overflow.TRUNCATE)
+RELEASED = replace(PAPER, variant=Variant.RELEASED, final_activation=Activation.RELU, tied=False)
+MATCHBERT = replace(FIXED, max_blocks=1, document_layers=0)
+CONFIGS = [FIXED, replace(FIXED, combination=Combination.ATTENTION), PAPER, RELEASED, MATCHBERT]
+IDS = ["fixed", "attention", "paper", "released", "matchbert"]
+
+
+def made(folder: Path, config: SmithConfig = FIXED, *, seed: int = 0) -> SmithEncoder:
+    """With weights ten times as large as at the start, where all vectors are nearly alike."""
+    encoder = SmithEncoder.create(folder, config, seed=seed, device="cpu")
+    with torch.no_grad():
+        for weights in encoder.module.parameters():
+            if weights.dim() == 2:
+                weights.mul_(10)
+    return encoder
+
+
+@pytest.fixture(scope="module")
+def smith(bert_folder: Path) -> SmithEncoder:
+    return made(bert_folder)
+
+
+@pytest.fixture(scope="module")
+def documents() -> list[Document]:
+    long = [
+        ("Introduction", "The quick brown fox jumps over the lazy dog. We search long documents. " * 2),
+        ("", " \n "),
+        ("Model", "A model finds the vector of every chunk, one two three four five. Old river bank! " * 3),
+    ]
+    return [make_document("long", long), make_document("word", "Fox."), make_document("mid", "the old house. " * 12)]
+
+
+@contextmanager
+def watched(module: nn.Module, passes: list[tuple[int, ...]]) -> Iterator[None]:
+    """Note the shape of what a module reads."""
+
+    def note(_: nn.Module, arguments: tuple[Tensor, ...]) -> None:
+        passes.append(tuple(arguments[0].shape))
+
+    handle = module.register_forward_pre_hook(note)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=IDS)
+def test_all_vectors_are_unit_rows_of_one_width(
+    bert_folder: Path, documents: list[Document], config: SmithConfig
+) -> None:
+    encoder = made(bert_folder, config)
+    for encoded in encoder.encode(documents):
+        assert encoded.chunks.shape == (len(encoded.chunk_spans), config.vector_width)
+        rows = np.vstack([encoded.document, encoded.chunks])
+        assert rows.dtype == np.float32
+        np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=IDS)
+def test_vectors_do_not_depend_on_the_company(
+    bert_folder: Path, documents: list[Document], config: SmithConfig
+) -> None:
+    encoder = made(bert_folder, config)
+    for document, together in zip(documents, encoder.encode(documents), strict=True):
+        alone = encoder.encode([document])[0]
+        np.testing.assert_allclose(together.document, alone.document, atol=1e-5)
+        np.testing.assert_allclose(together.chunks, alone.chunks, atol=1e-5)
+
+
+def test_embedding_a_batch_is_embedding_each(smith: SmithEncoder, documents: list[Document]) -> None:
+    segmented = [smith.segment(document) for document in documents]
+    with torch.no_grad():
+        batch = smith.embed(segmented)
+    for number, encoded in enumerate(smith.encode(documents)):
+        assert int(batch.mask[number].sum()) == len(encoded.chunks)
+        np.testing.assert_allclose(batch.documents[number], encoded.document, atol=1e-5)
+        np.testing.assert_allclose(batch.chunks[number][batch.mask[number]], encoded.chunks, atol=1e-5)
+    assert not batch.chunks[~batch.mask].any()
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=IDS)
+def test_each_block_lies_in_one_section_and_shows_its_tokens(
+    bert_folder: Path, documents: list[Document], config: SmithConfig
+) -> None:
+    encoder = made(bert_folder, config)
+    segmented = encoder.segment(documents[0])
+    for chunk, ids in zip(segmented.chunks, segmented.token_ids, strict=True):
+        section = documents[0].sections[chunk.section]
+        assert section.start <= chunk.start < chunk.stop <= section.stop
+        tokens = "".join(token.removeprefix("##") for token in encoder.tokenizer.fast.convert_ids_to_tokens(ids))
+        assert "".join(documents[0].text[chunk.start : chunk.stop].lower().split()) == tokens
+        assert len(ids) == chunk.n_tokens <= config.capacity
+
+
+@pytest.mark.parametrize(("config", "separators"), [(FIXED, 1), (PAPER, 2), (RELEASED, 2), (MATCHBERT, 1)])
+def test_the_papers_blocks_end_with_two_separators(bert_folder: Path, config: SmithConfig, separators: int) -> None:
+    encoder = made(bert_folder, config)
+    ids, mask = encoder.pad([[7, 8], [9]])
+    (cls,), (sep,), padding = encoder.tokenizer.prefix, encoder.tokenizer.suffix, encoder.tokenizer.pad_id
+    assert ids.tolist() == [[cls, 7, 8, *[sep] * separators], [cls, 9, *[sep] * separators, padding]]
+    assert mask.tolist() == [[True] * (3 + separators), [True] * (2 + separators) + [False]]
+
+
+LONG_SENTENCE = "The old fox and the old dog in the old house of the old river. "
+
+
+def test_wrapping_reads_every_token(bert_folder: Path) -> None:
+    encoder = made(bert_folder)
+    document = make_document("d", LONG_SENTENCE * 9)
+    segmented = encoder.segment(document)
+    whole = encoder.tokenizer.tokenize([document.text])[0][0]
+    assert [token for ids in segmented.token_ids for token in ids] == whole
+    assert segmented.coverage.share == 1
+    assert len(segmented.chunks) > FIXED.max_blocks
+
+
+def test_truncation_tells_how_little_it_read(bert_folder: Path) -> None:
+    tokens = 16  # of the sentence, of which a block holds 9
+    few = made(bert_folder, PAPER).segment(make_document("d", LONG_SENTENCE * 2)).coverage
+    assert (few.tokens_read, few.tokens_total) == (2 * 9, 2 * tokens)
+    many = made(bert_folder, RELEASED).segment(make_document("d", LONG_SENTENCE * 9)).coverage
+    assert (many.tokens_read, many.tokens_total) == (4 * 9, 9 * tokens)
+
+
+def test_the_papers_matchbert_reads_the_first_tokens(bert_folder: Path) -> None:
+    document = make_document("d", [("", "fox dog river "), ("", "old house " * 20)])
+    segmented = made(bert_folder, replace(MATCHBERT, variant=Variant.PAPER)).segment(document)
+    assert segmented.coverage.tokens_read == 10
+    assert [chunk.n_tokens for chunk in segmented.chunks] == [3, 7]
+    assert made(bert_folder, MATCHBERT).segment(document).coverage.share == 1
+
+
+def test_the_document_is_the_token_weighted_mean_of_its_windows(smith: SmithEncoder, documents: list[Document]) -> None:
+    segmented = smith.segment(documents[0])
+    windows = document_windows(segmented.chunks, 4)
+    assert len(windows) > 2
+    total = torch.zeros(32)
+    with torch.no_grad():
+        states = smith.states([segmented])[0]
+        for window in windows:
+            blocks = states[window.first : window.stop]
+            vectors, _ = smith.module.documents(blocks[None], torch.ones(1, len(blocks), dtype=torch.bool))
+            total += vectors[0] * sum(len(ids) for ids in segmented.token_ids[window.first : window.stop])
+    np.testing.assert_allclose(smith.encode([documents[0]])[0].document, total / total.norm(), atol=1e-5)
+
+
+def test_a_document_of_one_window_is_its_first_block(smith: SmithEncoder) -> None:
+    encoded = smith.encode([make_document("d", "One two three four five six. Old fox and young dog. Light.")])[0]
+    assert 1 < len(encoded.chunks) <= 4
+    np.testing.assert_allclose(encoded.document, encoded.chunks[0], atol=1e-6)
+
+
+def test_no_pass_is_longer_than_its_budget_however_long_the_document(smith: SmithEncoder) -> None:
+    segmented = smith.segment(make_document("d", "fox. " * 40_000))
+    passes: list[tuple[int, ...]] = []
+    windows: list[tuple[int, ...]] = []
+    document = smith.module.document
+    assert document is not None
+    with torch.inference_mode(), watched(smith.module.sentence, passes), watched(document, windows):
+        embedded = smith.embed([segmented])
+    assert segmented.coverage.share == 1
+    assert embedded.chunks.shape == (1, len(segmented.chunks), 32)
+    assert max(n * length for n, length in passes) <= TOKEN_BUDGET
+    assert max(n * length for n, length, _ in windows) <= BLOCK_BUDGET
+    assert sum(n for n, _ in passes) == len(segmented.chunks)
+    assert max(length for _, length, _ in windows) == FIXED.max_blocks
+
+
+def test_identical_documents_score_one(smith: SmithEncoder, documents: list[Document]) -> None:
+    assert smith.second_tower().fingerprint == smith.fingerprint
+    first, second = smith.encode([documents[0]])[0], smith.second_tower().encode([documents[0]])[0]
+    assert float(first.document @ second.document) == pytest.approx(1, abs=1e-6)
+
+
+def test_the_released_towers_differ(bert_folder: Path, documents: list[Document]) -> None:
+    encoder = made(bert_folder, RELEASED)
+    first, second = encoder.encode([documents[0]])[0], encoder.second_tower().encode([documents[0]])[0]
+    assert float(first.document @ second.document) < 0.9
+    assert first.chunks.min() >= 0  # the ReLU
+
+
+def test_a_section_without_tokens_is_a_zero_row(smith: SmithEncoder, documents: list[Document]) -> None:
+    encoded = smith.encode([documents[0]])[0]
+    assert encoded.sections[1].tolist() == [0.0] * 32
+    assert {chunk.section for chunk in encoded.chunk_spans} == {0, 2}
+
+
+def test_a_document_without_a_token_is_refused(smith: SmithEncoder) -> None:
+    with pytest.raises(DocumentError, match=r"^void: no text"):
+        smith.encode([make_document("void", " \n ")])
+
+
+def test_no_documents_are_no_vectors(smith: SmithEncoder) -> None:
+    assert smith.encode([]) == []
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=IDS)
+def test_mixed_precision_gives_nearly_the_same_vectors(
+    bert_folder: Path, documents: list[Document], config: SmithConfig
+) -> None:
+    encoder = made(bert_folder, config)
+    segmented = [encoder.segment(document) for document in documents]
+    with torch.no_grad():
+        full = encoder.embed(segmented)
+    with torch.autocast("cpu", torch.bfloat16):
+        mixed = encoder.embed(segmented)
+        (mixed.documents[0] @ mixed.documents[2]).backward()
+    assert mixed.documents.dtype == mixed.chunks.dtype == torch.float32
+    assert float((full.documents * mixed.documents.detach()).sum(1).min()) > 0.99
+
+
+def test_gradients_reach_both_stages(bert_folder: Path, documents: list[Document]) -> None:
+    encoder = made(bert_folder)
+    embedded = encoder.embed([encoder.segment(document) for document in documents])
+    (embedded.documents[0] @ embedded.documents[2]).backward()
+    words = encoder.module.sentence.bert.get_input_embeddings().weight
+    for weights in (words, encoder.module.heads[0].weight):
+        assert weights.grad is not None
+        assert float(weights.grad.abs().sum()) > 0
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=IDS)
+def test_a_saved_encoder_loads_the_same(
+    bert_folder: Path, documents: list[Document], config: SmithConfig, tmp_path: Path
+) -> None:
+    encoder = made(bert_folder, config)
+    encoder.save_pretrained(tmp_path)
+    loaded = load_encoder(str(tmp_path), device="cpu", dtype=torch.float32)
+    assert isinstance(loaded, SmithEncoder)
+    assert (loaded.config, loaded.fingerprint, loaded.name) == (config, encoder.fingerprint, str(tmp_path))
+    assert encoder.name == str(tmp_path)
+    for one, other in zip(loaded.encode(documents), encoder.encode(documents), strict=True):
+        assert np.array_equal(one.document, other.document)
+        assert np.array_equal(one.chunks, other.chunks)
+
+
+def test_the_fingerprint_is_of_settings_weights_and_tokenizer(smith: SmithEncoder) -> None:
+    settings = smith.config.to_json()
+    del settings["dropout"]
+    read_by = {"weights": module_sha256(smith.module), "tokenizer": tokenizer_sha256(smith.tokenizer.folder)}
+    assert smith.fingerprint == fingerprint_of({"encoder": "smith", **settings, **read_by})
+
+
+def test_rounding_at_loading_keeps_the_fingerprint_and_the_file(smith: SmithEncoder, tmp_path: Path) -> None:
+    smith.save_pretrained(tmp_path / "full")
+    rounded = load_encoder(str(tmp_path / "full"), device="cpu", dtype=torch.bfloat16)
+    assert rounded.fingerprint == smith.fingerprint
+    rounded.save_pretrained(tmp_path / "copy")
+    assert (tmp_path / "copy" / WEIGHTS_FILE).read_bytes() == (tmp_path / "full" / WEIGHTS_FILE).read_bytes()
+    document = make_document("d", "The quick brown fox. " * 9)
+    assert float(rounded.encode([document])[0].document @ smith.encode([document])[0].document) > 0.99
+
+
+def test_weights_are_saved_at_the_precision_asked_for(smith: SmithEncoder, tmp_path: Path) -> None:
+    smith.save_pretrained(tmp_path / "half", dtype=torch.bfloat16)
+    rounded = load_encoder(str(tmp_path / "half"), device="cpu", dtype=torch.float32)
+    assert isinstance(rounded, SmithEncoder)
+    for weights, full in zip(rounded.module.parameters(), smith.module.parameters(), strict=True):
+        assert torch.equal(weights, full.bfloat16().float())
+    rounded.save_pretrained(tmp_path / "full", dtype=torch.float32)
+    assert load_encoder(str(tmp_path / "full"), device="cpu").fingerprint == rounded.fingerprint
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_training_changes_the_fingerprint_and_what_is_saved(
+    bert_folder: Path, tmp_path: Path, dtype: torch.dtype
+) -> None:
+    made(bert_folder).save_pretrained(tmp_path)
+    encoder = load_encoder(str(tmp_path), device="cpu", dtype=dtype)
+    assert isinstance(encoder, SmithEncoder)
+    before = encoder.fingerprint
+    with torch.no_grad():
+        encoder.module.heads[0].bias.add_(1)
+    trained = encoder.fingerprint
+    assert trained != before
+    encoder.save_pretrained(tmp_path)
+    assert encoder.fingerprint == load_encoder(str(tmp_path), device="cpu").fingerprint == trained
+
+
+def test_dropout_is_no_part_of_the_fingerprint(bert_folder: Path, smith: SmithEncoder) -> None:
+    assert made(bert_folder, replace(FIXED, dropout=0.3)).fingerprint == smith.fingerprint
+    assert made(bert_folder, replace(FIXED, max_blocks=3)).fingerprint != smith.fingerprint
+
+
+def test_the_card_tells_variant_and_sizes(smith: SmithEncoder, tmp_path: Path) -> None:
+    smith.save_pretrained(tmp_path)
+    card = (tmp_path / "README.md").read_text()
+    assert "variant\n`fixed`: 2 layers read blocks of 12 tokens,\n2 layers read up to 4 blocks together" in card
+
+
+def test_weights_that_do_not_fit_the_configuration_are_refused(smith: SmithEncoder, tmp_path: Path) -> None:
+    smith.save_pretrained(tmp_path)
+    config = json.loads((tmp_path / CONFIG_FILE).read_text())
+    (tmp_path / CONFIG_FILE).write_text(json.dumps({**config, "document_positions": 5}))
+    with pytest.raises(EncoderError) as raised:
+        load_encoder(str(tmp_path), device="cpu")
+    assert str(raised.value) == (
+        f"{tmp_path / WEIGHTS_FILE} has document.positions.weight of shape (4, 32), its configuration and tokenizer "
+        "ask (5, 32); save the encoder again"
+    )
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no weights"])
+def test_damaged_weights_are_an_encoder_error(smith: SmithEncoder, tmp_path: Path, content: bytes | None) -> None:
+    smith.save_pretrained(tmp_path)
+    (tmp_path / WEIGHTS_FILE).unlink()
+    if content is not None:
+        (tmp_path / WEIGHTS_FILE).write_bytes(content)
+    with pytest.raises(EncoderError, match=f"^{tmp_path / WEIGHTS_FILE} cannot be read "):
+        load_encoder(str(tmp_path), device="cpu")
+
+
+def test_a_damaged_configuration_names_its_file(smith: SmithEncoder, tmp_path: Path) -> None:
+    smith.save_pretrained(tmp_path)
+    (tmp_path / CONFIG_FILE).write_text(json.dumps({"encoder": "smith"}))
+    with pytest.raises(EncoderError) as raised:
+        load_encoder(str(tmp_path), device="cpu")
+    assert str(raised.value) == (
+        f"{tmp_path / CONFIG_FILE}: variant None is none of paper, released, fixed; save the encoder again"
+    )
+
+
+def test_a_tokenizer_without_separators_is_refused(bert_folder: Path, tmp_path: Path) -> None:
+    for file in bert_folder.glob("tokenizer*"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    tokenizer = json.loads((tmp_path / "tokenizer.json").read_text())
+    tokenizer["post_processor"] = None
+    (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer))
+    with pytest.raises(EncoderError) as raised:
+        SmithEncoder.create(tmp_path, FIXED, device="cpu")
+    assert str(raised.value) == (
+        f"the tokenizer of {tmp_path} puts 0 tokens before a text and 0 after it, SMITH reads [CLS] text [SEP]; "
+        "take a BERT's tokenizer"
+    )

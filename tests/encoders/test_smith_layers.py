@@ -1,0 +1,239 @@
+"""The modules of SMITH against loops over the equations, and their sizes against a sum by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import gelu, layer_norm
+
+from engine.encoders.smith_config import Activation, Combination, SmithConfig, Variant, match_bert, smith, smith_short
+from engine.encoders.smith_layers import SmithModule
+
+TINY = SmithConfig(
+    block_tokens=12,
+    max_blocks=4,
+    width=16,
+    sentence_layers=2,
+    sentence_heads=4,
+    sentence_ffn=24,
+    sentence_positions=12,
+    document_layers=2,
+    document_heads=2,
+    document_ffn=24,
+    document_positions=4,
+)
+VOCABULARY = 30
+
+
+def made(config: SmithConfig = TINY, *, seed: int = 0) -> SmithModule:
+    """With weights ten times as large as at the start, where all vectors are nearly alike."""
+    module = SmithModule(config, VOCABULARY, seed=seed).eval()
+    with torch.no_grad():
+        for weights in module.parameters():
+            if weights.dim() == 2:
+                weights.mul_(10)
+    return module
+
+
+def layer_by_hand(weights: Mapping[str, Tensor], name: str, states: Tensor, heads: int) -> Tensor:
+    """One post-LN layer of BERT over one sequence (L, H), a head and a query at a time."""
+
+    def dense(part: str, rows: Tensor) -> Tensor:
+        return rows @ weights[f"{name}.{part}.weight"].T + weights[f"{name}.{part}.bias"]
+
+    def norm(part: str, rows: Tensor) -> Tensor:
+        scale, shift = weights[f"{name}.{part}.weight"], weights[f"{name}.{part}.bias"]
+        return layer_norm(rows, rows.shape[-1:], scale, shift, eps=1e-12)
+
+    query, key, value = (dense(f"attention.self.{part}", states) for part in ("query", "key", "value"))
+    attended = torch.zeros_like(states)
+    size = states.shape[1] // heads
+    for head in range(heads):
+        columns = slice(head * size, (head + 1) * size)
+        for row in range(len(states)):
+            scores = (key[:, columns] @ query[row, columns]) / math.sqrt(size)
+            attended[row, columns] = scores.softmax(0) @ value[:, columns]
+    states = norm("attention.output.LayerNorm", states + dense("attention.output.dense", attended))
+    grown = gelu(dense("intermediate.dense", states), approximate="tanh")
+    return norm("output.LayerNorm", states + dense("output.dense", grown))
+
+
+def block_by_hand(module: SmithModule, ids: Tensor) -> Tensor:
+    """h of one block without padding."""
+    weights, config = module.state_dict(), module.config
+    table = "sentence.bert.embeddings"
+    states = weights[f"{table}.word_embeddings.weight"][ids] + weights[f"{table}.token_type_embeddings.weight"][0]
+    states = states + weights[f"{table}.position_embeddings.weight"][: len(ids)]
+    states = layer_norm(
+        states,
+        states.shape[-1:],
+        weights[f"{table}.LayerNorm.weight"],
+        weights[f"{table}.LayerNorm.bias"],
+        eps=1e-12,
+    )
+    for number in range(config.sentence_layers):
+        states = layer_by_hand(weights, f"sentence.bert.encoder.layer.{number}", states, config.sentence_heads)
+    pooled = torch.tanh(
+        weights["sentence.bert.pooler.dense.weight"] @ states[0] + weights["sentence.bert.pooler.dense.bias"]
+    )
+    if config.is_hierarchical:
+        pooled = torch.relu(weights["sentence.dense.weight"] @ pooled + weights["sentence.dense.bias"])
+    return pooled / pooled.norm()
+
+
+def rows_by_hand(module: SmithModule, blocks: Tensor, tower: int = 0) -> Tensor:
+    """v_i of the blocks (n, H) of one document."""
+    weights, config = module.state_dict(), module.config
+    states = blocks + weights["document.positions.weight"][: len(blocks)]
+    states = layer_norm(
+        states, states.shape[-1:], weights["document.norm.weight"], weights["document.norm.bias"], eps=1e-12
+    )
+    for number in range(config.document_layers):
+        states = layer_by_hand(weights, f"document.encoder.layer.{number}", states, config.document_heads)
+    pooled = torch.tanh(states @ weights["document.pooler.weight"].T + weights["document.pooler.bias"])
+    rows = pooled @ weights[f"heads.{tower}.weight"].T + weights[f"heads.{tower}.bias"]
+    if config.final_activation is Activation.RELU:
+        rows = torch.relu(rows)
+    return rows / rows.norm(dim=-1, keepdim=True)
+
+
+@pytest.fixture(scope="module")
+def ids() -> Tensor:
+    return torch.randint(VOCABULARY, (5, 8), generator=torch.Generator().manual_seed(3))
+
+
+LENGTHS = (8, 5, 1, 7, 3)
+
+
+def padded_blocks(module: SmithModule, ids: Tensor) -> Tensor:
+    """h of five blocks that are padded to the longest."""
+    mask = torch.arange(8) < torch.tensor(LENGTHS)[:, None]
+    return module.blocks(ids, mask)[1]
+
+
+@pytest.mark.parametrize("config", [TINY, replace(TINY, document_layers=0, max_blocks=1)], ids=["smith", "matchbert"])
+@torch.no_grad()
+def test_a_block_is_read_by_the_equation_and_padding_never_changes_it(config: SmithConfig, ids: Tensor) -> None:
+    module = made(config)
+    expected = torch.stack([block_by_hand(module, row[:length]) for row, length in zip(ids, LENGTHS, strict=True)])
+    torch.testing.assert_close(padded_blocks(module, ids), expected, atol=1e-5, rtol=0)
+    assert float((expected @ expected.T).min()) < 0.9
+
+
+@pytest.mark.parametrize("final", Activation)
+@torch.no_grad()
+def test_a_document_is_read_by_the_equation_and_padding_never_changes_it(final: Activation, ids: Tensor) -> None:
+    module = made(replace(TINY, final_activation=final))
+    blocks = padded_blocks(module, ids)
+    first, second = rows_by_hand(module, blocks[:2]), rows_by_hand(module, blocks[2:])
+    together = torch.stack([torch.cat([blocks[:2], torch.ones(1, 16)]), blocks[2:]])
+    documents, chunks = module.documents(together, torch.tensor([[True, True, False], [True, True, True]]))
+    torch.testing.assert_close(chunks[0, :2], first, atol=1e-5, rtol=0)
+    torch.testing.assert_close(chunks[1], second, atol=1e-5, rtol=0)
+    torch.testing.assert_close(documents, torch.stack([first[0], second[0]]), atol=1e-5, rtol=0)
+
+
+def beside_by_hand(module: SmithModule, blocks: Tensor) -> Tensor:
+    """g: the sum, mean or attended sum over the block vectors given."""
+    config, weights = module.config, module.state_dict()
+    if config.combination is Combination.SUM:
+        return blocks.sum(0)
+    if config.combination is Combination.MEAN:
+        return blocks.mean(0)
+    scores = []
+    for block in blocks:
+        projected = weights["attention.projection.weight"] @ block
+        if config.variant is not Variant.PAPER:
+            projected = torch.tanh(projected + weights["attention.projection.bias"])
+        scores.append(weights["attention.context"] @ projected)
+    return torch.stack(scores).softmax(0) @ blocks
+
+
+@pytest.mark.parametrize("variant", Variant)
+@pytest.mark.parametrize("combination", [Combination.SUM, Combination.MEAN, Combination.ATTENTION])
+@torch.no_grad()
+def test_combinations_are_the_equations_of_each_variant(
+    variant: Variant, combination: Combination, ids: Tensor
+) -> None:
+    module = made(replace(TINY, variant=variant, combination=combination))
+    blocks = padded_blocks(module, ids)[:3]
+    together = torch.cat([blocks[:2], torch.ones(1, 16)])[None]
+    documents, chunks = module.documents(together, torch.tensor([[True, True, False]]))
+    rows = rows_by_hand(module, blocks[:2])
+    torch.testing.assert_close(chunks[0, :2], torch.cat([blocks[:2], rows], 1) / math.sqrt(2), atol=1e-5, rtol=0)
+    missing = block_by_hand(module, torch.zeros(12, dtype=torch.int64))
+    read = torch.stack([*blocks[:2], missing, missing]) if variant is Variant.RELEASED else blocks[:2]
+    beside = beside_by_hand(module, read)
+    if variant is Variant.FIXED:
+        beside = beside / beside.norm()
+    expected = torch.cat([beside, rows[0]])
+    torch.testing.assert_close(documents[0], expected / expected.norm(), atol=1e-5, rtol=0)
+
+
+@torch.no_grad()
+def test_in_the_fixed_variant_sum_and_mean_are_one(ids: Tensor) -> None:
+    modules = [made(replace(TINY, combination=kind)) for kind in (Combination.SUM, Combination.MEAN)]
+    mask = torch.ones(1, 3, dtype=torch.bool)
+    one, other = (module.documents(padded_blocks(module, ids)[None, :3], mask)[0] for module in modules)
+    torch.testing.assert_close(one, other, atol=1e-6, rtol=0)
+
+
+def n_parameters(module: SmithModule) -> int:
+    return sum(weights.numel() for weights in module.parameters())
+
+
+def layer_size(width: int, ffn: int) -> int:
+    attention = 4 * (width * width + width)
+    norms = 2 * (width + width)
+    return attention + norms + (width * ffn + ffn) + (ffn * width + width)
+
+
+@pytest.mark.parametrize(("variant", "sentence_layers", "heads"), [(Variant.FIXED, 6, 1), (Variant.RELEASED, 4, 2)])
+def test_the_parameters_are_as_many_as_the_papers(variant: Variant, sentence_layers: int, heads: int) -> None:
+    dense = 256 * 256 + 256
+    embeddings = 30_522 * 256 + 256 * 256 + 2 * 256 + 2 * 256  # words, positions, types, norm
+    sentence = embeddings + sentence_layers * layer_size(256, 512) + dense + dense  # pooler, W_s
+    document = 128 * 256 + 2 * 256 + 3 * layer_size(256, 512) + dense
+    assert n_parameters(SmithModule(smith(variant), 30_522)) == sentence + document + heads * dense
+    assert layer_size(256, 512) == 527_104
+
+
+def test_the_whole_smith_has_about_13_million_parameters() -> None:
+    assert n_parameters(SmithModule(smith(), 30_522)) == 12_920_576
+
+
+def test_bert_base_stands_under_smith_short_and_matchbert() -> None:
+    one_layer = [replace(config, sentence_layers=1) for config in (match_bert(), smith_short())]
+    sizes = [n_parameters(SmithModule(config, 1000)) for config in one_layer]
+    dense = 768 * 768 + 768
+    bert = 1000 * 768 + 512 * 768 + 2 * 768 + 2 * 768 + layer_size(768, 3072) + dense
+    document = 128 * 768 + 2 * 768 + 3 * layer_size(768, 512) + dense
+    assert sizes == [bert, bert + dense + document + dense]
+
+
+def test_a_seed_says_all_weights_and_no_other_draw_is_disturbed() -> None:
+    torch.manual_seed(7)
+    expected = torch.rand(1)
+    torch.manual_seed(7)
+    one, same, other = made(seed=1).state_dict(), made(seed=1).state_dict(), made(seed=2).state_dict()
+    assert torch.rand(1) == expected
+    assert all(torch.equal(one[name], same[name]) for name in one)
+    assert not torch.equal(one["heads.0.weight"], other["heads.0.weight"])
+
+
+@torch.no_grad()
+def test_weights_start_as_the_released_code_draws_them() -> None:
+    module = SmithModule(smith(), 1000)
+    words = module.sentence.bert.get_input_embeddings().weight
+    assert float(words.abs().max()) <= 0.04
+    assert float(words.std()) == pytest.approx(0.02 * 0.8796, rel=0.02)  # a normal cut at two deviations is narrower
+    limit = math.sqrt(6 / 512)
+    dense = module.sentence.dense
+    assert dense is not None
+    for glorot in (dense.weight, module.heads[0].weight):
+        assert limit * 0.99 < float(glorot.abs().max()) <= limit

@@ -1,0 +1,434 @@
+"""TDE over a random backbone: sentences, topics beside states, means, the pair head, and what is saved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load_file
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from engine.document import Document
+from engine.encoders import tde_layers
+from engine.encoders.backbone import Pooling
+from engine.encoders.loading import load_encoder
+from engine.encoders.tde import (
+    VOCABULARY_FILE,
+    WEIGHTS_FILE,
+    TdeConfig,
+    TdeEncoder,
+    Variant,
+    sentence_windows,
+)
+from engine.encoders.trainable import CONFIG_FILE
+from engine.errors import DocumentError, EncoderError
+from tests.fakes import make_document
+
+TEXTS = [
+    "The quick brown fox jumps over the lazy dog. A dark house by the river bank! Search finds it.",
+    "A model finds the vector of every chunk. The search shows every score of a query and its target document.",
+    "The young dog was brown and the fox red. One two three four five six seven eight nine ten.",
+]
+CONFIG = TdeConfig(
+    Variant.PAPER,
+    Pooling.MEAN,
+    sentence_tokens=20,
+    n_topics=3,
+    topic_width=6,
+    topic_hidden_width=8,
+    min_df=1,
+    max_df=1.0,
+)
+
+Make = Callable[..., TdeEncoder]
+
+
+@pytest.fixture(scope="module")
+def make(bert_folder: Path) -> Make:
+    """Encoders with loud topics: at their first weights all texts have nearly the same."""
+
+    def made(config: TdeConfig = CONFIG, *, seed: int = 0) -> TdeEncoder:
+        encoder = TdeEncoder.create(bert_folder, TEXTS, config, seed=seed, device="cpu")
+        if encoder.module.topics:
+            with torch.no_grad():
+                encoder.module.topics.model.word_layer.weight.mul_(20)
+                encoder.module.topics.model.mean.weight.mul_(5)
+        return encoder
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def encoder(make: Make) -> TdeEncoder:
+    return make()
+
+
+@pytest.fixture(scope="module")
+def documents() -> list[Document]:
+    return [make_document(f"d{number}", text) for number, text in enumerate(TEXTS)]
+
+
+def sentences_of(encoder: TdeEncoder, document: Document) -> list[str]:
+    return [document.text[chunk.start : chunk.stop] for chunk in encoder.segment(document).chunks]
+
+
+def topics_by_hand(encoder: TdeEncoder, sentence: str, document: str) -> Tensor:
+    assert encoder.module.topics is not None
+    model, norm = encoder.module.topics.model, encoder.module.topics.norm
+    known = model.vocabulary.bags([sentence]).lengths.item()
+    theta = model.shares(model.bags([sentence if known >= 3 else document]))[0]
+    t = sum(theta[k] * model.alpha[k] for k in range(len(theta)))
+    return norm.weight * (t - t.mean()) / (t.var(unbiased=False) + 1e-5).sqrt() + norm.bias
+
+
+def by_hand(encoder: TdeEncoder, document: Document) -> tuple[Tensor, Tensor]:
+    """Unit h and unit x_s, one sentence at a time."""
+    rows = []
+    for sentence in sentences_of(encoder, document):
+        b = encoder.backbone.embed([encoder.backbone.tokenize([sentence])[0][0]], 64)[0]
+        rows.append(torch.cat([b, topics_by_hand(encoder, sentence, document.text)]))
+    h = sum(rows) / len(rows)
+    return normalize(h, dim=0), torch.stack([row / row.norm() for row in rows])
+
+
+@torch.no_grad()
+def test_vectors_equal_the_equation(encoder: TdeEncoder, documents: list[Document]) -> None:
+    for document, encoded in zip(documents, encoder.encode(documents), strict=True):
+        h, x = by_hand(encoder, document)
+        np.testing.assert_allclose(encoded.document, h.numpy(), atol=1e-5)
+        np.testing.assert_allclose(encoded.chunks, x.numpy(), atol=1e-5)
+        assert encoded.chunks.shape[1] == encoder.width == 32 + 6
+
+
+@torch.no_grad()
+def test_topics_start_as_long_as_states(encoder: TdeEncoder, documents: list[Document]) -> None:
+    for encoded in encoder.encode(documents):
+        squares = np.square(encoded.chunks)
+        np.testing.assert_allclose(squares[:, :32].sum(1), squares[:, 32:].sum(1), rtol=2e-3)
+
+
+@torch.no_grad()
+def test_a_sentence_of_few_known_words_has_the_topics_of_its_document(encoder: TdeEncoder) -> None:
+    assert encoder.module.topics is not None
+    text = "Unheard unknown dog river! The quick brown fox, the dog and the river. Fox dog river."
+    few, many, enough = encoder.module.topics(["Unheard unknown dog river!", TEXTS[0], "Fox dog river."], text)
+    whole = encoder.module.topics([text], text)[0]
+    torch.testing.assert_close(few, whole)
+    assert not torch.allclose(many, whole, atol=1e-2)
+    assert not torch.allclose(enough, whole, atol=1e-2)
+
+
+@torch.no_grad()
+def test_long_documents_read_their_topics_in_parts(encoder: TdeEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert encoder.module.topics is not None
+    sentences = [*TEXTS, "fox", *TEXTS[::-1]]
+    at_once = encoder.module.topics(sentences, TEXTS[0])
+    monkeypatch.setattr(tde_layers, "_SENTENCES_AT_ONCE", 3)
+    torch.testing.assert_close(encoder.module.topics(sentences, TEXTS[0]), at_once)
+
+
+def test_a_document_is_read_whole_whatever_its_length(encoder: TdeEncoder) -> None:
+    document = make_document("long", "The quick brown fox jumps over the lazy dog and finds a river. " * 1500)
+    encoded = encoder.encode([document])[0]
+    assert len(encoded.chunks) == 1500
+    assert encoded.coverage.share == 1
+    np.testing.assert_allclose(encoded.document, encoded.chunks[0], atol=1e-5)  # all sentences are the same
+
+
+def test_vectors_do_not_depend_on_the_company(encoder: TdeEncoder, documents: list[Document]) -> None:
+    long = make_document("long", TEXTS[1] * 9)
+    together = encoder.encode([documents[0], long, documents[2]])
+    for document, one in zip([documents[0], long, documents[2]], together, strict=True):
+        alone = encoder.encode([document])[0]
+        np.testing.assert_allclose(one.chunks, alone.chunks, atol=1e-5)
+        np.testing.assert_allclose(one.document, alone.document, atol=1e-5)
+
+
+@torch.no_grad()
+def test_padding_is_zero_and_changes_nothing(encoder: TdeEncoder, documents: list[Document]) -> None:
+    segmented = [encoder.segment(document) for document in documents]
+    embedded = encoder.embed(segmented)
+    assert embedded.mask.sum(1).tolist() == [3, 2, 2]
+    assert embedded.chunks[~embedded.mask].eq(0).all()
+    for row, encoded in enumerate(encoder.encode(documents)):
+        np.testing.assert_allclose(embedded.documents[row].numpy(), encoded.document, atol=1e-5)
+        np.testing.assert_allclose(embedded.chunks[row][embedded.mask[row]].numpy(), encoded.chunks, atol=1e-5)
+
+
+def test_a_text_does_not_see_its_partner(encoder: TdeEncoder, documents: list[Document]) -> None:
+    one, other, third = (encoder.segment(document) for document in documents)
+    with_other, with_third = encoder.embed([one, other]).documents[0], encoder.embed([one, third]).documents[0]
+    torch.testing.assert_close(with_other, with_third, atol=1e-6, rtol=0)
+    states = [own.detach().requires_grad_() for own in encoder.states([one, other])]
+    encoder.combine([one, other], states).documents[0].sum().backward()
+    assert states[0].grad is not None and states[0].grad.abs().sum() > 0
+    assert states[1].grad is None or states[1].grad.eq(0).all()
+
+
+@pytest.mark.parametrize("text", ["fox", "zebra", "Of."])
+def test_one_word_is_a_document(encoder: TdeEncoder, text: str) -> None:
+    encoded = encoder.encode([make_document("word", text)])[0]
+    np.testing.assert_allclose(encoded.chunks[0], encoded.document, atol=1e-6)
+    assert float(np.linalg.norm(encoded.document)) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_a_document_without_a_token_is_refused(encoder: TdeEncoder, text: str) -> None:
+    with pytest.raises(DocumentError, match=r"^void: no text that the tokenizer can read$"):
+        encoder.encode([make_document("void", text)])
+
+
+def test_without_topics_vectors_are_means_of_states(make: Make, documents: list[Document]) -> None:
+    plain = make(replace(CONFIG, n_topics=0))
+    assert (plain.width, plain.top_words(), plain.module.topics) == (32, [], None)
+    encoded = plain.encode(documents[:1])[0]
+    ids = [ids for ids, _ in plain.backbone.tokenize(sentences_of(plain, documents[0]))]
+    states = plain.backbone.encode(ids, 64)
+    np.testing.assert_allclose(encoded.chunks, states, atol=1e-6)
+    np.testing.assert_allclose(encoded.document, states.mean(0) / np.linalg.norm(states.mean(0)), atol=1e-6)
+
+
+def test_the_paper_variant_reads_the_first_token(make: Make, documents: list[Document]) -> None:
+    assert TdeConfig(Variant.PAPER).pooling is Pooling.CLS
+    assert TdeConfig(Variant.FIXED).pooling is Pooling.MEAN
+    paper = make(replace(CONFIG, pooling=Pooling.CLS, n_topics=0))
+    segmented = paper.segment(documents[0])
+    ids, mask = paper.backbone.tokenizer.pad(segmented.token_ids)
+    with torch.no_grad():
+        first = paper.backbone.model(input_ids=ids, attention_mask=mask.long())[0][:, 0]
+    np.testing.assert_allclose(paper.encode(documents[:1])[0].chunks, normalize(first, dim=-1).numpy(), atol=1e-5)
+
+
+def test_the_paper_variant_reads_every_sentence_by_itself(encoder: TdeEncoder, documents: list[Document]) -> None:
+    assert sentences_of(encoder, documents[0]) == [
+        "The quick brown fox jumps over the lazy dog.",
+        "A dark house by the river bank!",
+        "Search finds it.",
+    ]
+
+
+def test_the_fixed_variant_reads_short_sentences_with_a_neighbour(make: Make) -> None:
+    fixed = make(replace(CONFIG, variant=Variant.FIXED))
+    document = make_document("d", "Model\n\nThe search finds every chunk of a long document. The fox.")
+    assert sentences_of(fixed, document) == [document.text]
+    first, second = "Model\n\nThe search finds every chunk of a long document.", "The old red dog was brown and quick."
+    assert sentences_of(fixed, make_document("d", f"{first} {second}")) == [first, second]
+
+
+@pytest.mark.parametrize(
+    ("ends", "capacity", "shortest", "expected"),
+    [
+        ([5, 9, 20], 12, 1, [(0, 5), (5, 9), (9, 20)]),
+        ([5, 9, 20], 12, 5, [(0, 5), (5, 9), (9, 20)]),  # 4 and 11 do not fit together
+        ([5, 9, 16], 12, 5, [(0, 5), (5, 16)]),
+        ([2, 4, 6, 12], 8, 5, [(0, 6), (6, 12)]),
+        ([6, 8], 8, 5, [(0, 8)]),  # the last one goes with the one before
+        ([7, 9], 8, 5, [(0, 7), (7, 9)]),
+        ([25], 12, 5, [(0, 8), (8, 16), (16, 25)]),
+        ([13, 15], 12, 5, [(0, 6), (6, 13), (13, 15)]),
+        ([], 12, 5, []),
+    ],
+)
+def test_windows_are_sentences(ends: list[int], capacity: int, shortest: int, expected: list[tuple[int, int]]) -> None:
+    windows = sentence_windows(ends, capacity, shortest=shortest)
+    assert [(window.first, window.stop) for window in windows] == expected
+
+
+@given(st.lists(st.integers(1, 40)), st.integers(1, 30), st.integers(1, 10))
+def test_windows_hold_every_token_once_and_fit(lengths: list[int], capacity: int, shortest: int) -> None:
+    ends = np.cumsum(lengths, dtype=int).tolist()
+    windows = sentence_windows(ends, capacity, shortest=shortest)
+    assert [at for window in windows for at in range(window.first, window.stop)] == list(range(sum(lengths)))
+    assert all(0 < window.stop - window.first <= capacity for window in windows)
+    if shortest == 1:
+        cut = {end for end in ends} | {window.stop for window in windows}
+        assert {window.stop for window in windows} == cut  # every sentence ends a window
+
+
+@torch.no_grad()
+def test_the_pair_head_reads_both_texts_their_difference_and_product(
+    encoder: TdeEncoder, documents: list[Document]
+) -> None:
+    one, *others = (encoded.document for encoded in encoder.encode(documents))
+    first, _, _, last = encoder.module.head.layers
+    for other, probability in zip(others, encoder.match_probability(one, np.stack(others)), strict=True):
+        h1, h2 = (torch.from_numpy(h) * 38**0.5 for h in (one, other))
+        logits = last(torch.relu(first(torch.cat([h1, h2, h1 - h2, h1 * h2]))))
+        assert probability == pytest.approx(logits.softmax(0)[1].item(), abs=1e-6)
+        assert encoder.match_probability(one, other) == pytest.approx(probability, abs=1e-6)
+
+
+def test_vectors_of_another_width_are_refused_by_the_pair_head(encoder: TdeEncoder) -> None:
+    with pytest.raises(EncoderError) as raised:
+        encoder.match_probability(np.zeros(38, np.float32), np.zeros((4, 7), np.float32))
+    assert str(raised.value) == "a vector is 7 wide, those of this encoder 38; encode with it"
+
+
+def test_encoding_leaves_training_as_it_was(make: Make, documents: list[Document]) -> None:
+    encoder = make()
+    encoder.module.train()
+    one, other = encoder.encode(documents[:1])[0], encoder.encode(documents[:1])[0]
+    assert np.array_equal(one.document, other.document)  # no sample of topics, no dropout
+    assert encoder.module.head.training and encoder.backbone.model.training
+
+
+@pytest.mark.parametrize(
+    "config",
+    [CONFIG, replace(CONFIG, variant=Variant.FIXED), replace(CONFIG, pooling=Pooling.CLS), replace(CONFIG, n_topics=0)],
+)
+def test_a_saved_encoder_gives_equal_vectors(
+    make: Make, documents: list[Document], tmp_path: Path, config: TdeConfig
+) -> None:
+    encoder = make(config)
+    encoder.save_pretrained(tmp_path / "saved")
+    loaded = load_encoder(str(tmp_path / "saved"), device="cpu", dtype=torch.float32)
+    assert isinstance(loaded, TdeEncoder)
+    assert (loaded.config, loaded.width, loaded.fingerprint) == (config, encoder.width, encoder.fingerprint)
+    assert loaded.name == str(tmp_path / "saved")
+    for one, other in zip(encoder.encode(documents), loaded.encode(documents), strict=True):
+        assert np.array_equal(one.document, other.document)
+        assert np.array_equal(one.chunks, other.chunks)
+    h = encoder.encode(documents)[0].document
+    assert loaded.match_probability(h, h) == encoder.match_probability(h, h)
+    assert loaded.top_words(4) == encoder.top_words(4)
+
+
+def test_a_trained_encoder_is_saved_as_it_is(make: Make, documents: list[Document], tmp_path: Path) -> None:
+    encoder = make()
+    with torch.no_grad():
+        encoder.backbone.model.embeddings.word_embeddings.weight.mul_(1.5)
+    encoder.save_pretrained(tmp_path)
+    loaded = load_encoder(str(tmp_path), device="cpu", dtype=torch.float32)
+    assert np.array_equal(encoder.encode(documents)[0].chunks, loaded.encode(documents)[0].chunks)
+
+
+def test_training_changes_the_fingerprint_but_that_of_the_pair_head_does_not(make: Make) -> None:
+    encoder = make()
+    topics, backbone = encoder.module.topics, encoder.backbone.model
+    assert topics is not None
+    seen = [encoder.fingerprint]
+    for weights in (topics.model.alpha, topics.norm.bias, backbone.embeddings.LayerNorm.bias):
+        with torch.no_grad():
+            weights.add_(0.01)
+        seen.append(encoder.fingerprint)
+    assert len(set(seen)) == 4
+    with torch.no_grad():
+        encoder.module.head.layers[0].bias.add_(1)
+    assert encoder.fingerprint == seen[-1]
+
+
+def test_the_fingerprint_tells_what_changes_vectors(make: Make) -> None:
+    plain = make().fingerprint
+    assert make().fingerprint == plain == make(replace(CONFIG, min_df=0)).fingerprint
+    changed = [
+        replace(CONFIG, pooling=Pooling.CLS),
+        replace(CONFIG, variant=Variant.FIXED),
+        replace(CONFIG, n_topics=0),
+    ]
+    assert len({plain, make(seed=1).fingerprint, *(make(config).fingerprint for config in changed)}) == 5
+
+
+def test_rounded_weights_have_the_fingerprint_of_the_full_ones_until_they_are_trained(
+    make: Make, documents: list[Document], tmp_path: Path
+) -> None:
+    encoder = make()
+    encoder.save_pretrained(tmp_path / "full")
+    half = load_encoder(str(tmp_path / "full"), device="cpu", dtype=torch.bfloat16)
+    assert isinstance(half, TdeEncoder)
+    assert half.backbone.model.dtype is torch.bfloat16
+    assert half.fingerprint == encoder.fingerprint
+    for one, other in zip(encoder.encode(documents), half.encode(documents), strict=True):
+        assert float(one.document @ other.document) > 0.99
+    half.save_pretrained(tmp_path / "again")
+    again = load_encoder(str(tmp_path / "again"), device="cpu", dtype=torch.float32)
+    assert np.array_equal(again.encode(documents)[0].chunks, encoder.encode(documents)[0].chunks)
+    with torch.no_grad():
+        half.backbone.model.embeddings.LayerNorm.bias.add_(1)
+    assert half.fingerprint != encoder.fingerprint
+    half.save_pretrained(tmp_path / "trained")
+    trained = load_encoder(str(tmp_path / "trained"), device="cpu", dtype=torch.float32)
+    assert trained.fingerprint == half.fingerprint
+
+
+def test_weights_can_be_saved_at_half_precision(encoder: TdeEncoder, documents: list[Document], tmp_path: Path) -> None:
+    encoder.save_pretrained(tmp_path, dtype=torch.bfloat16)
+    loaded = load_encoder(str(tmp_path), device="cpu", dtype=torch.float32)
+    assert all(value.dtype is torch.bfloat16 for value in load_file(tmp_path / WEIGHTS_FILE).values())
+    assert loaded.fingerprint != encoder.fingerprint
+    for one, other in zip(encoder.encode(documents), loaded.encode(documents), strict=True):
+        assert float(one.document @ other.document) > 0.99
+
+
+def test_making_one_depends_on_its_seed_alone(make: Make) -> None:
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    one = make(seed=3).module.state_dict()
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.manual_seed(6)
+    other = make(seed=3).module.state_dict()
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_the_card_tells_what_it_is(encoder: TdeEncoder, tmp_path: Path) -> None:
+    encoder.save_pretrained(tmp_path)
+    card = (tmp_path / "README.md").read_text()
+    assert "Variant paper, mean pooling, sentences of at most 18 tokens, 3 topics,\nvectors 38 wide." in card
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("n_topics", "3"), ("n_topics", None), ("max_df", 1), ("variant", "best"), ("pooling", None), ("n_topics", 4)],
+)
+def test_a_damaged_configuration_is_an_encoder_error(
+    encoder: TdeEncoder, tmp_path: Path, name: str, value: object
+) -> None:
+    encoder.save_pretrained(tmp_path)
+    config = json.loads((tmp_path / CONFIG_FILE).read_text())
+    (tmp_path / CONFIG_FILE).write_text(json.dumps({**config, name: value}))
+    with pytest.raises(EncoderError, match=CONFIG_FILE):
+        load_encoder(str(tmp_path), device="cpu")
+
+
+@pytest.mark.parametrize("file", [WEIGHTS_FILE, VOCABULARY_FILE])
+@pytest.mark.parametrize("content", [None, b"", b"[]", b'["fox"]'])
+def test_a_damaged_file_is_an_encoder_error(
+    encoder: TdeEncoder, tmp_path: Path, file: str, content: bytes | None
+) -> None:
+    encoder.save_pretrained(tmp_path)
+    if content is None:
+        (tmp_path / file).unlink()
+    else:
+        (tmp_path / file).write_bytes(content)
+    with pytest.raises(EncoderError, match="save the encoder again"):
+        load_encoder(str(tmp_path), device="cpu")
+
+
+def test_weights_that_are_not_asked_for_are_refused(make: Make, encoder: TdeEncoder, tmp_path: Path) -> None:
+    make(replace(CONFIG, n_topics=0)).save_pretrained(tmp_path / "without")
+    encoder.save_pretrained(tmp_path / "with")
+    (tmp_path / "with" / WEIGHTS_FILE).write_bytes((tmp_path / "without" / WEIGHTS_FILE).read_bytes())
+    with pytest.raises(EncoderError, match=WEIGHTS_FILE):
+        load_encoder(str(tmp_path / "with"), device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"n_topics": 1}, "n_topics is 1; give at least 2, or 0 for no topic model"),
+        ({"n_topics": -1}, "n_topics is -1; give at least 2, or 0 for no topic model"),
+        ({"topic_width": 0}, "topic_width is 0; give at least 1"),
+        ({"sentence_tokens": 2}, "sentence_tokens is 2, the tokenizer adds 2 of its own; give at least 3"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(make: Make, changed: dict[str, int], told: str) -> None:
+    with pytest.raises(EncoderError) as raised:
+        make(replace(CONFIG, **changed))
+    assert str(raised.value) == told

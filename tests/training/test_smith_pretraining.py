@@ -1,0 +1,378 @@
+"""Pretraining of SMITH: what is hidden, the two losses against loops, what each of them trains, and that they fall."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from engine.encoders.encoder import SegmentedDocument
+from engine.encoders.smith import SmithEncoder
+from engine.encoders.smith_blocks import document_windows
+from engine.encoders.smith_config import Overflow, SmithConfig, Variant
+from engine.errors import TrainingError
+from engine.training.masked_words import IGNORED
+from engine.training.smith_pretraining import (
+    Objective,
+    SmithBatch,
+    SmithPretraining,
+    SmithPretrainingConfig,
+    WordReduction,
+)
+from engine.training.task import Task
+from tests.fakes import make_document
+
+FIXED = SmithConfig(
+    block_tokens=12,
+    max_blocks=6,
+    width=32,
+    sentence_layers=2,
+    sentence_heads=4,
+    sentence_ffn=64,
+    sentence_positions=12,
+    document_layers=2,
+    document_ffn=64,
+    document_positions=6,
+)
+PAPER = replace(FIXED, variant=Variant.PAPER, overflow=Overflow.TRUNCATE)
+RELEASED = replace(PAPER, variant=Variant.RELEASED, tied=False)
+BY_VARIANT = {Variant.FIXED: FIXED, Variant.PAPER: PAPER, Variant.RELEASED: RELEASED}
+WORDS, BLOCKS = frozenset({Objective.WORDS}), frozenset({Objective.BLOCKS})
+
+TEXTS = [
+    "The quick brown fox jumps over the lazy dog. We search long documents in every house. ",
+    "A model finds the vector of every chunk. One two three four five six seven eight nine ten. ",
+    "The old river bank is dark. Young dogs run slow under the red light of the house. ",
+    "Every query finds some target. The score shows every section of a long document. ",
+]
+
+Make = Callable[..., SmithPretraining]
+
+
+@pytest.fixture
+def make(bert_folder: Path) -> Make:
+    """A pretraining over the four texts, `repeats` of each, in evaluation mode: no dropout."""
+
+    def make(
+        variant: Variant = Variant.FIXED, *, repeats: int = 2, texts: list[str] = TEXTS, **changes: object
+    ) -> SmithPretraining:
+        encoder = SmithEncoder.create(bert_folder, BY_VARIANT[variant], device="cpu")
+        documents = [encoder.segment(make_document(text[:9], text * repeats)) for text in texts]
+        task = SmithPretraining(encoder, documents, replace(SmithPretrainingConfig(batch_size=4), **changes))
+        task.module.eval()
+        return task
+
+    return make
+
+
+def ignore(loss: Tensor) -> None:
+    """No gradients wanted."""
+
+
+def test_it_is_a_task(make: Make) -> None:
+    task: Task[SmithBatch] = make()
+    parts = task.backward(task.batch(0), Tensor.backward)
+    assert parts["loss"] == pytest.approx(parts["wp"] + parts["sp"], rel=1e-6)
+
+
+def test_the_tokens_of_a_batch_are_those_of_its_documents(make: Make) -> None:
+    for variant in Variant:
+        task = make(variant, repeats=1)
+        assert task.n_tokens(task.batch(0)) == sum(document.coverage.tokens_read for document in task.documents)
+
+
+@pytest.mark.parametrize("variant", Variant)
+def test_mixed_precision_gives_nearly_the_same_losses(make: Make, variant: Variant) -> None:
+    task = make(variant)
+    batch = task.batch(0)
+    full = task.backward(batch, ignore)
+    with torch.autocast("cpu", torch.bfloat16):
+        mixed = task.backward(batch, Tensor.backward)
+    assert mixed == pytest.approx(full, rel=0.02)
+
+
+def equal_batches(one: SmithBatch, other: SmithBatch) -> bool:
+    return one.n_blocks == other.n_blocks and all(
+        torch.equal(a, b)
+        for a, b in (
+            (one.words.ids, other.words.ids),
+            (one.words.targets, other.words.targets),
+            (one.hidden, other.hidden),
+        )
+    )
+
+
+def test_a_batch_is_a_function_of_seed_and_step(make: Make) -> None:
+    assert equal_batches(make().batch(5), make().batch(5))
+    assert not equal_batches(make().batch(5), make().batch(6))
+    assert not equal_batches(make().batch(5), make(seed=1).batch(5))
+
+
+@pytest.mark.parametrize("variant", Variant)
+def test_special_and_padded_tokens_are_never_hidden(make: Make, variant: Variant) -> None:
+    task = make(variant)
+    special = {*task.encoder.tokenizer.prefix, *task.encoder.tokenizer.suffix, task.encoder.tokenizer.pad_id}
+    for step in range(5):
+        batch = task.batch(step)
+        targets = set(batch.words.targets.unique().tolist()) - {IGNORED}
+        assert targets
+        assert not targets & special
+        assert (batch.words.targets[~batch.mask] == IGNORED).all()
+
+
+def hidden_by_document(task: SmithPretraining, steps: range) -> dict[str, set[str]]:
+    """The ways in which each document's words were hidden."""
+    seen: dict[str, set[str]] = {}
+    for step in steps:
+        batch = task.batch(step)
+        for ids, targets in zip(
+            batch.words.ids.split(batch.n_blocks), batch.words.targets.split(batch.n_blocks), strict=True
+        ):
+            original = torch.where(targets == IGNORED, ids, targets)
+            seen.setdefault(str(original.tolist()), set()).add(str(ids.tolist()))
+    return seen
+
+
+@pytest.mark.parametrize("variant", [Variant.PAPER, Variant.RELEASED])
+def test_the_papers_word_masks_are_a_function_of_document_and_seed(make: Make, variant: Variant) -> None:
+    ways = hidden_by_document(make(variant, batch_size=2), range(6))
+    assert {len(way) for way in ways.values()} == {1}
+    assert hidden_by_document(make(variant, batch_size=4), range(2)) == ways
+    assert hidden_by_document(make(variant, seed=1), range(2)) != ways
+
+
+def test_the_fixed_word_masks_are_new_at_each_step(make: Make) -> None:
+    assert {len(way) for way in hidden_by_document(make(), range(6)).values()} == {6}
+
+
+def test_the_released_pool_holds_blocks_that_do_not_exist_and_the_fixed_one_does_not(make: Make) -> None:
+    short = [f"{word} fox." for word in ("The", "Old", "Red", "Dark")]  # one block each
+    released = make(Variant.RELEASED, repeats=1, texts=short, objectives=BLOCKS)
+    batches = [released.batch(step) for step in range(30)]
+    assert {len(batch.hidden) for batch in batches} == {8}
+    assert {int(block) for batch in batches for block in batch.hidden[:, 1]} == set(range(6))
+    assert all(len(pair.unique()) == 2 for batch in batches for pair in batch.hidden[:, 1].split(2))
+    assert len(make(repeats=1, texts=short).batch(0).hidden) == 0
+    assert len(make(Variant.PAPER, repeats=1, texts=short).batch(0).hidden) == 4
+
+
+def test_the_fixed_variant_leaves_a_block_to_guess_from(make: Make) -> None:
+    task = make(masked_blocks=9)
+    for step in range(5):
+        batch = task.batch(step)
+        assert torch.bincount(batch.hidden[:, 0]).tolist() == [n - 1 for n in batch.n_blocks]
+        assert all(block < batch.n_blocks[document] for document, block in batch.hidden.tolist())
+
+
+def test_every_window_of_a_long_document_is_read_in_turn(make: Make) -> None:
+    task = make(texts=["".join(TEXTS)], objectives=BLOCKS)
+    document = task.documents[0]
+    windows = document_windows(document.chunks, 6)
+    assert len(windows) > 2
+    read = {str(task.batch(step).words.ids.tolist()) for step in range(30)}
+    padded = (task.encoder.pad(document.token_ids[window.first : window.stop])[0] for window in windows)
+    assert read == {str(ids.tolist()) for ids in padded}
+
+
+@pytest.mark.parametrize("variant", Variant)
+def test_the_block_loss_starts_at_the_logarithm_of_the_candidates(make: Make, variant: Variant) -> None:
+    task = make(variant, objectives=BLOCKS)
+    for step in range(3):
+        batch = task.batch(step)
+        assert len(batch.hidden) == (8 if variant is Variant.RELEASED else 2 * sum(n > 2 for n in batch.n_blocks))
+        assert task.backward(batch, ignore)["sp"] == pytest.approx(math.log(len(batch.hidden)), abs=0.25)
+
+
+def test_the_word_loss_starts_at_the_logarithm_of_the_vocabulary(make: Make) -> None:
+    task = make(objectives=WORDS)
+    expected = math.log(task.encoder.tokenizer.vocabulary_size)
+    assert task.backward(task.batch(0), ignore)["wp"] == pytest.approx(expected, abs=0.1)
+
+
+def blocks_of(task: SmithPretraining, batch: SmithBatch) -> list[Tensor]:
+    """h of each document's blocks, (n, H)."""
+    return list(task.module.encoder.blocks(batch.words.ids, batch.mask)[1].split(batch.n_blocks))
+
+
+def block_loss_by_hand(task: SmithPretraining, batch: SmithBatch) -> float:
+    """Eq. 4 to 6 of the paper, a hidden block at a time."""
+    module = task.module
+    document_encoder = module.encoder.document
+    assert document_encoder is not None
+    truth = blocks_of(task, batch)
+    hidden = [(int(document), int(block)) for document, block in batch.hidden]
+    pool = [
+        truth[document][block] if block < len(truth[document]) else module.encoder.padding_block()
+        for document, block in hidden
+    ]
+    losses = []
+    for number, (document, block) in enumerate(hidden):
+        if block >= len(truth[document]):
+            continue
+        seen = truth[document].clone()
+        for other, its_block in hidden:
+            if other == document and its_block < len(seen):
+                seen[its_block] = module.hidden_block
+        contextual = document_encoder(seen[None], torch.ones(1, len(seen), dtype=torch.bool))[0, block]
+        guess = module.block_head(contextual)
+        scores = torch.stack([guess @ candidate for candidate in pool])
+        if module.slot_bias is not None:
+            scores = scores + module.slot_bias[: len(scores)]
+        if module.log_temperature is not None:
+            scores = scores / module.log_temperature.exp()
+        losses.append(-(scores[number] - scores.logsumexp(0)))
+    return float(torch.stack(losses).mean())
+
+
+@pytest.mark.parametrize("changes", [{}, {"temperature": 0.2}], ids=["plain", "temperature"])
+@pytest.mark.parametrize("variant", Variant)
+@torch.no_grad()
+def test_the_block_loss_is_the_equation(make: Make, variant: Variant, changes: Mapping[str, float]) -> None:
+    task = make(variant, repeats=1, **changes)
+    for weights in task.module.parameters():
+        if weights.dim() == 2:
+            weights.mul_(10)
+    if task.module.slot_bias is not None:
+        task.module.slot_bias.copy_(torch.arange(8) / 8)
+    for step in range(3):
+        batch = task.batch(step)
+        assert task.backward(batch, ignore)["sp"] == pytest.approx(block_loss_by_hand(task, batch), abs=1e-4)
+
+
+def word_losses_by_hand(task: SmithPretraining, batch: SmithBatch) -> list[tuple[int, float]]:
+    """Block position and loss of every hidden word."""
+    tokens, _ = task.module.encoder.blocks(batch.words.ids, batch.mask)
+    embeddings = task.module.encoder.sentence.bert.get_input_embeddings().weight
+    losses = []
+    places = [place for n in batch.n_blocks for place in range(n)]
+    for block, at in (batch.words.targets != IGNORED).nonzero().tolist():
+        logits = task.module.word_head(tokens[block, at][None], embeddings)
+        loss = float(cross_entropy(logits, batch.words.targets[block, at][None]))
+        losses.append((places[block], loss))
+    return losses
+
+
+@torch.no_grad()
+def test_words_are_reduced_by_mean_or_by_block_position(make: Make) -> None:
+    mean, summed = make(objectives=WORDS), make(Variant.RELEASED, objectives=WORDS)
+    batch = mean.batch(0)
+    losses = [loss for _, loss in word_losses_by_hand(mean, batch)]
+    assert mean.backward(batch, ignore)["wp"] == pytest.approx(sum(losses) / len(losses), abs=1e-4)
+    batch = summed.batch(0)
+    by_place: dict[int, list[float]] = {}
+    for place, loss in word_losses_by_hand(summed, batch):
+        by_place.setdefault(place, []).append(loss)
+    expected = sum(sum(losses) / len(losses) for losses in by_place.values())
+    assert len(by_place) > 2
+    assert summed.backward(batch, ignore)["wp"] == pytest.approx(expected, abs=1e-3)
+    asked = make(Variant.RELEASED, objectives=WORDS, wp_reduction=WordReduction.MEAN)
+    assert asked.backward(batch, ignore)["wp"] < expected / 2
+
+
+def trained_by(task: SmithPretraining) -> set[str]:
+    """Names of the weights that get a gradient."""
+    task.backward(task.batch(0), Tensor.backward)
+    return {name for name, weights in task.module.named_parameters() if weights.grad is not None and weights.grad.any()}
+
+
+def starting(names: set[str], *parts: str) -> set[str]:
+    return {name for name in names if name.startswith(parts)}
+
+
+def test_words_train_the_token_path_alone(make: Make) -> None:
+    trained = trained_by(make(objectives=WORDS))
+    assert starting(trained, "encoder.sentence.bert.encoder.", "word_head.bias")
+    assert not starting(
+        trained, "encoder.sentence.bert.pooler", "encoder.sentence.dense", "encoder.document", "encoder.heads", "block"
+    )
+
+
+def test_blocks_train_all_but_the_last_layer(make: Make) -> None:
+    trained = trained_by(make(objectives=BLOCKS))
+    for part in ("bert.encoder", "bert.pooler", "dense"):
+        assert starting(trained, f"encoder.sentence.{part}")
+    assert starting(trained, "encoder.document.encoder", "hidden_block")
+    assert not starting(trained, "encoder.heads", "encoder.document.pooler", "word_head")
+
+
+def test_stop_gradient_cuts_the_path_through_the_true_blocks(make: Make) -> None:
+    losses, gradients = [], []
+    for stops in (False, True):
+        task = make(objectives=BLOCKS, stop_gradient=stops)
+        losses.append(task.backward(task.batch(0), Tensor.backward)["sp"])
+        dense = task.module.encoder.sentence.dense
+        assert dense is not None
+        assert dense.weight.grad is not None
+        gradients.append(dense.weight.grad)
+    assert losses[0] == losses[1]
+    assert not torch.allclose(gradients[0], gradients[1])
+
+
+def test_with_all_blocks_hidden_stop_gradient_leaves_the_sentences_alone(make: Make) -> None:
+    trained = [
+        trained_by(make(Variant.PAPER, objectives=BLOCKS, masked_blocks=6, stop_gradient=stops))
+        for stops in (False, True)
+    ]
+    assert starting(trained[0], "encoder.sentence")
+    assert not starting(trained[1], "encoder.sentence")
+    assert starting(trained[1], "encoder.document")
+
+
+def test_documents_of_one_block_give_a_loss_of_zero_and_no_gradient(make: Make) -> None:
+    task = make(repeats=1, texts=["Old fox.", "Red dog."], objectives=BLOCKS)
+    calls: list[Tensor] = []
+    assert task.backward(task.batch(0), calls.append) == {"sp": 0.0, "loss": 0.0}
+    assert calls == []
+
+
+def test_it_overfits_a_few_tiny_documents(make: Make) -> None:
+    task = make(batch_size=4)
+    optimizer = torch.optim.Adam(task.module.parameters(), lr=3e-3)
+    start: Mapping[str, float] = {}
+    for step in range(120):
+        parts = task.backward(task.batch(step), Tensor.backward)
+        start = start or parts
+        optimizer.step()
+        optimizer.zero_grad()
+    assert parts["sp"] < start["sp"] / 2
+    assert parts["wp"] < start["wp"] / 2
+
+
+def test_training_changes_the_encoders_fingerprint(make: Make) -> None:
+    task = make()
+    before = task.encoder.fingerprint
+    task.backward(task.batch(0), Tensor.backward)
+    torch.optim.Adam(task.module.parameters(), lr=1e-3).step()
+    assert task.encoder.fingerprint != before
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"batch_size": 0}, "batch_size is 0; it must be at least 1"),
+        ({"masked_blocks": 0}, "masked_blocks is 0; it must be at least 1"),
+        ({"temperature": 0.0}, "temperature is 0.0; it must be above 0, about 1"),
+        ({"objectives": frozenset()}, "4 documents and 0 objectives; give at least one of each"),
+        ({"texts": []}, "0 documents and 2 objectives; give at least one of each"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused(make: Make, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(TrainingError) as raised:
+        make(**changes)
+    assert str(raised.value) == message
+
+
+def test_matchbert_has_no_blocks_to_guess(bert_folder: Path) -> None:
+    encoder = SmithEncoder.create(bert_folder, replace(FIXED, max_blocks=1, document_layers=0), device="cpu")
+    documents: list[SegmentedDocument] = [encoder.segment(make_document("d", TEXTS[0]))]
+    with pytest.raises(TrainingError, match=r"^an encoder of 0 document layers cannot guess blocks"):
+        SmithPretraining(encoder, documents)
+    task = SmithPretraining(encoder, documents, SmithPretrainingConfig(objectives=WORDS))
+    assert task.backward(task.batch(0), Tensor.backward)["wp"] > 1
