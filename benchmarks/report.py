@@ -7,36 +7,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import click
 
-from benchmarks.datasets import TASKS
-from benchmarks.metrics import METRICS, PRIMARY
+from benchmarks.markdown import markdown, origins
 from benchmarks.promises import promise_lines
+from benchmarks.quality_tables import leave_one_out_table, retrieval_table
 from benchmarks.records import RESULTS, RecallRecord, Record, RetrievalRecord, read_records
-from benchmarks.significance import bootstrap_interval, randomization_p
 from engine.errors import EngineError
-from engine.origin import Origin
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 _BLOCK = re.compile(r"(<!-- results:(\w+) -->\n)(.*?)(<!-- /results -->)", re.DOTALL)
-_ORDER = ("evidence", "document", "bm25")
 
 
 class ReportError(EngineError):
     """Raised when a file holds no table to draw, or one that is not known."""
-
-
-def retrieval_table(records: Sequence[RetrievalRecord]) -> str:
-    """Quality by task and system, with p-values where both records are there."""
-    head = ["Task (queries)", "System", f"{PRIMARY} [95 %]", *METRICS[1:], "p, document", "p, BM25"]
-    rows = [_retrieval_row(record, records) for record in sorted(records, key=_place)]
-    note = (
-        f"{PRIMARY} has the gain 2^relevance - 1, and a bootstrap interval over queries. p: two-sided paired "
-        f"randomisation test of {PRIMARY} against the document vector of the same encoder, and against BM25."
-    )
-    return "\n".join([*_markdown(head, rows), "", note, "", *_origins(records)])
 
 
 def recall_table(records: Sequence[RecallRecord]) -> str:
@@ -56,12 +43,7 @@ def recall_table(records: Sequence[RecallRecord]) -> str:
         ]
         for record in records
     ]
-    return "\n".join([*_markdown(head, rows), "", *_origins(records)])
-
-
-def _readme_retrieval(records: Sequence[Record]) -> str:
-    shown = [record for record in records if isinstance(record, RetrievalRecord) and record.split == "test"]
-    return retrieval_table(shown) if shown else "No records yet."
+    return "\n".join([*markdown(head, rows), "", *origins(records)])
 
 
 def _readme_recall(records: Sequence[Record]) -> str:
@@ -73,8 +55,14 @@ def _readme_promises(records: Sequence[Record]) -> str:
     return "\n".join(promise_lines(records)) or "No records yet."
 
 
+def _readme_quality(draw: Callable[[Sequence[RetrievalRecord]], str], records: Sequence[Record]) -> str:
+    shown = [record for record in records if isinstance(record, RetrievalRecord) and record.split == "test"]
+    return draw(shown) or "No records yet."
+
+
 TABLES: Mapping[str, Callable[[Sequence[Record]], str]] = {
-    "retrieval": _readme_retrieval,
+    "retrieval": partial(_readme_quality, retrieval_table),
+    "leave_one_out": partial(_readme_quality, leave_one_out_table),
     "recall": _readme_recall,
     "promises": _readme_promises,
 }
@@ -98,51 +86,6 @@ def drawn(text: str, records: Sequence[Record]) -> str:
             "there is no table to draw; add <!-- results:retrieval --> and <!-- /results -->, a line each"
         )
     return text
-
-
-def _place(record: RetrievalRecord) -> tuple[int, str, str, str, int]:
-    tasks, systems = [*TASKS, record.task], [*_ORDER, record.system]
-    return tasks.index(record.task), record.task, record.split, record.encoder or "~", systems.index(record.system)
-
-
-def _retrieval_row(record: RetrievalRecord, records: Sequence[RetrievalRecord]) -> list[str]:
-    low, high = bootstrap_interval(record.per_query[PRIMARY], seed=record.origin.seed)
-    split = "" if record.split == "test" else f", {record.split}"
-    return [
-        f"{record.task}{split} ({record.n_queries})",
-        f"{record.system}, {record.encoder.partition('@')[0]}" if record.encoder else record.system,
-        f"{record.metrics[PRIMARY]:.3f} [{low:.3f}, {high:.3f}]",
-        *(f"{record.metrics[name]:.3f}" for name in METRICS[1:]),
-        _p_against(
-            record, [other for other in records if (other.system, other.encoder) == ("document", record.encoder)]
-        ),
-        _p_against(record, [other for other in records if other.system == "bm25"]),
-    ]
-
-
-def _p_against(record: RetrievalRecord, others: Sequence[RetrievalRecord]) -> str:
-    asked = (record.dataset, record.split, record.query_ids)
-    for other in others:
-        if other is not record and (other.dataset, other.split, other.query_ids) == asked:
-            p = randomization_p(record.per_query[PRIMARY], other.per_query[PRIMARY], seed=record.origin.seed)
-            return f"{p:.3f}" if p >= 0.001 else "< 0.001"
-    return ""
-
-
-def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    lines = [head, ["---"] * len(head), *rows]
-    return ["| " + " | ".join(cells) + " |" for cells in lines]
-
-
-def _origins(records: Sequence[Record]) -> list[str]:
-    return [f"Measured: {'; '.join(dict.fromkeys(_origin(record.origin) for record in records))}."] if records else []
-
-
-def _origin(origin: Origin) -> str:
-    machine = origin.machine
-    commit = f"commit {origin.commit[:10] or 'unknown'}" + (" with changes" if origin.is_dirty else "")
-    gpu = f", {machine.gpu}" if machine.gpu else ""
-    return f"{commit} on {machine.cpu}, {machine.cores} cores, {machine.memory_gib} GiB{gpu}"
 
 
 @click.command()

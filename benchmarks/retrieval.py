@@ -22,8 +22,8 @@ from benchmarks.datasets import (
 )
 from benchmarks.metrics import evaluate, means
 from benchmarks.origin import command_line
+from benchmarks.quality_tables import retrieval_table
 from benchmarks.records import RESULTS, BuildCost, RetrievalRecord, write_record
-from benchmarks.report import retrieval_table
 from benchmarks.runs import Run, rank, write_trec
 from benchmarks.systems import DocumentCosine, Evidence, System
 from engine.document import Document

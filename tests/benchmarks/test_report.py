@@ -14,14 +14,14 @@ from engine.origin import Origin
 README = "# Title\n<!-- results:retrieval -->\nold\n<!-- /results -->\nEnd\n"
 DRAWN = """# Title
 <!-- results:retrieval -->
-| Task (queries) | System | nDCG@10 [95 %] | Recall@10 | Recall@100 | MRR@10 | p, document | p, BM25 |
-| --- | --- | --- | --- | --- | --- | --- | --- |
-| proposals (5) | evidence, mean | 0.750 [0.750, 0.750] | 0.750 | 0.750 | 0.750 | 0.062 | 0.062 |
-| proposals (5) | document, mean | 0.500 [0.500, 0.500] | 0.500 | 0.500 | 0.500 |  | 0.062 |
-| proposals (5) | bm25 | 0.250 [0.250, 0.250] | 0.250 | 0.250 | 0.250 |  |  |
+| Task (queries) | System | nDCG@10 [95 %] | Recall@10 | Recall@100 | MRR@10 | p, untrained | p, document | p, BM25 |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| proposals (5) | evidence, mean | 0.750 [0.750, 0.750] | 0.750 | 0.750 | 0.750 |  | 0.062 | 0.062 |
+| proposals (5) | document, mean | 0.500 [0.500, 0.500] | 0.500 | 0.500 | 0.500 |  |  | 0.062 |
+| proposals (5) | bm25 | 0.250 [0.250, 0.250] | 0.250 | 0.250 | 0.250 |  |  |  |
 
 nDCG@10 has the gain 2^relevance - 1, and a bootstrap interval over queries. p: two-sided paired randomisation test \
-of nDCG@10 against the document vector of the same encoder, and against BM25.
+of nDCG@10 against the evidence score of the untrained encoder, the document vector of the same encoder, and BM25.
 
 Measured: commit 0123456789 on A Processor, 2 cores, 24 GiB.
 <!-- /results -->
@@ -61,7 +61,22 @@ def test_a_table_is_drawn_from_its_records(records: list[RetrievalRecord]) -> No
 
 def test_records_of_other_queries_are_not_compared(records: list[RetrievalRecord]) -> None:
     records[0] = replace(records[0], dataset="proposals@1")
-    assert "| 0.750 | 0.062 |  |\n" in drawn(README, records)
+    assert "| 0.750 |  | 0.062 |  |\n" in drawn(README, records)
+
+
+def test_an_encoder_trained_without_a_corpus_stands_in_a_table_of_its_own(records: list[RetrievalRecord]) -> None:
+    bm25, document, evidence = records
+    untrained = replace(evidence, encoder="all-MiniLM-L6-v2@1f")
+    without = replace(untrained, encoder="without-proposals@2f", per_query={name: [1.0] * 5 for name in METRICS})
+    elsewhere = replace(without, encoder="without-rfc@3f")
+    text = "<!-- results:leave_one_out -->\n<!-- /results -->"
+    lines = drawn(text, [bm25, document, untrained, without, elsewhere]).splitlines()
+    assert lines[3:6] == [
+        "| proposals (5) | evidence, without-proposals | 0.750 [1.000, 1.000] | 0.750 | 0.750 | 0.750 | 0.062 | 0.062 |",
+        "| proposals (5) | evidence, all-MiniLM-L6-v2 | 0.750 [0.750, 0.750] | 0.750 | 0.750 | 0.750 |  | 0.062 |",
+        "| proposals (5) | bm25 | 0.250 [0.250, 0.250] | 0.250 | 0.250 | 0.250 | 0.062 |  |",
+    ]
+    assert "without" not in drawn(README, [bm25, document, untrained, without, elsewhere])
 
 
 def test_splits_for_tuning_are_not_shown(records: list[RetrievalRecord]) -> None:

@@ -1,0 +1,101 @@
+"""How well targets are found, by task and system, with tests between systems; drawn from records alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from benchmarks.datasets import TASKS
+from benchmarks.markdown import markdown, origins
+from benchmarks.metrics import METRICS, PRIMARY
+from benchmarks.records import RetrievalRecord
+from benchmarks.significance import bootstrap_interval, randomization_p
+from engine.encoders.weights import OFFLINE_NAME
+
+WITHOUT = "without-"  # begins the names of encoders that were trained without a corpus
+_ORDER = ("evidence", "document", "bm25")
+_NOTE = (
+    f"{PRIMARY} has the gain 2^relevance - 1, and a bootstrap interval over queries. p: two-sided paired "
+    f"randomisation test of {PRIMARY} against "
+)
+
+
+def retrieval_table(records: Sequence[RetrievalRecord]) -> str:
+    """Quality by task and system, with p-values where both records are there; encoders of `WITHOUT` left aside."""
+    shown = sorted((record for record in records if not _is_without(record)), key=_place)
+    rivals = (_is_untrained, _is_document, _is_bm25)
+    head = ["Task (queries)", "System", f"{PRIMARY} [95 %]", *METRICS[1:], "p, untrained", "p, document", "p, BM25"]
+    rows = [
+        [
+            *_quality(record),
+            _p(record, records, _is_untrained),
+            _p(record, records, _is_document),
+            _p(record, records, _is_bm25),
+        ]
+        for record in shown
+    ]
+    note = _NOTE + "the evidence score of the untrained encoder, the document vector of the same encoder, and BM25."
+    return "\n".join([*markdown(head, rows), "", note, "", *origins(shown)]) if shown else ""
+
+
+def leave_one_out_table(records: Sequence[RetrievalRecord]) -> str:
+    """Each corpus by the encoder that was trained without it, beside the untrained one and BM25."""
+    trained = [record for record in records if _is_without(record, of_own_task=True) and record.system == "evidence"]
+    tasks = {record.task for record in trained}
+    others = [record for record in records if record.task in tasks and (_is_untrained(record) or _is_bm25(record))]
+    shown = sorted([*trained, *others], key=_place)
+    head = ["Task (queries)", "System", f"{PRIMARY} [95 %]", *METRICS[1:], "p, untrained", "p, BM25"]
+    rows = [[*_quality(record), _p(record, others, _is_untrained), _p(record, others, _is_bm25)] for record in shown]
+    note = _NOTE + "the evidence score of the untrained encoder, and BM25."
+    return "\n".join([*markdown(head, rows), "", note, "", *origins(shown)]) if shown else ""
+
+
+def _label(record: RetrievalRecord) -> str:
+    return record.encoder.partition("@")[0]
+
+
+def _is_without(record: RetrievalRecord, *, of_own_task: bool = False) -> bool:
+    return _label(record) == WITHOUT + record.task if of_own_task else _label(record).startswith(WITHOUT)
+
+
+def _is_untrained(record: RetrievalRecord) -> bool:
+    return (record.system, _label(record)) == ("evidence", OFFLINE_NAME)
+
+
+def _is_document(record: RetrievalRecord) -> bool:
+    return record.system == "document"
+
+
+def _is_bm25(record: RetrievalRecord) -> bool:
+    return record.system == "bm25"
+
+
+def _place(record: RetrievalRecord) -> tuple[int, str, str, int, bool, str]:
+    tasks, systems = [*TASKS, record.task], [*_ORDER, record.system]
+    place = tasks.index(record.task), record.task, record.split
+    return *place, systems.index(record.system), _label(record) == OFFLINE_NAME, record.encoder
+
+
+def _quality(record: RetrievalRecord) -> list[str]:
+    low, high = bootstrap_interval(record.per_query[PRIMARY], seed=record.origin.seed)
+    split = "" if record.split == "test" else f", {record.split}"
+    return [
+        f"{record.task}{split} ({record.n_queries})",
+        f"{record.system}, {_label(record)}" if record.encoder else record.system,
+        f"{record.metrics[PRIMARY]:.3f} [{low:.3f}, {high:.3f}]",
+        *(f"{record.metrics[name]:.3f}" for name in METRICS[1:]),
+    ]
+
+
+def _p(
+    record: RetrievalRecord, records: Sequence[RetrievalRecord], is_wanted: Callable[[RetrievalRecord], bool]
+) -> str:
+    """The p-value against the first record of the same queries that is wanted; "" where there is none."""
+    asked = (record.dataset, record.split, record.query_ids)
+    for other in records:
+        of_same_encoder = not _is_document(other) or other.encoder == record.encoder
+        if other is record or not is_wanted(other) or not of_same_encoder:
+            continue
+        if (other.dataset, other.split, other.query_ids) == asked:
+            p = randomization_p(record.per_query[PRIMARY], other.per_query[PRIMARY], seed=record.origin.seed)
+            return f"{p:.3f}" if p >= 0.001 else "< 0.001"
+    return ""
