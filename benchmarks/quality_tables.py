@@ -24,15 +24,7 @@ def retrieval_table(records: Sequence[RetrievalRecord]) -> str:
     shown = sorted((record for record in records if not _is_without(record)), key=_place)
     rivals = (_is_untrained, _is_document, _is_bm25)
     head = ["Task (queries)", "System", f"{PRIMARY} [95 %]", *METRICS[1:], "p, untrained", "p, document", "p, BM25"]
-    rows = [
-        [
-            *_quality(record),
-            _p(record, records, _is_untrained),
-            _p(record, records, _is_document),
-            _p(record, records, _is_bm25),
-        ]
-        for record in shown
-    ]
+    rows = [[*_quality(record), *(_p(record, records, rival) for rival in rivals)] for record in shown]
     note = _NOTE + "the evidence score of the untrained encoder, the document vector of the same encoder, and BM25."
     return "\n".join([*markdown(head, rows), "", note, "", *origins(shown)]) if shown else ""
 
