@@ -77,9 +77,13 @@ class FreeEncoder(Encoder):
         """Draw the matrix."""
         self.name = "free"
         self.width = width
-        self.fingerprint = hashlib.sha256(f"free {width}".encode()).hexdigest()[:32]
         self._rows: Vectors = unit(np.random.default_rng(0).standard_normal((4096, width)).astype(np.float32))
         self._next = 0
+
+    @property
+    def fingerprint(self) -> str:
+        """Of its width: the matrix depends on nothing else."""
+        return hashlib.sha256(f"free {self.width}".encode()).hexdigest()[:32]
 
     def segment(self, document: Document) -> SegmentedDocument:
         """Cut a document; see `Encoder.segment`."""

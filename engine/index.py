@@ -134,10 +134,12 @@ class Index:
         )
 
     def rank_id(self, doc_id: str, *, k: int) -> list[tuple[str, float]]:
-        """The best targets of an indexed document with their scores, by the lists alone: quick, and nothing is shown.
+        """The best targets of an indexed document, best first, itself left out; quick, and nothing is shown.
+
+        Scores come from the lists alone, see `Searcher.rank`.
 
         Raises:
-            QueryError: no such document.
+            QueryError: no such document, or k below 1.
         """
         positions, scores = Searcher(self.snapshot).rank(self.stored_query(doc_id), k=k, without=doc_id)
         names = self._names
@@ -163,7 +165,11 @@ class Index:
         return Query(document, vectors)
 
     def chunk_vectors(self, doc_id: str) -> Vectors:
-        """(C, D) stored chunk vectors of a document, in reading order, unit rows up to half precision."""
+        """(C, D) float32: the stored chunk vectors of a document, in reading order, unit rows up to half precision.
+
+        Raises:
+            QueryError: no such document.
+        """
         return self.snapshot.chunk_vectors(np.array([self._position(doc_id)]))[0]
 
     def section_matrix(self, query: Document | str, doc_id: str) -> SectionMatrix:

@@ -138,14 +138,23 @@ class Searcher:
     def rank(self, query: Query, *, k: int, without: str | None = None) -> tuple[Positions, NDArray[np.float64]]:
         """Positions and scores of the best documents by the lists alone, without rescoring or breakdown.
 
+        Where lists are exact it is the ranking of `search`, with its scores; of an
+        approximate generation both are estimates.
+
         Args:
             query: the document to ask with.
             k: how many at most.
             without: doc_id of a document to leave out.
 
         Returns:
-            Best first; what no list holds is not there.
+            Two of (N,), N at most k: rows of the snapshot, and scores above 0, best first, equal
+            ones by position.
+
+        Raises:
+            QueryError: k is below 1.
         """
+        if k < 1:
+            raise QueryError(f"k is {k}; it must be at least 1")
         allowed = self._allowed(None, without)
         lists, _ = self._lists(query.vectors.chunks, allowed, exact=False)
         whole = self._document_similarities(query.vectors.document, allowed)

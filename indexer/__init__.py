@@ -1,4 +1,4 @@
-"""Everything that writes an index."""
+"""Everything that writes an index, and that trains an encoder."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ if TYPE_CHECKING:
     from indexer.corpus import read_corpus
     from indexer.pipeline import BuildReport
     from indexer.restoration import repair
+    from indexer.training import pretrain, train
     from indexer.verification import verify
 
-__all__ = ["BuildReport", "build", "compact", "read_corpus", "repair", "verify"]
+__all__ = ["BuildReport", "build", "compact", "pretrain", "read_corpus", "repair", "train", "verify"]
 
 _HOMES = {
     "BuildReport": "indexer.pipeline",
     "build": "indexer.builder",
     "compact": "indexer.compaction",
+    "pretrain": "indexer.training",
     "read_corpus": "indexer.corpus",
     "repair": "indexer.restoration",
+    "train": "indexer.training",
     "verify": "indexer.verification",
 }
 

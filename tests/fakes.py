@@ -30,10 +30,14 @@ class FakeEncoder(Encoder):
     ) -> None:
         self.name = name
         self.width = width
-        self.fingerprint = fingerprint
+        self._fingerprint = fingerprint
         self.breaks_on = set(breaks_on)
         self.batches: list[list[str]] = []
         self._words: dict[str, Vectors] = {}
+
+    @property
+    def fingerprint(self) -> str:
+        return self._fingerprint
 
     @property
     def encoded(self) -> list[str]:

@@ -52,7 +52,32 @@ def test_a_stored_query_has_spans_and_coverage_of_its_document(index: Index, cor
     assert query.document == corpus[4]
 
 
-@pytest.mark.parametrize("ask", [Index.document, Index.search_id, Index.stored_query])
+def test_chunk_vectors_are_those_of_the_document_in_reading_order(index: Index, corpus: list[Document]) -> None:
+    for document in corpus[::11]:
+        vectors = index.chunk_vectors(document.doc_id)
+        assert vectors.dtype == np.float32
+        np.testing.assert_allclose(vectors, FakeEncoder().encode([document])[0].chunks, atol=1e-3)
+        assert np.array_equal(vectors, index.stored_query(document.doc_id).vectors.chunks)
+
+
+def test_a_ranking_by_name_is_that_of_search_without_the_document(index: Index, corpus: list[Document]) -> None:
+    for document in corpus[::11]:
+        hits = index.search_id(document.doc_id, k=7, exact=True).hits
+        ranked = index.rank_id(document.doc_id, k=7)
+        assert [doc_id for doc_id, _ in ranked] == [hit.doc_id for hit in hits]
+        assert [score for _, score in ranked] == pytest.approx([hit.score for hit in hits], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        Index.document,
+        Index.search_id,
+        Index.stored_query,
+        Index.chunk_vectors,
+        lambda index, doc_id: index.rank_id(doc_id, k=3),
+    ],
+)
 def test_an_unknown_name_is_refused_with_names_like_it(index: Index, ask: object) -> None:
     with pytest.raises(QueryError) as raised:
         ask(index, "oc05")  # type: ignore[operator]

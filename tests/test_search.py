@@ -300,6 +300,33 @@ def test_an_index_of_one_document_finds_it(tmp_path: Path, corpus: list[Document
         assert index.search(QUERY, where="doc_id != 'doc003'").hits == ()
 
 
+def test_a_ranking_by_lists_equals_the_equation(
+    any_index: Index, corpus: list[Document], scoring: Scoring | None
+) -> None:
+    expected = scores_by_hand(stored([QUERY])["query"], stored(corpus), scoring or Scoring())
+    ranked = sorted(expected, key=lambda name: -expected[name])
+    for k in (3, 1000):
+        positions, scores = Searcher(any_index.snapshot, scoring).rank(Query(QUERY, stored([QUERY])["query"]), k=k)
+        names = any_index.snapshot.doc_ids()
+        assert [names[position] for position in positions] == ranked[:k]
+        np.testing.assert_allclose(scores, [expected[name] for name in ranked[:k]], atol=1e-6)
+
+
+def test_a_ranking_leaves_a_document_out_as_a_search_does(any_index: Index, corpus: list[Document]) -> None:
+    query = any_index.stored_query("doc013")
+    positions, scores = Searcher(any_index.snapshot, SMALL).rank(query, k=1000, without="doc013")
+    hits = any_index.search_id("doc013", k=1000, scoring=SMALL, exact=True).hits
+    names = any_index.snapshot.doc_ids()
+    assert [names[position] for position in positions] == [hit.doc_id for hit in hits]
+    np.testing.assert_allclose(scores, [hit.score for hit in hits], atol=1e-6)
+
+
+def test_a_ranking_of_no_places_is_refused(any_index: Index) -> None:
+    with pytest.raises(QueryError) as raised:
+        Searcher(any_index.snapshot).rank(any_index.stored_query("doc013"), k=0)
+    assert str(raised.value) == "k is 0; it must be at least 1"
+
+
 def test_a_file_asks_the_same_as_its_indexed_copy(any_index: Index, corpus: list[Document]) -> None:
     document = corpus[17]
     by_file = any_index.search(document, where=f"doc_id != '{document.doc_id}'", k=50, exact=True)

@@ -4,43 +4,25 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from torch import Tensor
-from transformers import AutoModel
-from transformers.utils import logging as transformers_logging
 
-from engine.encoders.batching import token_budget_batches
+from engine.encoders.batching import read_batches, token_budget_batches
 from engine.encoders.encoder import Vectors
 from engine.encoders.long_attention import attention_of
+from engine.encoders.model_folder import LAYER, load_model, quiet_transformers
 from engine.encoders.tokenizer import Tokenizer
 from engine.encoders.trainable import inference
-from engine.encoders.weights import weights_sha256
+from engine.encoders.weights import MODEL_FILES, weights_sha256
 from engine.errors import EncoderError
 
 _CACHED_KERNELS = "64"
-_LAYER = re.compile(r"\blayers?\.(\d+)\.")  # of BERT, RoBERTa, Longformer, ModernBERT
 _USUAL_LENGTH = 512  # of models that count no positions
-
-
-@contextmanager
-def quiet_transformers() -> Iterator[None]:
-    """Keep the loading reports of transformers off the terminal; errors still raise."""
-    level = transformers_logging.get_verbosity()
-    transformers_logging.set_verbosity_error()
-    transformers_logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        transformers_logging.set_verbosity(level)
-        transformers_logging.enable_progress_bar()
 
 
 def default_device() -> str:
@@ -119,17 +101,17 @@ class Backbone:
         self.device = device or default_device()
         self.dtype = dtype or default_dtype(self.device)
         self.sha256 = weights_sha256(folder)
-        with quiet_transformers():
-            self.tokenizer = Tokenizer(folder)
-            try:
-                model = AutoModel.from_pretrained(
-                    folder, dtype=self.dtype, use_safetensors=True, trust_remote_code=False
-                )
-            except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
-                raise EncoderError(f"{folder} cannot be loaded as an encoder backbone: {error}") from error
+        self.tokenizer = Tokenizer(folder)
+        model, _ = load_model(folder, self.dtype)
         self.model: Any = model.to(self.device).eval()
         self._attention = attention_of(self.model)
         self._as_loaded = _n_changes(self.model)
+        self.tokenizer.check_ids(len(self.model.get_input_embeddings().weight))
+        if self.max_tokens < 1:
+            raise EncoderError(
+                f"{folder} reads {self.max_tokens + self.tokenizer.n_special} tokens at once, "
+                f"{self.tokenizer.n_special} of them special ones; take a model that has room for a text"
+            )
 
     @property
     def is_trained(self) -> bool:
@@ -171,17 +153,14 @@ class Backbone:
 
     def pool(self, sequences: Sequence[Sequence[int]], token_budget: int) -> Tensor:
         """The same before rows are scaled to unit length: (N, D) float32."""
-        order: list[int] = []
-        parts: list[Tensor] = []
-        for batch in self.batches(sequences, token_budget):
-            ids, mask = self.tokenizer.pad([sequences[position] for position in batch])
-            parts.append(self._pooled(self.hidden_states(ids, mask).float(), mask))
-            order.extend(batch)
-        if not parts:
+        if not sequences:
             return torch.empty((0, self.width), device=self.device)
-        back = torch.empty(len(order), dtype=torch.int64)
-        back[torch.tensor(order)] = torch.arange(len(order))
-        return torch.cat(parts)[back.to(self.device)]
+
+        def read(batch: Sequence[int]) -> Tensor:
+            ids, mask = self.tokenizer.pad([sequences[position] for position in batch])
+            return self._pooled(self.hidden_states(ids, mask).float(), mask)
+
+        return read_batches(self.batches(sequences, token_budget), read)
 
     def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Last hidden states, with gradients where torch records them.
@@ -195,6 +174,12 @@ class Backbone:
         """
         return self._attention.hidden_states(ids.to(self.device), mask)
 
+    def round_to(self, dtype: torch.dtype) -> None:
+        """Hold the weights in another precision; transformers leaves buffers, as rotary frequencies, as they are."""
+        for weight in self.model.parameters():
+            weight.data = weight.data.to(dtype)
+        self.dtype = dtype
+
     def freeze(self, n_layers: int) -> None:
         """Leave the embeddings and the first layers as they are in training: a third less work at half of them.
 
@@ -204,7 +189,7 @@ class Backbone:
         Raises:
             EncoderError: the model has fewer layers.
         """
-        found = {name: _LAYER.search(name) for name, _ in self.model.named_parameters()}
+        found = {name: LAYER.search(name) for name, _ in self.model.named_parameters()}
         numbers = [int(match[1]) for match in found.values() if match]
         if n_layers > max(numbers, default=-1) + 1:
             raise EncoderError(
@@ -267,7 +252,7 @@ class Backbone:
             _write_as(self.model, folder, dtype or self.dtype)
             return
         for file in sorted(self.folder.iterdir()):
-            if file.suffix in (".safetensors", ".json", ".txt", ".model") and file.is_file():
+            if file.suffix in MODEL_FILES and file.is_file():
                 (folder / file.name).write_bytes(file.read_bytes())
 
 

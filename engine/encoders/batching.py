@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import torch
+from torch import Tensor
 
 
 def token_budget_batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
@@ -24,3 +27,23 @@ def token_budget_batches(lengths: Sequence[int], budget: int) -> Iterator[list[i
         size = max(1, budget // max(1, lengths[order[first]]))
         yield order[first : first + size]
         first += size
+
+
+def read_batches(batches: Iterable[Sequence[int]], read: Callable[[Sequence[int]], Tensor]) -> Tensor:
+    """Read batch by batch, and put the rows into the order of their positions.
+
+    Args:
+        batches: positions, from 0, each in one batch; at least one batch.
+        read: from the positions of a batch to their rows (B, H).
+
+    Returns:
+        (N, H): row i is that of position i.
+    """
+    order: list[int] = []
+    parts: list[Tensor] = []
+    for batch in batches:
+        parts.append(read(batch))
+        order.extend(batch)
+    back = torch.empty(len(order), dtype=torch.int64)
+    back[torch.tensor(order)] = torch.arange(len(order))
+    return torch.cat(parts)[back.to(parts[0].device)]

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from engine.document import Coverage, Document
 from engine.encoders.backbone import Backbone, Pooling, default_dtype
-from engine.encoders.batching import token_budget_batches
+from engine.encoders.batching import read_batches, token_budget_batches
 from engine.encoders.chunking import chunk_document
-from engine.encoders.colde_config import ColdeConfig, Freeze, Variant
+from engine.encoders.colde_config import ColdeConfig, Freeze
 from engine.encoders.colde_layers import ColdeLayers
 from engine.encoders.colde_sections import PlacedChunk, PlacedSection, place, split_document
+from engine.encoders.description import CONFIG_FILE, read_configuration, write_description
 from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.long_attention import PlainAttention, attention_of
+from engine.encoders.own_weights import Loaded, load_weights, save_weights, sha256_of
 from engine.encoders.trainable import (
-    CONFIG_FILE,
     Embedded,
     TrainableEncoder,
     fingerprint_of,
-    module_sha256,
     pad_chunks,
 )
+from engine.encoders.variant import Variant
 from engine.encoders.weights import tokenizer_sha256
 from engine.errors import EncoderError
 from engine.segmentation import TokenWindow
@@ -51,13 +49,16 @@ class ColdeEncoder(TrainableEncoder):
 
     kind = "colde"
 
-    def __init__(self, backbone: Backbone, config: ColdeConfig, *, name: str = "") -> None:
-        """Put layers with random weights on a backbone; `create` does so with a seed.
+    def __init__(
+        self, backbone: Backbone, config: ColdeConfig, *, name: str = "", layers: ColdeLayers | None = None
+    ) -> None:
+        """Put layers on a backbone.
 
         Args:
             backbone: of any precision.
             config: of the layers.
             name: what `load_encoder` was given; empty for one that was never saved.
+            layers: by default with random weights; `create` draws them from a seed.
 
         Raises:
             EncoderError: the backbone does not fit the configuration.
@@ -72,11 +73,10 @@ class ColdeEncoder(TrainableEncoder):
         self.name = name
         self.width = config.projection_width
         self.chunk_tokens = min(config.chunk_tokens, backbone.max_tokens)
-        own_pooler = config.pooling == Pooling.CLS and getattr(backbone.model, "pooler", None) is None
-        self.layers = ColdeLayers(backbone.width, config, own_pooler=own_pooler).to(backbone.device)
+        self.layers = (layers or _new_layers(backbone, config)).to(backbone.device)
         self.module: nn.Module = nn.ModuleDict({"backbone": backbone.model, "layers": self.layers}).eval()
         self._tokenizer_sha256 = tokenizer_sha256(backbone.folder)
-        self._stored: dict[str, str] = {}  # digest of weights as rounded in memory -> as they lie on disk
+        self._loaded: Loaded | None = None
         if config.freeze == Freeze.ALL_BUT_LAST:
             self._freeze_all_but_last()
 
@@ -111,24 +111,13 @@ class ColdeEncoder(TrainableEncoder):
         cls, folder: Path, config: Mapping[str, Any], *, name: str, device: str | None, dtype: torch.dtype | None
     ) -> Self:
         """Load what `save_pretrained` wrote; see `TrainableEncoder.load`."""
-        try:
-            made = ColdeConfig.from_json(config)
-        except EncoderError as error:
-            raise EncoderError(f"{folder / CONFIG_FILE}: {error}") from error
+        made = read_configuration(ColdeConfig, config, folder / CONFIG_FILE)
         backbone = Backbone(folder, device=device, dtype=torch.float32)
-        encoder = cls(backbone, made, name=name)
-        _load_layers(encoder.layers, folder / LAYERS_FILE)
-        encoder._round_to(dtype or default_dtype(backbone.device))
+        layers = load_weights(lambda: _new_layers(backbone, made), folder / LAYERS_FILE)
+        encoder = cls(backbone, made, name=name, layers=layers)
+        dtype = dtype or default_dtype(backbone.device)
+        encoder._loaded = Loaded.rounded(encoder.module, lambda: backbone.round_to(dtype))
         return encoder
-
-    def _round_to(self, dtype: torch.dtype) -> None:
-        """Hold the backbone in another precision, and stay the encoder that the files are."""
-        if dtype == self.backbone.dtype:
-            return
-        exact = module_sha256(self.module)
-        self.backbone.model.to(dtype)
-        self.backbone.dtype = dtype
-        self._stored = {module_sha256(self.module): exact}
 
     def _freeze_all_but_last(self) -> None:
         """As the authors' code: layers 0 to 10 of 12, and all embeddings, ours too, keep their weights.
@@ -147,11 +136,10 @@ class ColdeEncoder(TrainableEncoder):
             weight.requires_grad_(id(weight) in trained)
 
     @property
-    def fingerprint(self) -> str:  # type: ignore[override]  # computed: training changes it
-        """See `Encoder`; made from the weights as they are now, a second for those of a BERT-base."""
-        weights = module_sha256(self.module)
+    def fingerprint(self) -> str:
+        """See `Encoder` and `Loaded`; computed anew each time, a second for a BERT-base."""
         read_by = {
-            "weights": self._stored.get(weights, weights),
+            "weights": sha256_of(self.module, self._loaded),
             "tokenizer": self._tokenizer_sha256,
             "chunk_tokens": self.chunk_tokens,
         }
@@ -223,16 +211,11 @@ class ColdeEncoder(TrainableEncoder):
         """First stage: for each section g (n, H); the chunks of all of them go in common batches."""
         chunks = [chunk for section in sections for chunk in section]
         lengths = [len(chunk.token_ids) + self.backbone.tokenizer.n_special for chunk in chunks]
-        order: list[int] = []
-        parts: list[Tensor] = []
-        for batch in token_budget_batches(lengths, TOKEN_BUDGET):
-            parts.append(self._read([chunks[position] for position in batch]))
-            order.extend(batch)
-        if not parts:
+        if not chunks:
             return []
-        back = torch.empty(len(order), dtype=torch.int64)
-        back[torch.tensor(order)] = torch.arange(len(order))
-        return list(torch.split(torch.cat(parts)[back.to(self.backbone.device)], [len(one) for one in sections]))
+        batches = token_budget_batches(lengths, TOKEN_BUDGET)
+        rows = read_batches(batches, lambda batch: self._read([chunks[position] for position in batch]))
+        return list(torch.split(rows, [len(section) for section in sections]))
 
     def _read(self, chunks: Sequence[PlacedChunk]) -> Tensor:
         """The backbone over a batch of chunks: (B, H) float32."""
@@ -268,44 +251,23 @@ class ColdeEncoder(TrainableEncoder):
 
     def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
         """Write backbone, layers, configuration and model card; see `TrainableEncoder.save_pretrained`."""
-        # Loaded at a lower precision and not trained since: the files hold more than the memory does.
-        as_loaded = dtype is None and module_sha256(self.module) in self._stored
+        as_loaded = dtype is None and self._loaded is not None and self._loaded.are_in(self.module)
         self.backbone.save_pretrained(folder, dtype=None if as_loaded else dtype or self.backbone.dtype)
-        weights = {
-            name: value.detach().to("cpu", dtype if value.is_floating_point() else None).contiguous()
-            for name, value in self.layers.state_dict().items()
-        }
-        save_file(weights, folder / LAYERS_FILE)
-        (folder / CONFIG_FILE).write_text(json.dumps(self._config(), indent=1) + "\n")
-        (folder / "README.md").write_text(_CARD.format(config=self.config, chunk_tokens=self.chunk_tokens))
+        save_weights(self.layers.state_dict(), folder / LAYERS_FILE, dtype=dtype)
         self.name = self.name or str(folder)
+        write_description(folder, self._config(), _CARD.format(config=self.config, chunk_tokens=self.chunk_tokens))
+
+
+def _new_layers(backbone: Backbone, config: ColdeConfig) -> ColdeLayers:
+    own_pooler = config.pooling is Pooling.CLS and getattr(backbone.model, "pooler", None) is None
+    return ColdeLayers(backbone.width, config, own_pooler=own_pooler)
 
 
 def _weights(module: nn.Module | None) -> list[nn.Parameter]:
     return [] if module is None else list(module.parameters())
 
 
-def _load_layers(layers: ColdeLayers, file: Path) -> None:
-    try:
-        weights = load_file(file)
-    except (OSError, SafetensorError) as error:
-        raise EncoderError(f"{file} cannot be read ({error}); save the encoder again") from error
-    found = {name: tuple(value.shape) for name, value in weights.items()}
-    asked = {name: tuple(value.shape) for name, value in layers.state_dict().items()}
-    for name in sorted(found.keys() | asked.keys()):
-        if found.get(name) != asked.get(name):
-            raise EncoderError(
-                f"{file} has {name} of shape {found.get(name)}, its configuration and backbone ask {asked.get(name)}; "
-                "save the encoder again"
-            )
-    layers.load_state_dict(weights)
-
-
-_CARD = """---
-library_name: longmatch
-tags: [feature-extraction, long-documents]
----
-# CoLDE
+_CARD = """# CoLDE
 
 The contrastive long document encoder of Jha et al. (2022, TKDD; arXiv:2108.09190), variant
 `{config.variant}`: chunks of {chunk_tokens} tokens are read by a backbone ({config.pooling} pooling), look at each

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Self
 
 from engine.encoders.backbone import Pooling
+from engine.encoders.variant import Variant
 from engine.errors import EncoderError
 
 N_SECTION_IDS = 8  # rows of the table of section numbers
 N_CHUNK_IDS = 64  # and of that of chunk numbers
-
-
-class Variant(StrEnum):
-    """Whose CoLDE it is."""
-
-    PAPER = "paper"  # the text
-    RELEASED = "released"  # the code that the authors published
-    FIXED = "fixed"  # the paper, with sentences kept whole and chunk numbers that were never trained left out
 
 
 class Freeze(StrEnum):
@@ -37,7 +28,8 @@ class ColdeConfig:
     numbers added to token ids, no attention, one LSTM forwards that is as wide as the
     backbone, ten chunks a document; it was trained with `Freeze.ALL_BUT_LAST`. That
     code also shuffles the chunks of every document and lets the LSTM run on over
-    padding. Neither is repeated here.
+    padding. Neither is repeated here. `fixed` is the paper with sentences kept whole, and
+    without chunk numbers that were never trained.
 
     Raises:
         EncoderError: a value is out of its range.
@@ -91,23 +83,3 @@ class ColdeConfig:
     def shifts_ids(self) -> bool:
         """True where section and chunk numbers are added to token ids instead."""
         return self.variant == Variant.RELEASED and not self.without_positions
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """Read a mapping as `dataclasses.asdict` makes it; other entries are left alone.
-
-        Raises:
-            EncoderError: a value is missing, of the wrong kind or out of its range.
-        """
-        made: dict[str, Any] = {}
-        for field in fields(cls):
-            kind: type[Any] = type(field.default)
-            value = values.get(field.name)
-            if issubclass(kind, StrEnum):
-                fits = value in list(kind)
-            else:
-                fits = type(value) in ((int, float) if kind is float else (kind,))
-            if not fits:
-                raise EncoderError(f"{field.name} {value!r} is no {kind.__name__}; save the encoder again")
-            made[field.name] = kind(value)
-        return cls(**made)

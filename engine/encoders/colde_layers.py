@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize, scaled_dot_product_attention
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from engine.encoders.colde_config import N_CHUNK_IDS, N_SECTION_IDS, ColdeConfig, Variant
+from engine.encoders.colde_config import N_CHUNK_IDS, N_SECTION_IDS, ColdeConfig
+from engine.encoders.variant import Variant
 from engine.errors import EncoderError
 
 

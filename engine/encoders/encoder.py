@@ -44,7 +44,11 @@ class Encoder(ABC):
 
     name: str  # what `load_encoder` takes to make this encoder again
     width: int
-    fingerprint: str  # equal if and only if the vectors of two encoders may be compared
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Equal if and only if the vectors of two encoders may be compared; training changes it."""
 
     @abstractmethod
     def segment(self, document: Document) -> SegmentedDocument:

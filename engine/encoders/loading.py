@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,10 +11,11 @@ from typing import Any
 import torch
 
 from engine.encoders.backbone import Backbone
+from engine.encoders.description import CONFIG_FILE, read_json
 from engine.encoders.encoder import Encoder
 from engine.encoders.mean import MeanEncoder
-from engine.encoders.trainable import CONFIG_FILE, TrainableEncoder
-from engine.encoders.weights import OFFLINE_NAME, resolve_backbone
+from engine.encoders.trainable import TrainableEncoder
+from engine.encoders.weights import OFFLINE_NAME, check_files, resolve_backbone
 from engine.errors import EncoderError
 
 DEFAULT_ENCODER = OFFLINE_NAME
@@ -45,6 +45,7 @@ def load_encoder(
     """
     folder = resolve_backbone(name)
     device = _checked_device(device)
+    check_files(folder)
     config_file = folder / CONFIG_FILE
     if not config_file.exists():
         return MeanEncoder(Backbone(folder, device=device, dtype=dtype), name=name)
@@ -53,14 +54,13 @@ def load_encoder(
 
 
 def _read_config(config_file: Path) -> Mapping[str, Any]:
-    try:
-        config: Mapping[str, Any] = json.loads(config_file.read_text())
-        kind = config["encoder"]
-    except (ValueError, TypeError, KeyError) as error:
-        raise EncoderError(f"{config_file} is damaged ({error!r}); save the encoder again") from error
-    if kind not in _KINDS:
+    config = read_json(config_file)
+    if not isinstance(config, dict) or "encoder" not in config:
+        raise EncoderError(f"{config_file} is damaged: it names no encoder type; save the encoder again")
+    kind = config["encoder"]
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise EncoderError(
-            f"{config_file} asks for encoder type {kind!r}, this version knows {', '.join(map(repr, _KINDS))}; "
+            f"{config_file} asks for encoder type {kind!r:.80}, this version knows {', '.join(map(repr, _KINDS))}; "
             "use the longmatch that saved it"
         )
     return config

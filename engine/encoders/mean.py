@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,20 +14,29 @@ from torch.nn.functional import normalize
 from engine.document import Document
 from engine.encoders.backbone import Backbone, Pooling
 from engine.encoders.chunking import chunk_document
+from engine.encoders.description import CONFIG_FILE, read_configuration, write_description
 from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.trainable import (
-    CONFIG_FILE,
     Embedded,
     TrainableEncoder,
     fingerprint_of,
     module_sha256,
     pad_chunks,
+    read_chunks,
 )
 from engine.encoders.weights import tokenizer_sha256
 from engine.errors import EncoderError
 
 WINDOW_TOKENS = 126  # 128 with [CLS] and [SEP], the length all-MiniLM-L6-v2 was trained at
 TOKEN_BUDGET = 4096  # the fastest of 2048 to 16384 on two AVX-512 cores
+
+
+@dataclass(frozen=True, slots=True)
+class MeanConfig:
+    """What the vectors depend on beside the backbone."""
+
+    window_tokens: int
+    pooling: Pooling
 
 
 class MeanEncoder(TrainableEncoder):
@@ -65,8 +74,8 @@ class MeanEncoder(TrainableEncoder):
         self._tokenizer_sha256 = tokenizer_sha256(backbone.folder)
 
     @property
-    def fingerprint(self) -> str:  # type: ignore[override]
-        """Of weights, tokenizer and window; another one as soon as something was trained."""
+    def fingerprint(self) -> str:
+        """Of weights, tokenizer and window; see `Encoder`."""
         weights = module_sha256(self.module) if self.backbone.is_trained else self.backbone.sha256
         return fingerprint_of({**self._config(), "weights": weights, "tokenizer": self._tokenizer_sha256})
 
@@ -75,19 +84,11 @@ class MeanEncoder(TrainableEncoder):
         cls, folder: Path, config: Mapping[str, Any], *, name: str, device: str | None, dtype: torch.dtype | None
     ) -> Self:
         """Load what `save_pretrained` wrote; see `TrainableEncoder.load`."""
-        window_tokens = config.get("window_tokens")
-        if type(window_tokens) is not int:
-            raise EncoderError(
-                f"{folder / CONFIG_FILE} has window_tokens {window_tokens!r}, no number; save the encoder again"
-            )
-        pooling = config.get("pooling", Pooling.MEAN)
-        if pooling not in list(Pooling):
-            raise EncoderError(
-                f"{folder / CONFIG_FILE} has pooling {pooling!r}, this version knows {', '.join(Pooling)}; "
-                "use the longmatch that saved it"
-            )
-        backbone = Backbone(folder, device=device, dtype=dtype, pooling=Pooling(pooling))
-        return cls(backbone, name=name, window_tokens=window_tokens)
+        # Where none is named they are means, once the only way.
+        values = {"pooling": Pooling.MEAN.value, **config}
+        made = read_configuration(MeanConfig, values, folder / CONFIG_FILE)
+        backbone = Backbone(folder, device=device, dtype=dtype, pooling=made.pooling)
+        return cls(backbone, name=name, window_tokens=made.window_tokens)
 
     def _config(self) -> dict[str, str | int]:
         return {"encoder": self.kind, "window_tokens": self.window_tokens, "pooling": self.backbone.pooling}
@@ -98,9 +99,7 @@ class MeanEncoder(TrainableEncoder):
 
     def states(self, documents: Sequence[SegmentedDocument]) -> list[Tensor]:
         """The backbone's vectors; the chunks of all documents go in common batches."""
-        sequences = [ids for document in documents for ids in document.token_ids]
-        vectors = self.backbone.embed(sequences, TOKEN_BUDGET)
-        return list(torch.split(vectors, [len(document.chunks) for document in documents]))
+        return read_chunks(documents, lambda sequences: self.backbone.embed(sequences, TOKEN_BUDGET))
 
     def combine(self, documents: Sequence[SegmentedDocument], states: Sequence[Tensor]) -> Embedded:
         """Chunk vectors are the states; see the equation above."""
@@ -116,16 +115,11 @@ class MeanEncoder(TrainableEncoder):
     def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
         """Write backbone, configuration and model card; see `TrainableEncoder.save_pretrained`."""
         self.backbone.save_pretrained(folder, dtype=dtype)
-        (folder / CONFIG_FILE).write_text(json.dumps(self._config(), indent=1) + "\n")
         card = _CARD.format(window=self.window_tokens, pooling=self.backbone.pooling, sha256=self.backbone.sha256)
-        (folder / "README.md").write_text(card)
+        write_description(folder, self._config(), card)
 
 
-_CARD = """---
-library_name: longmatch
-tags: [feature-extraction, long-documents]
----
-# Mean-pooled hierarchical encoder
+_CARD = """# Mean-pooled hierarchical encoder
 
 Chunks of {window} tokens, cut at sentence ends, are pooled by the backbone
 ({pooling}; weights sha256 {sha256}); section and document vectors are token-weighted

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from engine.document import Document
-from engine.encoders.backbone import bound_kernel_caches, default_device, default_dtype, quiet_transformers
-from engine.encoders.batching import token_budget_batches
+from engine.encoders.backbone import bound_kernel_caches, default_device, default_dtype
+from engine.encoders.batching import read_batches, token_budget_batches
 from engine.encoders.chunking import chunk_document
+from engine.encoders.description import CONFIG_FILE, read_configuration, write_description
 from engine.encoders.encoder import SegmentedDocument
+from engine.encoders.own_weights import Loaded, load_weights, save_weights, sha256_of
 from engine.encoders.smith_blocks import BlockFilling, document_windows
 from engine.encoders.smith_config import SmithConfig
 from engine.encoders.smith_layers import SmithModule
 from engine.encoders.tokenizer import Tokenizer
 from engine.encoders.trainable import (
-    CONFIG_FILE,
     Embedded,
     TrainableEncoder,
     fingerprint_of,
-    module_sha256,
     pad_chunks,
+    read_chunks,
 )
 from engine.encoders.warm_start import take_over_bert, take_over_words
 from engine.encoders.weights import tokenizer_sha256
@@ -80,6 +78,7 @@ class SmithEncoder(TrainableEncoder):
                 f"the tokenizer of {tokenizer.folder} puts {len(tokenizer.prefix)} tokens before a text and "
                 f"{len(tokenizer.suffix)} after it, SMITH reads [CLS] text [SEP]; take a BERT's tokenizer"
             )
+        tokenizer.check_ids(tokenizer.vocabulary_size)
         bound_kernel_caches()
         self.module: SmithModule = module
         self.config = module.config
@@ -87,9 +86,11 @@ class SmithEncoder(TrainableEncoder):
         self.name = name
         self.device = device
         self.width = self.config.vector_width
+        self.chunk_tokens = self.config.capacity
         self.tower = tower
         self._tokenizer_sha256 = tokenizer_sha256(tokenizer.folder)
-        self._loaded: _Loaded | None = None
+        self._loaded: Loaded | None = None
+        self._file: Path | None = None  # that it was loaded from
 
     @classmethod
     def create(
@@ -118,8 +119,7 @@ class SmithEncoder(TrainableEncoder):
             EncoderError: a folder holds not what is asked of it.
         """
         device = device or default_device()
-        with quiet_transformers():
-            tokenizer = Tokenizer(tokenizer_folder)
+        tokenizer = Tokenizer(tokenizer_folder)
         module = SmithModule(config, tokenizer.vocabulary_size, pad_id=tokenizer.pad_id, seed=seed)
         if sentence_encoder is not None:
             take_over_bert(module.sentence.bert, sentence_encoder)
@@ -132,31 +132,22 @@ class SmithEncoder(TrainableEncoder):
         cls, folder: Path, config: Mapping[str, Any], *, name: str, device: str | None, dtype: torch.dtype | None
     ) -> Self:
         """Load what `save_pretrained` wrote; see `TrainableEncoder.load`."""
-        try:
-            made = SmithConfig.from_json(config)
-        except EncoderError as error:
-            raise EncoderError(f"{folder / CONFIG_FILE}: {error}") from error
-        encoder = cls.create(folder, made, device="cpu")
-        _load_weights(encoder.module, folder / WEIGHTS_FILE)
-        written = module_sha256(encoder.module)
-        encoder.name = name
-        encoder.device = device or default_device()
-        encoder.module.to(encoder.device, dtype or default_dtype(encoder.device))
-        encoder._loaded = _Loaded(folder / WEIGHTS_FILE, written, module_sha256(encoder.module))
+        made = read_configuration(SmithConfig, config, folder / CONFIG_FILE)
+        tokenizer = Tokenizer(folder)
+        module = load_weights(
+            lambda: SmithModule(made, tokenizer.vocabulary_size, pad_id=tokenizer.pad_id), folder / WEIGHTS_FILE
+        ).eval()
+        device = device or default_device()
+        encoder = cls(module, tokenizer, name=name, device=device)
+        encoder._loaded = Loaded.rounded(module, lambda: module.to(device, dtype or default_dtype(device)))
+        encoder._file = folder / WEIGHTS_FILE
         return encoder
 
     @property
-    def fingerprint(self) -> str:  # type: ignore[override]  # computed: training changes it
-        """Of the weights as they are now, the tokenizer and what of the configuration changes vectors.
-
-        An encoder that was loaded at another precision than it was saved at has the
-        fingerprint of what was saved, until it is trained.
-        """
-        settings = {name: value for name, value in self.config.to_json().items() if name != "dropout"}
-        weights = module_sha256(self.module)
-        if self._loaded is not None and weights == self._loaded.in_memory:
-            weights = self._loaded.written
-        read_by = {"weights": weights, "tokenizer": self._tokenizer_sha256}
+    def fingerprint(self) -> str:
+        """Of the weights (see `Loaded`), the tokenizer and what of the configuration changes vectors."""
+        settings = {name: value for name, value in asdict(self.config).items() if name != "dropout"}
+        read_by = {"weights": sha256_of(self.module, self._loaded), "tokenizer": self._tokenizer_sha256}
         return fingerprint_of({"encoder": self.kind, **settings, **read_by})
 
     def second_tower(self) -> Self:
@@ -164,7 +155,7 @@ class SmithEncoder(TrainableEncoder):
         second = type(self)(
             self.module, self.tokenizer, name=self.name, device=self.device, tower=0 if self.config.tied else 1
         )
-        second._loaded = self._loaded
+        second._loaded, second._file = self._loaded, self._file
         return second
 
     def segment(self, document: Document) -> SegmentedDocument:
@@ -182,21 +173,19 @@ class SmithEncoder(TrainableEncoder):
 
     def states(self, documents: Sequence[SegmentedDocument]) -> list[Tensor]:
         """The block vectors h; the blocks of all documents go in common batches."""
-        sequences = [ids for document in documents for ids in document.token_ids]
-        order: list[int] = []
-        parts: list[Tensor] = []
-        lengths = [len(ids) + 1 + self.config.n_separators for ids in sequences]
-        for batch in token_budget_batches(lengths, TOKEN_BUDGET):
-            ids, mask = self.pad([sequences[position] for position in batch])
+        return read_chunks(documents, self._read)
+
+    def _read(self, blocks: Sequence[Sequence[int]]) -> Tensor:
+        if not blocks:
+            return torch.empty((0, self.config.width), device=self.device)
+
+        def read(batch: Sequence[int]) -> Tensor:
+            ids, mask = self.pad([blocks[position] for position in batch])
             seen = None if mask.all() else mask.to(self.device)
-            parts.append(self.module.blocks(ids.to(self.device), seen)[1])
-            order.extend(batch)
-        if not parts:
-            return []
-        back = torch.empty(len(order), dtype=torch.int64)
-        back[torch.tensor(order)] = torch.arange(len(order))
-        rows = torch.cat(parts)[back.to(self.device)]
-        return list(torch.split(rows, [len(document.chunks) for document in documents]))
+            return self.module.blocks(ids.to(self.device), seen)[1]
+
+        lengths = [len(ids) + 1 + self.config.n_separators for ids in blocks]
+        return read_batches(token_budget_batches(lengths, TOKEN_BUDGET), read)
 
     def combine(self, documents: Sequence[SegmentedDocument], states: Sequence[Tensor]) -> Embedded:
         """The document encoder over windows of blocks, those of like length together; see the class."""
@@ -226,54 +215,22 @@ class SmithEncoder(TrainableEncoder):
         """Write weights, tokenizer, configuration and model card; see `TrainableEncoder.save_pretrained`."""
         self.tokenizer.save_pretrained(folder)
         self._save_weights(folder / WEIGHTS_FILE, dtype)
-        config = {"encoder": self.kind, **self.config.to_json()}
-        (folder / CONFIG_FILE).write_text(json.dumps(config, indent=1) + "\n")
         self.name = self.name or str(folder)
-        (folder / "README.md").write_text(_CARD.format(config=self.config, width=self.width))
+        card = _CARD.format(config=self.config, width=self.width)
+        write_description(folder, {"encoder": self.kind, **asdict(self.config)}, card)
 
     def _save_weights(self, file: Path, dtype: torch.dtype | None) -> None:
-        if dtype is None and self._loaded is not None and module_sha256(self.module) == self._loaded.in_memory:
+        if dtype is None and self._file is not None and self._loaded is not None and self._loaded.are_in(self.module):
             # What was read, for what is in memory may have been rounded.
-            if file != self._loaded.file:
-                file.write_bytes(self._loaded.file.read_bytes())
+            if file != self._file:
+                file.write_bytes(self._file.read_bytes())
             return
-        weights = {
-            name: value.detach().to("cpu", dtype or value.dtype).contiguous()
-            for name, value in self.module.state_dict().items()
-        }
-        save_file(weights, file)
-        if self._loaded is not None and file == self._loaded.file:
-            self._loaded = None
+        save_weights(self.module.state_dict(), file, dtype=dtype)
+        if file == self._file:
+            self._loaded, self._file = None, None
 
 
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    file: Path
-    written: str  # sha256 of the weights in the file
-    in_memory: str  # and of the same at the precision they were loaded at
-
-
-def _load_weights(module: SmithModule, file: Path) -> None:
-    try:
-        weights = load_file(file)
-    except (OSError, SafetensorError) as error:
-        raise EncoderError(f"{file} cannot be read ({error}); save the encoder again") from error
-    found = {name: tuple(value.shape) for name, value in weights.items()}
-    asked = {name: tuple(value.shape) for name, value in module.state_dict().items()}
-    for name in sorted(found.keys() | asked.keys()):
-        if found.get(name) != asked.get(name):
-            raise EncoderError(
-                f"{file} has {name} of shape {found.get(name)}, its configuration and tokenizer ask "
-                f"{asked.get(name)}; save the encoder again"
-            )
-    module.load_state_dict(weights)
-
-
-_CARD = """---
-library_name: longmatch
-tags: [feature-extraction, long-documents]
----
-# SMITH
+_CARD = """# SMITH
 
 The siamese hierarchical encoder of Yang et al. (2020, arXiv:2004.12297), variant
 `{config.variant}`: {config.sentence_layers} layers read blocks of {config.block_tokens} tokens,

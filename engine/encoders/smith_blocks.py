@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.document import Chunk
-from engine.encoders.smith_config import Overflow, SmithConfig, Variant
+from engine.encoders.smith_config import Overflow, SmithConfig
+from engine.encoders.variant import Variant
 from engine.segmentation import TokenWindow, fill_windows
 
 

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any, Self, get_type_hints
 
+from engine.encoders.variant import Variant
 from engine.errors import EncoderError
 
-
-class Variant(StrEnum):
-    """Whose SMITH it is: the paper's text, the code that was published with it, or ours with their faults mended."""
-
-    PAPER = "paper"
-    RELEASED = "released"
-    FIXED = "fixed"
+_MOST_LAYERS = 128
 
 
 class Combination(StrEnum):
@@ -73,10 +66,7 @@ class SmithConfig:
     dropout: float = 0.1
 
     def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            least = 0 if name == "document_layers" else 1
-            if type(value) is int and value < least:
-                raise EncoderError(f"{name} is {value}; it must be at least {least}")
+        self._check_ranges()
         for heads in ("sentence_heads", "document_heads"):
             if self.width % getattr(self, heads):
                 raise EncoderError(
@@ -93,13 +83,21 @@ class SmithConfig:
                 f"block_tokens {self.block_tokens} leaves no room beside {1 + self.n_separators} special tokens; "
                 "raise block_tokens"
             )
-        if not 0 <= self.dropout < 1:
-            raise EncoderError(f"dropout is {self.dropout}; it must lie in [0, 1)")
         if not self.is_hierarchical and (self.max_blocks != 1 or self.combination is not Combination.NORMAL):
             raise EncoderError(
                 f"without document layers there is nothing above a block: max_blocks is {self.max_blocks} and "
                 f"combination {self.combination.value!r}; set them to 1 and 'normal'"
             )
+
+    def _check_ranges(self) -> None:
+        for name, least in (("sentence_layers", 1), ("document_layers", 0)):
+            if not least <= getattr(self, name) <= _MOST_LAYERS:
+                raise EncoderError(f"{name} is {getattr(self, name)}; it must be from {least} to {_MOST_LAYERS}")
+        for name, value in asdict(self).items():
+            if type(value) is int and value < 1 and not name.endswith("_layers"):
+                raise EncoderError(f"{name} is {value}; it must be at least 1")
+        if not 0 <= self.dropout < 1:
+            raise EncoderError(f"dropout is {self.dropout}; it must lie in [0, 1)")
 
     @property
     def is_hierarchical(self) -> bool:
@@ -120,31 +118,6 @@ class SmithConfig:
     def vector_width(self) -> int:
         """D, the length of a vector."""
         return self.width if self.combination is Combination.NORMAL else 2 * self.width
-
-    def to_json(self) -> dict[str, str | int | float | bool]:
-        """A mapping that `from_json` takes."""
-        return {name: value.value if isinstance(value, StrEnum) else value for name, value in asdict(self).items()}
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """Read a mapping as `to_json` makes it; other entries are left alone.
-
-        Raises:
-            EncoderError: a value is missing or of the wrong kind.
-        """
-        kinds: dict[str, type[Any]] = get_type_hints(cls)
-        return cls(**{field.name: _read(field.name, kinds[field.name], values) for field in fields(cls)})
-
-
-def _read(name: str, kind: type[Any], values: Mapping[str, Any]) -> Any:  # noqa: ANN401
-    value: Any = values.get(name)
-    if issubclass(kind, StrEnum):
-        if value not in list(kind):
-            raise EncoderError(f"{name} {value!r} is none of {', '.join(kind)}; save the encoder again")
-        return kind(value)
-    if type(value) is not kind:
-        raise EncoderError(f"{name} {value!r} is not of kind {kind.__name__}; save the encoder again")
-    return value
 
 
 def smith(variant: Variant = Variant.FIXED) -> SmithConfig:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from engine.encoders.topics import EmbeddedTopicModel
+from engine.encoders.tde_config import TdeConfig
+from engine.encoders.topics import EmbeddedTopicModel, Vocabulary
 
 _FEWEST_WORDS = 3
 _SENTENCES_AT_ONCE = 4096  # the hidden layers of the topic model would grow with the document
@@ -70,11 +71,40 @@ class PairHead(nn.Module):
         return logits
 
 
+class TdeLayers(nn.Module):
+    """All weights of a TDE beside those of its backbone, at first random."""
+
+    def __init__(self, width: int, config: TdeConfig, vocabulary: Vocabulary | None) -> None:
+        """Make them.
+
+        Args:
+            width: H, of the backbone.
+            config: their sizes.
+            vocabulary: of the topic model; None where `config.n_topics` is 0.
+        """
+        super().__init__()
+        self.topics: TopicVectors | None = None
+        if vocabulary is not None:
+            width += config.topic_width
+            model = EmbeddedTopicModel(
+                vocabulary,
+                config.n_topics,
+                embedding_width=config.topic_width,
+                hidden_width=config.topic_hidden_width,
+            )
+            self.topics = TopicVectors(model)
+        self.head = PairHead(width)
+
+
 class TdeModule(nn.Module):
     """All weights of a TDE."""
 
-    def __init__(self, backbone: nn.Module, topics: TopicVectors | None, head: PairHead) -> None:
+    def __init__(self, backbone: nn.Module, layers: TdeLayers) -> None:
         super().__init__()
         self.backbone = backbone
-        self.topics = topics
-        self.head = head
+        self.topics = layers.topics
+        self.head = layers.head
+
+    def own_weights(self) -> dict[str, Tensor]:
+        """All but those of the backbone, by the names that they have in `TdeLayers`."""
+        return {name: value for name, value in self.state_dict().items() if not name.startswith("backbone.")}

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import AutoTokenizer
 
+from engine.encoders.model_folder import load_tokenizer
 from engine.errors import EncoderError
 
 
@@ -24,20 +24,24 @@ class Tokenizer:
             EncoderError: the folder holds no tokenizer that gives offsets.
         """
         self.folder = folder
-        try:
-            # Code in the folder is never run: only the classes of transformers itself are used.
-            self.fast: Any = AutoTokenizer.from_pretrained(folder, use_fast=True, trust_remote_code=False)
-        except (OSError, ValueError, RuntimeError, KeyError) as error:
-            raise EncoderError(f"{folder} cannot be loaded as an encoder backbone: {error}") from error
-        if not self.fast.is_fast:
-            raise EncoderError(f"{folder} has no fast tokenizer, so text offsets are unknown; add a tokenizer.json")
-        self.prefix, self.suffix = self._special_tokens()
+        self.fast: Any
+        self.fast, self.prefix, self.suffix = load_tokenizer(folder)
 
-    def _special_tokens(self) -> tuple[list[int], list[int]]:
-        bare = self.fast("a", add_special_tokens=False)["input_ids"]
-        dressed = self.fast("a")["input_ids"]
-        at = dressed.index(bare[0])
-        return dressed[:at], dressed[at + len(bare) :]
+    def check_ids(self, n_words: int) -> None:
+        """Look whether a model knows all tokens that are put around a text.
+
+        Args:
+            n_words: rows of its word embeddings.
+
+        Raises:
+            EncoderError: it does not.
+        """
+        highest = max(*self.prefix, *self.suffix, self.pad_id, 0)
+        if highest >= n_words:
+            raise EncoderError(
+                f"the tokenizer of {self.folder} puts token {highest} around a text, its model knows {n_words}; "
+                "take tokenizer and model from one folder"
+            )
 
     @property
     def n_special(self) -> int:

@@ -20,6 +20,7 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
+from engine.encoders.description import read_json
 from engine.errors import EncoderError
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -129,10 +130,7 @@ class Vocabulary:
         Raises:
             EncoderError: it is missing, or no list of distinct words.
         """
-        try:
-            words = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise EncoderError(f"{file} cannot be read as a vocabulary: {error}; save the encoder again") from error
+        words = read_json(file)
         if not words or not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise EncoderError(f"{file} is no list of words; save the encoder again")
         if len(set(words)) != len(words):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +24,6 @@ import torch
 from torch import Tensor, nn
 
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, unit
-
-CONFIG_FILE = "longmatch.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +119,14 @@ def section_means(segmented: SegmentedDocument, chunks: Vectors) -> Vectors:
     sections = np.zeros((len(segmented.document.sections), chunks.shape[1]), np.float32)
     np.add.at(sections, [chunk.section for chunk in segmented.chunks], chunks * tokens[:, None])
     return unit(sections)
+
+
+def read_chunks(
+    documents: Sequence[SegmentedDocument], read: Callable[[Sequence[Sequence[int]]], Tensor]
+) -> list[Tensor]:
+    """Read the chunks of all documents at once: N sequences to (N, H); for each document (C, H), its own C."""
+    rows = read([ids for document in documents for ids in document.token_ids])
+    return list(torch.split(rows, [len(document.chunks) for document in documents]))
 
 
 def fingerprint_of(description: Mapping[str, Any]) -> str:

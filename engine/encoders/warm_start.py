@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from torch import Tensor
-from transformers import AutoModel
 
-from engine.encoders.backbone import quiet_transformers
+from engine.encoders.model_folder import load_model
 from engine.errors import EncoderError
 
 _WORDS = "embeddings.word_embeddings.weight"
@@ -42,17 +40,10 @@ def take_over_words(bert: Any, folder: Path) -> None:  # noqa: ANN401
 
 
 def _published(folder: Path) -> Mapping[str, Tensor]:
-    with quiet_transformers():
-        try:
-            model, report = AutoModel.from_pretrained(
-                folder, dtype=torch.float32, use_safetensors=True, trust_remote_code=False, output_loading_info=True
-            )
-        except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
-            raise EncoderError(f"{folder} cannot be loaded as a BERT: {error}") from error
+    model, missing = load_model(folder, torch.float32, what="a BERT")
     if model.config.model_type != "bert":
         raise EncoderError(f"{folder} holds a {model.config.model_type}, weights are taken over from a bert alone")
-    invented = set(report["missing_keys"])
-    return {name: value for name, value in model.state_dict().items() if name not in invented}
+    return {name: value for name, value in model.state_dict().items() if name not in missing}
 
 
 @torch.no_grad()

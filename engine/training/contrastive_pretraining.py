@@ -15,7 +15,8 @@ from engine.errors import TrainingError
 from engine.training.gradient_cache import GradientCache
 from engine.training.masked_word_loss import MaskedWordLoss
 from engine.training.objectives import info_nce
-from engine.training.task import Backward
+from engine.training.precision import full_precision
+from engine.training.task import Backward, tokens_read
 from engine.training.view_pairs import PairBatch, ViewPairs
 
 _INITIAL_STD = 0.02
@@ -96,6 +97,10 @@ class ContrastivePretraining:
         """See `Task.batch`."""
         return self.pairs.batch(step)
 
+    def n_tokens(self, batch: PairBatch) -> int:
+        """Tokens of both views; see `Task.n_tokens`."""
+        return tokens_read((*batch.queries, *batch.targets))
+
     def backward(self, batch: PairBatch, backward: Backward) -> Mapping[str, float]:
         """See `Task.backward`; the parts are "contrastive" and, where words are hidden, "mlm"."""
         documents = [*batch.queries, *batch.targets]
@@ -119,15 +124,18 @@ class ContrastivePretraining:
         return parts
 
     def _loss(self, embedded: Embedded) -> Tensor:
-        vectors = embedded.documents if self._projection is None else self._projection(embedded.documents)
-        queries, targets = vectors.chunk(2)
-        return info_nce(
-            queries,
-            targets,
-            torch.arange(len(queries), device=vectors.device),
-            temperature=self.config.temperature,
-            symmetric=self.config.symmetric,
-        )
+        vectors = embedded.documents
+        with full_precision(vectors.device):
+            if self._projection is not None:
+                vectors = self._projection(vectors)
+            queries, targets = vectors.chunk(2)
+            return info_nce(
+                queries,
+                targets,
+                torch.arange(len(queries), device=vectors.device),
+                temperature=self.config.temperature,
+                symmetric=self.config.symmetric,
+            )
 
 
 class ProjectionHead(nn.Module):

@@ -13,7 +13,8 @@ from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.mean import TOKEN_BUDGET, MeanEncoder
 from engine.errors import DocumentError, TrainingError
 from engine.training.objectives import contrastive_tension
-from engine.training.task import Backward, epoch_slice, step_generator
+from engine.training.precision import full_precision
+from engine.training.task import Backward, epoch_slice, step_generator, tokens_read
 from engine.training.view_pairs import ViewPairs
 
 
@@ -83,11 +84,16 @@ class ContrastiveTension:
             raise TrainingError(f"the {n_texts} documents of step {step} have no text that can be read")
         return TensionBatch(tuple(one), tuple(other), tuple(labels))
 
+    def n_tokens(self, batch: TensionBatch) -> int:
+        """Tokens that either encoder reads; see `Task.n_tokens`."""
+        return tokens_read((*batch.one, *batch.other))
+
     def backward(self, batch: TensionBatch, backward: Backward) -> Mapping[str, float]:
         """See `Task.backward`."""
         one = raw_vectors(self.encoders[0], batch.one).repeat_interleave(self.negatives + 1, dim=0)
         other = raw_vectors(self.encoders[1], batch.other)
-        loss = contrastive_tension(one, other, torch.tensor(batch.labels, device=one.device))
+        with full_precision(one.device):
+            loss = contrastive_tension(one, other, torch.tensor(batch.labels, device=one.device))
         backward(loss)
         return {"loss": loss.item()}
 
@@ -101,7 +107,8 @@ def raw_vectors(encoder: MeanEncoder, documents: Sequence[SegmentedDocument]) ->
     sequences = [ids for document in documents for ids in document.token_ids]
     pooled = encoder.backbone.pool(sequences, TOKEN_BUDGET)
     vectors = []
-    for document, own in zip(documents, torch.split(pooled, [len(one.chunks) for one in documents]), strict=True):
-        tokens = torch.tensor([chunk.n_tokens for chunk in document.chunks], dtype=own.dtype, device=own.device)
-        vectors.append(tokens @ own / tokens.sum())
+    with full_precision(pooled.device):
+        for document, own in zip(documents, torch.split(pooled, [len(one.chunks) for one in documents]), strict=True):
+            tokens = torch.tensor([chunk.n_tokens for chunk in document.chunks], dtype=own.dtype, device=own.device)
+            vectors.append(tokens @ own / tokens.sum())
     return torch.stack(vectors)

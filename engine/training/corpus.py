@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import combinations
+from functools import cached_property
 from pathlib import Path
 
 from engine.document import Document
@@ -14,6 +15,7 @@ from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.errors import DocumentError, TrainingError
 from engine.readers import Unreadable, read_file
 from engine.training.judgments import Judgments, read_judgments, read_splits
+from engine.training.labels import pairs_by_label
 
 CORPUS_FILES = ("corpus.jsonl", "corpus.jsonl.gz")
 _LICENCE = re.compile(r"^#+ Licen[cs]e\s*\n+(.+?)(?:\n\n|\n#|\Z)", re.MULTILINE | re.DOTALL)
@@ -29,7 +31,7 @@ class TrainingCorpus:
 
     name: str
     documents: Mapping[str, Document] = field(repr=False)
-    pairs: Judgments = field(default_factory=dict, repr=False)  # what is learned: training query -> targets
+    pairs: Judgments = field(default_factory=dict, repr=False)  # what is learned: training query -> other documents
     related: Judgments = field(default_factory=dict, repr=False)  # all targets of training queries: never negatives
     held_out: frozenset[str] = field(default=frozenset(), repr=False)  # queries of valid and test: in no batch
     valid: Judgments = field(default_factory=dict, repr=False)
@@ -37,7 +39,7 @@ class TrainingCorpus:
     checksum: str = ""
     licence: str = ""  # as its README gives it
 
-    @property
+    @cached_property
     def n_pairs(self) -> int:
         """Pairs of a query and a target to learn from."""
         return sum(len(targets) for targets in self.pairs.values())
@@ -57,7 +59,9 @@ def read_training_corpus(folder: Path, *, suffix: str = "", label: str | None = 
         splits[S].json          {"train": [query ids], "valid": [...], "test": [...]}
 
     where S is `suffix`. All but the corpus may be missing: without pairs only
-    pre-training is possible, without splits there is no validation.
+    pre-training is possible, without splits there is no validation. A judgment of
+    relevance 0 makes no pair, and its target may be a negative. A document that cannot
+    be read is counted and left out, with its pairs.
 
     Args:
         folder: where the files are.
@@ -73,15 +77,14 @@ def read_training_corpus(folder: Path, *, suffix: str = "", label: str | None = 
     held_out = frozenset(query_id for name in splits if name != "train" for query_id in splits[name])
     pairs = _pairs(folder / f"train_pairs{suffix}.tsv", documents, held_out, label)
     qrels = folder / f"qrels{suffix}.tsv"
-    judged = read_judgments(qrels) if qrels.exists() else {}
-    valid = {query_id: judged.get(query_id, {}) for query_id in splits.get("valid", ())}
+    judged = _relevant(read_judgments(qrels)) if qrels.exists() else {}
     return TrainingCorpus(
         name=folder.resolve().name,
         documents=documents,
         pairs=pairs,
-        related={query_id: {**judged.get(query_id, {}), **targets} for query_id, targets in pairs.items()},
+        related={query_id: _joined(targets, judged.get(query_id, {})) for query_id, targets in pairs.items()},
         held_out=held_out,
-        valid={query_id: targets for query_id, targets in valid.items() if query_id in documents and targets},
+        valid={one: judged[one] for one in splits.get("valid", ()) if one in documents and one in judged},
         n_unreadable=n_unreadable,
         checksum=_checksum([path, *_judgment_files(folder, suffix)]),
         licence=_licence(folder / "README.md"),
@@ -117,52 +120,43 @@ def _optional_splits(path: Path) -> Mapping[str, list[str]]:
     return read_splits(path) if path.exists() else {}
 
 
+def _relevant(judged: Judgments) -> Judgments:
+    """What is judged relevant, no document to itself; queries that have such a target."""
+    relevant = {
+        query_id: {target: grade for target, grade in targets.items() if grade > 0 and target != query_id}
+        for query_id, targets in judged.items()
+    }
+    return {query_id: targets for query_id, targets in relevant.items() if targets}
+
+
+def _joined(one: Mapping[str, int], other: Mapping[str, int]) -> Mapping[str, int]:
+    # Not copied: a class of documents shares one mapping.
+    return ChainMap(one, dict(other)) if other else one  # type: ignore[arg-type]
+
+
 def _pairs(path: Path, documents: Mapping[str, Document], held_out: frozenset[str], label: str | None) -> Judgments:
     """Pairs of two documents of the corpus, none of them a query of valid or test."""
-    if path.exists():
-        given = read_judgments(path)
-    elif label is not None:
-        given = _pairs_by_label(documents, label)
-    else:
-        return {}
+    drawable = {doc_id: document for doc_id, document in documents.items() if doc_id not in held_out}
+    if not path.exists():
+        return {} if label is None else pairs_by_label(drawable.values(), label)
+    given = _relevant(read_judgments(path))
     kept = {
-        query_id: {target: grade for target, grade in targets.items() if _fits(target, documents, held_out)}
+        query_id: {target: grade for target, grade in targets.items() if target in drawable}
         for query_id, targets in given.items()
-        if _fits(query_id, documents, held_out)
+        if query_id in drawable
     }
     kept = {query_id: targets for query_id, targets in kept.items() if targets}
     if not kept:
         raise TrainingError(
-            f"none of the {len(given)} queries of {path.name if label is None else f'label {label!r}'} makes a pair "
-            f"with a document of the corpus ({len(documents)} documents, {len(held_out)} held out)"
+            f"none of the {len(given)} queries of {path.name} makes a pair with a document of the corpus "
+            f"({len(documents)} documents, {len(held_out)} held out); name documents by their ids in the corpus"
         )
     return kept
 
 
-def _fits(doc_id: str, documents: Mapping[str, Document], held_out: frozenset[str]) -> bool:
-    return doc_id in documents and doc_id not in held_out
-
-
-def _pairs_by_label(documents: Mapping[str, Document], label: str) -> Judgments:
-    by_value: dict[object, list[str]] = {}
-    for doc_id, document in documents.items():
-        value = document.metadata.get(label)
-        for one in value if isinstance(value, list) else [value]:
-            if one is not None:
-                by_value.setdefault(one, []).append(doc_id)
-    if not by_value:
-        raise TrainingError(f"no document has the metadata field {label!r}; name one that they have")
-    pairs: Judgments = {}
-    for members in by_value.values():
-        for one, other in combinations(members, 2):
-            pairs.setdefault(one, {})[other] = 1
-            pairs.setdefault(other, {})[one] = 1
-    return pairs
-
-
 def _licence(readme: Path) -> str:
     """The first paragraph below a heading "Licence"; "" where there is none."""
-    found = _LICENCE.search(readme.read_text("utf-8")) if readme.is_file() else None
+    found = _LICENCE.search(readme.read_text("utf-8", errors="replace")) if readme.is_file() else None
     return " ".join(found[1].split()) if found else ""
 
 

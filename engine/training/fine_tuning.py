@@ -1,36 +1,31 @@
-"""Fine-tuning on pairs of long documents: what search ranks by is what is learned.
+"""Fine-tuning on pairs of long documents: what search ranks by is what is learned. The losses are written elsewhere.
 
-Letters in shapes: B queries, T targets of the batch, I and J their chunks, D width.
+Letters in shapes: B queries, T targets of the batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import islice
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import normalize
 
 from engine.encoders.trainable import Embedded, TrainableEncoder
 from engine.errors import DocumentError, TrainingError
-from engine.scoring.evidence import Scoring
 from engine.training.corpus import SegmentedCorpus, TrainingCorpus
-from engine.training.evidence import best_matches, chunk_weights, crowd_thresholds, evidence_scores
 from engine.training.gradient_cache import GradientCache
 from engine.training.mining import Miner
-from engine.training.objectives import (
-    ScaledCosine,
-    bce_of_cosine,
-    distillation,
-    ranking_loss,
-    supervised_contrastive,
-)
+from engine.training.objectives import ScaledCosine
+from engine.training.pair_losses import PairLosses
+from engine.training.precision import full_precision
 from engine.training.selection import PairBatch, Selector
-from engine.training.task import Backward, step_generator
+from engine.training.task import Backward, step_generator, tokens_read
 from engine.training.teacher import Teacher
+from engine.training.towers import Towers
 
 
 class Loss(StrEnum):
@@ -72,11 +67,16 @@ class FineTuningSettings:
                 "ranks nothing; take at least 2 queries, 0 negatives and a crowd of 1"
             )
         if not self.losses or min(self.losses.values()) < 0 or not sum(self.losses.values()) > 0:
-            raise TrainingError(f"the losses {dict(self.losses)} weigh nothing; give one of them a weight above 0")
+            told = ", ".join(f"{name} {weight:g}" for name, weight in self.losses.items()) or "none"
+            raise TrainingError(f"the losses are {told}; give each a weight of at least 0, and one of them more")
         if not (self.temperature > 0 and self.evidence_temperature > 0 and self.softening >= 0):
             raise TrainingError(
                 f"temperatures {self.temperature} and {self.evidence_temperature} must be above 0, "
                 f"softening {self.softening} at least 0"
+            )
+        if self.group_tokens is not None and self.group_tokens < 1:
+            raise TrainingError(
+                f"groups of {self.group_tokens} tokens hold nothing; allow 4096, or what fits in memory"
             )
 
 
@@ -131,20 +131,32 @@ class FineTuning:
         self._query_ids = [list(source.corpus.pairs) for source in sources]
         sizes = np.sqrt([source.corpus.n_pairs for source in sources])
         self._shares = sizes / sizes.sum()
-        self._scaled = ScaledCosine().to(_device_of(encoder.module))
-        self._scoring = Scoring()
-        self.module: nn.Module = nn.ModuleDict({"encoder": encoder.module, "scaled_cosine": self._scaled})
-        self._losses: Mapping[Loss, Callable[[_Towers], Tensor]] = {
-            Loss.EVIDENCE: self._evidence,
-            Loss.MAXSIM: self._maxsim,
-            Loss.DOCUMENT: self._document,
-            Loss.SUPCON: self._supcon,
-            Loss.BCE: self._bce,
-            Loss.DISTILLATION: self._distillation,
+        scaled_cosine = ScaledCosine().to(_device_of(encoder.module))
+        self.module: nn.Module = nn.ModuleDict({"encoder": encoder.module, "scaled_cosine": scaled_cosine})
+        losses = PairLosses(
+            scaled_cosine,
+            crowd=settings.crowd,
+            evidence_temperature=settings.evidence_temperature,
+            softening=settings.softening,
+            temperature=settings.temperature,
+        )
+        self._losses: Mapping[Loss, Callable[[Towers], Tensor]] = {
+            Loss.EVIDENCE: losses.evidence,
+            Loss.MAXSIM: losses.maxsim,
+            Loss.DOCUMENT: losses.document,
+            Loss.SUPCON: losses.supcon,
+            Loss.BCE: losses.bce,
+            Loss.DISTILLATION: losses.distillation,
         }
 
     def batch(self, step: int) -> FineTuningBatch:
-        """Draw queries of one corpus, a positive for each, and hard negatives."""
+        """Draw queries of one corpus, a positive for each, and hard negatives.
+
+        Documents without a token are left out.
+
+        Raises:
+            TrainingError: none of the queries, or of the targets, has a token.
+        """
         rng = step_generator(self._seed, step)
         number = int(rng.choice(len(self._sources), p=self._shares))
         source = self._sources[number]
@@ -156,27 +168,35 @@ class FineTuning:
         corpus, miner = self._sources[number].corpus, self._sources[number].miner
         ids = self._query_ids[number]
         picked = rng.choice(len(ids), min(self.settings.queries, len(ids)), replace=False)
-        query_ids = [ids[int(position)] for position in picked]
+        # An index holds no document without a token, so nobody can name negatives of one.
+        query_ids = self._readable(number, [ids[int(position)] for position in picked])
         target_ids: dict[str, None] = {}
         for query_id in query_ids:
-            positives = [target for target in corpus.pairs[query_id] if target != query_id]
-            target_ids[positives[int(rng.integers(len(positives)))]] = None
+            positives = corpus.pairs[query_id]
+            place = int(rng.integers(len(positives)))
+            target_ids[next(islice(positives, place, None))] = None
         for query_id in query_ids:
             for target in _few(miner.negatives(query_id) if miner else (), self.settings.negatives, rng):
                 target_ids[target] = None
-        return self._paired(number, query_ids, list(target_ids))
+        return self._paired(number, query_ids, self._readable(number, target_ids))
+
+    def _readable(self, number: int, doc_ids: Iterable[str]) -> list[str]:
+        found = [doc_id for doc_id in doc_ids if _is_readable(self._segmented[number], doc_id)]
+        if not found:
+            raise TrainingError(
+                f"a whole batch of corpus {self._sources[number].corpus.name} has no token that the encoder can read; "
+                "name an encoder of its language, or take the documents without text out of its pairs"
+            )
+        return found
 
     def _paired(self, number: int, query_ids: Sequence[str], target_ids: Sequence[str]) -> PairBatch:
         corpus, segmented = self._sources[number].corpus, self._segmented[number]
-        query_ids = [query_id for query_id in query_ids if _is_readable(segmented, query_id)]
-        target_ids = [target_id for target_id in target_ids if _is_readable(segmented, target_id)]
         positives = np.zeros((len(query_ids), len(target_ids)), np.bool_)
         excluded = np.zeros_like(positives)
         for row, query_id in enumerate(query_ids):
             for column, target_id in enumerate(target_ids):
-                is_pair = target_id in corpus.pairs[query_id] and target_id != query_id
-                positives[row, column] = is_pair
-                excluded[row, column] = not is_pair and (
+                positives[row, column] = target_id in corpus.pairs[query_id]
+                excluded[row, column] = not positives[row, column] and (
                     target_id == query_id or target_id in corpus.related.get(query_id, ())
                 )
         return PairBatch(
@@ -185,22 +205,20 @@ class FineTuning:
 
     def n_tokens(self, batch: FineTuningBatch) -> int:
         """As `Task.n_tokens`."""
-        documents = (*batch.pairs.queries, *batch.pairs.targets)
-        return sum(document.coverage.tokens_read for document in documents)
+        return tokens_read((*batch.pairs.queries, *batch.pairs.targets))
 
     def backward(self, batch: FineTuningBatch, backward: Backward) -> Mapping[str, float]:
         """As `Task.backward`; the parts are the losses by name, not weighted."""
         parts: dict[str, float] = {}
 
         def total(embedded: Embedded) -> Tensor:
-            # Evidence is a difference of cosines: the three digits of bfloat16 would drown it.
-            with torch.autocast(embedded.documents.device.type, enabled=False):
-                towers = _towers(embedded, batch)
+            with full_precision(embedded.documents.device):
+                towers = Towers.of(embedded, batch.pairs, batch.teacher_scores)
                 whole = embedded.documents.new_zeros(())
                 for name, weight in self.settings.losses.items():
                     if weight:
                         value = self._losses[name](towers)
-                        parts[str(name)] = float(value.detach())
+                        parts[str(name)] = value.item()
                         whole = whole + weight * value
             return whole
 
@@ -211,59 +229,7 @@ class FineTuning:
         else:
             cache = GradientCache(self.encoder, group_tokens=self.settings.group_tokens)
             loss = cache.backward(documents, total, backward)
-        return {"loss": float(loss.detach()), **parts}
-
-    def _evidence(self, towers: _Towers) -> Tensor:
-        scores = self._evidence_scores(towers)
-        return ranking_loss(scores, towers.positives, towers.excluded, temperature=self.settings.evidence_temperature)
-
-    def _evidence_scores(self, towers: _Towers) -> Tensor:
-        """(B, T) the score of search, softened, the batch standing in for the corpus."""
-        similarities = towers.best_matches()
-        left_out = towers.positives | towers.excluded
-        cosines = towers.cosines()
-        return evidence_scores(
-            similarities,
-            cosines,
-            towers.weights,
-            crowd_thresholds(similarities, left_out, self.settings.crowd),
-            crowd_thresholds(cosines[:, None], left_out, self.settings.crowd).squeeze(1),
-            self._scoring,
-            softening=self.settings.softening,
-        )
-
-    def _maxsim(self, towers: _Towers) -> Tensor:
-        return ranking_loss(
-            towers.mean_best_match(), towers.positives, towers.excluded, temperature=self.settings.temperature
-        )
-
-    def _document(self, towers: _Towers) -> Tensor:
-        return ranking_loss(towers.cosines(), towers.positives, towers.excluded, temperature=self.settings.temperature)
-
-    def _supcon(self, towers: _Towers) -> Tensor:
-        vectors = torch.cat([towers.query_documents, towers.target_documents])
-        n = len(towers.query_documents)
-        positives = torch.zeros(len(vectors), len(vectors), dtype=torch.bool, device=vectors.device)
-        positives[:n, n:] = towers.positives
-        ignored = torch.zeros_like(positives)
-        ignored[:n, n:] = towers.excluded
-        return supervised_contrastive(
-            vectors, positives | positives.T, temperature=self.settings.temperature, ignored=ignored | ignored.T
-        )
-
-    def _bce(self, towers: _Towers) -> Tensor:
-        counted = ~towers.excluded
-        return bce_of_cosine(
-            towers.cosines()[counted], towers.positives[counted], self._scaled.scale, self._scaled.bias
-        )
-
-    def _distillation(self, towers: _Towers) -> Tensor:
-        assert towers.teacher_scores is not None
-        return distillation(
-            towers.mean_best_match() / self.settings.temperature,
-            towers.teacher_scores / self.settings.temperature,
-            towers.excluded,
-        )
+        return {"loss": loss.item(), **parts}
 
 
 def _few(found: Sequence[str], n: int, rng: np.random.Generator) -> list[str]:
@@ -279,49 +245,3 @@ def _is_readable(segmented: SegmentedCorpus, doc_id: str) -> bool:
 
 def _device_of(module: nn.Module) -> torch.device:
     return next(module.parameters()).device
-
-
-@dataclass(frozen=True)
-class _Towers:
-    """Both sides of a batch, and their relations as tensors."""
-
-    query_documents: Tensor  # (B, D)
-    target_documents: Tensor  # (T, D)
-    query_chunks: Tensor  # (B, I, D)
-    target_chunks: Tensor  # (T, J, D)
-    target_mask: Tensor  # (T, J)
-    weights: Tensor  # (B, I), 0 where padded
-    positives: Tensor  # (B, T)
-    excluded: Tensor  # (B, T)
-    teacher_scores: Tensor | None  # (B, T)
-
-    def best_matches(self) -> Tensor:
-        """(B, I, T)."""
-        return best_matches(self.query_chunks, self.target_chunks, self.target_mask)
-
-    def mean_best_match(self) -> Tensor:
-        """(B, T) in [-1, 1]: best matches of the query's chunks, by their weights."""
-        shares = self.weights / self.weights.sum(1, keepdim=True)
-        return (shares[:, None] @ self.best_matches()).squeeze(1)
-
-    def cosines(self) -> Tensor:
-        """(B, T) of the document vectors."""
-        return self.query_documents @ self.target_documents.T
-
-
-def _towers(embedded: Embedded, batch: FineTuningBatch) -> _Towers:
-    pairs, n = batch.pairs, len(batch.pairs.queries)
-    device = embedded.documents.device
-    weights = chunk_weights(pairs.queries).to(device)
-    teacher = batch.teacher_scores
-    return _Towers(
-        query_documents=normalize(embedded.documents[:n], dim=-1),
-        target_documents=normalize(embedded.documents[n:], dim=-1),
-        query_chunks=embedded.chunks[:n, : weights.shape[1]],
-        target_chunks=embedded.chunks[n:],
-        target_mask=embedded.mask[n:],
-        weights=weights,
-        positives=torch.from_numpy(pairs.positives).to(device),
-        excluded=torch.from_numpy(pairs.excluded).to(device),
-        teacher_scores=None if teacher is None else teacher.to(device),
-    )

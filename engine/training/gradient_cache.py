@@ -31,7 +31,8 @@ class GradientCache:
     computed without a graph, the loss gives the gradients of the vectors, and then each
     group is encoded again, with a graph, and takes its share of them back to the
     weights. The random numbers of the first time are used again, so that dropout is the
-    same. The gradient is that of the whole batch; it costs one more forward pass.
+    same. The gradient is that of the whole batch; it costs one more forward pass, but
+    for a batch that is one group, which is encoded once.
     """
 
     def __init__(self, encoder: TrainableEncoder, *, group_tokens: int) -> None:
@@ -71,12 +72,18 @@ class GradientCache:
             The loss, without graph.
         """
         groups = list(self.groups(documents))
+        if len(groups) == 1:
+            value = loss(self.encoder.embed(documents))
+            backward(value)
+            return value.detach()
         randomness: list[_RandomState] = []
         parts: list[Embedded] = []
         with torch.no_grad():
             for group in groups:
                 randomness.append(_RandomState(self.encoder.module))
                 parts.append(self.encoder.embed(group))
+        # Autocast keeps its copies of weights, and older torch those made without a graph, too.
+        torch.clear_autocast_cache()
         whole = join(parts)
         leaves = Embedded(whole.documents.requires_grad_(), whole.chunks.requires_grad_(), whole.mask)
         value = loss(leaves)

@@ -10,9 +10,10 @@ from typing import TypeAlias
 
 from engine.errors import TrainingError
 
-Judgments: TypeAlias = dict[str, dict[str, int]]  # query id -> target id -> relevance
+Judgments: TypeAlias = Mapping[str, Mapping[str, int]]  # query id -> target id -> relevance; 0 and below is none
 
 _COLUMNS = ("query_id", "doc_id")
+_FORM = "query_id <tab> doc_id [<tab> relevance]"
 
 
 def read_judgments(path: Path, queries: Collection[str] | None = None) -> Judgments:
@@ -22,28 +23,27 @@ def read_judgments(path: Path, queries: Collection[str] | None = None) -> Judgme
     differ, `relevance`; without it every pair has relevance 1.
 
     Args:
-        path: of the file.
+        path: of the file, in UTF-8.
         queries: keep only these, in their order; each stands in the result, if only with no target.
 
     Raises:
         TrainingError: the file is not there, or a column or a number is missing.
     """
-    judged: Judgments = {query_id: {} for query_id in queries or ()}
+    judged: dict[str, dict[str, int]] = {query_id: {} for query_id in queries or ()}
     try:
-        with path.open(encoding="utf-8", newline="") as lines:
+        with path.open(encoding="utf-8-sig", newline="") as lines:
             rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
             _check_columns(path, rows.fieldnames or ())
             for row in rows:
+                query_id, doc_id, relevance = _parsed(f"line {rows.line_num} of {path}", row)
                 if queries is None:
-                    judged.setdefault(row["query_id"], {})
-                if row["query_id"] in judged:
-                    judged[row["query_id"]][row["doc_id"]] = int(row.get("relevance") or 1)
+                    judged.setdefault(query_id, {})
+                if query_id in judged:
+                    judged[query_id][doc_id] = relevance
     except FileNotFoundError:
-        raise TrainingError(f"there is no file {path}; it should name pairs as query_id <tab> doc_id") from None
-    except (ValueError, UnicodeDecodeError) as error:
-        raise TrainingError(
-            f"{path} cannot be read as judgments ({error}); relevance must be a whole number"
-        ) from error
+        raise TrainingError(f"there is no file {path}; it should name pairs as {_FORM}") from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise TrainingError(f"{path} cannot be read as judgments ({error}); write it in UTF-8 as {_FORM}") from error
     return judged
 
 
@@ -52,8 +52,18 @@ def _check_columns(path: Path, found: Collection[str]) -> None:
     if missing:
         raise TrainingError(
             f"{path} has the columns {', '.join(found) or 'none'}, not {' and '.join(missing)}; "
-            "its first line must be: query_id <tab> doc_id [<tab> relevance]"
+            f"its first line must be: {_FORM}"
         )
+
+
+def _parsed(place: str, row: Mapping[str, str | None]) -> tuple[str, str, int]:
+    query_id, doc_id, relevance = row["query_id"], row["doc_id"], row.get("relevance") or "1"
+    if not query_id or not doc_id:
+        raise TrainingError(f"{place} names the query {query_id!r} and the target {doc_id!r}; it must be: {_FORM}")
+    try:
+        return query_id, doc_id, int(relevance)
+    except ValueError:
+        raise TrainingError(f"{place} has relevance {relevance!r}; it must be a whole number") from None
 
 
 def read_splits(path: Path) -> Mapping[str, list[str]]:
@@ -68,6 +78,10 @@ def read_splits(path: Path) -> Mapping[str, list[str]]:
         raise TrainingError(f"there is no file {path}; it should name the query ids of each split") from None
     except ValueError as error:
         raise TrainingError(f"{path} is not JSON: {error}") from error
-    if not isinstance(splits, dict) or not all(isinstance(ids, list) for ids in splits.values()):
+    if not isinstance(splits, dict) or not all(_are_ids(ids) for ids in splits.values()):
         raise TrainingError(f'{path} must be an object of lists of query ids, as {{"train": ["a"], "valid": ["b"]}}')
     return splits
+
+
+def _are_ids(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)

@@ -14,6 +14,7 @@ from torch.nn.functional import cross_entropy
 from engine.encoders.backbone import Backbone
 from engine.errors import TrainingError
 from engine.training.masked_words import IGNORED, MaskedWordHead, MaskedWords, choose_by_chance, mask_words, maskable
+from engine.training.precision import full_precision
 from engine.training.task import Backward
 
 
@@ -89,5 +90,6 @@ class MaskedWordLoss(nn.Module):
         targets = words.targets.to(backbone.device)  # (N, L)
         is_hidden = targets != IGNORED
         states = backbone.hidden_states(words.ids, mask)[is_hidden]
-        logits = self.head(states, backbone.model.get_input_embeddings().weight)
-        return cross_entropy(logits, targets[is_hidden], reduction="sum")
+        with full_precision(states.device):
+            logits = self.head(states, backbone.model.get_input_embeddings().weight)
+            return cross_entropy(logits, targets[is_hidden], reduction="sum")

@@ -21,7 +21,7 @@ class Miner(Protocol):
     """Names hard negatives of a training query."""
 
     def negatives(self, query_id: str) -> Sequence[str]:
-        """The hardest first; none of them related to the query or held out."""
+        """The hardest first; none of them the query itself, related to it or held out."""
 
 
 def hard_negatives(
@@ -37,10 +37,13 @@ def hard_negatives(
     ranking, all of it counts.
 
     Args:
-        ranking: targets and scores, best first.
+        ranking: targets and scores, best first, without the query itself; scores at least 0.
         related: targets that belong to the query.
         held_out: targets that are never drawn.
         margin: above 0; 1 keeps all that rank below the best related one.
+
+    Returns:
+        The targets that are left, in the order of the ranking.
     """
     scored = list(ranking)
     best = max((score for target, score in scored if target in related), default=float("inf"))
@@ -63,12 +66,16 @@ class IndexMiner:
         self._found: dict[str, list[str]] = {}
 
     def negatives(self, query_id: str) -> Sequence[str]:
-        """As `Miner.negatives`."""
+        """As `Miner.negatives`.
+
+        Raises:
+            QueryError: the index does not hold the query.
+        """
         if query_id not in self._found:
             found = self._index.rank_id(query_id, k=self._depth)
             ranking = [(doc_id, score) for doc_id, score in found if doc_id in self._corpus.documents]
             self._found[query_id] = hard_negatives(
-                ranking, self._corpus.related[query_id], self._corpus.held_out, self._margin
+                ranking, self._corpus.related.get(query_id, {}), self._corpus.held_out, self._margin
             )
         return self._found[query_id]
 
@@ -92,9 +99,9 @@ class LexicalMiner:
         self._doc_ids = list(corpus.documents)
         self._tokenize: Any = partial(bm25s.tokenize, stopwords="en", show_progress=False, return_ids=False)
         self._retriever = bm25s.BM25(method="lucene")
-        self._retriever.index(
-            self._tokenize([document.text for document in corpus.documents.values()]), show_progress=False
-        )
+        words = self._tokenize([document.text for document in corpus.documents.values()])
+        if any(words):  # bm25s divides by the mean length
+            self._retriever.index(words, show_progress=False)
         self._found: dict[str, list[str]] = {}
 
     def negatives(self, query_id: str) -> Sequence[str]:
@@ -102,7 +109,7 @@ class LexicalMiner:
         if query_id not in self._found:
             self._found[query_id] = hard_negatives(
                 self._ranking(self._corpus.documents[query_id]),
-                self._corpus.related[query_id],
+                self._corpus.related.get(query_id, {}),
                 self._corpus.held_out,
                 self._margin,
             )
@@ -110,6 +117,8 @@ class LexicalMiner:
 
     def _ranking(self, query: Document) -> list[tuple[str, float]]:
         words = self._tokenize([query.text])[0]
+        if not words:
+            return []
         scores = self._retriever.get_scores(words)
         order = np.argsort(-scores, kind="stable")[: self._depth + 1]
         ranked = [(self._doc_ids[row], float(scores[row])) for row in order if scores[row] > 0]

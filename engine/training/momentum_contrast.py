@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
 from engine.training.objectives import info_nce
-from engine.training.task import Backward
+from engine.training.precision import full_precision
+from engine.training.task import Backward, tokens_read
 from engine.training.view_pairs import PairBatch, ViewPairs
 
 
@@ -88,19 +89,25 @@ class MomentumContrast:
         """See `Task.batch`."""
         return self.pairs.batch(step)
 
+    def n_tokens(self, batch: PairBatch) -> int:
+        """Tokens of both views; see `Task.n_tokens`."""
+        return tokens_read((*batch.queries, *batch.targets))
+
     def backward(self, batch: PairBatch, backward: Backward) -> Mapping[str, float]:
         """See `Task.backward`; the second encoder and the queue go on with it."""
         self._follow()
         rows = self._write(batch)
         in_use = self.module.queue[: int(self.module.n_written)]
         owners = self.module.owners[: len(in_use)]
-        loss = info_nce(
-            self.encoder.embed(batch.queries).documents,
-            in_use,
-            rows,
-            temperature=self.temperature,
-            excluded=owners == self.module.owners[rows, None],
-        )
+        queries = self.encoder.embed(batch.queries).documents
+        with full_precision(queries.device):
+            loss = info_nce(
+                queries,
+                in_use,
+                rows,
+                temperature=self.temperature,
+                excluded=owners == self.module.owners[rows, None],
+            )
         backward(loss)
         return {"loss": loss.item()}
 

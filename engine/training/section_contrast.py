@@ -20,6 +20,7 @@ from engine.encoders.colde_sections import PlacedSection
 from engine.encoders.encoder import SegmentedDocument
 from engine.errors import TrainingError
 from engine.training.objectives import SMITH_SCALE, bce_of_cosine, supervised_contrastive
+from engine.training.precision import full_precision
 from engine.training.task import Backward, epoch_slice, step_generator
 
 Pairs = NDArray[np.bool_]
@@ -193,7 +194,14 @@ class SectionContrast:
 
     def backward(self, batch: ContrastBatch, backward: Backward) -> Mapping[str, float]:
         """Loss of a batch, and its gradients; see `Task.backward`."""
-        loss = self._contrast(batch) if self.settings.contrastive else self._cross_entropy(batch)
+        numbers, views = self._views(batch)
+        vectors = self.encoder.embed_sections(views)  # (N, D)
+        with full_precision(vectors.device):
+            if self.settings.contrastive:
+                owners = [number for number, sections in zip(numbers, views, strict=True) for _ in sections]
+                loss = self._contrast(vectors, batch.documents, owners)
+            else:
+                loss = self._cross_entropy(vectors, batch.documents)
         backward(loss)
         return {"loss": loss.item()}
 
@@ -208,11 +216,9 @@ class SectionContrast:
                 views.append(self.encoder.split(self.documents[document], parts))
         return owners, views
 
-    def _contrast(self, batch: ContrastBatch) -> Tensor:
-        numbers, views = self._views(batch)
-        owners = [number for number, sections in zip(numbers, views, strict=True) for _ in sections]
-        vectors = self.encoder.embed_sections(views)  # (N, D)
-        positives, open_pairs = (pairs[np.ix_(owners, owners)] for pairs in self.relation.relate(batch.documents))
+    def _contrast(self, vectors: Tensor, documents: Sequence[int], owners: list[int]) -> Tensor:
+        """The loss over the vectors of sections, each of them of the document that `owners` names by its place."""
+        positives, open_pairs = (pairs[np.ix_(owners, owners)] for pairs in self.relation.relate(documents))
         return supervised_contrastive(
             vectors,
             torch.from_numpy(positives).to(vectors.device),
@@ -220,13 +226,12 @@ class SectionContrast:
             ignored=torch.from_numpy(open_pairs).to(vectors.device),
         )
 
-    def _cross_entropy(self, batch: ContrastBatch) -> Tensor:
+    def _cross_entropy(self, vectors: Tensor, documents: Sequence[int]) -> Tensor:
         """The mean over positive pairs and that over negative ones, halved: as if there were as many of both.
 
         The paper says "cosine similarity" for this loss; the logit is that of SMITH's code.
         """
-        vectors = self.encoder.embed_sections(self._views(batch)[1])
-        positives, open_pairs = self.relation.relate(batch.documents)
+        positives, open_pairs = self.relation.relate(documents)
         above = np.triu(np.ones_like(positives), k=1)
         losses = [
             self._mean_cross_entropy(vectors, pairs & above, is_match)

@@ -58,11 +58,21 @@ def spread_chunks(segmented: SegmentedDocument, most: int) -> SegmentedDocument:
     return keep_chunks(segmented, np.linspace(0, n - 1, most).round().astype(np.int64))
 
 
+def _check(query_chunks: int, target_chunks: int) -> None:
+    if min(query_chunks, target_chunks) < 1:
+        raise TrainingError(f"{query_chunks} chunks of a query and {target_chunks} of a target must each be at least 1")
+
+
 class RandomRuns:
     """A run of neighbouring chunks, starting anywhere."""
 
     def __init__(self, query_chunks: int, target_chunks: int) -> None:
-        """Take at most so many chunks of a query, and of a target."""
+        """Take at most so many chunks of a query, and of a target.
+
+        Raises:
+            TrainingError: less than one of either.
+        """
+        _check(query_chunks, target_chunks)
         self._query_chunks = query_chunks
         self._target_chunks = target_chunks
 
@@ -98,7 +108,18 @@ class EvidenceChunks:
     FLOOR = 1e-4
 
     def __init__(self, index: Index, query_chunks: int, target_chunks: int, *, crowd: int) -> None:
-        """Choose by the vectors of `index`, whose chunks must be those of the encoder in training."""
+        """Choose by stored vectors.
+
+        Args:
+            index: of the corpus; its chunks must be those of the encoder in training.
+            query_chunks: most chunks of a query.
+            target_chunks: most chunks of a target.
+            crowd: M of theta, at least 1.
+
+        Raises:
+            TrainingError: less than one chunk of either.
+        """
+        _check(query_chunks, target_chunks)
         self._index = index
         self._query_chunks = query_chunks
         self._target_chunks = target_chunks
@@ -109,6 +130,7 @@ class EvidenceChunks:
 
         Raises:
             TrainingError: the index has other chunks than the documents of the batch.
+            QueryError: the index does not hold one of them.
         """
         targets = [self._vectors(document) for document in batch.targets]
         stacked = np.concatenate(targets)

@@ -20,8 +20,8 @@ from torch.nn.functional import cross_entropy, pad
 from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.smith import SmithEncoder
 from engine.encoders.smith_blocks import document_windows
-from engine.encoders.smith_config import Variant
 from engine.encoders.trainable import pad_chunks
+from engine.encoders.variant import Variant
 from engine.errors import TrainingError
 from engine.segmentation import TokenWindow
 from engine.training.masked_words import (
@@ -34,6 +34,7 @@ from engine.training.masked_words import (
     mask_words,
     maskable,
 )
+from engine.training.precision import full_precision
 from engine.training.task import Backward, epoch_slice, step_generator
 
 
@@ -233,15 +234,16 @@ class SmithPretraining:
         loss = torch.stack(list(losses.values())).sum()
         if loss.requires_grad:  # else nothing was hidden in the whole batch
             backward(loss)
-        return {name: float(part.detach()) for name, part in {**losses, "loss": loss}.items()}
+        return {name: part.item() for name, part in {**losses, "loss": loss}.items()}
 
     def _word_loss(self, tokens: Tensor, batch: SmithBatch) -> Tensor:
         is_hidden = batch.words.targets != IGNORED
         if not is_hidden.any():
             return tokens.new_zeros(())
         embeddings = self.module.encoder.sentence.bert.get_input_embeddings().weight
-        logits = self.module.word_head(tokens[is_hidden], embeddings)
-        losses = cross_entropy(logits, batch.words.targets[is_hidden], reduction="none")
+        with full_precision(tokens.device):
+            logits = self.module.word_head(tokens[is_hidden], embeddings)
+            losses = cross_entropy(logits, batch.words.targets[is_hidden], reduction="none")
         if self._reduction is WordReduction.MEAN:
             return losses.mean()
         places = torch.cat([torch.arange(n, device=losses.device) for n in batch.n_blocks])
@@ -261,13 +263,15 @@ class SmithPretraining:
         hidden = seen.index_put((document, block), self.module.hidden_block.expand(len(block), -1))
         encoder = self.module.encoder.document
         assert encoder is not None
-        guess = self.module.block_head(encoder(hidden, mask)[document, block].float())  # (R, H)
-        logits = (guess @ self._candidates(truth, is_real).T).float()  # (R, M)
-        if self.module.slot_bias is not None:
-            logits = logits + self.module.slot_bias[: len(is_real)]
-        if self.module.log_temperature is not None:
-            logits = logits / self.module.log_temperature.exp()
-        return cross_entropy(logits, is_real.nonzero()[:, 0])
+        contextual = encoder(hidden, mask)[document, block]  # (R, H)
+        candidates = self._candidates(truth, is_real)  # (M, H)
+        with full_precision(blocks.device):
+            logits = self.module.block_head(contextual.float()) @ candidates.float().T  # (R, M)
+            if self.module.slot_bias is not None:
+                logits = logits + self.module.slot_bias[: len(is_real)]
+            if self.module.log_temperature is not None:
+                logits = logits / self.module.log_temperature.exp()
+            return cross_entropy(logits, is_real.nonzero()[:, 0])
 
     def _candidates(self, truth: Tensor, is_real: Tensor) -> Tensor:
         """(M, H): the true blocks, in `released` the padding in their midst."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from torch import Tensor, nn
+
+from engine.encoders.encoder import SegmentedDocument
 
 BatchT = TypeVar("BatchT")
 
@@ -28,7 +30,7 @@ class Task(Protocol, Generic[BatchT]):
         """Draw the batch of a step, from 0."""
 
     def n_tokens(self, batch: BatchT) -> int:
-        """Tokens that the encoder reads of a batch."""
+        """Tokens that the encoder reads of a batch, however often it reads them in one step."""
 
     def backward(self, batch: BatchT, backward: Backward) -> Mapping[str, float]:
         """Compute the loss of a batch and add its gradients to the weights.
@@ -36,6 +38,11 @@ class Task(Protocol, Generic[BatchT]):
         Returns:
             The parts of the loss by name; "loss" is the whole.
         """
+
+
+def tokens_read(documents: Iterable[SegmentedDocument]) -> int:
+    """Tokens of the chunks of some documents, special ones not counted."""
+    return sum(document.coverage.tokens_read for document in documents)
 
 
 def step_generator(seed: int, step: int) -> np.random.Generator:

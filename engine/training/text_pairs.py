@@ -18,8 +18,9 @@ from engine.encoders.trainable import Embedded
 from engine.errors import TrainingError
 from engine.training.gradient_cache import GradientCache
 from engine.training.objectives import supervised_contrastive
+from engine.training.precision import full_precision
 from engine.training.selection import keep_chunks
-from engine.training.task import Backward, epoch_slice, step_generator
+from engine.training.task import Backward, epoch_slice, step_generator, tokens_read
 
 _FEWEST_PAIRS = 8  # a matched pair alone has no negatives
 
@@ -134,14 +135,15 @@ class TextPairs:
 
     def n_tokens(self, batch: TextPairBatch) -> int:
         """See `Task.n_tokens`."""
-        return sum(text.coverage.tokens_read for text in batch.texts)
+        return tokens_read(batch.texts)
 
     def backward(self, batch: TextPairBatch, backward: Backward) -> Mapping[str, float]:
         """See `Task.backward`; the parts are those of L, before their weights."""
         parts: dict[str, Tensor] = {}
 
         def loss(embedded: Embedded) -> Tensor:
-            parts.update(self.losses(batch, embedded))
+            with full_precision(embedded.documents.device):
+                parts.update(self.losses(batch, embedded))
             return (
                 parts["topics"]
                 + self.settings.contrastive_weight * parts["contrastive"]

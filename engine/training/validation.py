@@ -58,8 +58,11 @@ class Validation:
             scoring: the constants of the score.
 
         Raises:
-            TrainingError: there are no valid judgments.
+            TrainingError: there are no valid judgments, or less than one chunk, query or document is asked for.
         """
+        for name, most in {"chunks": chunks, "queries": queries, "documents": documents}.items():
+            if most is not None and most < 1:
+                raise TrainingError(f"validation of corpus {corpus.name} on {most} {name} tells nothing; allow 1")
         if not corpus.valid:
             raise TrainingError(
                 f"corpus {corpus.name} has no valid queries; give it splits.json and qrels.tsv, or train without"
@@ -143,14 +146,14 @@ def ndcg(ranking: Sequence[str], judged: Mapping[str, int], depth: int) -> float
 
     Args:
         ranking: targets, best first.
-        judged: relevance by target; not listed is 0.
+        judged: relevance by target; not listed is 0, and so is what is below.
         depth: at least 1.
 
     Returns:
         In [0, 1]; 0 where nothing is relevant.
     """
     discounts = 1 / np.log2(np.arange(2, depth + 2))
-    gains = [2.0 ** judged.get(target, 0) - 1 for target in ranking[:depth]]
-    ideal = sorted((2.0**grade - 1 for grade in judged.values()), reverse=True)[:depth]
+    gains = [2.0 ** max(judged.get(target, 0), 0) - 1 for target in ranking[:depth]]
+    ideal = sorted((2.0 ** max(grade, 0) - 1 for grade in judged.values()), reverse=True)[:depth]
     best = float(np.dot(ideal, discounts[: len(ideal)]))
     return float(np.dot(gains, discounts[: len(gains)])) / best if best > 0 else 0.0

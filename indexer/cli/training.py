@@ -2,21 +2,51 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from indexer.cli.shared import device_option
+from indexer.cli.grouped import GroupedCommand, heading, together
+from indexer.cli.training_options import (
+    corpora_argument,
+    encoder_options,
+    indexes_option,
+    out_argument,
+    read_start,
+    read_trainer,
+    read_valid,
+    refuse_unfit,
+    resumable,
+    saved_dtype,
+    saved_options,
+    speed_options,
+    tell_trained,
+    told_command,
+    valid_options,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from indexer.training import Recipe
+    from indexer.training import TrainingRecipe
+    from indexer.training.objectives import FineTuningObjective
 
+OBJECTIVES = ("pairs", "sections", "text-pairs")
 LOSSES = ("evidence", "maxsim", "document", "supcon", "bce", "distillation")
+_FITS = {
+    "losses": ("pairs",),
+    "teacher": ("pairs",),
+    "hard": ("pairs",),
+    "query_chunks": ("pairs",),
+    "target_chunks": ("pairs",),
+    "freeze_first_stage": ("pairs",),
+    "negatives": ("pairs", "text-pairs"),
+    "indexes": ("pairs", "text-pairs"),
+    "group_tokens": ("pairs", "text-pairs"),
+    "negatives_per_positive": ("text-pairs",),
+}
 
 
 def _weighed(_context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, float]:
@@ -33,35 +63,67 @@ def _weighed(_context: click.Context, _parameter: click.Parameter, given: tuple[
     return weights
 
 
-@click.command()
-@click.argument("out", type=click.Path(file_okay=False, path_type=Path))
-@click.argument("corpora", nargs=-1, required=True, metavar="CORPUS...")
-@click.option("--encoder", help="What training starts from: a folder, a hub name, or the offline all-MiniLM-L6-v2.")
-@click.option("--loss", "losses", multiple=True, callback=_weighed, metavar="NAME=WEIGHT", help="May be repeated.")
-@click.option("--negatives", type=click.Choice(["model", "bm25", "none"]), default="model", show_default=True)
-@click.option("--teacher", default="", help="A stronger encoder, for the loss distillation.")
-@click.option("--label", help="Metadata field; documents that share its value are pairs, where no pairs are given.")
-@click.option("--steps", default=300, show_default=True, type=click.IntRange(1))
-@click.option("--learning-rate", default=3e-5, show_default=True, type=click.FloatRange(0, min_open=True))
-@click.option("--queries", default=20, show_default=True, type=click.IntRange(2), help="Of a batch.")
-@click.option("--hard", default=3, show_default=True, type=click.IntRange(0), help="Hard negatives of a query.")
-@click.option("--query-chunks", default=6, show_default=True, type=click.IntRange(1), help="Read of a query in a step.")
-@click.option("--target-chunks", default=4, show_default=True, type=click.IntRange(1), help="Read of a target.")
-@click.option("--group-tokens", type=click.IntRange(1), help="Most tokens with a graph at a time: less memory.")
-@click.option("--freeze-layers", default=0, show_default=True, type=click.IntRange(0), help="From the bottom.")
-@click.option("--freeze-first-stage", is_flag=True, help="Encode chunks once, train what is above them.")
-@click.option("--valid-every", default=50, show_default=True, type=click.IntRange(1), help="Steps.")
-@click.option("--valid-chunks", type=click.IntRange(1), help="Most chunks of a document that validation reads.")
-@click.option("--valid-queries", type=click.IntRange(1), help="Most valid queries of a corpus.")
-@click.option("--valid-documents", type=click.IntRange(1), help="Most documents of a corpus that are ranked.")
-@click.option("--patience", type=click.IntRange(1), help="Validations without a gain before it stops.")
-@click.option("--seed", default=0, show_default=True)
-@click.option("--half", is_flag=True, help="Save weights in float16.")
-@click.option("--licence", default="", help="Of the trained weights, for the card, as apache-2.0.")
-@click.option("--indexes", type=click.Path(file_okay=False, path_type=Path), help="Where indexes of the corpora lie.")
-@device_option
-def train(out: Path, corpora: tuple[str, ...], indexes: Path | None, device: str | None, **given: Any) -> None:  # noqa: ANN401
-    """Fine-tune an encoder on pairs of long documents, and write it to the folder OUT.
+_learned = heading("What is learned")
+_objective_options = together(
+    _learned(
+        "--objective",
+        type=click.Choice(OBJECTIVES),
+        default="pairs",
+        show_default=True,
+        help="pairs trains any encoder, sections a colde, text-pairs a tde.",
+    ),
+    _learned(
+        "--loss",
+        "losses",
+        multiple=True,
+        callback=_weighed,
+        metavar="NAME=WEIGHT",
+        help=f"Of pairs: {', '.join(LOSSES)}; may be repeated.",
+    ),
+    _learned(
+        "--label",
+        metavar="FIELD",
+        help="Metadata by whose values documents pair up, where no pairs are given.",
+    ),
+    _learned(
+        "--negatives",
+        type=click.Choice(["model", "bm25", "none"]),
+        default="model",
+        show_default=True,
+        help="Who names hard ones.",
+    ),
+    _learned("--teacher", default="", metavar="NAME", help="A stronger encoder, for the loss distillation."),
+)
+
+_read = heading("What is read in a step")
+_batch_options = together(
+    _read("--queries", type=click.IntRange(1), help="20 by default; 25 for sections, 8 pairs for text-pairs."),
+    _read("--hard", default=3, show_default=True, type=click.IntRange(0), help="Hard negatives of a query."),
+    _read("--negatives-per-positive", default=1, show_default=True, type=click.IntRange(1), help="Of text-pairs."),
+    _read("--query-chunks", default=6, show_default=True, type=click.IntRange(1), help="Of a query."),
+    _read("--target-chunks", default=4, show_default=True, type=click.IntRange(1), help="Of a target."),
+)
+
+
+@click.command(cls=GroupedCommand)
+@out_argument
+@corpora_argument
+@_objective_options
+@encoder_options
+@heading("Encoder")("--freeze-first-stage", is_flag=True, help="Encode chunks once, train what is above them.")
+@_batch_options
+@speed_options(steps=300, learning_rate=3e-5)
+@valid_options
+@saved_options
+@indexes_option
+def train(
+    out: Path,
+    corpora: tuple[str, ...],
+    indexes: Path | None,
+    device: str | None,
+    **given: Any,  # noqa: ANN401
+) -> None:
+    """Train an encoder on pairs of long documents, and write it to the folder OUT.
 
     A CORPUS is a folder with corpus.jsonl[.gz], train_pairs.tsv and, to choose the
     best weights by, qrels.tsv and splits.json; FOLDER:_citation reads
@@ -71,64 +133,74 @@ def train(out: Path, corpora: tuple[str, ...], indexes: Path | None, device: str
     \b
     Example:
         longmatch train my-encoder data/papers data/patents --steps 500
-        longmatch index papers.lm ./papers --encoder my-encoder
+        longmatch train my-smith data/papers --new smith --loss document=1
+        longmatch train my-colde data/papers --new colde --objective sections
     """
-    from indexer.training import CorpusPath
+    recipe = _recipe(click.get_current_context(), given)
+    from indexer.cli.progress import TrainingProgress
     from indexer.training import train as train_encoder
 
-    outcome = train_encoder(
-        out,
-        [CorpusPath.parse(corpus) for corpus in corpora],
-        _recipe(given),
-        indexes=indexes,
-        device=device,
-        command=_command(sys.argv),
-        tell=lambda line: click.echo(line, err=True),
+    with resumable(out), TrainingProgress() as progress:
+        trained = train_encoder(
+            out,
+            corpora,
+            recipe,
+            indexes=indexes,
+            device=device,
+            command=told_command(sys.argv),
+            tell=progress.tell,
+            watch=progress,
+        )
+    if trained.is_first:
+        tell_trained(trained)
+
+
+def _recipe(context: click.Context, given: Mapping[str, Any]) -> TrainingRecipe:
+    from indexer.training import TrainingRecipe
+
+    refuse_unfit(context, _FITS, "--objective", given["objective"])
+    if given["variant"] and given["new"] is None:
+        raise click.UsageError("--variant goes with --new", context)
+    return TrainingRecipe(
+        start=read_start(context, given, frozen_first_stage=given["freeze_first_stage"]),
+        objective=_objective(given),
+        label=given["label"],
+        trainer=read_trainer(given),
+        saved_dtype=saved_dtype(given),
+        licence=given["licence"],
+        **read_valid(given),
     )
-    click.echo(
-        f"{outcome.steps:,} steps, {outcome.n_tokens:,} tokens; {out} holds the weights of step {outcome.best_step:,}"
-    )
 
 
-def _command(words: Sequence[str]) -> str:
-    """The command as it was given, with folders of this machine cut down to their names."""
-    return shlex.join(["longmatch", *(Path(word).name if word.startswith("/") else word for word in words[1:])])
+def _objective(given: Mapping[str, Any]) -> FineTuningObjective:
+    from engine.training.section_contrast import ContrastSettings
+    from engine.training.text_pairs import TextPairsSettings
+    from indexer.training import Negatives, SectionsObjective, TextPairsObjective
+
+    match given["objective"]:
+        case "sections":
+            return SectionsObjective(ContrastSettings(n_classes=given["queries"] or 25))
+        case "text-pairs":
+            settings = TextPairsSettings(batch_pairs=given["queries"] or 8, group_tokens=given["group_tokens"])
+            negatives = given["negatives_per_positive"]
+            return TextPairsObjective(settings, Negatives(given["negatives"]), negatives_per_positive=negatives)
+        case _:
+            return _pairs_objective(given)
 
 
-def _recipe(given: Mapping[str, Any]) -> Recipe:
-    import torch
-
-    from engine.encoders.loading import DEFAULT_ENCODER
+def _pairs_objective(given: Mapping[str, Any]) -> FineTuningObjective:
     from engine.training.fine_tuning import DEFAULT_LOSSES, FineTuningSettings, Loss
-    from engine.training.trainer import TrainerSettings
-    from indexer.training import Negatives, Recipe
+    from indexer.training import Negatives, PairsObjective
 
-    return Recipe(
-        encoder=given["encoder"] or DEFAULT_ENCODER,
-        fine_tuning=FineTuningSettings(
+    return PairsObjective(
+        FineTuningSettings(
             losses={Loss(name): weight for name, weight in given["losses"].items()} or DEFAULT_LOSSES,
-            queries=given["queries"],
+            queries=given["queries"] or 20,
             negatives=given["hard"],
             group_tokens=given["group_tokens"],
         ),
-        trainer=TrainerSettings(
-            steps=given["steps"],
-            learning_rate=given["learning_rate"],
-            validate_every=given["valid_every"],
-            checkpoint_every=min(given["valid_every"], 25),
-            patience=given["patience"],
-            seed=given["seed"],
-        ),
-        negatives=Negatives(given["negatives"]),
+        miner=Negatives(given["negatives"]),
         teacher=given["teacher"],
         query_chunks=given["query_chunks"],
         target_chunks=given["target_chunks"],
-        frozen_layers=given["freeze_layers"],
-        frozen_first_stage=given["freeze_first_stage"],
-        label=given["label"],
-        valid_chunks=given["valid_chunks"],
-        valid_queries=given["valid_queries"],
-        valid_documents=given["valid_documents"],
-        saved_dtype=torch.float16 if given["half"] else torch.float32,
-        licence=given["licence"],
     )

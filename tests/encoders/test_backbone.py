@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModel
+from transformers import AutoModel, BertForMaskedLM
 
 from engine.encoders import backbone as backbone_module
 from engine.encoders import weights as weights_module
@@ -142,3 +142,24 @@ def test_saving_writes_what_was_loaded(backbone: Backbone, tmp_path: Path) -> No
     ids = backbone.tokenize(["the old fox"])[0][0]
     assert saved.sha256 == backbone.sha256
     assert np.array_equal(saved.encode([ids], 64), backbone.encode([ids], 64))
+
+
+def test_a_masked_language_model_is_a_backbone_without_its_head(
+    backbone: Backbone, bert_folder: Path, tmp_path: Path
+) -> None:
+    model = BertForMaskedLM(backbone.model.config)
+    model.bert.load_state_dict(backbone.model.state_dict(), strict=False)  # it has no pooler
+    backbone.tokenizer.save_pretrained(tmp_path)
+    model.save_pretrained(tmp_path)
+    ids = backbone.tokenize(["the old fox"])[0][0]
+    found = Backbone(tmp_path, device="cpu", dtype=torch.float32).encode([ids], 64)
+    np.testing.assert_array_equal(found, backbone.encode([ids], 64))
+
+
+def test_rounding_leaves_buffers_alone(bert_folder: Path) -> None:
+    rounded = Backbone(bert_folder, device="cpu", dtype=torch.float32)
+    rounded.model.register_buffer("frequencies", torch.ones(2))
+    rounded.round_to(torch.bfloat16)
+    assert {weight.dtype for weight in rounded.model.parameters()} == {torch.bfloat16} == {rounded.dtype}
+    assert rounded.model.frequencies.dtype is torch.float32
+    assert not rounded.is_trained

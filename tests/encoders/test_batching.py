@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.encoders.batching import token_budget_batches
+from engine.encoders.batching import read_batches, token_budget_batches
 
 
 @given(st.lists(st.integers(0, 50), max_size=40), st.integers(1, 200))
@@ -22,3 +23,9 @@ def test_the_longest_come_first_and_like_lengths_together() -> None:
 
 def test_no_sequence_makes_no_batch() -> None:
     assert list(token_budget_batches([], 10)) == []
+
+
+def test_rows_come_back_in_the_order_of_their_positions() -> None:
+    batches = [[3, 0], [4], [2, 1]]
+    rows = read_batches(batches, lambda batch: torch.tensor([[position, 1.0] for position in batch]))
+    assert rows.tolist() == [[0, 1], [1, 1], [2, 1], [3, 1], [4, 1]]

@@ -1,8 +1,7 @@
-"""CoLDE as an encoder: numbers in its inputs, sections, shuffles, length, saving, fingerprints."""
+"""CoLDE as an encoder: numbers in its inputs, sections, shuffles, length, training."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,22 +10,22 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 from torch import Tensor
 from transformers import AutoModel, DistilBertConfig, DistilBertModel, LongformerConfig, LongformerModel
 
 from engine.document import Document
 from engine.encoders.backbone import Pooling
-from engine.encoders.colde import LAYERS_FILE, TOKEN_BUDGET, ColdeEncoder
-from engine.encoders.colde_config import ColdeConfig, Freeze, Variant
+from engine.encoders.colde import TOKEN_BUDGET, ColdeEncoder
+from engine.encoders.colde_config import Freeze
 from engine.encoders.colde_sections import PlacedChunk, PlacedSection, headed_sections, place
 from engine.encoders.loading import load_encoder
 from engine.encoders.tokenizer import Tokenizer
-from engine.encoders.trainable import CONFIG_FILE, inference
+from engine.encoders.trainable import inference
+from engine.encoders.variant import Variant
 from engine.errors import EncoderError
+from tests.encoders.tiny import COLDE, tiny_colde
 from tests.fakes import make_document
 
-CONFIG = ColdeConfig(chunk_tokens=12, lstm_width=16, projection_width=24)
 LONG = [
     ("Introduction", "The quick brown fox jumps over the lazy dog. We search long documents. " * 4),
     ("Model", "A model finds the vector of every chunk, one two three four five. Old river bank! " * 3),
@@ -35,21 +34,9 @@ LONG = [
 A, B, C = ([5, 6, 7], [8, 9, 10, 11], [12, 13]), ([14, 15], [16, 17, 18]), ([19, 20], [21], [22, 23, 24])
 
 
-def make(folder: Path, config: ColdeConfig = CONFIG, *, seed: int = 0, trained_chunks: int = 20) -> ColdeEncoder:
-    """An encoder that has seen some chunk numbers in training, and tells them apart."""
-    encoder = ColdeEncoder.create(folder, config, seed=seed, device="cpu", dtype=torch.float32)
-    positions = encoder.layers.positions
-    if positions is not None:
-        positions.largest.fill_(trained_chunks - 1)
-        with torch.no_grad():  # at 0.02 numbers hardly show beside the words of a random backbone
-            positions.sections.weight.mul_(50)
-            positions.chunks.weight.mul_(50)
-    return encoder
-
-
 @pytest.fixture(scope="module")
 def encoder(bert_folder: Path) -> ColdeEncoder:
-    return make(bert_folder)
+    return tiny_colde(bert_folder)
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +47,6 @@ def long_document() -> Document:
 def vectors(encoder: ColdeEncoder, *documents: Sequence[PlacedSection]) -> Tensor:
     with inference(encoder.module):
         return encoder.embed_sections(documents)
-
-
-def test_vectors_are_unit_rows_of_one_space(encoder: ColdeEncoder, long_document: Document) -> None:
-    encoded = encoder.encode([long_document])[0]
-    n_chunks = len(encoder.segment(long_document).chunks)
-    assert (encoded.document.shape, encoded.sections.shape, encoded.chunks.shape) == ((24,), (3, 24), (n_chunks, 24))
-    rows = np.concatenate([encoded.document[None], encoded.sections, encoded.chunks])
-    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
 
 
 def pooled_by_hand(folder: Path, chunk: PlacedChunk, encoder: ColdeEncoder) -> Tensor:
@@ -106,7 +85,7 @@ def test_a_whole_document_is_section_zero_with_its_chunks_counted_through(
 
 
 def test_the_mean_of_tokens_can_be_pooled_instead(bert_folder: Path) -> None:
-    encoder = make(bert_folder, replace(CONFIG, pooling=Pooling.MEAN, without_positions=True))
+    encoder = tiny_colde(bert_folder, replace(COLDE, pooling=Pooling.MEAN, without_positions=True))
     with torch.inference_mode():
         found = encoder.section_states(place([A]))[0]
         expected = encoder.backbone.embed(A, 64)
@@ -128,17 +107,6 @@ def test_attention_stays_inside_a_document(encoder: ColdeEncoder) -> None:
     together = vectors(encoder, place([A, B]), place([C]), place([B, C, A]))
     alone = torch.cat([vectors(encoder, own) for own in (place([A, B]), place([C]), place([B, C, A]))])
     torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
-
-
-def test_vectors_do_not_depend_on_company_or_padding(encoder: ColdeEncoder, long_document: Document) -> None:
-    documents = [long_document, make_document("s", "Fox."), make_document("m", "the old house " * 30)]
-    batch = encoder.embed([encoder.segment(document) for document in documents])
-    for row, (document, one) in enumerate(zip(documents, encoder.encode(documents), strict=True)):
-        alone = encoder.encode([document])[0]
-        np.testing.assert_allclose(one.document, alone.document, atol=1e-5)
-        np.testing.assert_allclose(one.chunks, alone.chunks, atol=1e-5)
-        np.testing.assert_allclose(batch.documents[row].detach(), alone.document, atol=1e-5)
-        np.testing.assert_allclose(batch.chunks[row, : len(alone.chunks)].detach(), alone.chunks, atol=1e-5)
 
 
 def permuted(section: PlacedSection) -> PlacedSection:
@@ -167,20 +135,20 @@ def test_with_ids_follow_two_sections_change_places_and_nothing_else(encoder: Co
 
 def test_with_ids_follow_shuffled_chunks_are_seen_by_the_lstm_alone(bert_folder: Path, encoder: ColdeEncoder) -> None:
     section = place([A])[0]
-    mean_of_chunks = make(bert_folder, replace(CONFIG, without_lstm=True))
+    mean_of_chunks = tiny_colde(bert_folder, replace(COLDE, without_lstm=True))
     same, other = vectors(mean_of_chunks, [section]), vectors(mean_of_chunks, [permuted(section)])
     torch.testing.assert_close(same, other, atol=1e-6, rtol=0)
     assert (vectors(encoder, [section]) - vectors(encoder, [permuted(section)])).abs().max() > 1e-4
 
 
 def test_without_positions_it_does_not_matter_when_ids_are_given(bert_folder: Path) -> None:
-    encoder = make(bert_folder, replace(CONFIG, without_positions=True))
+    encoder = tiny_colde(bert_folder, replace(COLDE, without_positions=True))
     follow, new = permuted(place([A])[0]), place([(A[2], A[0], A[1])])[0]
     torch.testing.assert_close(vectors(encoder, [follow]), vectors(encoder, [new]), atol=1e-6, rtol=0)
 
 
 def test_the_default_reads_every_token_of_a_document_longer_than_any_in_training(bert_folder: Path) -> None:
-    encoder = make(bert_folder, trained_chunks=3)
+    encoder = tiny_colde(bert_folder, trained_chunks=3)
     head = "the quick brown fox jumps over the lazy dog. " * 60
     one, other = encoder.encode([make_document("a", head + "light."), make_document("b", head + "dark river.")])
     assert one.coverage.share == 1 and one.coverage.tokens_read == 60 * 10 + 2
@@ -188,15 +156,15 @@ def test_the_default_reads_every_token_of_a_document_longer_than_any_in_training
 
 
 def test_the_default_takes_untrained_chunk_numbers_for_the_last_trained(bert_folder: Path) -> None:
-    encoder = make(bert_folder, trained_chunks=2)
-    paper = make(bert_folder, replace(CONFIG, variant=Variant.PAPER), trained_chunks=2)
+    encoder = tiny_colde(bert_folder, trained_chunks=2)
+    paper = tiny_colde(bert_folder, replace(COLDE, variant=Variant.PAPER), trained_chunks=2)
     same, clamped = (PlacedChunk((5, 6), 0, 9),), (PlacedChunk((5, 6), 0, 1),)
     torch.testing.assert_close(vectors(encoder, [same]), vectors(encoder, [clamped]))
     assert not torch.allclose(vectors(paper, [same]), vectors(paper, [clamped]), atol=1e-3)
 
 
 def test_training_counts_the_chunk_numbers_it_sees(bert_folder: Path) -> None:
-    encoder = ColdeEncoder.create(bert_folder, CONFIG, device="cpu", dtype=torch.float32)
+    encoder = ColdeEncoder.create(bert_folder, COLDE, device="cpu", dtype=torch.float32)
     assert encoder.layers.positions is not None
     encoder.module.train()
     encoder.embed_sections([place([A, B])])
@@ -220,13 +188,13 @@ def test_no_forward_pass_is_larger_than_the_budget(encoder: ColdeEncoder) -> Non
 
 def test_the_paper_cuts_a_chunk_where_it_is_full(bert_folder: Path) -> None:
     document = make_document("d", "One two three four five. Six seven eight. The old fox was red.")
-    paper = make(bert_folder, replace(CONFIG, variant=Variant.PAPER)).segment(document)
+    paper = tiny_colde(bert_folder, replace(COLDE, variant=Variant.PAPER)).segment(document)
     assert [chunk.n_tokens for chunk in paper.chunks] == [12, 4]
-    assert [chunk.n_tokens for chunk in make(bert_folder).segment(document).chunks] == [10, 6]
+    assert [chunk.n_tokens for chunk in tiny_colde(bert_folder).segment(document).chunks] == [10, 6]
 
 
 def test_the_released_reads_ten_chunks_and_its_coverage_says_so(bert_folder: Path) -> None:
-    encoder = make(bert_folder, replace(CONFIG, variant=Variant.RELEASED))
+    encoder = tiny_colde(bert_folder, replace(COLDE, variant=Variant.RELEASED))
     encoded = encoder.encode([make_document("d", "fox " * 300)])[0]
     assert (encoded.coverage.tokens_read, encoded.coverage.tokens_total) == (120, 300)
     assert len(encoded.chunk_spans) == 10
@@ -234,7 +202,7 @@ def test_the_released_reads_ten_chunks_and_its_coverage_says_so(bert_folder: Pat
 
 
 def test_the_released_adds_section_and_chunk_numbers_to_every_token_id(bert_folder: Path) -> None:
-    encoder = make(bert_folder, replace(CONFIG, variant=Variant.RELEASED))
+    encoder = tiny_colde(bert_folder, replace(COLDE, variant=Variant.RELEASED))
     bert = AutoModel.from_pretrained(bert_folder).eval()
     tokenizer = encoder.backbone.tokenizer
     ids = torch.tensor([[*tokenizer.prefix, 8, 9, 10, *tokenizer.suffix]])
@@ -245,7 +213,7 @@ def test_the_released_adds_section_and_chunk_numbers_to_every_token_id(bert_fold
 
 
 def test_shifted_ids_stay_in_the_vocabulary(bert_folder: Path) -> None:
-    encoder = make(bert_folder, replace(CONFIG, variant=Variant.RELEASED))
+    encoder = tiny_colde(bert_folder, replace(COLDE, variant=Variant.RELEASED))
     last = encoder.backbone.model.config.vocab_size - 1
     with torch.inference_mode():
         states = encoder.section_states([(PlacedChunk([last], 0, 9),)])[0]
@@ -253,7 +221,7 @@ def test_shifted_ids_stay_in_the_vocabulary(bert_folder: Path) -> None:
 
 
 def test_long_sections_end_after_the_most_chunks_in_training_only(bert_folder: Path) -> None:
-    encoder = make(bert_folder, replace(CONFIG, max_chunks=2))
+    encoder = tiny_colde(bert_folder, replace(COLDE, max_chunks=2))
     segmented = encoder.segment(make_document("d", "fox " * 100))
     assert [[len(chunk.token_ids) for chunk in part] for part in encoder.split(segmented, 2)] == [[12, 12], [12, 12]]
     assert [len(part) for part in encoder.split(segmented, 1)] == [4]
@@ -261,7 +229,7 @@ def test_long_sections_end_after_the_most_chunks_in_training_only(bert_folder: P
 
 
 def test_only_the_last_layer_and_the_pooler_of_a_frozen_backbone_are_trained(bert_folder: Path) -> None:
-    encoder = make(bert_folder, replace(CONFIG, freeze=Freeze.ALL_BUT_LAST))
+    encoder = tiny_colde(bert_folder, replace(COLDE, freeze=Freeze.ALL_BUT_LAST))
     encoder.module.train()
     encoder.embed_sections([place([A, B])]).sum().backward()
     trained = {name for name, weight in encoder.module.named_parameters() if weight.grad is not None}
@@ -284,7 +252,7 @@ def test_a_backbone_without_pooler_gets_one(bert_folder: Path, tmp_path: Path) -
     config = DistilBertConfig(vocab_size=size, dim=32, hidden_dim=64, n_layers=2, n_heads=4, max_position_embeddings=48)
     DistilBertModel(config).save_pretrained(tmp_path / "distil")
     Tokenizer(bert_folder).save_pretrained(tmp_path / "distil")
-    encoder = make(tmp_path / "distil", replace(CONFIG, freeze=Freeze.ALL_BUT_LAST))
+    encoder = tiny_colde(tmp_path / "distil", replace(COLDE, freeze=Freeze.ALL_BUT_LAST))
     assert encoder.layers.pooler is not None
     encoder.save_pretrained(tmp_path / "saved")
     loaded = load_encoder(str(tmp_path / "saved"), device="cpu", dtype=torch.float32)
@@ -306,122 +274,7 @@ def test_a_backbone_of_sparse_attention_is_refused(bert_folder: Path, tmp_path: 
     LongformerModel(config).save_pretrained(tmp_path)
     Tokenizer(bert_folder).save_pretrained(tmp_path)
     with pytest.raises(EncoderError, match="is a longformer, made to read long texts at once; CoLDE reads chunks"):
-        make(tmp_path)
-
-
-def test_a_seed_makes_the_same_encoder_and_leaves_torch_alone(bert_folder: Path) -> None:
-    torch.manual_seed(7)
-    before = torch.get_rng_state()
-    one, same, other = make(bert_folder, seed=1), make(bert_folder, seed=1), make(bert_folder, seed=2)
-    assert torch.equal(before, torch.get_rng_state())
-    assert one.fingerprint == same.fingerprint != other.fingerprint
-
-
-@pytest.mark.parametrize(
-    "config",
-    [
-        CONFIG,
-        replace(CONFIG, variant=Variant.PAPER, pooling=Pooling.MEAN),
-        replace(CONFIG, variant=Variant.RELEASED),
-        replace(CONFIG, without_lstm=True, without_positions=True),
-    ],
-    ids=["fixed", "paper", "released", "ablated"],
-)
-def test_a_saved_encoder_loads_the_same(
-    config: ColdeConfig, bert_folder: Path, long_document: Document, tmp_path: Path
-) -> None:
-    encoder = make(bert_folder, config)
-    encoder.save_pretrained(tmp_path)
-    loaded = load_encoder(str(tmp_path), device="cpu", dtype=torch.float32)
-    assert isinstance(loaded, ColdeEncoder)
-    assert (loaded.config, loaded.fingerprint, loaded.name) == (config, encoder.fingerprint, str(tmp_path))
-    one, other = loaded.encode([long_document])[0], encoder.encode([long_document])[0]
-    assert np.array_equal(one.document, other.document) and np.array_equal(one.chunks, other.chunks)
-
-
-def trained_a_step(encoder: ColdeEncoder) -> ColdeEncoder:
-    encoder.embed_sections([place([A, B])])[0, 0].backward()
-    torch.optim.SGD(encoder.module.parameters(), lr=0.1).step()
-    return encoder
-
-
-def test_training_changes_the_fingerprint_and_is_saved(bert_folder: Path, tmp_path: Path) -> None:
-    encoder = make(bert_folder)
-    before = encoder.fingerprint
-    trained_a_step(encoder).save_pretrained(tmp_path)
-    assert encoder.fingerprint != before
-    loaded = load_encoder(str(tmp_path), device="cpu", dtype=torch.float32)
-    assert loaded.fingerprint == encoder.fingerprint
-    document = make_document("d", "the old fox " * 20)
-    assert np.array_equal(loaded.encode([document])[0].chunks, encoder.encode([document])[0].chunks)
-
-
-def test_a_lower_precision_keeps_the_fingerprint_until_it_is_trained(bert_folder: Path, tmp_path: Path) -> None:
-    encoder = make(bert_folder)
-    encoder.save_pretrained(tmp_path / "one")
-    half = load_encoder(str(tmp_path / "one"), device="cpu", dtype=torch.bfloat16)
-    assert isinstance(half, ColdeEncoder) and half.backbone.model.dtype == torch.bfloat16
-    assert half.fingerprint == encoder.fingerprint
-    half.save_pretrained(tmp_path / "two")  # the files, not what memory has rounded
-    assert load_encoder(str(tmp_path / "two"), device="cpu").fingerprint == encoder.fingerprint
-    assert trained_a_step(half).fingerprint != encoder.fingerprint
-
-
-def test_weights_can_be_written_at_another_precision(encoder: ColdeEncoder, tmp_path: Path) -> None:
-    encoder.save_pretrained(tmp_path, dtype=torch.bfloat16)
-    assert load_file(tmp_path / LAYERS_FILE)["projection.weight"].dtype == torch.bfloat16
-    assert load_file(tmp_path / "model.safetensors")["pooler.dense.weight"].dtype == torch.bfloat16
-    loaded = load_encoder(str(tmp_path), device="cpu", dtype=torch.float32)
-    document = make_document("d", "the old fox " * 20)
-    assert float(loaded.encode([document])[0].document @ encoder.encode([document])[0].document) > 0.99
-
-
-def test_the_fingerprint_tells_what_changes_vectors_and_nothing_else(bert_folder: Path) -> None:
-    same = [
-        replace(CONFIG, temperature=0.1),
-        replace(CONFIG, freeze=Freeze.ALL_BUT_LAST),
-        replace(CONFIG, max_chunks=9),
-        replace(CONFIG, dropout=0.2),
-    ]
-    others = [replace(CONFIG, chunk_tokens=11), replace(CONFIG, heads=2), replace(CONFIG, pooling=Pooling.MEAN)]
-    own = make(bert_folder).fingerprint
-    assert {make(bert_folder, config).fingerprint for config in same} == {own}
-    assert own not in {make(bert_folder, config).fingerprint for config in others}
-
-
-def test_a_chunk_is_cut_down_to_what_the_backbone_reads(bert_folder: Path) -> None:
-    assert make(bert_folder, replace(CONFIG, chunk_tokens=510)).chunk_tokens == 46
-
-
-@pytest.mark.parametrize("content", [{"heads": "4"}, {"variant": "best"}, {"dropout": None}])
-def test_a_damaged_configuration_is_refused(encoder: ColdeEncoder, tmp_path: Path, content: dict[str, Any]) -> None:
-    encoder.save_pretrained(tmp_path)
-    config = json.loads((tmp_path / CONFIG_FILE).read_text())
-    (tmp_path / CONFIG_FILE).write_text(json.dumps({**config, **content}))
-    with pytest.raises(EncoderError, match=f"{CONFIG_FILE}: {next(iter(content))} .* save the encoder again$"):
-        load_encoder(str(tmp_path), device="cpu")
-
-
-def test_layers_that_do_not_fit_are_refused(encoder: ColdeEncoder, tmp_path: Path) -> None:
-    encoder.save_pretrained(tmp_path)
-    config = json.loads((tmp_path / CONFIG_FILE).read_text())
-    (tmp_path / CONFIG_FILE).write_text(json.dumps({**config, "lstm_width": 17}))
-    with pytest.raises(EncoderError) as raised:
-        load_encoder(str(tmp_path), device="cpu")
-    assert str(raised.value) == (
-        f"{tmp_path / LAYERS_FILE} has lstm.bias_hh_l0 of shape (64,), its configuration and backbone ask (68,); "
-        "save the encoder again"
-    )
-    (tmp_path / LAYERS_FILE).unlink()
-    with pytest.raises(EncoderError, match=f"{LAYERS_FILE} cannot be read .*; save the encoder again$"):
-        load_encoder(str(tmp_path), device="cpu")
-
-
-def test_the_card_and_the_layers_are_written(encoder: ColdeEncoder, tmp_path: Path) -> None:
-    encoder.save_pretrained(tmp_path)
-    card = (tmp_path / "README.md").read_text()
-    assert "`fixed`: chunks of 12 tokens" in card and "Vectors are 24 wide" in card
-    assert load_file(tmp_path / LAYERS_FILE).keys() == encoder.layers.state_dict().keys()
+        tiny_colde(tmp_path)
 
 
 def test_headed_sections_are_the_parts_of_training(encoder: ColdeEncoder, long_document: Document) -> None:
@@ -433,12 +286,8 @@ def test_headed_sections_are_the_parts_of_training(encoder: ColdeEncoder, long_d
     ]
 
 
-def test_no_document_has_no_vector(encoder: ColdeEncoder) -> None:
-    assert encoder.encode([]) == []
-
-
 def test_dropout_is_off_until_training_turns_it_on(bert_folder: Path) -> None:
-    encoder = make(bert_folder)
+    encoder = tiny_colde(bert_folder)
     encoder.encode([make_document("d", "the old fox")])  # leaves the module as it was
     assert not any(module.training for module in encoder.module.modules())
     encoder.module.train()

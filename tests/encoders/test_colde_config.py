@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
 from typing import Any
 
 import pytest
 
 from engine.encoders.backbone import Pooling
-from engine.encoders.colde_config import ColdeConfig, Freeze, Variant
+from engine.encoders.colde_config import ColdeConfig, Freeze
+from engine.encoders.variant import Variant
 from engine.errors import EncoderError
 
 RELEASED = ColdeConfig(variant=Variant.RELEASED, pooling=Pooling.MEAN, freeze=Freeze.ALL_BUT_LAST, dropout=0.0)
-
-
-@pytest.mark.parametrize("config", [ColdeConfig(), RELEASED, ColdeConfig(without_lstm=True, temperature=1)])
-def test_a_configuration_comes_back_from_json(config: ColdeConfig) -> None:
-    assert ColdeConfig.from_json(json.loads(json.dumps({"encoder": "colde", **asdict(config)}))) == config
 
 
 def test_what_the_ablations_leave_out() -> None:
@@ -43,18 +37,3 @@ def test_what_the_ablations_leave_out() -> None:
 def test_a_value_out_of_its_range_is_refused(values: dict[str, Any], message: str) -> None:
     with pytest.raises(EncoderError, match=f"^{message}$"):
         ColdeConfig(**values)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("heads", "4", "heads '4' is no int; save the encoder again"),
-        ("heads", None, "heads None is no int; save the encoder again"),
-        ("without_lstm", 1, "without_lstm 1 is no bool; save the encoder again"),
-        ("variant", "best", "variant 'best' is no Variant; save the encoder again"),
-        ("variant", ["paper"], r"variant \['paper'\] is no Variant; save the encoder again"),
-    ],
-)
-def test_a_value_of_another_kind_is_refused(name: str, value: Any, message: str) -> None:  # noqa: ANN401
-    with pytest.raises(EncoderError, match=f"^{message}$"):
-        ColdeConfig.from_json({**asdict(ColdeConfig()), name: value})

@@ -11,10 +11,11 @@ import pytest
 import torch
 
 from engine.encoders.colde import ColdeEncoder
-from engine.encoders.colde_config import ColdeConfig, Variant
+from engine.encoders.colde_config import ColdeConfig
 from engine.encoders.colde_explain import Explanation, Picture, explain
 from engine.encoders.colde_sections import headed_sections, place
 from engine.encoders.trainable import inference
+from engine.encoders.variant import Variant
 from engine.errors import EncoderError, MissingExtra
 from tests.fakes import make_document
 

@@ -10,8 +10,9 @@ from torch import Tensor, nn
 from transformers import BertConfig, BertModel
 
 from engine.encoders.backbone import Pooling
-from engine.encoders.colde_config import ColdeConfig, Variant
+from engine.encoders.colde_config import ColdeConfig
 from engine.encoders.colde_layers import ChunkAttention, ColdeLayers, Positions
+from engine.encoders.variant import Variant
 from engine.errors import EncoderError
 
 WIDTH = 8

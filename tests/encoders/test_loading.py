@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from engine.encoders.description import CONFIG_FILE
 from engine.encoders.loading import load_encoder
 from engine.encoders.mean import WINDOW_TOKENS, MeanEncoder
-from engine.encoders.trainable import CONFIG_FILE
 from engine.errors import EncoderError
 from tests.fakes import make_document
 

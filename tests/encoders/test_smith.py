@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,57 +14,25 @@ import torch
 from torch import Tensor, nn
 
 from engine.document import Document
+from engine.encoders.description import CONFIG_FILE
 from engine.encoders.loading import load_encoder
 from engine.encoders.smith import BLOCK_BUDGET, TOKEN_BUDGET, WEIGHTS_FILE, SmithEncoder
 from engine.encoders.smith_blocks import document_windows
-from engine.encoders.smith_config import Activation, Combination, Overflow, SmithConfig, Variant
-from engine.encoders.trainable import CONFIG_FILE, fingerprint_of, module_sha256
+from engine.encoders.smith_config import Combination, SmithConfig
+from engine.encoders.trainable import fingerprint_of, module_sha256
+from engine.encoders.variant import Variant
 from engine.encoders.weights import tokenizer_sha256
-from engine.errors import DocumentError, EncoderError
+from engine.errors import EncoderError
+from tests.encoders.tiny import MATCHBERT, SMITH, SMITH_PAPER, SMITH_RELEASED, tiny_smith
 from tests.fakes import make_document
 
-FIXED = SmithConfig(
-    block_tokens=12,
-    max_blocks=4,
-    width=32,
-    sentence_layers=2,
-    sentence_heads=4,
-    sentence_ffn=64,
-    sentence_positions=16,
-    document_layers=2,
-    document_ffn=64,
-    document_positions=4,
-)
-PAPER = replace(FIXED, variant=Variant.PAPER, overflow=Overflow.TRUNCATE)
-RELEASED = replace(PAPER, variant=Variant.RELEASED, final_activation=Activation.RELU, tied=False)
-MATCHBERT = replace(FIXED, max_blocks=1, document_layers=0)
-CONFIGS = [FIXED, replace(FIXED, combination=Combination.ATTENTION), PAPER, RELEASED, MATCHBERT]
+CONFIGS = [SMITH, replace(SMITH, combination=Combination.ATTENTION), SMITH_PAPER, SMITH_RELEASED, MATCHBERT]
 IDS = ["fixed", "attention", "paper", "released", "matchbert"]
-
-
-def made(folder: Path, config: SmithConfig = FIXED, *, seed: int = 0) -> SmithEncoder:
-    """With weights ten times as large as at the start, where all vectors are nearly alike."""
-    encoder = SmithEncoder.create(folder, config, seed=seed, device="cpu")
-    with torch.no_grad():
-        for weights in encoder.module.parameters():
-            if weights.dim() == 2:
-                weights.mul_(10)
-    return encoder
 
 
 @pytest.fixture(scope="module")
 def smith(bert_folder: Path) -> SmithEncoder:
-    return made(bert_folder)
-
-
-@pytest.fixture(scope="module")
-def documents() -> list[Document]:
-    long = [
-        ("Introduction", "The quick brown fox jumps over the lazy dog. We search long documents. " * 2),
-        ("", " \n "),
-        ("Model", "A model finds the vector of every chunk, one two three four five. Old river bank! " * 3),
-    ]
-    return [make_document("long", long), make_document("word", "Fox."), make_document("mid", "the old house. " * 12)]
+    return tiny_smith(bert_folder)
 
 
 @contextmanager
@@ -81,57 +49,9 @@ def watched(module: nn.Module, passes: list[tuple[int, ...]]) -> Iterator[None]:
         handle.remove()
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=IDS)
-def test_all_vectors_are_unit_rows_of_one_width(
-    bert_folder: Path, documents: list[Document], config: SmithConfig
-) -> None:
-    encoder = made(bert_folder, config)
-    for encoded in encoder.encode(documents):
-        assert encoded.chunks.shape == (len(encoded.chunk_spans), config.vector_width)
-        rows = np.vstack([encoded.document, encoded.chunks])
-        assert rows.dtype == np.float32
-        np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
-
-
-@pytest.mark.parametrize("config", CONFIGS, ids=IDS)
-def test_vectors_do_not_depend_on_the_company(
-    bert_folder: Path, documents: list[Document], config: SmithConfig
-) -> None:
-    encoder = made(bert_folder, config)
-    for document, together in zip(documents, encoder.encode(documents), strict=True):
-        alone = encoder.encode([document])[0]
-        np.testing.assert_allclose(together.document, alone.document, atol=1e-5)
-        np.testing.assert_allclose(together.chunks, alone.chunks, atol=1e-5)
-
-
-def test_embedding_a_batch_is_embedding_each(smith: SmithEncoder, documents: list[Document]) -> None:
-    segmented = [smith.segment(document) for document in documents]
-    with torch.no_grad():
-        batch = smith.embed(segmented)
-    for number, encoded in enumerate(smith.encode(documents)):
-        assert int(batch.mask[number].sum()) == len(encoded.chunks)
-        np.testing.assert_allclose(batch.documents[number], encoded.document, atol=1e-5)
-        np.testing.assert_allclose(batch.chunks[number][batch.mask[number]], encoded.chunks, atol=1e-5)
-    assert not batch.chunks[~batch.mask].any()
-
-
-@pytest.mark.parametrize("config", CONFIGS, ids=IDS)
-def test_each_block_lies_in_one_section_and_shows_its_tokens(
-    bert_folder: Path, documents: list[Document], config: SmithConfig
-) -> None:
-    encoder = made(bert_folder, config)
-    segmented = encoder.segment(documents[0])
-    for chunk, ids in zip(segmented.chunks, segmented.token_ids, strict=True):
-        section = documents[0].sections[chunk.section]
-        assert section.start <= chunk.start < chunk.stop <= section.stop
-        tokens = "".join(token.removeprefix("##") for token in encoder.tokenizer.fast.convert_ids_to_tokens(ids))
-        assert "".join(documents[0].text[chunk.start : chunk.stop].lower().split()) == tokens
-        assert len(ids) == chunk.n_tokens <= config.capacity
-
-
-@pytest.mark.parametrize(("config", "separators"), [(FIXED, 1), (PAPER, 2), (RELEASED, 2), (MATCHBERT, 1)])
+@pytest.mark.parametrize(("config", "separators"), [(SMITH, 1), (SMITH_PAPER, 2), (SMITH_RELEASED, 2), (MATCHBERT, 1)])
 def test_the_papers_blocks_end_with_two_separators(bert_folder: Path, config: SmithConfig, separators: int) -> None:
-    encoder = made(bert_folder, config)
+    encoder = tiny_smith(bert_folder, config)
     ids, mask = encoder.pad([[7, 8], [9]])
     (cls,), (sep,), padding = encoder.tokenizer.prefix, encoder.tokenizer.suffix, encoder.tokenizer.pad_id
     assert ids.tolist() == [[cls, 7, 8, *[sep] * separators], [cls, 9, *[sep] * separators, padding]]
@@ -142,29 +62,29 @@ LONG_SENTENCE = "The old fox and the old dog in the old house of the old river. 
 
 
 def test_wrapping_reads_every_token(bert_folder: Path) -> None:
-    encoder = made(bert_folder)
+    encoder = tiny_smith(bert_folder)
     document = make_document("d", LONG_SENTENCE * 9)
     segmented = encoder.segment(document)
     whole = encoder.tokenizer.tokenize([document.text])[0][0]
     assert [token for ids in segmented.token_ids for token in ids] == whole
     assert segmented.coverage.share == 1
-    assert len(segmented.chunks) > FIXED.max_blocks
+    assert len(segmented.chunks) > SMITH.max_blocks
 
 
 def test_truncation_tells_how_little_it_read(bert_folder: Path) -> None:
     tokens = 16  # of the sentence, of which a block holds 9
-    few = made(bert_folder, PAPER).segment(make_document("d", LONG_SENTENCE * 2)).coverage
+    few = tiny_smith(bert_folder, SMITH_PAPER).segment(make_document("d", LONG_SENTENCE * 2)).coverage
     assert (few.tokens_read, few.tokens_total) == (2 * 9, 2 * tokens)
-    many = made(bert_folder, RELEASED).segment(make_document("d", LONG_SENTENCE * 9)).coverage
+    many = tiny_smith(bert_folder, SMITH_RELEASED).segment(make_document("d", LONG_SENTENCE * 9)).coverage
     assert (many.tokens_read, many.tokens_total) == (4 * 9, 9 * tokens)
 
 
 def test_the_papers_matchbert_reads_the_first_tokens(bert_folder: Path) -> None:
     document = make_document("d", [("", "fox dog river "), ("", "old house " * 20)])
-    segmented = made(bert_folder, replace(MATCHBERT, variant=Variant.PAPER)).segment(document)
+    segmented = tiny_smith(bert_folder, replace(MATCHBERT, variant=Variant.PAPER)).segment(document)
     assert segmented.coverage.tokens_read == 10
     assert [chunk.n_tokens for chunk in segmented.chunks] == [3, 7]
-    assert made(bert_folder, MATCHBERT).segment(document).coverage.share == 1
+    assert tiny_smith(bert_folder, MATCHBERT).segment(document).coverage.share == 1
 
 
 def test_the_document_is_the_token_weighted_mean_of_its_windows(smith: SmithEncoder, documents: list[Document]) -> None:
@@ -200,7 +120,7 @@ def test_no_pass_is_longer_than_its_budget_however_long_the_document(smith: Smit
     assert max(n * length for n, length in passes) <= TOKEN_BUDGET
     assert max(n * length for n, length, _ in windows) <= BLOCK_BUDGET
     assert sum(n for n, _ in passes) == len(segmented.chunks)
-    assert max(length for _, length, _ in windows) == FIXED.max_blocks
+    assert max(length for _, length, _ in windows) == SMITH.max_blocks
 
 
 def test_identical_documents_score_one(smith: SmithEncoder, documents: list[Document]) -> None:
@@ -210,32 +130,17 @@ def test_identical_documents_score_one(smith: SmithEncoder, documents: list[Docu
 
 
 def test_the_released_towers_differ(bert_folder: Path, documents: list[Document]) -> None:
-    encoder = made(bert_folder, RELEASED)
+    encoder = tiny_smith(bert_folder, SMITH_RELEASED)
     first, second = encoder.encode([documents[0]])[0], encoder.second_tower().encode([documents[0]])[0]
     assert float(first.document @ second.document) < 0.9
     assert first.chunks.min() >= 0  # the ReLU
-
-
-def test_a_section_without_tokens_is_a_zero_row(smith: SmithEncoder, documents: list[Document]) -> None:
-    encoded = smith.encode([documents[0]])[0]
-    assert encoded.sections[1].tolist() == [0.0] * 32
-    assert {chunk.section for chunk in encoded.chunk_spans} == {0, 2}
-
-
-def test_a_document_without_a_token_is_refused(smith: SmithEncoder) -> None:
-    with pytest.raises(DocumentError, match=r"^void: no text"):
-        smith.encode([make_document("void", " \n ")])
-
-
-def test_no_documents_are_no_vectors(smith: SmithEncoder) -> None:
-    assert smith.encode([]) == []
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=IDS)
 def test_mixed_precision_gives_nearly_the_same_vectors(
     bert_folder: Path, documents: list[Document], config: SmithConfig
 ) -> None:
-    encoder = made(bert_folder, config)
+    encoder = tiny_smith(bert_folder, config)
     segmented = [encoder.segment(document) for document in documents]
     with torch.no_grad():
         full = encoder.embed(segmented)
@@ -246,33 +151,8 @@ def test_mixed_precision_gives_nearly_the_same_vectors(
     assert float((full.documents * mixed.documents.detach()).sum(1).min()) > 0.99
 
 
-def test_gradients_reach_both_stages(bert_folder: Path, documents: list[Document]) -> None:
-    encoder = made(bert_folder)
-    embedded = encoder.embed([encoder.segment(document) for document in documents])
-    (embedded.documents[0] @ embedded.documents[2]).backward()
-    words = encoder.module.sentence.bert.get_input_embeddings().weight
-    for weights in (words, encoder.module.heads[0].weight):
-        assert weights.grad is not None
-        assert float(weights.grad.abs().sum()) > 0
-
-
-@pytest.mark.parametrize("config", CONFIGS, ids=IDS)
-def test_a_saved_encoder_loads_the_same(
-    bert_folder: Path, documents: list[Document], config: SmithConfig, tmp_path: Path
-) -> None:
-    encoder = made(bert_folder, config)
-    encoder.save_pretrained(tmp_path)
-    loaded = load_encoder(str(tmp_path), device="cpu", dtype=torch.float32)
-    assert isinstance(loaded, SmithEncoder)
-    assert (loaded.config, loaded.fingerprint, loaded.name) == (config, encoder.fingerprint, str(tmp_path))
-    assert encoder.name == str(tmp_path)
-    for one, other in zip(loaded.encode(documents), encoder.encode(documents), strict=True):
-        assert np.array_equal(one.document, other.document)
-        assert np.array_equal(one.chunks, other.chunks)
-
-
 def test_the_fingerprint_is_of_settings_weights_and_tokenizer(smith: SmithEncoder) -> None:
-    settings = smith.config.to_json()
+    settings = asdict(smith.config)
     del settings["dropout"]
     read_by = {"weights": module_sha256(smith.module), "tokenizer": tokenizer_sha256(smith.tokenizer.folder)}
     assert smith.fingerprint == fingerprint_of({"encoder": "smith", **settings, **read_by})
@@ -302,7 +182,7 @@ def test_weights_are_saved_at_the_precision_asked_for(smith: SmithEncoder, tmp_p
 def test_training_changes_the_fingerprint_and_what_is_saved(
     bert_folder: Path, tmp_path: Path, dtype: torch.dtype
 ) -> None:
-    made(bert_folder).save_pretrained(tmp_path)
+    tiny_smith(bert_folder).save_pretrained(tmp_path)
     encoder = load_encoder(str(tmp_path), device="cpu", dtype=dtype)
     assert isinstance(encoder, SmithEncoder)
     before = encoder.fingerprint
@@ -315,8 +195,8 @@ def test_training_changes_the_fingerprint_and_what_is_saved(
 
 
 def test_dropout_is_no_part_of_the_fingerprint(bert_folder: Path, smith: SmithEncoder) -> None:
-    assert made(bert_folder, replace(FIXED, dropout=0.3)).fingerprint == smith.fingerprint
-    assert made(bert_folder, replace(FIXED, max_blocks=3)).fingerprint != smith.fingerprint
+    assert tiny_smith(bert_folder, replace(SMITH, dropout=0.3)).fingerprint == smith.fingerprint
+    assert tiny_smith(bert_folder, replace(SMITH, max_blocks=3)).fingerprint != smith.fingerprint
 
 
 def test_the_card_tells_variant_and_sizes(smith: SmithEncoder, tmp_path: Path) -> None:
@@ -332,7 +212,7 @@ def test_weights_that_do_not_fit_the_configuration_are_refused(smith: SmithEncod
     with pytest.raises(EncoderError) as raised:
         load_encoder(str(tmp_path), device="cpu")
     assert str(raised.value) == (
-        f"{tmp_path / WEIGHTS_FILE} has document.positions.weight of shape (4, 32), its configuration and tokenizer "
+        f"{tmp_path / WEIGHTS_FILE} has document.positions.weight of shape (4, 32), the files beside it "
         "ask (5, 32); save the encoder again"
     )
 
@@ -353,7 +233,7 @@ def test_a_damaged_configuration_names_its_file(smith: SmithEncoder, tmp_path: P
     with pytest.raises(EncoderError) as raised:
         load_encoder(str(tmp_path), device="cpu")
     assert str(raised.value) == (
-        f"{tmp_path / CONFIG_FILE}: variant None is none of paper, released, fixed; save the encoder again"
+        f"{tmp_path / CONFIG_FILE}: variant is None, not one of paper, released, fixed; save the encoder again"
     )
 
 
@@ -364,7 +244,7 @@ def test_a_tokenizer_without_separators_is_refused(bert_folder: Path, tmp_path: 
     tokenizer["post_processor"] = None
     (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer))
     with pytest.raises(EncoderError) as raised:
-        SmithEncoder.create(tmp_path, FIXED, device="cpu")
+        SmithEncoder.create(tmp_path, SMITH, device="cpu")
     assert str(raised.value) == (
         f"the tokenizer of {tmp_path} puts 0 tokens before a text and 0 after it, SMITH reads [CLS] text [SEP]; "
         "take a BERT's tokenizer"

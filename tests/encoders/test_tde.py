@@ -10,8 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -19,49 +17,23 @@ from torch.nn.functional import normalize
 from engine.document import Document
 from engine.encoders import tde_layers
 from engine.encoders.backbone import Pooling
+from engine.encoders.description import CONFIG_FILE
 from engine.encoders.loading import load_encoder
-from engine.encoders.tde import (
-    VOCABULARY_FILE,
-    WEIGHTS_FILE,
-    TdeConfig,
-    TdeEncoder,
-    Variant,
-    sentence_windows,
-)
-from engine.encoders.trainable import CONFIG_FILE
-from engine.errors import DocumentError, EncoderError
+from engine.encoders.tde import VOCABULARY_FILE, WEIGHTS_FILE, TdeEncoder
+from engine.encoders.tde_config import TdeConfig
+from engine.encoders.variant import Variant
+from engine.errors import EncoderError
+from tests.encoders.tiny import TDE, TEXTS, tiny_tde
 from tests.fakes import make_document
 
-TEXTS = [
-    "The quick brown fox jumps over the lazy dog. A dark house by the river bank! Search finds it.",
-    "A model finds the vector of every chunk. The search shows every score of a query and its target document.",
-    "The young dog was brown and the fox red. One two three four five six seven eight nine ten.",
-]
-CONFIG = TdeConfig(
-    Variant.PAPER,
-    Pooling.MEAN,
-    sentence_tokens=20,
-    n_topics=3,
-    topic_width=6,
-    topic_hidden_width=8,
-    min_df=1,
-    max_df=1.0,
-)
-
+CONFIG = replace(TDE, variant=Variant.PAPER, pooling=Pooling.MEAN)
 Make = Callable[..., TdeEncoder]
 
 
 @pytest.fixture(scope="module")
 def make(bert_folder: Path) -> Make:
-    """Encoders with loud topics: at their first weights all texts have nearly the same."""
-
     def made(config: TdeConfig = CONFIG, *, seed: int = 0) -> TdeEncoder:
-        encoder = TdeEncoder.create(bert_folder, TEXTS, config, seed=seed, device="cpu")
-        if encoder.module.topics:
-            with torch.no_grad():
-                encoder.module.topics.model.word_layer.weight.mul_(20)
-                encoder.module.topics.model.mean.weight.mul_(5)
-        return encoder
+        return tiny_tde(bert_folder, config, seed=seed)
 
     return made
 
@@ -143,26 +115,6 @@ def test_a_document_is_read_whole_whatever_its_length(encoder: TdeEncoder) -> No
     np.testing.assert_allclose(encoded.document, encoded.chunks[0], atol=1e-5)  # all sentences are the same
 
 
-def test_vectors_do_not_depend_on_the_company(encoder: TdeEncoder, documents: list[Document]) -> None:
-    long = make_document("long", TEXTS[1] * 9)
-    together = encoder.encode([documents[0], long, documents[2]])
-    for document, one in zip([documents[0], long, documents[2]], together, strict=True):
-        alone = encoder.encode([document])[0]
-        np.testing.assert_allclose(one.chunks, alone.chunks, atol=1e-5)
-        np.testing.assert_allclose(one.document, alone.document, atol=1e-5)
-
-
-@torch.no_grad()
-def test_padding_is_zero_and_changes_nothing(encoder: TdeEncoder, documents: list[Document]) -> None:
-    segmented = [encoder.segment(document) for document in documents]
-    embedded = encoder.embed(segmented)
-    assert embedded.mask.sum(1).tolist() == [3, 2, 2]
-    assert embedded.chunks[~embedded.mask].eq(0).all()
-    for row, encoded in enumerate(encoder.encode(documents)):
-        np.testing.assert_allclose(embedded.documents[row].numpy(), encoded.document, atol=1e-5)
-        np.testing.assert_allclose(embedded.chunks[row][embedded.mask[row]].numpy(), encoded.chunks, atol=1e-5)
-
-
 def test_a_text_does_not_see_its_partner(encoder: TdeEncoder, documents: list[Document]) -> None:
     one, other, third = (encoder.segment(document) for document in documents)
     with_other, with_third = encoder.embed([one, other]).documents[0], encoder.embed([one, third]).documents[0]
@@ -171,19 +123,6 @@ def test_a_text_does_not_see_its_partner(encoder: TdeEncoder, documents: list[Do
     encoder.combine([one, other], states).documents[0].sum().backward()
     assert states[0].grad is not None and states[0].grad.abs().sum() > 0
     assert states[1].grad is None or states[1].grad.eq(0).all()
-
-
-@pytest.mark.parametrize("text", ["fox", "zebra", "Of."])
-def test_one_word_is_a_document(encoder: TdeEncoder, text: str) -> None:
-    encoded = encoder.encode([make_document("word", text)])[0]
-    np.testing.assert_allclose(encoded.chunks[0], encoded.document, atol=1e-6)
-    assert float(np.linalg.norm(encoded.document)) == pytest.approx(1, abs=1e-5)
-
-
-@pytest.mark.parametrize("text", ["", " \n"])
-def test_a_document_without_a_token_is_refused(encoder: TdeEncoder, text: str) -> None:
-    with pytest.raises(DocumentError, match=r"^void: no text that the tokenizer can read$"):
-        encoder.encode([make_document("void", text)])
 
 
 def test_without_topics_vectors_are_means_of_states(make: Make, documents: list[Document]) -> None:
@@ -221,36 +160,6 @@ def test_the_fixed_variant_reads_short_sentences_with_a_neighbour(make: Make) ->
     assert sentences_of(fixed, document) == [document.text]
     first, second = "Model\n\nThe search finds every chunk of a long document.", "The old red dog was brown and quick."
     assert sentences_of(fixed, make_document("d", f"{first} {second}")) == [first, second]
-
-
-@pytest.mark.parametrize(
-    ("ends", "capacity", "shortest", "expected"),
-    [
-        ([5, 9, 20], 12, 1, [(0, 5), (5, 9), (9, 20)]),
-        ([5, 9, 20], 12, 5, [(0, 5), (5, 9), (9, 20)]),  # 4 and 11 do not fit together
-        ([5, 9, 16], 12, 5, [(0, 5), (5, 16)]),
-        ([2, 4, 6, 12], 8, 5, [(0, 6), (6, 12)]),
-        ([6, 8], 8, 5, [(0, 8)]),  # the last one goes with the one before
-        ([7, 9], 8, 5, [(0, 7), (7, 9)]),
-        ([25], 12, 5, [(0, 8), (8, 16), (16, 25)]),
-        ([13, 15], 12, 5, [(0, 6), (6, 13), (13, 15)]),
-        ([], 12, 5, []),
-    ],
-)
-def test_windows_are_sentences(ends: list[int], capacity: int, shortest: int, expected: list[tuple[int, int]]) -> None:
-    windows = sentence_windows(ends, capacity, shortest=shortest)
-    assert [(window.first, window.stop) for window in windows] == expected
-
-
-@given(st.lists(st.integers(1, 40)), st.integers(1, 30), st.integers(1, 10))
-def test_windows_hold_every_token_once_and_fit(lengths: list[int], capacity: int, shortest: int) -> None:
-    ends = np.cumsum(lengths, dtype=int).tolist()
-    windows = sentence_windows(ends, capacity, shortest=shortest)
-    assert [at for window in windows for at in range(window.first, window.stop)] == list(range(sum(lengths)))
-    assert all(0 < window.stop - window.first <= capacity for window in windows)
-    if shortest == 1:
-        cut = {end for end in ends} | {window.stop for window in windows}
-        assert {window.stop for window in windows} == cut  # every sentence ends a window
 
 
 @torch.no_grad()
@@ -385,7 +294,7 @@ def test_the_card_tells_what_it_is(encoder: TdeEncoder, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("n_topics", "3"), ("n_topics", None), ("max_df", 1), ("variant", "best"), ("pooling", None), ("n_topics", 4)],
+    [("n_topics", "3"), ("n_topics", None), ("variant", "best"), ("variant", "released"), ("pooling", None)],
 )
 def test_a_damaged_configuration_is_an_encoder_error(
     encoder: TdeEncoder, tmp_path: Path, name: str, value: object

@@ -144,3 +144,10 @@ def test_an_encoder_without_a_backbone_cannot_guess_words(encoder: MeanEncoder) 
 def test_settings_out_of_range_are_refused(setting: dict[str, Any], said: str) -> None:
     with pytest.raises(TrainingError, match=said):
         ContrastiveConfig(**setting)
+
+
+def test_tokens_of_both_views_are_counted(encoder: MeanEncoder) -> None:
+    task = pretraining(encoder)
+    batch = task.batch(0)
+    views = (*batch.queries, *batch.targets)
+    assert task.n_tokens(batch) == sum(len(ids) for view in views for ids in view.token_ids)

@@ -89,3 +89,10 @@ def test_what_does_not_fit_is_refused(bert_folder: Path) -> None:
         tension(bert_folder, negatives=10)
     with pytest.raises(TrainingError, match=r"^a batch of 6 pairs is no multiple of one text with 3 others; take 4$"):
         tension(bert_folder, batch_size=6)
+
+
+def test_tokens_of_both_encoders_are_counted(bert_folder: Path) -> None:
+    task = tension(bert_folder)
+    batch = task.batch(0)
+    read = (*batch.one, *batch.other)
+    assert task.n_tokens(batch) == sum(len(ids) for text in read for ids in text.token_ids)

@@ -74,6 +74,38 @@ def test_the_gradient_is_that_of_the_whole_batch(
     assert_close(gradients(encoder), expected)
 
 
+def test_a_batch_of_one_group_is_encoded_once(documents: list[SegmentedDocument], encoder: MeanEncoder) -> None:
+    class Counting(MeanEncoder):
+        n_passes = 0
+
+        def embed(self, documents: Sequence[SegmentedDocument]) -> Embedded:
+            self.n_passes += 1
+            return super().embed(documents)
+
+    counting = Counting(encoder.backbone, window_tokens=12)
+    cache = GradientCache(counting, group_tokens=sum(sum(map(len, one.token_ids)) for one in documents))
+    value = cache.backward(documents, pairs_loss, Tensor.backward)
+    found = gradients(encoder)
+    assert (counting.n_passes, value.requires_grad) == (1, False)
+    pairs_loss(encoder.embed(documents)).backward()
+    expected = gradients(encoder)
+    assert found.keys() == expected.keys() and all(torch.equal(found[name], expected[name]) for name in expected)
+
+
+def test_under_autocast_weights_have_their_gradients_too(
+    encoder: MeanEncoder, documents: list[SegmentedDocument]
+) -> None:
+    with torch.autocast("cpu", torch.bfloat16):
+        pairs_loss(encoder.embed(documents)).backward()
+        expected = gradients(encoder)
+        GradientCache(encoder, group_tokens=20).backward(documents, pairs_loss, Tensor.backward)
+    found = gradients(encoder)
+    assert found.keys() == expected.keys()
+    for name, gradient in expected.items():
+        if gradient.norm() > 1e-3:
+            assert (found[name] - gradient).norm() < 0.1 * gradient.norm(), name
+
+
 def test_without_dropout_groups_do_not_matter(encoder: MeanEncoder, documents: list[SegmentedDocument]) -> None:
     pairs_loss(encoder.embed(documents)).backward()
     expected = gradients(encoder)

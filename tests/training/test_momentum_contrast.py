@@ -93,3 +93,10 @@ def test_the_oldest_rows_are_overwritten(bert_folder: Path) -> None:
 def test_settings_out_of_range_are_refused(bert_folder: Path, queue_size: int, momentum: float, said: str) -> None:
     with pytest.raises(TrainingError, match=said):
         contrast(bert_folder, queue_size=queue_size, momentum=momentum)
+
+
+def test_tokens_of_both_views_are_counted(bert_folder: Path) -> None:
+    task = contrast(bert_folder)
+    batch = task.batch(0)
+    views = (*batch.queries, *batch.targets)
+    assert task.n_tokens(batch) == sum(len(ids) for view in views for ids in view.token_ids)

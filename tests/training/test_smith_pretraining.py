@@ -16,7 +16,8 @@ from torch.nn.functional import cross_entropy
 from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.smith import SmithEncoder
 from engine.encoders.smith_blocks import document_windows
-from engine.encoders.smith_config import Overflow, SmithConfig, Variant
+from engine.encoders.smith_config import Overflow, SmithConfig
+from engine.encoders.variant import Variant
 from engine.errors import TrainingError
 from engine.training.masked_words import IGNORED
 from engine.training.smith_pretraining import (

@@ -15,7 +15,9 @@ from torch import Tensor
 
 from engine.document import Document
 from engine.encoders.backbone import Pooling
-from engine.encoders.tde import TdeConfig, TdeEncoder, Variant
+from engine.encoders.tde import TdeEncoder
+from engine.encoders.tde_config import TdeConfig
+from engine.encoders.variant import Variant
 from engine.errors import TrainingError
 from engine.training.text_pairs import (
     LabelledPair,

@@ -1,0 +1,42 @@
+"""Which tokens of a section are read as one sentence by TDE. Pure functions of counts; no text, no weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.segmentation import TokenWindow
+
+
+def sentence_windows(sentence_ends: Sequence[int], capacity: int, *, shortest: int = 1) -> list[TokenWindow]:
+    """One window a sentence.
+
+    A sentence longer than a window is cut into the fewest pieces that fit, of equal
+    size up to one token, where the paper says nothing.
+
+    Args:
+        sentence_ends: as for `engine.segmentation.fill_windows`.
+        capacity: most tokens of a window, at least 1.
+        shortest: a window under so many tokens is joined with the next sentence, at
+            the end with the one before, where both fit into one.
+
+    Returns:
+        Windows that hold every token once, in order.
+    """
+    groups: list[TokenWindow] = []
+    first = stop = 0
+    for end in sentence_ends:
+        if stop > first and (stop - first >= shortest or end - first > capacity):
+            groups.append(TokenWindow(first, stop))
+            first = stop
+        stop = end
+    if stop > first:
+        groups.append(TokenWindow(first, stop))
+    if len(groups) > 1 and stop - first < shortest and stop - groups[-2].first <= capacity:
+        groups[-2:] = [TokenWindow(groups[-2].first, stop)]
+    return [piece for group in groups for piece in _pieces(group, capacity)]
+
+
+def _pieces(group: TokenWindow, capacity: int) -> list[TokenWindow]:
+    size = group.stop - group.first
+    n = -(-size // capacity)
+    return [TokenWindow(group.first + size * i // n, group.first + size * (i + 1) // n) for i in range(n)]

@@ -1,0 +1,204 @@
+"""What `longmatch train` and `longmatch pretrain` share: options, their meaning, the last lines, an interrupt."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from indexer.cli.grouped import DecoratedT, heading, together
+
+if TYPE_CHECKING:
+    import torch
+
+    from engine.training.trainer import TrainerSettings
+    from indexer.training import NewEncoder, Start, Trained
+
+KINDS = ("smith", "smith-short", "matchbert", "colde", "tde")
+VARIANTS = ("fixed", "paper", "released")
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+def _sizes(_context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    """`width=128` becomes {"width": "128"}."""
+    pairs = [text.partition("=") for text in given]
+    if wrong := [text for text, (name, _, value) in zip(given, pairs, strict=True) if not (name and value)]:
+        raise click.BadParameter(f"{wrong[0]!r} is no KEY=VALUE, as width=128")
+    return {name: value for name, _, value in pairs}
+
+
+out_argument = click.argument("out", type=_FOLDER)
+corpora_argument = click.argument("corpora", nargs=-1, required=True, metavar="CORPUS...")
+
+_encoder = heading("Encoder")
+encoder_options = together(
+    _encoder("--encoder", metavar="NAME", help="A folder, a hub name, or the offline all-MiniLM-L6-v2."),
+    _encoder("--new", type=click.Choice(KINDS), help="Make one of random weights over --encoder."),
+    _encoder("--variant", type=click.Choice(VARIANTS), help="Whose version of it; fixed by default."),
+    _encoder(
+        "--size", "sizes", multiple=True, callback=_sizes, metavar="KEY=VALUE", help="Of the new one; may be repeated."
+    ),
+    _encoder(
+        "--topic-epochs", default=200, show_default=True, type=click.IntRange(0), help="To fit a new tde's topics."
+    ),
+    _encoder("--freeze-layers", default=0, type=click.IntRange(0), help="Of the backbone, from the bottom."),
+)
+
+
+def speed_options(*, steps: int, learning_rate: float) -> Callable[[DecoratedT], DecoratedT]:
+    """Options of the trainer, with the defaults of a command."""
+    speed = heading("Steps, memory, speed")
+    rate = click.FloatRange(0, min_open=True)
+    return together(
+        speed("--steps", default=steps, show_default=True, type=click.IntRange(1)),
+        speed("--learning-rate", default=learning_rate, show_default=True, type=rate),
+        speed("--head-learning-rate", type=rate, help="Outside the backbone; the same by default."),
+        speed("--group-tokens", type=click.IntRange(1), help="Most tokens with a graph at a time: less memory."),
+        speed("--checkpoint-gradients", is_flag=True, help="Compute layers twice: less memory."),
+        speed("--no-mixed-precision", is_flag=True, help="Multiply in float32 everywhere."),
+        speed("--seed", default=0, show_default=True),
+        speed("--device", metavar="NAME", help="cpu, cuda or cuda:N; by default a GPU where there is one."),
+    )
+
+
+_valid = heading("Validation")
+valid_options = together(
+    _valid("--valid-every", default=50, show_default=True, type=click.IntRange(1), help="Steps."),
+    _valid("--valid-chunks", type=click.IntRange(1), help="Most chunks that are read of a document."),
+    _valid("--valid-queries", type=click.IntRange(1), help="Most queries of a corpus."),
+    _valid("--valid-documents", type=click.IntRange(1), help="Most documents of a corpus that are ranked."),
+    _valid("--patience", type=click.IntRange(1), help="Validations without a gain before it stops."),
+)
+
+_saved = heading("Files")
+saved_options = together(
+    _saved("--half", is_flag=True, help="Save weights in float16."),
+    _saved("--licence", default="", metavar="NAME", help="Of the trained weights, for the card, as apache-2.0."),
+)
+indexes_option = _saved("--indexes", type=_FOLDER, metavar="FOLDER", help="Of the corpora; OUT/indexes by default.")
+
+
+def refuse_unfit(context: click.Context, fits: Mapping[str, Collection[str]], choice: str, chosen: str) -> None:
+    """Refuse options that were given and mean nothing to what was chosen.
+
+    Args:
+        context: of the command.
+        fits: for the name of a parameter the choices that it goes with; others go with all.
+        choice: the option that chooses, as --objective.
+        chosen: its value.
+
+    Raises:
+        click.UsageError: naming the option and what it goes with.
+    """
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_given and chosen not in fits.get(name, (chosen,)):
+            told = f"{choice} {' or '.join(fits[name])}"
+            raise click.UsageError(f"{parameter.opts[0]} goes with {told}, not with {chosen}", context)
+
+
+def read_start(context: click.Context, given: Mapping[str, Any], **more: Any) -> Start:  # noqa: ANN401
+    """What training starts from."""
+    from engine.encoders.loading import DEFAULT_ENCODER
+    from indexer.training import Start
+
+    refuse_unfit(context, {"sizes": KINDS, "topic_epochs": ("tde",)}, "--new", given["new"] or "a loaded encoder")
+    return Start(
+        encoder=given["encoder"] or DEFAULT_ENCODER,
+        new=_read_new(given),
+        frozen_layers=given["freeze_layers"],
+        checkpoint_gradients=given["checkpoint_gradients"],
+        **more,
+    )
+
+
+def _read_new(given: Mapping[str, Any]) -> NewEncoder | None:
+    from engine.encoders.variant import Variant
+    from indexer.training import Kind, NewEncoder
+
+    if given["new"] is None:
+        return None
+    variant = Variant(given["variant"] or Variant.FIXED)
+    return NewEncoder(Kind(given["new"]), variant, given["sizes"], given["topic_epochs"])
+
+
+def read_trainer(given: Mapping[str, Any]) -> TrainerSettings:
+    """How long and how fast."""
+    from engine.training.trainer import TrainerSettings
+
+    return TrainerSettings(
+        steps=given["steps"],
+        learning_rate=given["learning_rate"],
+        head_learning_rate=given["head_learning_rate"],
+        validate_every=given["valid_every"],
+        checkpoint_every=min(given["valid_every"], 25),
+        patience=given["patience"],
+        mixed_precision=not given["no_mixed_precision"],
+        seed=given["seed"],
+    )
+
+
+def read_valid(given: Mapping[str, Any]) -> dict[str, int | None]:
+    """How much is validated, as fields of a recipe."""
+    return {name: given[name] for name in ("valid_chunks", "valid_queries", "valid_documents")}
+
+
+def saved_dtype(given: Mapping[str, Any]) -> torch.dtype:
+    """The precision of the weights on disk."""
+    import torch
+
+    return torch.float16 if given["half"] else torch.float32
+
+
+def told_command(words: Sequence[str]) -> str:
+    """The command as it was given, with folders of this machine cut down to their names."""
+    return shlex.join(["longmatch", *map(_without_folders, words[1:])])
+
+
+def _without_folders(word: str) -> str:
+    name, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
+    return name + equals + (Path(value).name if value.startswith(("/", "~")) else value)
+
+
+@contextmanager
+def resumable(out: Path) -> Iterator[None]:
+    """Tell of an interrupt inside that the same command goes on, and from where."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        from indexer.training.record import reached_step
+        from indexer.training.run import RUN_FOLDER
+
+        step = reached_step(out / RUN_FOLDER)
+        anew = "begins training anew, for no checkpoint was saved yet"
+        told = anew if step is None else f"goes on after step {step:,}"
+        raise click.ClickException(f"interrupted; the same command {told}") from None
+
+
+def tell_trained(trained: Trained) -> None:
+    """Where the encoder is, what it gained, what to do next."""
+    outcome, out = trained.outcome, trained.folder
+    click.echo(
+        f"{out} holds the weights of step {outcome.best_step:,} of {outcome.steps:,} "
+        f"({outcome.n_tokens:,} tokens read){_gain(trained)}"
+    )
+    for name in ("run", "indexes"):
+        size = sum(file.stat().st_size for file in (out / name).rglob("*") if file.is_file())
+        if size:
+            click.echo(f"{out / name}, {size / 1e6:,.1f} MB, is not needed any more and may be deleted")
+    click.echo(f"next: longmatch index papers.lm DOCUMENTS --encoder {shlex.quote(str(out))}")
+
+
+def _gain(trained: Trained) -> str:
+    if not trained.validations:
+        return ""
+    last = trained.validations[-1]  # of several corpora that is their mean
+    if trained.outcome.best_step == 0:
+        return f": training did not help, {last.metric} on valid was best before it, {last.before:.4f}"
+    return f": {last.metric} on valid {last.after:.4f}, before {last.before:.4f} ({last.after - last.before:+.4f})"

@@ -1,0 +1,80 @@
+"""Indexes of the corpora of a run, built where they are missing: to mine, to choose chunks, to learn from."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from engine.encoders.loading import DEFAULT_ENCODER
+from engine.index import Index
+from engine.training.corpus import TrainingCorpus
+from engine.training.mining import IndexMiner, LexicalMiner, Miner
+from indexer.builder import build
+from indexer.pipeline import BuildReport
+from indexer.training.objectives import Negatives
+from indexer.training.recipe import shown
+from indexer.training.run import Run
+from indexer.training.watch import Tell
+
+_SECONDS_BETWEEN_LINES = 15.0
+
+
+class Library:
+    """Opens each index once; they are closed with the stack."""
+
+    def __init__(self, folder: Path, run: Run, stack: ExitStack) -> None:
+        """Keep indexes in a folder, as NAME.lm, or NAME-ENCODER.lm for another than the default encoder."""
+        self._folder = folder
+        self._run = run
+        self._stack = stack
+        self._opened: dict[tuple[str, str], Index] = {}
+
+    def index(self, corpus: TrainingCorpus, encoder: str) -> Index:
+        """The index of a corpus by an encoder.
+
+        Raises:
+            IndexMismatch: what lies in the folder was made by another encoder of that name.
+        """
+        if (corpus.name, encoder) not in self._opened:
+            name = corpus.name if encoder == DEFAULT_ENCODER else f"{corpus.name}-{Path(encoder).name}"
+            self._opened[corpus.name, encoder] = self._open(self._folder / f"{name}.lm", corpus, encoder)
+        return self._opened[corpus.name, encoder]
+
+    def _open(self, path: Path, corpus: TrainingCorpus, encoder: str) -> Index:
+        context, processes = self._run.context, self._run.processes
+        context.tell(f"{corpus.name}: index {path.name} by {shown(encoder)}")
+        if processes.is_first:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            progress = _IndexProgress(corpus, context.tell)
+            build(path, corpus.documents.values(), encoder=encoder, device=context.device, progress=progress)
+        processes.wait()
+        return self._stack.enter_context(Index.open(path, device=context.device))
+
+    def miner(self, kind: Negatives, corpus: TrainingCorpus, encoder: str) -> Miner | None:
+        """Who names the hard negatives of a corpus.
+
+        Raises:
+            MissingExtra: BM25 is asked for, and bm25s is not installed.
+        """
+        match kind:
+            case Negatives.MODEL:
+                return IndexMiner(self.index(corpus, encoder), corpus)
+            case Negatives.BM25:
+                return LexicalMiner(corpus)
+            case Negatives.NONE:
+                return None
+
+
+class _IndexProgress:
+    """A line now and then while a corpus is indexed."""
+
+    def __init__(self, corpus: TrainingCorpus, tell: Tell) -> None:
+        self._corpus = corpus
+        self._tell = tell
+        self._last = time.monotonic()
+
+    def __call__(self, report: BuildReport) -> None:
+        if time.monotonic() - self._last >= _SECONDS_BETWEEN_LINES:
+            self._last = time.monotonic()
+            self._tell(f"{self._corpus.name}: {report.n_seen:,} of {len(self._corpus.documents):,} documents indexed")

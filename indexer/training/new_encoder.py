@@ -1,0 +1,147 @@
+"""Encoders with random weights: SMITH, CoLDE, TDE, of any size, over what a backbone gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
+from pathlib import Path
+from types import NoneType
+from typing import Any, TypeVar, get_args, get_type_hints
+
+import torch
+
+from engine.encoders.colde import ColdeEncoder
+from engine.encoders.colde_config import ColdeConfig, Freeze
+from engine.encoders.description import parse_json
+from engine.encoders.smith import SmithEncoder
+from engine.encoders.smith_config import SmithConfig, match_bert, smith, smith_short
+from engine.encoders.tde import TdeEncoder
+from engine.encoders.tde_config import TdeConfig
+from engine.encoders.trainable import TrainableEncoder
+from engine.encoders.variant import Variant
+from engine.encoders.weights import resolve_backbone
+from engine.errors import TrainingError
+
+ConfigT = TypeVar("ConfigT", SmithConfig, ColdeConfig, TdeConfig)
+_BERT_SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
+_TRUTH = {"true": True, "false": False}
+
+
+class Kind(StrEnum):
+    """What can be made."""
+
+    SMITH = "smith"
+    SMITH_SHORT = "smith-short"
+    MATCHBERT = "matchbert"
+    COLDE = "colde"
+    TDE = "tde"
+
+
+@dataclass(frozen=True)
+class NewEncoder:
+    """An encoder to be made."""
+
+    kind: Kind
+    variant: Variant = Variant.FIXED
+    sizes: Mapping[str, str] = field(default_factory=dict)  # fields of its configuration, as text
+    topic_epochs: int = 200  # in which the topics of a TDE are fitted before all else
+
+
+@dataclass(frozen=True)
+class Made:
+    """An encoder, and what it has of the one that was named."""
+
+    encoder: TrainableEncoder
+    taken: str | None  # for people, after the name: "" is all of it; None where all is random
+
+
+def make_encoder(
+    new: NewEncoder, backbone: str, texts: Callable[[], Iterable[str]], *, seed: int, device: str | None
+) -> Made:
+    """Make an encoder in float32.
+
+    A SMITH takes its tokenizer from the backbone, its word embeddings where that is a
+    BERT of its width, and the whole sentence encoder where all sizes agree, as BERT-base in
+    SMITH-Short and MatchBERT. CoLDE and TDE stand upon the backbone.
+
+    Args:
+        new: what is made.
+        backbone: a folder, a hub name or the offline encoder.
+        texts: of a TDE's vocabulary; asked for only then.
+        seed: of the random weights.
+        device: as in `load_encoder`.
+
+    Raises:
+        TrainingError: a size is unknown, or no number.
+        EncoderError: sizes do not fit each other, or the backbone, or there is no such variant.
+    """
+    match new.kind:
+        case Kind.COLDE:
+            colde = _colde(new)
+            folder = resolve_backbone(backbone)
+            made = ColdeEncoder.create(folder, colde, seed=seed, device=device, dtype=torch.float32)
+            return Made(made, ", under new layers")
+        case Kind.TDE:
+            config = _resized(TdeConfig(new.variant), new)
+            return Made(
+                TdeEncoder.create(resolve_backbone(backbone), texts(), config, seed=seed, device=device),
+                ", beside new topics",
+            )
+        case Kind.SMITH | Kind.SMITH_SHORT | Kind.MATCHBERT:
+            return _smith(new, backbone, seed, device)
+
+
+def _smith(new: NewEncoder, backbone: str, seed: int, device: str | None) -> Made:
+    sized = {Kind.SMITH: smith, Kind.SMITH_SHORT: smith_short, Kind.MATCHBERT: match_bert}[new.kind]
+    config = _resized(sized(new.variant), new)
+    folder = resolve_backbone(backbone)
+    published = _bert_sizes(folder)
+    own = (config.width, config.sentence_layers, config.sentence_heads, config.sentence_ffn)
+    is_same, is_as_wide = published == own, published[:1] == own[:1]
+    encoder = SmithEncoder.create(
+        folder,
+        config,
+        seed=seed,
+        device=device,
+        sentence_encoder=folder if is_same else None,
+        word_embeddings=folder if is_as_wide and not is_same else None,
+    )
+    words = " (the word embeddings alone)" if is_as_wide else None
+    return Made(encoder, " (in the sentence encoder)" if is_same else words)
+
+
+def _bert_sizes(folder: Path) -> tuple[object, ...]:
+    """Width, layers, heads and inner width of a BERT; () where the folder holds something else."""
+    try:
+        config = parse_json(folder / "config.json")
+    except (OSError, ValueError, RecursionError):
+        return ()
+    if not isinstance(config, dict) or config.get("model_type") != "bert":
+        return ()
+    return tuple(config.get(name) for name in _BERT_SIZES)
+
+
+def _colde(new: NewEncoder) -> ColdeConfig:
+    freeze = Freeze.ALL_BUT_LAST if new.variant is Variant.RELEASED else Freeze.NONE
+    return _resized(ColdeConfig(new.variant, freeze=freeze), new)
+
+
+def _resized(config: ConfigT, new: NewEncoder) -> ConfigT:
+    """The configuration with the sizes that were asked for."""
+    known = [one.name for one in fields(config) if one.name != "variant"]
+    if unknown := [name for name in new.sizes if name not in known]:
+        raise TrainingError(f"{new.kind} has no size {unknown[0]!r}; it has {', '.join(known)}")
+    kinds = get_type_hints(type(config))
+    values: dict[str, Any] = {name: _parsed(name, text, kinds[name]) for name, text in new.sizes.items()}
+    return replace(config, **values)
+
+
+def _parsed(name: str, text: str, kind: Any) -> object:  # noqa: ANN401
+    kind = next((one for one in get_args(kind) if one is not NoneType), kind)
+    try:
+        value: object = _TRUTH[text] if kind is bool else kind(text)
+    except (ValueError, KeyError):
+        choices = ", ".join(kind) if issubclass(kind, StrEnum) else ", ".join(_TRUTH) if kind is bool else "a number"
+        raise TrainingError(f"size {name} cannot be {text!r}; give {choices}") from None
+    return value

@@ -1,0 +1,144 @@
+"""What training minimises, as values: a class for each objective, with what is its own. Nothing is trained here.
+
+The first sentence of each class stands in the model card.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import ClassVar
+
+from engine.errors import TrainingError
+from engine.training.fine_tuning import FineTuningSettings, Loss
+from engine.training.samplers import Sampling
+from engine.training.section_contrast import ContrastSettings
+from engine.training.smith_pretraining import Objective as SmithLoss
+from engine.training.text_pairs import TextPairsSettings
+
+
+class Negatives(StrEnum):
+    """Where hard negatives come from."""
+
+    MODEL = "model"  # search of an index made by the encoder that training starts from
+    BM25 = "bm25"
+    NONE = "none"  # nowhere: only chance
+
+
+@dataclass(frozen=True)
+class PairsObjective:
+    """Ranks the targets of each query above the other documents of a batch.
+
+    Raises:
+        TrainingError: distillation and its teacher are not given together.
+    """
+
+    name: ClassVar[str] = "pairs"
+    settings: FineTuningSettings = field(default_factory=FineTuningSettings)
+    miner: Negatives = Negatives.MODEL
+    teacher: str = ""  # an encoder, for the loss "distillation"
+    query_chunks: int = 6  # of a query that are encoded in a step
+    target_chunks: int = 4
+
+    def __post_init__(self) -> None:
+        """Check that the teacher is wanted, and there."""
+        is_wanted = bool(self.settings.losses.get(Loss.DISTILLATION))
+        if is_wanted and not self.teacher:
+            raise TrainingError("distillation needs a teacher; name a stronger encoder: --teacher NAME")
+        if self.teacher and not is_wanted:
+            raise TrainingError(f"no loss learns from the teacher {self.teacher}; add --loss distillation=1")
+
+
+@dataclass(frozen=True)
+class SectionsObjective:
+    """Draws together the sections of each document and of those that it belongs with, as CoLDE does."""
+
+    name: ClassVar[str] = "sections"
+    settings: ContrastSettings = field(default_factory=ContrastSettings)  # its seed is that of the run
+
+
+@dataclass(frozen=True)
+class TextPairsObjective:
+    """Tells texts that match from those that do not, sentence by sentence and by topics, as TDE does.
+
+    Raises:
+        TrainingError: there are no positives, or no negatives.
+    """
+
+    name: ClassVar[str] = "text-pairs"
+    settings: TextPairsSettings = field(default_factory=TextPairsSettings)
+    miner: Negatives = Negatives.MODEL
+    positives_per_query: int = 10  # at most; of the members of a large class so many are drawn
+    negatives_per_positive: int = 1  # hard ones as long as the miner names any, then by chance
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if min(self.positives_per_query, self.negatives_per_positive) < 1:
+            raise TrainingError(
+                f"{self.positives_per_query} positives of a query and {self.negatives_per_positive} negatives per "
+                "positive leave nothing to tell apart; give at least 1 of both"
+            )
+
+
+@dataclass(frozen=True)
+class ViewsObjective:
+    """Lets two views of each document find each other among those of other documents.
+
+    With a queue, the views of earlier steps are negatives too (Momentum Contrast).
+
+    Raises:
+        TrainingError: what is asked of the loss does not go with a queue.
+    """
+
+    name: ClassVar[str] = "views"
+    sampling: Sampling = Sampling.DOCSPLIT
+    batch_size: int = 36
+    view_tokens: int = 512  # most of a view
+    temperature: float = 0.05
+    symmetric: bool = False
+    mlm_weight: float = 0.0  # of hidden words
+    mlp_head: bool = False
+    queue: int = 0
+    momentum: float = 0.9995  # of the encoder that fills the queue
+    group_tokens: int | None = None  # most tokens with a graph at a time
+
+    def __post_init__(self) -> None:
+        """Check that the loss exists."""
+        if self.queue and (self.symmetric or self.mlm_weight or self.mlp_head or self.group_tokens):
+            raise TrainingError(
+                f"a queue of {self.queue} goes with none of symmetric, mlm weight, mlp head and group tokens; "
+                "leave them out, or train with the negatives of the batch: --queue 0"
+            )
+
+
+@dataclass(frozen=True)
+class TensionObjective:
+    """Lets two encoders agree on the same text and on no other (Contrastive Tension)."""
+
+    name: ClassVar[str] = "ct"
+    batch_size: int = 16  # pairs, one of negatives + 1 with the same text twice
+    view_tokens: int = 512
+    negatives: int = 7
+
+
+@dataclass(frozen=True)
+class WordsObjective:
+    """Guesses hidden words, as BERT does."""
+
+    name: ClassVar[str] = "words"
+    batch_size: int = 32
+    view_tokens: int = 512
+    group_tokens: int | None = None
+
+
+@dataclass(frozen=True)
+class SmithObjective:
+    """Guesses hidden words and hidden sentence blocks, as SMITH does."""
+
+    name: ClassVar[str] = "smith"
+    losses: frozenset[SmithLoss] | None = None  # all that the encoder can learn by default
+    batch_size: int = 32
+
+
+FineTuningObjective = PairsObjective | SectionsObjective | TextPairsObjective
+PretrainingObjective = ViewsObjective | TensionObjective | WordsObjective | SmithObjective

@@ -1,0 +1,126 @@
+"""`recipe.json` in the folder of a run: what the run began with, so that it goes on with nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from engine.errors import TrainingError
+from engine.store.durable import write_durably
+from engine.training.checkpoint import latest_checkpoint
+from engine.training.corpus import TrainingCorpus
+from engine.training.trainer import CHECKPOINT_FOLDER
+from indexer.training.recipe import Setting
+
+RECIPE_FILE = "recipe.json"
+# Neither the gradients nor the choice of weights depend on these, but for rounding.
+_FREE = frozenset({"group tokens", "checkpoint gradients", "checkpoint every", "saved dtype", "licence"})
+# With these a run may go on otherwise than it began; the card tells so.
+_ADJUSTABLE = frozenset({"steps", "learning rate", "patience", "validate every", "mixed precision"})
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a run is made of."""
+
+    command: str  # train or pretrain
+    corpora: Mapping[str, str]  # checksum by name, in their order
+    settings: Mapping[str, Setting]
+    changes: tuple[str, ...] = ()  # since it began
+
+
+def make_record(command: str, corpora: Sequence[TrainingCorpus], settings: Mapping[str, Setting]) -> Record:
+    """The record of a run that is asked for."""
+    return Record(command, {corpus.name: corpus.checksum for corpus in corpora}, settings)
+
+
+def reached_step(folder: Path) -> int | None:
+    """The step of the last checkpoint of a run; None where there is none."""
+    checkpoint = latest_checkpoint(folder / CHECKPOINT_FOLDER)
+    return None if checkpoint is None else int(checkpoint.name.rpartition("-")[2])
+
+
+def reconcile(folder: Path, asked: Record) -> Record:
+    """Hold a record against that of the run in a folder, where it has a checkpoint to go on from.
+
+    A run without a record, of an earlier version, goes on as it is asked to.
+
+    Returns:
+        What is asked, with the changes of the run so far.
+
+    Raises:
+        TrainingError: something differs that may not change in the midst of a run, or the file is damaged.
+    """
+    step, file = reached_step(folder), folder / RECIPE_FILE
+    if step is None or not file.exists():
+        return asked
+    begun = _read(file)
+    differing = _differences(begun, asked)
+    if refused := [f"{one.name} {one.begun}, not {one.asked}" for one in differing if one.name not in _ADJUSTABLE]:
+        raise TrainingError(
+            f"the run in {folder} began with {'; '.join(refused)}; "
+            "give again what it began with, or name another folder for a new run"
+        )
+    changes = tuple(f"{one.name} {one.begun} became {one.asked} after step {step:,}" for one in differing)
+    return replace(asked, changes=begun.changes + changes)
+
+
+def write_record(folder: Path, record: Record) -> None:
+    """Write the record of a run into its folder, which is made if need be."""
+    folder.mkdir(parents=True, exist_ok=True)
+    content = {
+        "command": record.command,
+        "corpora": dict(record.corpora),
+        "settings": dict(record.settings),
+        "changes": list(record.changes),
+    }
+
+    def write(unfinished: Path) -> None:
+        unfinished.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+    write_durably(folder / RECIPE_FILE, write)
+
+
+def _read(file: Path) -> Record:
+    try:
+        content: dict[str, Any] = json.loads(file.read_text("utf-8"))
+        return Record(content["command"], content["corpora"], content["settings"], tuple(content["changes"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise TrainingError(
+            f"{file} is damaged ({error!r}); delete it, and the run goes on with what it is given now"
+        ) from error
+
+
+@dataclass(frozen=True)
+class _Difference:
+    name: str
+    begun: str
+    asked: str
+
+
+def _differences(begun: Record, asked: Record) -> list[_Difference]:
+    """What differs; settings that an earlier version did not know are left out."""
+    differing = []
+    if begun.command != asked.command:
+        differing.append(_Difference("longmatch", begun.command, asked.command))
+    if list(begun.corpora) != list(asked.corpora):
+        differing.append(_Difference("corpora", ", ".join(begun.corpora), ", ".join(asked.corpora)))
+    else:
+        differing += [
+            _Difference(f"checksum of {name}", checksum, asked.corpora[name])
+            for name, checksum in begun.corpora.items()
+            if checksum != asked.corpora[name]
+        ]
+    differing += [
+        _Difference(name, _told(begun.settings[name]), _told(value))
+        for name, value in asked.settings.items()
+        if name not in _FREE and name in begun.settings and begun.settings[name] != value
+    ]
+    return differing
+
+
+def _told(value: Setting) -> str:
+    return "none" if value in (None, "") else str(value)

@@ -1,0 +1,205 @@
+"""What every run does, whatever it learns: check the door, train, and write the encoder with its card."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from engine.encoders.backbone import default_device
+from engine.encoders.loading import load_encoder
+from engine.encoders.trainable import TrainableEncoder
+from engine.errors import EncoderError, MissingExtra, TrainingError
+from engine.training.card import Validation as Compared
+from engine.training.card import compare_validations, write_card
+from engine.training.corpus import TrainingCorpus
+from engine.training.history import CURVES_FILE, HISTORY_FILE
+from engine.training.processes import Processes
+from engine.training.task import Task
+from engine.training.trainer import Outcome, Trainer
+from engine.training.validation import Validation
+from indexer.training.recipe import PretrainingRecipe, TrainingRecipe, settings_of
+from indexer.training.record import Record, make_record, reached_step, reconcile, write_record
+from indexer.training.start import starting_encoder
+from indexer.training.summary import summarize
+from indexer.training.watch import Reporter, Tell, Watch, Watched
+
+RUN_FOLDER = "run"
+INDEX_FOLDER = "indexes"
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where a run happens, and who hears of it."""
+
+    device: str | None = None
+    command: str = ""  # what made the run, for its card
+    tell: Tell = lambda line: None
+    watch: Watch = lambda step: None
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that begins or goes on: its folder, what it is made of, the encoder that it trains."""
+
+    out: Path
+    recipe: TrainingRecipe | PretrainingRecipe
+    corpora: Sequence[TrainingCorpus]
+    encoder: TrainableEncoder
+    taken: str | None  # see `Made`
+    record: Record
+    context: Context
+    processes: Processes
+
+    @property
+    def folder(self) -> Path:
+        """Of history, checkpoints and the best weights."""
+        return self.out / RUN_FOLDER
+
+
+@dataclass(frozen=True)
+class Trained:
+    """An encoder that was trained, and what came of it."""
+
+    folder: Path  # `load_encoder` takes it
+    outcome: Outcome
+    validations: tuple[Compared, ...]  # before training, and as it was saved
+    is_first: bool = True  # of several processes this one wrote it
+
+
+def check_door(out: Path, encoder: str, device: str | None) -> None:
+    """See that training can begin, before anything that takes long.
+
+    Raises:
+        TrainingError: the folder is no place for a run.
+        EncoderError: torch has no such device.
+        MissingExtra: accelerate is not installed.
+    """
+    if importlib.util.find_spec("accelerate") is None:
+        raise MissingExtra("training", "accelerate", "training")
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        told = str(error).partition("\n")[0]
+        raise EncoderError(f"device {device!r} cannot be used ({told}); see what there is: longmatch doctor") from error
+    if out.resolve() == Path(encoder).resolve():
+        raise TrainingError(f"{out} is the encoder that training starts from; name another folder for the new one")
+    if out.exists() and not out.is_dir():
+        raise TrainingError(f"{out} is a file; name a folder for the encoder")
+    if out.is_dir() and not (out / RUN_FOLDER).is_dir():
+        others = sorted(path.name for path in out.iterdir() if path.name != INDEX_FOLDER and path.name[0] != ".")
+        if others:
+            raise TrainingError(
+                f"{out} holds {others[0]}, and no run to go on with; OUT, which comes first, must be a new folder"
+            )
+
+
+def open_run(
+    out: Path,
+    name: str,
+    recipe: TrainingRecipe | PretrainingRecipe,
+    corpora: Sequence[TrainingCorpus],
+    context: Context,
+) -> Run:
+    """Take a run up, or begin it.
+
+    Args:
+        out: that passed `check_door`.
+        name: of the command: train or pretrain.
+        recipe: what is asked for.
+        corpora: what it learns from.
+        context: where it happens.
+
+    Raises:
+        TrainingError: the run in the folder began with something else, or could never stop early as asked.
+        EncoderError: the encoder cannot be loaded or made.
+    """
+    processes = Processes(torch.device(context.device or default_device()))
+    if not processes.is_first:
+        context = replace(context, tell=lambda line: None, watch=lambda step: None)
+    for corpus in corpora:
+        told = f", {corpus.n_unreadable:,} not readable" if corpus.n_unreadable else ""
+        pairs = f", {corpus.n_pairs:,} pairs" if isinstance(recipe, TrainingRecipe) else ""
+        context.tell(f"{corpus.name}: {len(corpus.documents):,} documents{told}{pairs}")
+    if recipe.trainer.patience is not None and not any(corpus.valid for corpus in corpora):
+        raise TrainingError(
+            f"a patience of {recipe.trainer.patience} counts validations, and no corpus has valid queries "
+            "(splits.json and qrels.tsv); leave it out"
+        )
+    folder = out / RUN_FOLDER
+    record = reconcile(folder, make_record(name, corpora, settings_of(recipe)))
+    for change in record.changes:
+        context.tell(change)
+    made = starting_encoder(
+        recipe.start,
+        [corpus.documents[doc_id] for corpus in corpora for doc_id in corpus.trainable],
+        seed=recipe.trainer.seed,
+        device=context.device,
+        is_resumed=reached_step(folder) is not None,
+        tell=context.tell,
+    )
+    return Run(out, recipe, corpora, made.encoder, made.taken, record, context, processes)
+
+
+def validations(run: Run, encoder: TrainableEncoder) -> list[Validation]:
+    """One for each corpus that has valid judgments."""
+    return [
+        Validation(
+            corpus,
+            encoder,
+            chunks=run.recipe.valid_chunks,
+            queries=run.recipe.valid_queries,
+            documents=run.recipe.valid_documents,
+        )
+        for corpus in run.corpora
+        if corpus.valid
+    ]
+
+
+def carry_out(run: Run, task: Task[Any]) -> Outcome:
+    """Train to the end."""
+    settings = run.recipe.trainer
+    reporter = Reporter(run.folder / HISTORY_FILE, settings.steps, run.context.tell, run.context.watch)
+    if run.processes.is_first:
+        write_record(run.folder, run.record)
+        task = Watched(task, reporter, n_processes=run.processes.n)
+    own = validations(run, run.encoder)
+    return Trainer(task, run.encoder, run.folder, settings, validations=own, tell=reporter.tell).run()
+
+
+def finish(run: Run, outcome: Outcome) -> Trained:
+    """Write the best weights, curves, history and card into the run's `out`."""
+    best = load_encoder(str(outcome.folder), device="cpu", dtype=torch.float32)
+    assert isinstance(best, TrainableEncoder)
+    return publish(run, outcome, best, compare_validations(outcome.history, outcome.best_step))
+
+
+def publish(run: Run, outcome: Outcome, best: TrainableEncoder, compared: tuple[Compared, ...]) -> Trained:
+    """As `finish`, for an encoder and figures that were chosen otherwise."""
+    if run.processes.is_first:
+        _write(run, outcome, best, compared)
+    run.processes.wait()
+    return Trained(run.out, outcome, compared, run.processes.is_first)
+
+
+def _write(run: Run, outcome: Outcome, best: TrainableEncoder, compared: tuple[Compared, ...]) -> None:
+    best.save_pretrained(run.out, dtype=run.recipe.saved_dtype)
+    for name in (HISTORY_FILE, CURVES_FILE):
+        if (run.folder / name).exists():
+            (run.out / name).write_bytes((run.folder / name).read_bytes())
+    summary = summarize(
+        run.out,
+        run.recipe,
+        outcome,
+        run.corpora,
+        encoder=best,
+        taken=run.taken,
+        command=run.context.command,
+        validations=compared,
+        changes=run.record.changes,
+    )
+    write_card(run.out, summary)

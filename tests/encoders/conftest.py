@@ -1,0 +1,46 @@
+"""Documents that try an encoder, and folders of one of each kind."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.document import Document
+from tests.encoders.tiny import ENCODERS
+from tests.fakes import make_document
+
+SAVED = {"mean": "mean", "smith": "smith fixed attention", "colde": "colde fixed", "tde": "tde fixed"}
+
+
+@pytest.fixture(scope="session")
+def documents() -> list[Document]:
+    """One that is long and has an empty section, one of one word, one of one section, one of odd characters."""
+    long = [
+        ("Introduction", "The quick brown fox jumps over the lazy dog. We search long documents. " * 6),
+        ("", " \n "),
+        ("Model", "A model finds the vector of every chunk, one two three four five. Old river bank! " * 4),
+    ]
+    return [
+        make_document("long", long),
+        make_document("word", "Fox."),
+        make_document("plain", "the old house and the young dog by the river. " * 5),
+        make_document("odd", [("", "Red\u00a0green light; 1234 unknownwords!"), ("", ""), ("", "ünïcode… 文書 dog")]),
+    ]
+
+
+@pytest.fixture(scope="session")
+def saved(bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folders = {"backbone": bert_folder}
+    for kind, name in SAVED.items():
+        folders[kind] = tmp_path_factory.mktemp(kind)
+        ENCODERS[name](bert_folder).save_pretrained(folders[kind])
+    return folders
+
+
+@pytest.fixture
+def take(saved: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
+    """A copy of a folder, to be tampered with."""
+    return lambda kind: Path(shutil.copytree(saved[kind], tmp_path / "taken"))

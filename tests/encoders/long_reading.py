@@ -1,0 +1,29 @@
+"""What a process takes to encode one very long document; run by tests in a process of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from engine.encoders.loading import load_encoder
+from tests.fakes import make_document
+
+N_WORDS = 200_000
+_SENTENCE = "The quick brown fox jumps over the lazy old dog. "  # 10 words
+
+
+def long_reading(encoder_folder: Path, answer: Path) -> None:
+    """Write the tokens read, the chunks, and by how many MiB the process grew at its peak."""
+    encoder = load_encoder(str(encoder_folder), device="cpu", dtype=torch.float32)
+    encoder.encode([make_document("short", _SENTENCE * 40)])  # what is allocated once
+    before = _memory_mib("VmRSS")
+    document = make_document("long", [("", _SENTENCE * 200) for _ in range(N_WORDS // 2000)])
+    (encoded,) = encoder.encode([document])
+    grown = _memory_mib("VmHWM") - before
+    answer.write_text(f"{encoded.coverage.tokens_read} {len(encoded.chunks)} {grown}")
+
+
+def _memory_mib(entry: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith(entry))

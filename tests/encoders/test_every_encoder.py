@@ -1,0 +1,272 @@
+"""What every encoder promises, held against the slow truth: each kind and variant, as made and as loaded again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import indexer
+from engine.document import Document
+from engine.encoders.colde import ColdeEncoder
+from engine.encoders.colde_sections import PlacedChunk
+from engine.encoders.encoder import EncodedDocument, SegmentedDocument, Vectors
+from engine.encoders.loading import load_encoder
+from engine.encoders.tokenizer import Tokenizer
+from engine.encoders.trainable import Embedded, TrainableEncoder, inference
+from engine.errors import DocumentError
+from engine.index import Index
+from tests.encoders.tiny import ENCODERS
+from tests.fakes import make_document
+
+AGAIN = ", loaded"
+# Those that leave out what is in a document, as published: long sentences, or all but the first chunks.
+PARTIAL = ("smith paper", "smith released", "matchbert paper", "colde released")
+WITHOUT = {  # weights that no document vector depends on
+    "mean": ("pooler.",),
+    "smith released": ("heads.1.",),
+    "colde mean": ("backbone.pooler.",),
+    "tde": ("backbone.pooler.", "topics.model.rho", "topics.model.log_variance.", "head."),
+}
+
+
+def loaded(encoder: TrainableEncoder, folder: Path) -> TrainableEncoder:
+    encoder.save_pretrained(folder)
+    again = load_encoder(str(folder), device="cpu", dtype=torch.float32)
+    assert isinstance(again, type(encoder))
+    return again
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    encoder: TrainableEncoder
+    encoded: Sequence[EncodedDocument]  # all documents, encoded together
+
+
+@pytest.fixture(scope="module", params=[*ENCODERS, *(name + AGAIN for name in ENCODERS)])
+def case(
+    request: pytest.FixtureRequest,
+    bert_folder: Path,
+    documents: list[Document],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Case:
+    name = request.param.removesuffix(AGAIN)
+    encoder = ENCODERS[name](bert_folder)
+    if name != request.param:
+        encoder = loaded(encoder, tmp_path_factory.mktemp("saved"))
+    return Case(name, encoder, encoder.encode(documents))
+
+
+def tokenizer_of(encoder: TrainableEncoder) -> Tokenizer:
+    tokenizer = getattr(encoder, "tokenizer", None) or encoder.backbone.tokenizer  # type: ignore[attr-defined]
+    assert isinstance(tokenizer, Tokenizer)
+    return tokenizer
+
+
+def state_alone(encoder: TrainableEncoder, document: SegmentedDocument, number: int) -> Tensor:
+    """(1, H), of one chunk that is read by itself."""
+    ids = document.token_ids[number]
+    if isinstance(encoder, ColdeEncoder):  # whose states tell of the place of a chunk
+        return encoder.section_states([(PlacedChunk(ids, 0, number),)])[0]
+    return encoder.states([replace(document, chunks=document.chunks[number : number + 1], token_ids=(ids,))])[0]
+
+
+def slowly(encoder: TrainableEncoder, document: Document) -> Embedded:
+    """One document, a chunk at a time."""
+    segmented = encoder.segment(document)
+    with inference(encoder.module):
+        states = torch.cat([state_alone(encoder, segmented, number) for number in range(len(segmented.chunks))])
+        return encoder.combine([segmented], [states])
+
+
+def test_vectors_are_those_of_chunks_read_one_by_one(case: Case, documents: list[Document]) -> None:
+    for document, encoded in zip(documents, case.encoded, strict=True):
+        slow = slowly(case.encoder, document)
+        np.testing.assert_allclose(encoded.chunks, slow.chunks[0].numpy(), atol=1e-5)
+        np.testing.assert_allclose(encoded.document, slow.documents[0].numpy(), atol=1e-5)
+
+
+def test_company_and_order_never_change_a_vector(case: Case, documents: list[Document]) -> None:
+    for document, one, other in zip(documents, case.encoded, case.encoder.encode(documents[::-1])[::-1], strict=True):
+        (alone,) = case.encoder.encode([document])
+        for own in (one, other):
+            np.testing.assert_allclose(own.document, alone.document, atol=1e-5)
+            np.testing.assert_allclose(own.sections, alone.sections, atol=1e-5)
+            np.testing.assert_allclose(own.chunks, alone.chunks, atol=1e-5)
+
+
+def test_embedding_a_padded_batch_is_encoding_each(case: Case, documents: list[Document]) -> None:
+    with inference(case.encoder.module):
+        batch = case.encoder.embed([case.encoder.segment(document) for document in documents])
+    assert batch.documents.dtype == batch.chunks.dtype == torch.float32
+    assert batch.mask.sum(1).tolist() == [len(encoded.chunks) for encoded in case.encoded]
+    assert not batch.chunks[~batch.mask].any()
+    for row, encoded in enumerate(case.encoded):
+        np.testing.assert_allclose(batch.documents[row].numpy(), encoded.document, atol=1e-5)
+        np.testing.assert_allclose(batch.chunks[row][batch.mask[row]].numpy(), encoded.chunks, atol=1e-5)
+
+
+def section_by_hand(encoded: EncodedDocument, number: int) -> Vectors:
+    total = np.zeros(encoded.chunks.shape[1])
+    for chunk, vector in zip(encoded.chunk_spans, encoded.chunks, strict=True):
+        if chunk.section == number:
+            total += chunk.n_tokens * vector.astype(np.float64)
+    return np.asarray(total / (np.linalg.norm(total) or 1), np.float32)
+
+
+def test_sections_are_the_token_weighted_unit_means_of_their_chunks(case: Case, documents: list[Document]) -> None:
+    for document, encoded in zip(documents, case.encoded, strict=True):
+        expected = np.stack([section_by_hand(encoded, number) for number in range(len(document.sections))])
+        np.testing.assert_allclose(encoded.sections, expected, atol=1e-6)
+
+
+def test_all_rows_are_unit_and_of_one_width(case: Case) -> None:
+    for encoded in case.encoded:
+        full = [encoded.sections[number] for number in {chunk.section for chunk in encoded.chunk_spans}]
+        rows = np.stack([encoded.document, *encoded.chunks, *full])
+        assert (rows.dtype, rows.shape[1]) == (np.float32, case.encoder.width)
+        np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+
+
+def test_chunks_lie_in_their_sections_and_show_their_tokens(case: Case, documents: list[Document]) -> None:
+    tokenizer = tokenizer_of(case.encoder).fast
+    for document in documents:
+        segmented = case.encoder.segment(document)
+        for chunk, ids in zip(segmented.chunks, segmented.token_ids, strict=True):
+            section = document.sections[chunk.section]
+            assert section.start <= chunk.start < chunk.stop <= section.stop
+            assert 1 <= chunk.n_tokens == len(ids) <= case.encoder.chunk_tokens
+            pieces = "".join(piece.removeprefix("##") for piece in tokenizer.convert_ids_to_tokens(ids))
+            shown = "".join(document.text[chunk.start : chunk.stop].lower().split())
+            assert pieces == shown or not shown.isascii()
+
+
+def test_coverage_is_what_the_chunks_hold(case: Case, documents: list[Document]) -> None:
+    tokenizer = tokenizer_of(case.encoder)
+    for document, encoded in zip(documents, case.encoded, strict=True):
+        bodies = [document.text[section.start : section.stop] for section in document.sections]
+        n_tokens = sum(len(ids) for ids, _ in tokenizer.tokenize(bodies))
+        read = sum(chunk.n_tokens for chunk in encoded.chunk_spans)
+        assert (encoded.coverage.tokens_read, encoded.coverage.tokens_total) == (read, n_tokens)
+    assert (case.encoded[0].coverage.share < 1) is case.name.startswith(PARTIAL)
+
+
+def test_what_is_covered_is_every_token_in_order(case: Case, documents: list[Document]) -> None:
+    tokenizer = tokenizer_of(case.encoder)
+    for document in documents:
+        segmented = case.encoder.segment(document)
+        if segmented.coverage.share == 1:
+            bodies = [document.text[section.start : section.stop] for section in document.sections]
+            whole = [token for ids, _ in tokenizer.tokenize(bodies) for token in ids]
+            assert [token for ids in segmented.token_ids for token in ids] == whole
+
+
+def test_an_empty_section_is_a_zero_row_and_has_no_chunk(case: Case) -> None:
+    for encoded in (case.encoded[0], case.encoded[3]):
+        assert not encoded.sections[1].any()
+        assert 1 not in {chunk.section for chunk in encoded.chunk_spans}
+
+
+@pytest.mark.parametrize("text", ["", " \n\t ", "\x00\x01"])
+def test_a_document_without_a_token_is_refused(case: Case, text: str) -> None:
+    with pytest.raises(DocumentError, match=r"^void: no text that the tokenizer can read$"):
+        case.encoder.encode([make_document("void", text)])
+
+
+@pytest.mark.parametrize("text", ["fox", "zebra", "Of."])
+def test_one_word_is_a_document(case: Case, text: str) -> None:
+    (encoded,) = case.encoder.encode([make_document("word", text)])
+    assert (len(encoded.chunks), encoded.coverage.share) == (1, 1)
+    np.testing.assert_allclose(np.linalg.norm([encoded.document, encoded.chunks[0]], axis=1), 1, atol=1e-5)
+
+
+def test_no_documents_are_no_vectors(case: Case) -> None:
+    assert case.encoder.encode([]) == []
+
+
+def test_identical_documents_score_one_and_others_less(case: Case, documents: list[Document]) -> None:
+    one, other = case.encoder.encode([documents[0], replace(documents[0], doc_id="copy")])
+    assert float(one.document @ other.document) == pytest.approx(1, abs=1e-6)
+    assert float(one.document @ case.encoded[1].document) < 0.9999
+
+
+def test_a_document_loss_reaches_every_weight_that_makes_its_vector(case: Case, documents: list[Document]) -> None:
+    embedded = case.encoder.embed([case.encoder.segment(document) for document in documents])
+    case.encoder.module.zero_grad()
+    (embedded.documents @ torch.linspace(-1, 1, case.encoder.width)).square().sum().backward()
+    named = dict(case.encoder.module.named_parameters())
+    without = {name for name, weight in named.items() if weight.grad is None}
+    left_out = tuple(part for kind, parts in WITHOUT.items() if case.name.startswith(kind) for part in parts)
+    assert without == {name for name in named if name.startswith(left_out)}
+    assert all(torch.isfinite(weight.grad).all() for weight in named.values() if weight.grad is not None)
+    case.encoder.module.zero_grad()
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_a_saved_encoder_loads_the_same(
+    name: str, bert_folder: Path, documents: list[Document], tmp_path: Path
+) -> None:
+    encoder = ENCODERS[name](bert_folder)
+    again = loaded(encoder, tmp_path)
+    assert (again.name, again.width, again.chunk_tokens) == (str(tmp_path), encoder.width, encoder.chunk_tokens)
+    assert again.fingerprint == encoder.fingerprint
+    assert getattr(again, "config", None) == getattr(encoder, "config", None)
+    for one, other in zip(encoder.encode(documents), again.encode(documents), strict=True):
+        assert np.array_equal(one.document, other.document)
+        assert np.array_equal(one.sections, other.sections)
+        assert np.array_equal(one.chunks, other.chunks)
+        assert (one.chunk_spans, one.coverage) == (other.chunk_spans, other.coverage)
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_loading_leaves_torchs_random_numbers_alone(name: str, bert_folder: Path, tmp_path: Path) -> None:
+    encoder = ENCODERS[name](bert_folder)
+    before = torch.get_rng_state()
+    loaded(encoder, tmp_path)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_each_weight_that_makes_vectors_is_in_the_fingerprint(name: str, bert_folder: Path) -> None:
+    encoder = ENCODERS[name](bert_folder)
+    left_out = tuple(part for kind, parts in WITHOUT.items() if name.startswith(kind) for part in parts)
+    seen = {encoder.fingerprint}
+    weights = [weight for key, weight in encoder.module.named_parameters() if not key.startswith(left_out)]
+    for weight in weights:
+        with torch.no_grad():
+            weight.view(-1)[0] += 0.5
+        seen.add(encoder.fingerprint)
+    assert len(seen) == 1 + len(weights)
+
+
+WORDS = "fox dog river house bank light dark model vector search long document section chunk query target".split()
+
+
+@pytest.fixture(scope="module")
+def corpus() -> list[Document]:
+    rng = np.random.default_rng(0)
+    return [
+        make_document(f"d{number}", [(part, " ".join(rng.choice(WORDS, 30)) + ".") for part in ("one", "two")])
+        for number in range(6)
+    ]
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_an_index_finds_with_it_and_its_parts_sum_to_the_score(
+    name: str, bert_folder: Path, corpus: list[Document], tmp_path: Path
+) -> None:
+    encoder = loaded(ENCODERS[name](bert_folder), tmp_path / "encoder")
+    indexer.build(tmp_path / "x.lm", corpus, encoder=encoder, factory="Flat")
+    with Index.open(tmp_path / "x.lm", encoder=encoder) as index:
+        result = index.search(corpus[3], k=6)
+    assert result.hits[0].doc_id == "d3"
+    assert result.hits[0].score == pytest.approx(1, abs=5e-3)  # vectors are stored in half precision
+    for hit in result.hits:
+        assert hit.breakdown.score == pytest.approx(hit.score, abs=1e-5)
+    assert result.query_coverage == encoder.segment(corpus[3]).coverage

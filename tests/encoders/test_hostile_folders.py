@@ -1,0 +1,237 @@
+"""Model folders that were made to harm: no code of theirs runs, and nothing is unpickled."""
+
+from __future__ import annotations
+
+import ast
+import os
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from engine.encoders.description import CONFIG_FILE
+from engine.errors import EncoderError
+from tests.encoders.tampering import KINDS, Take, assert_same_vectors, load, tamper
+
+OWN_WEIGHTS = {"smith": "smith.safetensors", "colde": "colde.safetensors", "tde": "tde.safetensors"}
+
+
+# Code.
+
+
+def lay_code(folder: Path) -> Path:
+    """A module in the folder that leaves a trace when it is imported, and every entry that could lead to it."""
+    trace = folder / "trace"
+    code = f"from pathlib import Path\nPath({str(trace)!r}).touch()\nclass Evil: pass\n"
+    for name in ("evil.py", "modeling.py", "__init__.py", "conftest.py", "sitecustomize.py"):
+        (folder / name).write_text(code)
+    classes = {"AutoConfig": "evil.Evil", "AutoModel": "evil.Evil", "AutoTokenizer": ["evil.Evil", "evil.Evil"]}
+    tamper(folder / "config.json", auto_map=classes, custom_pipelines={"x": {"impl": "evil.Evil"}})
+    tamper(folder / "tokenizer_config.json", auto_map=classes, processor_class="evil.Evil")
+    tamper(folder / "modules.json", modules=[{"idx": 0, "name": "0", "path": "", "type": "evil.Evil"}])
+    if (folder / CONFIG_FILE).exists():
+        tamper(folder / CONFIG_FILE, auto_map=classes, module="evil", code="evil.Evil")
+    return trace
+
+
+@pytest.mark.parametrize("kind", ["backbone", *KINDS])
+def test_code_beside_a_known_model_is_never_run(
+    take: Take, saved: dict[str, Path], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = take(kind)
+    trace = lay_code(folder)
+    monkeypatch.chdir(folder)
+    assert_same_vectors(folder, saved[kind])
+    assert not trace.exists()
+
+
+@pytest.mark.parametrize("kind", ["backbone", "mean", "colde", "tde"])
+@pytest.mark.parametrize("model_type", ["evil", "", None])
+def test_a_model_that_only_its_own_code_can_load_is_refused(take: Take, kind: str, model_type: str | None) -> None:
+    folder = take(kind)
+    trace = lay_code(folder)
+    tamper(folder / "config.json", model_type=model_type)
+    with pytest.raises(EncoderError, match="cannot be loaded as an encoder backbone"):
+        load(folder)
+    assert not trace.exists()
+
+
+@pytest.mark.parametrize("kind", ["backbone", *KINDS])
+def test_a_tokenizer_class_of_the_folder_is_never_run(take: Take, kind: str) -> None:
+    folder = take(kind)
+    trace = lay_code(folder)
+    tamper(folder / "tokenizer_config.json", tokenizer_class="Evil")
+    try:
+        load(folder)
+    except EncoderError as error:
+        assert str(folder) in str(error)
+    assert not trace.exists()
+
+
+@pytest.mark.parametrize(
+    "kind", ["evil.Evil", "engine.encoders.mean.MeanEncoder", "MeanEncoder", "os", "", None, 1, ["mean"], {"mean": 1}]
+)
+def test_only_the_names_of_known_encoders_are_taken(take: Take, kind: object) -> None:
+    folder = take("mean")
+    trace = lay_code(folder)
+    tamper(folder / CONFIG_FILE, encoder=kind)
+    with pytest.raises(EncoderError) as raised:
+        load(folder)
+    assert str(raised.value).startswith(f"{folder / CONFIG_FILE} asks for encoder type {kind!r}, this version knows ")
+    assert not trace.exists()
+
+
+def test_the_kind_of_another_encoder_does_not_fit(take: Take) -> None:
+    folder = take("colde")
+    for kind in ("smith", "tde"):
+        tamper(folder / CONFIG_FILE, encoder=kind)
+        with pytest.raises(EncoderError, match=CONFIG_FILE):
+            load(folder)
+
+
+@pytest.mark.parametrize(
+    ("entry", "value"),
+    [
+        ("attn_implementation", "kernels-community/flash-attn2"),
+        ("_attn_implementation", "evil/kernel"),
+        ("attn_implementation", "flash_attention_2"),
+        ("attn_implementation", {"": "evil/kernel"}),
+        ("quantization_config", {"quant_method": "evil"}),
+        ("compression_config", {"quant_method": "evil"}),
+    ],
+)
+def test_entries_that_fetch_code_or_packages_are_refused(take: Take, entry: str, value: object) -> None:
+    for inside in (False, True):
+        folder = take("backbone")
+        tamper(folder / "config.json", **({"text_config": {entry: value}} if inside else {entry: value}))
+        with pytest.raises(EncoderError, match=f"its config.json has {entry} "):
+            load(folder)
+        shutil.rmtree(folder)
+
+
+def test_a_folder_with_an_adapter_is_refused(take: Take) -> None:
+    folder = take("backbone")
+    tamper(folder / "adapter_config.json", base_model_name_or_path="evil/model")
+    with pytest.raises(EncoderError, match="it holds an adapter; merge it into its model"):
+        load(folder)
+
+
+def imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or ""]
+    return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+
+
+def test_no_line_of_ours_trusts_code_or_pickles() -> None:
+    root = Path(__file__).parents[2]
+    sources = [file for package in ("engine", "indexer") for file in sorted((root / package).rglob("*.py"))]
+    n_loads = 0
+    for source in sources:
+        for node in ast.walk(ast.parse(source.read_text())):
+            assert not {"pickle", "dill", "joblib", "marshal", "shelve"}.intersection(imported(node)), source
+            if not isinstance(node, ast.Call):
+                continue
+            name = ast.unparse(node.func)
+            given = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
+            assert name not in ("torch.load", "np.load", "eval", "exec"), source
+            assert given.get("trust_remote_code", "False") == "False", source
+            if name.startswith("Auto"):
+                n_loads += 1
+                assert given["trust_remote_code"] == "False", source
+                assert name != "AutoModel.from_pretrained" or given["use_safetensors"] == "True", source
+    assert n_loads == 4
+
+
+# Pickles.
+
+
+class Bomb:
+    def __init__(self, trace: Path) -> None:
+        self.trace = trace
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.trace),)
+
+
+@pytest.fixture
+def bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """A pickle that goes off when it is read; and torch reads none at all."""
+
+    def unpickled(*_: object, **__: object) -> None:
+        raise AssertionError("something was unpickled")
+
+    monkeypatch.setattr(torch, "load", unpickled)
+    monkeypatch.setattr(torch.serialization, "load", unpickled)
+    return pickle.dumps({"embeddings.word_embeddings.weight": Bomb(tmp_path / "trace")})
+
+
+@pytest.mark.parametrize("kind", ["backbone", *KINDS])
+def test_a_pickle_beside_the_weights_is_left_alone(
+    take: Take, saved: dict[str, Path], kind: str, bomb: bytes, tmp_path: Path
+) -> None:
+    folder = take(kind)
+    for name in ("pytorch_model.bin", "adapter_model.bin", "training_args.bin", "model.pt", "smith.bin"):
+        (folder / name).write_bytes(bomb)
+    assert_same_vectors(folder, saved[kind])
+    assert not (tmp_path / "trace").exists()
+
+
+@pytest.mark.parametrize("kind", ["backbone", "mean", "colde", "tde"])
+def test_a_pickle_instead_of_the_weights_is_refused(take: Take, kind: str, bomb: bytes, tmp_path: Path) -> None:
+    folder = take(kind)
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(bomb)
+    with pytest.raises(EncoderError, match=str(folder)):
+        load(folder)
+    assert not (tmp_path / "trace").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "file"), [("backbone", "model.safetensors"), ("mean", "model.safetensors"), *OWN_WEIGHTS.items()]
+)
+def test_a_pickle_under_the_name_of_the_weights_is_refused(
+    take: Take, kind: str, file: str, bomb: bytes, tmp_path: Path
+) -> None:
+    folder = take(kind)
+    (folder / file).write_bytes(bomb)
+    with pytest.raises(EncoderError, match=str(folder)):
+        load(folder)
+    assert not (tmp_path / "trace").exists()
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "sub/model.safetensors", "../backbone/model.safetensors"])
+def test_an_index_of_weights_names_safetensors_of_the_folder_alone(take: Take, name: str, bomb: bytes) -> None:
+    folder = take("backbone")
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").rename(folder / "other.safetensors")  # so that there is some
+    (folder / "pytorch_model.bin").write_bytes(bomb)
+    tamper(folder / "model.safetensors.index.json", metadata={}, weight_map=dict.fromkeys(weights, name))
+    with pytest.raises(EncoderError, match=rf"names '{name}', only \*.safetensors beside it are read"):
+        load(folder)
+
+
+def test_weights_in_several_files_are_read(take: Take, saved: dict[str, Path]) -> None:
+    folder = take("backbone")
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    names = sorted(weights)
+    places = {name: f"part-{number % 2}.safetensors" for number, name in enumerate(names)}
+    for place in set(places.values()):
+        part = {name: weights[name] for name in names if places[name] == place}
+        save_file(part, folder / place, metadata={"format": "pt"})
+    tamper(folder / "model.safetensors.index.json", metadata={}, weight_map=places)
+    assert_same_vectors(folder, saved["backbone"])
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "adapter_model.bin", "../x.safetensors"])
+def test_a_configuration_cannot_name_the_file_of_the_weights(take: Take, name: str, bomb: bytes) -> None:
+    folder = take("backbone")
+    for file in ("pytorch_model.bin", "adapter_model.bin"):
+        (folder / file).write_bytes(bomb)
+    tamper(folder / "config.json", transformers_weights=name)
+    with pytest.raises(EncoderError, match=f"its config.json has transformers_weights '{name}'"):
+        load(folder)

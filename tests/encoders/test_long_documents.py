@@ -1,0 +1,29 @@
+"""A document of 200,000 words in bounded memory, by an encoder of each kind."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.isolation import finish, start
+from tests.encoders.long_reading import N_WORDS, long_reading
+from tests.encoders.tiny import ENCODERS
+
+# All that two layers of 32 compute of 222,000 tokens would be 890 MiB; the tokens and their offsets alone are 65.
+MOST_MIB = 200
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+@pytest.mark.parametrize(
+    "name", ["mean", "smith fixed normal", "smith-short", "matchbert fixed", "colde fixed", "tde fixed"]
+)
+def test_a_book_is_read_whole_in_bounded_memory(name: str, bert_folder: Path, tmp_path: Path) -> None:
+    ENCODERS[name](bert_folder).save_pretrained(tmp_path / "encoder")
+    process = start(long_reading, tmp_path / "encoder", tmp_path / "answer", output=tmp_path / "output")
+    assert finish(process, 120).is_well, (tmp_path / "output").read_text()
+    n_tokens, n_chunks, grown_mib = map(int, (tmp_path / "answer").read_text().split())
+    assert n_tokens == N_WORDS * 11 // 10  # ten words and a full stop
+    assert n_chunks >= n_tokens // 46
+    assert grown_mib < MOST_MIB

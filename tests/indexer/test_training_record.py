@@ -1,0 +1,117 @@
+"""A run goes on with what it began with; what may change is told, what may not is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.errors import TrainingError
+from engine.training.checkpoint import save_checkpoint
+from engine.training.fine_tuning import FineTuningSettings, Loss
+from engine.training.trainer import CHECKPOINT_FOLDER, TrainerSettings
+from indexer.training.objectives import Negatives, PairsObjective, SectionsObjective
+from indexer.training.recipe import TrainingRecipe, settings_of, shown
+from indexer.training.record import RECIPE_FILE, Record, reached_step, reconcile, write_record
+
+BEGUN = Record("train", {"papers": "aaaa", "rfc": "bbbb"}, settings_of(TrainingRecipe()))
+
+
+def changed(**settings: object) -> Record:
+    return replace(
+        BEGUN, settings={**BEGUN.settings, **{name.replace("_", " "): one for name, one in settings.items()}}
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A run that was stopped after step 75."""
+    module = torch.nn.Linear(1, 1)
+    save_checkpoint(tmp_path / CHECKPOINT_FOLDER, 75, module, torch.optim.AdamW(module.parameters()), {})
+    write_record(tmp_path, BEGUN)
+    return tmp_path
+
+
+def test_the_last_checkpoint_tells_the_step(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    assert reached_step(folder) == 75
+    assert reached_step(tmp_path_factory.mktemp("empty")) is None
+
+
+def test_the_same_recipe_goes_on(folder: Path) -> None:
+    assert reconcile(folder, BEGUN) == BEGUN
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (replace(BEGUN, command="pretrain"), "longmatch train, not pretrain"),
+        (replace(BEGUN, corpora={"papers": "aaaa"}), "corpora papers, rfc, not papers"),
+        (replace(BEGUN, corpora={"rfc": "bbbb", "papers": "aaaa"}), "corpora papers, rfc, not rfc, papers"),
+        (replace(BEGUN, corpora={"papers": "cccc", "rfc": "bbbb"}), "checksum of papers aaaa, not cccc"),
+        (changed(queries=24), "queries 20, not 24"),
+        (changed(label="topic", seed=1), "seed 0, not 1; label none, not topic"),
+        (
+            replace(BEGUN, settings=settings_of(TrainingRecipe(objective=SectionsObjective()))),
+            "objective pairs, not s",
+        ),
+    ],
+)
+def test_another_recipe_is_refused(folder: Path, asked: Record, told: str) -> None:
+    with pytest.raises(TrainingError) as raised:
+        reconcile(folder, asked)
+    assert str(raised.value).startswith(f"the run in {folder} began with {told}")
+    assert str(raised.value).endswith("; give again what it began with, or name another folder for a new run")
+
+
+def test_what_makes_no_other_weights_may_change_without_a_word(folder: Path) -> None:
+    asked = changed(group_tokens=512, checkpoint_gradients=True, licence="mit", saved_dtype="float16")
+    assert reconcile(folder, asked).changes == ()
+
+
+def test_changes_on_the_way_are_kept(folder: Path) -> None:
+    first = reconcile(folder, changed(learning_rate=1e-5, steps=600))
+    assert first.changes == ("steps 300 became 600 after step 75", "learning rate 3e-05 became 1e-05 after step 75")
+    write_record(folder, first)
+    assert reconcile(folder, first).changes == first.changes
+    patient = replace(first, settings={**first.settings, "patience": 3})
+    assert reconcile(folder, patient).changes == (*first.changes, "patience none became 3 after step 75")
+
+
+def test_a_run_of_an_earlier_version_goes_on(folder: Path) -> None:
+    settings = {name: value for name, value in BEGUN.settings.items() if name != "crowd"}
+    write_record(folder, replace(BEGUN, settings=settings))
+    assert reconcile(folder, BEGUN).changes == ()
+    (folder / RECIPE_FILE).unlink()
+    assert reconcile(folder, changed(queries=24)) == changed(queries=24)
+
+
+def test_a_run_without_a_checkpoint_begins_anew(tmp_path: Path) -> None:
+    write_record(tmp_path, BEGUN)
+    assert reconcile(tmp_path, changed(queries=24)) == changed(queries=24)
+
+
+def test_a_damaged_record_is_told(folder: Path) -> None:
+    (folder / RECIPE_FILE).write_text("{")
+    with pytest.raises(TrainingError) as raised:
+        reconcile(folder, BEGUN)
+    assert str(raised.value).startswith(f"{folder / RECIPE_FILE} is damaged (JSONDecodeError(")
+    assert str(raised.value).endswith("; delete it, and the run goes on with what it is given now")
+
+
+def test_settings_are_flat_and_without_folders(tmp_path: Path) -> None:
+    encoder = tmp_path / "bert"
+    encoder.mkdir()
+    settings = FineTuningSettings(losses={Loss.MAXSIM: 0.5, Loss.DISTILLATION: 1.0}, queries=4)
+    recipe = TrainingRecipe(
+        objective=PairsObjective(settings, Negatives.BM25, teacher=str(encoder)), trainer=TrainerSettings(steps=7)
+    )
+    told = settings_of(recipe)
+    assert (told["objective"], told["queries"], told["miner"], told["steps"]) == ("pairs", 4, "bm25", 7)
+    assert (told["losses"], told["teacher"]) == ("maxsim=0.5, distillation=1", "bert")
+    assert (told["encoder"], told["new"], told["seed"]) == ("all-MiniLM-L6-v2", None, 0)
+
+
+def test_a_name_on_the_hub_is_shown_as_it_is() -> None:
+    assert (shown("allenai/specter"), shown("")) == ("allenai/specter", "")

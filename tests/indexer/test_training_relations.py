@@ -1,0 +1,123 @@
+"""Which documents belong together: graphs, classes, pairs that match and pairs that do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.encoders.trainable import TrainableEncoder
+from engine.errors import TrainingError
+from engine.training.corpus import TrainingCorpus
+from engine.training.section_contrast import Classes, Graph
+from engine.training.text_pairs import TextPairsSettings
+from indexer.training.new_encoder import Kind, NewEncoder, make_encoder
+from indexer.training.objectives import SectionsObjective, TextPairsObjective
+from indexer.training.relations import negatives, section_contrast, text_pairs
+from tests.fakes import make_document
+from tests.indexer.training_sizes import COLDE, TDE
+
+TEXT = "The old fox runs over the river bank. A young dog sleeps."
+SECTIONS = SectionsObjective()
+
+
+def make_corpus(
+    name: str, pairs: dict[str, list[str]] | None = None, topics: list[object] | None = None
+) -> TrainingCorpus:
+    """Documents a to f, of which f is blank."""
+    documents = {
+        doc_id: make_document(doc_id, " " if doc_id == "f" else f"{TEXT} {name} {doc_id}.", metadata={"topic": topic})
+        for doc_id, topic in zip("abcdef", topics or range(6), strict=True)
+    }
+    judged = {query: dict.fromkeys(targets, 1) for query, targets in (pairs or {}).items()}
+    return TrainingCorpus(name, documents, pairs=judged, related=judged)
+
+
+@pytest.fixture(scope="module")
+def colde(bert_folder: Path) -> TrainableEncoder:
+    new = NewEncoder(Kind.COLDE, sizes=COLDE)
+    return make_encoder(new, str(bert_folder), lambda: (), seed=0, device="cpu").encoder
+
+
+@pytest.fixture(scope="module")
+def tde(bert_folder: Path) -> TrainableEncoder:
+    new = NewEncoder(Kind.TDE, sizes={**TDE, "max_df": "1", "min_df": "1"})
+    return make_encoder(new, str(bert_folder), lambda: [TEXT], seed=0, device="cpu").encoder
+
+
+def test_pairs_of_several_corpora_make_one_graph(colde: TrainableEncoder) -> None:
+    corpora = [make_corpus("one", {"a": ["b", "f"]}), make_corpus("two", {"a": ["c"]})]
+    task = section_contrast(colde, corpora, SECTIONS, label=None, seed=5)
+    assert [one.document.text[-6:] for one in task.documents] == ["one a.", "one b.", "two a.", "two c."]
+    assert isinstance(task.relation, Graph) and task.settings.seed == 5
+    assert task.relation.neighbours == [{1}, {0}, {3}, {2}]
+
+
+def test_labels_make_classes_that_corpora_do_not_share(colde: TrainableEncoder) -> None:
+    topics = [1, 1, ["x", "y"], ["x"], None, 1]
+    corpora = [make_corpus("one", topics=topics), make_corpus("two", topics=topics)]
+    task = section_contrast(colde, corpora, SECTIONS, label="topic", seed=0)
+    assert isinstance(task.relation, Classes) and task.relation.labels.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert [one.document.doc_id for one in task.documents] == list("abcd") * 2
+
+
+def test_a_label_that_nobody_has_is_refused_with_those_there_are(colde: TrainableEncoder) -> None:
+    with pytest.raises(TrainingError, match=r"^no document has the metadata field 'colour'; they have topic$"):
+        section_contrast(colde, [make_corpus("one")], SECTIONS, label="colour", seed=0)
+
+
+def test_pairs_and_labels_do_not_mix(colde: TrainableEncoder) -> None:
+    told = r"^two has no pairs, the other corpora have; train on one kind at a time$"
+    with pytest.raises(TrainingError, match=told):
+        section_contrast(colde, [make_corpus("one", {"a": ["b"]}), make_corpus("two")], SECTIONS, label="topic", seed=0)
+
+
+def test_negatives_are_hard_first_and_never_related() -> None:
+    corpus = make_corpus("one", {"a": ["b"]})
+    for seed in range(20):
+        drawn = negatives(corpus, "a", ["c", "d"], 3, np.random.default_rng(seed))
+        assert set(drawn[:2]) == {"c", "d"} and drawn[2] in ("e", "f")
+    assert set(negatives(corpus, "a", (), 9, np.random.default_rng(0))) == set("cdef")
+    assert negatives(corpus, "a", ["c"], 0, np.random.default_rng(0)) == []
+
+
+class Names:
+    """A miner that names one document."""
+
+    def negatives(self, query_id: str) -> list[str]:
+        return ["e"]
+
+
+def test_text_pairs_are_the_pairs_and_as_many_negatives_as_asked(tde: TrainableEncoder) -> None:
+    corpora = [make_corpus("one", {"a": ["b", "c"], "b": ["f"]}), make_corpus("two", {"a": ["b"]})]
+    objective = TextPairsObjective(TextPairsSettings(), negatives_per_positive=2)
+    task = text_pairs(tde, corpora, [Names(), None], objective, seed=0)
+    ids = [text.document.text[-6:-1] for text in task._texts]
+    found = [(ids[pair.query], ids[pair.target], pair.matches) for pair in task.pairs]
+    assert {pair for pair in found if pair[2]} == {
+        ("one a", "one b", True),
+        ("one a", "one c", True),
+        ("two a", "two b", True),
+    }
+    assert ("one a", "one e", False) in found  # hard
+    assert {target for query, target, matches in found if query == "two a" and not matches} < {
+        "two c",
+        "two d",
+        "two e",
+    }
+    assert not any("f" in target for _, target, _ in found)  # blank
+
+
+def test_of_many_positives_some_are_drawn(tde: TrainableEncoder) -> None:
+    objective = TextPairsObjective(positives_per_query=2)
+    everyone = {doc_id: [other for other in "abcde" if other != doc_id] for doc_id in "abcde"}
+    task = text_pairs(tde, [make_corpus("one", everyone)], [None], objective, seed=0)
+    assert sum(pair.matches for pair in task.pairs) == 10
+    assert torch.tensor([pair.query for pair in task.pairs if pair.matches]).bincount().tolist() == [2] * 5
+
+
+def test_text_pairs_that_leave_nothing_to_tell_apart_are_refused() -> None:
+    with pytest.raises(TrainingError, match=r"^10 positives of a query and 0 negatives per positive leave nothing to"):
+        TextPairsObjective(negatives_per_positive=0)

@@ -1,0 +1,279 @@
+"""Batches of pairs: what is drawn and what never is; losses that fall, and ranking that gains by it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from engine.encoders.mean import MeanEncoder
+from engine.errors import TrainingError
+from engine.training.corpus import TrainingCorpus, read_training_corpus
+from engine.training.fine_tuning import DEFAULT_LOSSES, FineTuning, FineTuningBatch, FineTuningSettings, Loss, Source
+from engine.training.selection import PairBatch, RandomRuns
+from engine.training.validation import Validation
+from tests.fakes import make_corpus, make_document
+from tests.training.made import pairs_of_texts, plain_encoder, training_corpus, write_corpus
+
+DOCUMENTS = make_corpus(40)
+IDS = [document.doc_id for document in DOCUMENTS]
+SMALL = FineTuningSettings(queries=6, negatives=2)
+
+
+class NextOnes:
+    """Negatives by number, so that a test can tell which; those that a miner would leave out are left out."""
+
+    def __init__(self, corpus: TrainingCorpus) -> None:
+        self.corpus = corpus
+
+    def negatives(self, query_id: str) -> Sequence[str]:
+        following = [IDS[(IDS.index(query_id) + step) % len(IDS)] for step in (1, 2, 3)]
+        barred = {*self.corpus.related[query_id], *self.corpus.held_out}
+        return [doc_id for doc_id in following if doc_id not in barred]
+
+
+class Overlap:
+    """A teacher that sees the pairs."""
+
+    def scores(self, batch: PairBatch) -> Tensor:
+        return torch.from_numpy(batch.positives).float()
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> TrainingCorpus:
+    """Pairs of a topic, three a query; every query of valid and test is a target of some pair in the files."""
+    related = {query: {IDS[(at + 10 * far) % 40]: 1 for far in (1, 2, 3)} for at, query in enumerate(IDS)}
+    pairs = {query: dict(list(found.items())[:2]) for query, found in related.items()}
+    splits = {"train": IDS[8:], "valid": IDS[:4], "test": IDS[4:8]}
+    folder = tmp_path_factory.mktemp("corpus") / "papers"
+    return read_training_corpus(write_corpus(folder, DOCUMENTS, pairs=pairs, qrels=related, splits=splits))
+
+
+def made(
+    encoder: MeanEncoder, corpus: TrainingCorpus, settings: FineTuningSettings = SMALL, seed: int = 0
+) -> FineTuning:
+    return FineTuning(encoder, [Source(corpus, RandomRuns(2, 2), NextOnes(corpus))], settings, seed=seed)
+
+
+def ids(batch: PairBatch) -> tuple[list[str], list[str]]:
+    queries, targets = ([one.document.doc_id for one in side] for side in (batch.queries, batch.targets))
+    return queries, targets
+
+
+def same(one: FineTuningBatch, other: FineTuningBatch) -> bool:
+    return (
+        (one.source, one.pairs.queries, one.pairs.targets) == (other.source, other.pairs.queries, other.pairs.targets)
+        and np.array_equal(one.pairs.positives, other.pairs.positives)
+        and np.array_equal(one.pairs.excluded, other.pairs.excluded)
+    )
+
+
+def test_a_batch_is_a_function_of_seed_and_step(mean_encoder: MeanEncoder, corpus: TrainingCorpus) -> None:
+    task, again = made(mean_encoder, corpus), made(mean_encoder, corpus)
+    steps = [task.batch(step) for step in range(5)]
+    for step in reversed(range(5)):
+        assert same(again.batch(step), steps[step])
+    assert not any(same(steps[step], steps[step + 1]) for step in range(4))
+    assert not same(steps[0], made(mean_encoder, corpus, seed=1).batch(0))
+
+
+def test_each_query_of_a_batch_is_another_one_beside_a_target_of_its_own(
+    mean_encoder: MeanEncoder, corpus: TrainingCorpus
+) -> None:
+    for step in range(20):
+        queries, targets = ids(made(mean_encoder, corpus).batch(step).pairs)
+        assert len(set(queries)) == len(queries) == 6
+        assert len(set(targets)) == len(targets) <= 6 + 6 * 2
+        assert all(set(corpus.pairs[query]) & set(targets) for query in queries)
+
+
+def test_relations_of_a_batch_are_those_of_the_corpus(mean_encoder: MeanEncoder, corpus: TrainingCorpus) -> None:
+    n_excluded = n_self = 0
+    for step in range(20):
+        batch = made(mean_encoder, corpus).batch(step).pairs
+        queries, targets = ids(batch)
+        for row, query in enumerate(queries):
+            for column, target in enumerate(targets):
+                is_pair = target in corpus.pairs[query]
+                is_excluded = not is_pair and (target == query or target in corpus.related[query])
+                assert (batch.positives[row, column], batch.excluded[row, column]) == (is_pair, is_excluded)
+                n_excluded += is_excluded
+                n_self += target == query
+    assert n_excluded > n_self > 0
+
+
+def test_queries_of_valid_and_test_are_in_no_batch(mean_encoder: MeanEncoder, corpus: TrainingCorpus) -> None:
+    seen: set[str] = set()
+    for step in range(60):
+        for side in ids(made(mean_encoder, corpus).batch(step).pairs):
+            seen.update(side)
+    assert seen == set(IDS[8:])
+
+
+def test_a_document_of_a_class_is_drawn_beside_another_of_it(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
+    corpus = read_training_corpus(write_corpus(tmp_path, DOCUMENTS), label="topic")
+    task = FineTuning(mean_encoder, [Source(corpus, RandomRuns(1, 1))], SMALL)
+    for step in range(20):
+        batch = task.batch(step).pairs
+        queries, targets = ids(batch)
+        is_same_class = np.array([[one != two and one[-1] == two[-1] for two in targets] for one in queries])
+        assert np.array_equal(batch.positives, is_same_class) and is_same_class.any(axis=1).all()
+
+
+def test_documents_without_a_token_are_left_out_of_batches(mean_encoder: MeanEncoder) -> None:
+    class Strict(NextOnes):
+        def negatives(self, query_id: str) -> Sequence[str]:
+            assert query_id != "void"  # no index holds it
+            return ["void", "doc030"]
+
+    documents = [*DOCUMENTS[:3], make_document("void", "  "), DOCUMENTS[30]]
+    pairs = {"doc000": {"doc001": 1, "void": 1}, "doc002": {"void": 1}, "void": {"doc000": 1, "doc001": 1}}
+    corpus = training_corpus(documents, pairs)
+    task = FineTuning(mean_encoder, [Source(corpus, RandomRuns(2, 2), Strict(corpus))], SMALL)
+    drawn = [ids(task.batch(step).pairs) for step in range(10)]
+    assert {query for queries, _ in drawn for query in queries} == {"doc000", "doc002"}
+    assert {target for _, targets in drawn for target in targets} == {"doc001", "doc030"}
+    losses = [task.backward(task.batch(step), Tensor.backward)["loss"] for step in range(10)]
+    assert np.isfinite(losses).all()
+
+
+def test_a_batch_that_nobody_can_read_is_refused(mean_encoder: MeanEncoder) -> None:
+    documents = [make_document("one", " "), make_document("other", "  ")]
+    corpus = training_corpus(documents, {"one": {"other": 1}, "other": {"one": 1}})
+    with pytest.raises(TrainingError) as raised:
+        FineTuning(mean_encoder, [Source(corpus, RandomRuns(2, 2))], SMALL).batch(0)
+    assert str(raised.value) == (
+        "a whole batch of corpus made has no token that the encoder can read; name an encoder of its language, or take "
+        "the documents without text out of its pairs"
+    )
+
+
+def test_corpora_are_drawn_by_the_root_of_their_pairs(mean_encoder: MeanEncoder) -> None:
+    large = training_corpus(DOCUMENTS, {one: {other: 1 for other in IDS[:9] if other != one} for one in IDS[:9]})
+    small = training_corpus(DOCUMENTS, {one: dict.fromkeys(IDS[9:13], 1) for one in IDS[:2]})
+    assert (large.n_pairs, small.n_pairs) == (72, 8)
+    task = FineTuning(mean_encoder, [Source(one, RandomRuns(1, 1)) for one in (large, small)], SMALL)
+    found = Counter(task.batch(step).source for step in range(400))
+    assert found[0] / 400 == pytest.approx(3 / 4, abs=0.06)
+
+
+def test_a_teacher_scores_whole_documents_before_chunks_are_chosen(
+    mean_encoder: MeanEncoder, corpus: TrainingCorpus
+) -> None:
+    class Lengths:
+        def scores(self, batch: PairBatch) -> Tensor:
+            return torch.tensor([[float(len(target.chunks)) for target in batch.targets] for _ in batch.queries])
+
+    source = Source(corpus, RandomRuns(1, 1), teacher=Lengths())
+    batch = FineTuning(mean_encoder, [source], FineTuningSettings(queries=2)).batch(0)
+    assert {len(target.chunks) for target in batch.pairs.targets} == {1}
+    assert batch.teacher_scores is not None and batch.teacher_scores.min() > 1
+
+
+def test_tokens_are_those_that_are_read(mean_encoder: MeanEncoder, corpus: TrainingCorpus) -> None:
+    task = made(mean_encoder, corpus)
+    batch = task.batch(0)
+    documents = (*batch.pairs.queries, *batch.pairs.targets)
+    assert task.n_tokens(batch) == sum(len(ids) for document in documents for ids in document.token_ids)
+
+
+def gradients(task: FineTuning, batch: FineTuningBatch) -> tuple[dict[str, float], dict[str, Tensor]]:
+    task.module.zero_grad()
+    parts = dict(task.backward(batch, Tensor.backward))
+    found = {name: weight.grad for name, weight in task.module.named_parameters() if weight.grad is not None}
+    return parts, {name: gradient.clone() for name, gradient in found.items()}
+
+
+def test_the_loss_is_the_weighted_sum_of_its_parts(bert_folder: Path, corpus: TrainingCorpus) -> None:
+    task = made(plain_encoder(bert_folder), corpus)
+    parts, _ = gradients(task, task.batch(0))
+    assert parts.keys() == {"loss", "evidence", "maxsim", "document"}
+    expected = sum(weight * parts[name] for name, weight in DEFAULT_LOSSES.items())
+    assert parts["loss"] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("group_tokens", [1, 60, 10_000])
+def test_cached_gradients_are_those_of_the_whole_batch(
+    bert_folder: Path, corpus: TrainingCorpus, group_tokens: int
+) -> None:
+    encoder = plain_encoder(bert_folder)
+    losses = {**DEFAULT_LOSSES, Loss.SUPCON: 0.5, Loss.BCE: 0.5}
+    whole = made(encoder, corpus, FineTuningSettings(losses, queries=6, negatives=2))
+    cached = made(encoder, corpus, FineTuningSettings(losses, queries=6, negatives=2, group_tokens=group_tokens))
+    encoder.module.train()
+    parts, expected = gradients(whole, whole.batch(0))
+    found_parts, found = gradients(cached, cached.batch(0))
+    assert found_parts == pytest.approx(parts, abs=1e-5)
+    assert found.keys() == expected.keys()
+    for name, gradient in expected.items():
+        torch.testing.assert_close(found[name], gradient, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("loss", "steps"), [(one, 80 if one is Loss.BCE else 30) for one in Loss])
+def test_each_loss_by_itself_halves_and_finds_more(bert_folder: Path, loss: Loss, steps: int) -> None:
+    pairs = {f"q{number}": {f"t{number}": 1} for number in range(32)}
+    corpus = training_corpus(pairs_of_texts(32), pairs, valid=pairs)
+    encoder = plain_encoder(bert_folder)
+    task = FineTuning(
+        encoder,
+        [Source(corpus, RandomRuns(6, 6), teacher=Overlap())],
+        FineTuningSettings({loss: 1.0}, queries=32, negatives=0),
+    )
+    validation = Validation(corpus, encoder)
+    before = validation.ndcg()
+    optimizer = torch.optim.Adam(task.module.parameters(), lr=2e-3)
+    task.module.train()
+    losses = []
+    for step in range(steps):
+        optimizer.zero_grad()
+        losses.append(task.backward(task.batch(step), Tensor.backward)[loss])
+        optimizer.step()
+    assert losses[-1] < losses[0] / 2
+    assert validation.ndcg() > before + 0.1
+
+
+def test_a_corpus_of_too_few_pairs_is_refused(mean_encoder: MeanEncoder) -> None:
+    corpus = training_corpus(DOCUMENTS, {"doc001": {"doc002": 1}})
+    with pytest.raises(TrainingError) as raised:
+        made(mean_encoder, corpus)
+    assert str(raised.value) == (
+        "corpus made has 1 queries with pairs, fine-tuning needs at least 2; give it train_pairs.tsv, or pretrain on "
+        "its documents alone"
+    )
+
+
+def test_distillation_without_a_teacher_is_refused(mean_encoder: MeanEncoder, corpus: TrainingCorpus) -> None:
+    with pytest.raises(TrainingError, match=r"^distillation on corpus papers needs a teacher; name its index$"):
+        made(mean_encoder, corpus, FineTuningSettings({Loss.DISTILLATION: 0.1}))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"queries": 1},
+            "a batch of 1 queries, 3 negatives each and a crowd of 5 ranks nothing; take at least 2 queries, "
+            "0 negatives and a crowd of 1",
+        ),
+        ({"losses": {}}, "the losses are none; give each a weight of at least 0, and one of them more"),
+        (
+            {"losses": {Loss.BCE: 0.0, Loss.MAXSIM: 0.0}},
+            "the losses are bce 0, maxsim 0; give each a weight of at least 0, and one of them more",
+        ),
+        (
+            {"losses": {Loss.BCE: 1.0, Loss.MAXSIM: -0.5}},
+            "the losses are bce 1, maxsim -0.5; give each a weight of at least 0, and one of them more",
+        ),
+        ({"temperature": 0.0}, "temperatures 0.0 and 0.03 must be above 0, softening 0.03 at least 0"),
+        ({"group_tokens": 0}, "groups of 0 tokens hold nothing; allow 4096, or what fits in memory"),
+    ],
+)
+def test_settings_out_of_their_range_are_refused(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(TrainingError) as raised:
+        FineTuningSettings(**settings)  # type: ignore[arg-type]
+    assert str(raised.value) == message

@@ -1,0 +1,117 @@
+"""Hard negatives: the rules by hand, and both miners against slower rankings."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from engine.errors import MissingExtra, QueryError
+from engine.index import Index
+from engine.training.corpus import TrainingCorpus
+from engine.training.judgments import Judgments
+from engine.training.mining import IndexMiner, LexicalMiner, hard_negatives
+from tests.fakes import make_corpus, make_document
+from tests.training.made import training_corpus
+
+RANKING = [("a", 1.0), ("b", 0.9), ("c", 0.8), ("d", 0.7), ("e", 0.4)]
+
+
+@pytest.mark.parametrize(
+    ("related", "margin", "expected"),
+    [
+        (["a"], 0.85, ["c", "d", "e"]),  # at most 0.85
+        (["a"], 0.8, ["c", "d", "e"]),  # the bound itself counts
+        (["a"], 0.75, ["d", "e"]),
+        (["c"], 1.0, ["d", "e"]),  # what stands above a positive may be one, too
+        (["c", "e"], 1.0, ["d"]),  # the best of them decides
+        (["c", "e"], 0.85, []),
+        (["a", "b", "c", "d", "e"], 1.0, []),
+        (["other"], 0.5, ["a", "b", "c", "d", "e"]),  # none of them in the ranking
+        ([], 0.5, ["a", "b", "c", "d", "e"]),
+    ],
+)
+def test_negatives_score_below_the_margin_of_the_best_related_target(
+    related: list[str], margin: float, expected: list[str]
+) -> None:
+    assert hard_negatives(RANKING, dict.fromkeys(related, 1), frozenset(), margin) == expected
+
+
+def test_held_out_documents_are_no_negatives_but_may_set_the_bound() -> None:
+    assert hard_negatives(RANKING, {"c": 1}, frozenset("d"), 1.0) == ["e"]
+    assert hard_negatives(RANKING, {"c": 1}, frozenset("c"), 1.0) == ["d", "e"]
+
+
+def corpus_of(index_documents: int, pairs: Judgments, held_out: tuple[str, ...] = ()) -> TrainingCorpus:
+    return training_corpus(make_corpus(index_documents), pairs, held_out=held_out)
+
+
+def test_an_index_names_what_search_finds_in_its_order(index: Index) -> None:
+    miner = IndexMiner(index, corpus_of(60, {}), depth=20)
+    for query_id in ("doc004", "doc031"):
+        hits = index.search_id(query_id, k=20, exact=True).hits
+        assert miner.negatives(query_id) == [hit.doc_id for hit in hits]
+
+
+def test_an_index_leaves_out_what_is_related_too_near_held_out_or_no_document(index: Index) -> None:
+    hits = index.search_id("doc004", k=60, exact=True).hits
+    related, held_out = hits[1], hits[6]
+    corpus = corpus_of(55, {"doc004": {related.doc_id: 1}}, (held_out.doc_id,))
+    expected = [
+        hit.doc_id
+        for hit in hits
+        if hit.score <= 0.9 * related.score and hit.doc_id < "doc055" and hit not in (related, held_out)
+    ]
+    assert expected
+    assert IndexMiner(index, corpus, margin=0.9).negatives("doc004") == expected
+
+
+def test_an_index_that_lacks_the_query_says_so(index: Index) -> None:
+    with pytest.raises(QueryError, match=r"^no document 'x' among 60 in "):
+        IndexMiner(index, corpus_of(60, {})).negatives("x")
+
+
+TEXTS = {
+    "query": "zebra crossing the street near a house",
+    "rare": "one zebra near the street",
+    "common": "a street and a house",
+    "house": "house house house house",
+    "other": "nothing of it",
+    "words": "the of and",
+    "signs": "!?",
+}
+
+
+def lexical(pairs: Judgments | None = None, **options: float) -> LexicalMiner:
+    pytest.importorskip("bm25s")
+    documents = [make_document(name, text) for name, text in TEXTS.items()]
+    return LexicalMiner(training_corpus(documents, pairs or {}), **options)  # type: ignore[arg-type]
+
+
+def test_words_find_documents_that_share_rare_ones_first() -> None:
+    """Shared words that few texts have count, by hand: zebra 2, near 2, street 3, house 3 texts."""
+    assert lexical().negatives("query") == ["rare", "common", "house"]
+    assert lexical(depth=1).negatives("query") == ["rare"]
+
+
+def test_words_obey_the_rules_of_negatives() -> None:
+    assert lexical({"query": {"rare": 1}}).negatives("query") == ["common", "house"]
+    assert lexical({"query": {"house": 1}}, margin=1.0).negatives("query") == []
+
+
+@pytest.mark.parametrize("query_id", ["words", "signs"])
+def test_a_query_of_nothing_but_stop_words_or_signs_has_no_negatives(query_id: str) -> None:
+    assert lexical().negatives(query_id) == []
+
+
+def test_a_corpus_without_words_has_no_negatives() -> None:
+    pytest.importorskip("bm25s")
+    documents = [make_document("one", "the"), make_document("other", "of and")]
+    assert LexicalMiner(training_corpus(documents, {})).negatives("one") == []
+
+
+def test_without_bm25s_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    with pytest.raises(MissingExtra) as raised:
+        LexicalMiner(training_corpus(make_corpus(3), {}))
+    assert str(raised.value) == "mining with BM25 needs bm25s; install it: pip install 'longmatch[training]'"

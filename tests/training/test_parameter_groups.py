@@ -1,0 +1,55 @@
+"""Which weights learn at which rate: heads have their own only where one is given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from torch import nn
+
+from engine.encoders.colde import ColdeEncoder
+from engine.encoders.colde_config import ColdeConfig
+from engine.encoders.mean import MeanEncoder
+from engine.training.trainer import TrainerSettings, _groups
+
+RATE, HEAD_RATE = 1e-4, 1e-2
+
+
+@pytest.fixture(scope="module")
+def colde(bert_folder: Path) -> ColdeEncoder:
+    return ColdeEncoder.create(
+        bert_folder, ColdeConfig(chunk_tokens=12, lstm_width=8, projection_width=16), device="cpu"
+    )
+
+
+def rates(module: nn.Module, encoder: ColdeEncoder | MeanEncoder, settings: TrainerSettings) -> dict[str, float]:
+    """The rate of each weight, by name."""
+    names = {id(weight): name for name, weight in module.named_parameters()}
+    return {names[id(one)]: group["lr"] for group in _groups(module, encoder, settings) for one in group["params"]}
+
+
+def test_without_a_rate_of_their_own_heads_learn_as_all_of_the_encoder(colde: ColdeEncoder) -> None:
+    task = nn.ModuleDict({"encoder": colde.module, "scale": nn.Linear(1, 1)})
+    groups = _groups(task, colde, TrainerSettings(learning_rate=RATE))
+    own = [id(weight) for weight in colde.module.parameters()]
+    kinds = [
+        ({id(one) in own for one in group["params"]}, {one.dim() > 1 for one in group["params"]}) for group in groups
+    ]
+    assert kinds == [({True}, {True}), ({True}, {False}), ({False}, {True}), ({False}, {False})]
+    assert [group["weight_decay"] for group in groups] == [0.01, 0.0, 0.01, 0.0]
+    in_order = [id(one) for one in colde.module.parameters() if one.dim() > 1]
+    assert [id(one) for one in groups[0]["params"]] == in_order  # as the checkpoints have it
+    assert set(rates(task, colde, TrainerSettings(learning_rate=RATE)).values()) == {RATE}
+
+
+def test_a_rate_of_heads_is_that_of_all_outside_the_backbone(colde: ColdeEncoder) -> None:
+    task = nn.ModuleDict({"encoder": colde.module, "scale": nn.Linear(1, 1)})
+    settings = TrainerSettings(learning_rate=RATE, head_learning_rate=HEAD_RATE)
+    for name, rate in rates(task, colde, settings).items():
+        assert rate == (RATE if name.startswith("encoder.backbone.") else HEAD_RATE), name
+
+
+def test_an_encoder_that_is_its_backbone_has_heads_outside_of_it_alone(mean_encoder: MeanEncoder) -> None:
+    task = nn.ModuleDict({"encoder": mean_encoder.module, "scale": nn.Linear(1, 1)})
+    found = rates(task, mean_encoder, TrainerSettings(learning_rate=RATE, head_learning_rate=HEAD_RATE))
+    assert {name for name, rate in found.items() if rate == HEAD_RATE} == {"scale.weight", "scale.bias"}

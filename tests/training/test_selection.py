@@ -1,0 +1,188 @@
+"""Chunks that stand in a batch are real, few and in order, and those that match are preferred."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.document import Document
+from engine.encoders.encoder import SegmentedDocument
+from engine.errors import QueryError, TrainingError
+from engine.index import Index
+from engine.training.selection import (
+    EvidenceChunks,
+    PairBatch,
+    RandomRuns,
+    Selector,
+    keep_chunks,
+    spread_chunks,
+)
+from indexer.builder import build
+from tests.fakes import WINDOW_WORDS, FakeEncoder, make_document
+
+ENCODER = FakeEncoder()
+
+
+def document(doc_id: str, words: str) -> Document:
+    """A chunk a word: its vector is that of the word."""
+    return make_document(doc_id, " ".join(" ".join([word] * WINDOW_WORDS) for word in words.split()))
+
+
+DOCUMENTS = [
+    document("query", "licence one match two near three four five"),
+    document("positive", "six seven licence match eight near nine"),
+    document("hard", "licence ten near"),
+    *(document(f"other{number}", f"licence a{number} b{number} c{number} d{number} e{number}") for number in range(6)),
+]
+
+
+def segmented(doc_id: str) -> SegmentedDocument:
+    return ENCODER.segment(next(one for one in DOCUMENTS if one.doc_id == doc_id))
+
+
+def batch(*, excluded: Sequence[int] = ()) -> PairBatch:
+    """One query; its positive is the first target."""
+    targets = [segmented(one.doc_id) for one in DOCUMENTS[1:]]
+    positives, left_out = np.zeros((1, len(targets)), np.bool_), np.zeros((1, len(targets)), np.bool_)
+    positives[0, 0], left_out[0, list(excluded)] = True, True
+    return PairBatch([segmented("query")], targets, positives, left_out)
+
+
+@pytest.fixture(scope="module")
+def chunk_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    folder = tmp_path_factory.mktemp("selection") / "x.lm"
+    build(folder, DOCUMENTS, encoder=FakeEncoder())
+    with Index.open(folder, encoder=FakeEncoder()) as index:
+        yield index
+
+
+def kept_words(one: SegmentedDocument) -> list[str]:
+    return [one.document.text[chunk.start : chunk.stop].split()[0] for chunk in one.chunks]
+
+
+def test_kept_chunks_stand_in_reading_order_each_once_and_coverage_tells() -> None:
+    kept = keep_chunks(segmented("query"), [5, 2, 5])
+    assert kept_words(kept) == ["match", "three"]
+    assert kept.token_ids == (segmented("query").token_ids[2], segmented("query").token_ids[5])
+    assert (kept.coverage.tokens_read, kept.coverage.tokens_total) == (2 * WINDOW_WORDS, 8 * WINDOW_WORDS)
+    assert kept.document == segmented("query").document
+
+
+@given(st.integers(1, 40), st.integers(1, 45))
+def test_spread_chunks_are_as_far_apart_as_can_be(n: int, most: int) -> None:
+    whole = ENCODER.segment(document("a", " ".join(f"w{number}" for number in range(n))))
+    kept = [int(word[1:]) for word in kept_words(spread_chunks(whole, most))]
+    gaps = [second - first for first, second in pairwise(kept)]
+    assert len(kept) == min(n, most)
+    assert kept[0] == 0 and (most == 1 or kept[-1] == n - 1)
+    assert max(gaps, default=1) - min(gaps, default=1) <= 1
+
+
+def test_random_runs_are_neighbours_and_start_anywhere() -> None:
+    words = kept_words(segmented("query"))
+    found = Counter()
+    for seed in range(200):
+        chosen = RandomRuns(3, 99).select(batch(), np.random.default_rng(seed))
+        found[tuple(kept_words(chosen.queries[0]))] += 1
+        assert chosen.targets == batch().targets
+    assert found.keys() == {tuple(words[first : first + 3]) for first in range(6)}
+    assert min(found.values()) > 15
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("most", [1, 2, 4, 50])
+@pytest.mark.parametrize("chooses", ["random", "evidence"])
+def test_kept_chunks_are_real_at_most_so_many_and_in_order(
+    chunk_index: Index, chooses: str, most: int, seed: int
+) -> None:
+    selector: Selector = RandomRuns(most, most)
+    if chooses == "evidence":
+        selector = EvidenceChunks(chunk_index, most, most, crowd=3)
+    whole = batch(excluded=[4])
+    chosen = selector.select(whole, np.random.default_rng(seed))
+    for before, after in zip((*whole.queries, *whole.targets), (*chosen.queries, *chosen.targets), strict=True):
+        assert 1 <= len(after.chunks) <= most
+        assert list(after.chunks) == sorted(after.chunks, key=lambda chunk: chunk.start)
+        by_chunk = dict(zip(before.chunks, before.token_ids, strict=True))
+        assert after.token_ids == tuple(by_chunk[chunk] for chunk in after.chunks)
+    assert np.array_equal(chosen.positives, whole.positives) and np.array_equal(chosen.excluded, whole.excluded)
+
+
+def drawn_shares(excluded: Sequence[int]) -> list[float]:
+    """The weights of the class's docstring, one chunk and one target at a time, as shares of their sum."""
+    whole = batch(excluded=excluded)
+    encoded = ENCODER.encode_segmented([*whole.queries, *whole.targets])
+    weights = []
+    for chunk in encoded[0].chunks:
+        best = [max(float(chunk @ other) for other in target.chunks) for target in encoded[1:]]
+        crowd = sorted((best[at] for at in range(1, len(best)) if at not in excluded), reverse=True)
+        theta = min(1.0, max(0.0, crowd[3]))
+        evidence = [0.0 if at in excluded else max(0.0, value - theta) ** 2 for at, value in enumerate(best)]
+        weights.append(evidence[0] + max(evidence) / 2 + EvidenceChunks.FLOOR)
+    return [weight / sum(weights) for weight in weights]
+
+
+@pytest.mark.parametrize("excluded", [[], [1]], ids=["all", "hard-excluded"])
+def test_query_chunks_are_drawn_by_their_evidence(chunk_index: Index, excluded: list[int]) -> None:
+    selector = EvidenceChunks(chunk_index, 1, 4, crowd=3)
+    rng, whole = np.random.default_rng(0), batch(excluded=excluded)
+    found = Counter(kept_words(selector.select(whole, rng).queries[0])[0] for _ in range(1500))
+    shares = [found[word] / 1500 for word in kept_words(segmented("query"))]
+    np.testing.assert_allclose(shares, drawn_shares(excluded), atol=0.04)
+
+
+def test_what_the_positive_alone_holds_is_preferred_to_what_all_targets_hold(chunk_index: Index) -> None:
+    selector = EvidenceChunks(chunk_index, 2, 2, crowd=3)
+    words = [kept_words(selector.select(batch(), np.random.default_rng(seed)).queries[0]) for seed in range(50)]
+    assert sum("licence" in one for one in words) == 0
+    assert sum("match" in one for one in words) >= 45
+
+
+def test_a_positive_keeps_its_best_matches_with_the_chosen_chunks(chunk_index: Index) -> None:
+    chosen = EvidenceChunks(chunk_index, 99, 6, crowd=3).select(batch(), np.random.default_rng(0))
+    query, positive = ENCODER.encode_segmented([segmented("query"), segmented("positive")])
+    best = {int(np.argmax([float(chunk @ other) for other in positive.chunks])) for chunk in query.chunks}
+    words = kept_words(segmented("positive"))
+    assert kept_words(chosen.targets[0]) == [words[at] for at in sorted(best)]
+    assert "near" in kept_words(chosen.targets[1])  # of the hard negative only what stands above the crowd
+
+
+def test_a_target_that_nothing_points_at_is_met_by_half_as_many_at_random(chunk_index: Index) -> None:
+    selector = EvidenceChunks(chunk_index, 1, 4, crowd=3)
+    chosen = [selector.select(batch(excluded=[7]), np.random.default_rng(seed)) for seed in range(30)]
+    assert {len(one.targets[7].chunks) for one in chosen} == {2}
+    assert {word for one in chosen for word in kept_words(one.targets[7])} == set(kept_words(segmented("other5")))
+
+
+def test_an_index_with_other_chunks_is_refused(chunk_index: Index) -> None:
+    changed = keep_chunks(segmented("query"), range(5))
+    with pytest.raises(TrainingError) as raised:
+        EvidenceChunks(chunk_index, 2, 2, crowd=3).select(
+            PairBatch([changed], batch().targets, batch().positives, batch().excluded), np.random.default_rng(0)
+        )
+    assert str(raised.value) == (
+        f"{chunk_index.snapshot.folder} holds 8 chunks of query, the encoder in training cuts 5; index the corpus with "
+        "the encoder that training starts from"
+    )
+
+
+def test_an_index_without_a_document_of_the_batch_is_refused(chunk_index: Index) -> None:
+    stranger = ENCODER.segment(document("stranger", "word"))
+    with pytest.raises(QueryError, match=r"^no document 'stranger' among 9 in "):
+        EvidenceChunks(chunk_index, 2, 2, crowd=3).select(
+            PairBatch([stranger], batch().targets, batch().positives, batch().excluded), np.random.default_rng(0)
+        )
+
+
+def test_less_than_a_chunk_is_refused(chunk_index: Index) -> None:
+    message = "^0 chunks of a query and 3 of a target must each be at least 1$"
+    with pytest.raises(TrainingError, match=message):
+        RandomRuns(0, 3)
+    with pytest.raises(TrainingError, match=message):
+        EvidenceChunks(chunk_index, 0, 3, crowd=5)

@@ -1,0 +1,341 @@
+"""The loop: steps that can be taken up again bit for bit, rates, stops, and what is kept."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from engine.encoders.backbone import default_dtype
+from engine.encoders.colde import ColdeEncoder
+from engine.encoders.colde_config import ColdeConfig
+from engine.encoders.loading import load_encoder
+from engine.encoders.mean import MeanEncoder
+from engine.encoders.trainable import TrainableEncoder
+from engine.errors import MissingExtra, TrainingError
+from engine.training.fine_tuning import FineTuning, FineTuningSettings, Source
+from engine.training.history import History
+from engine.training.selection import RandomRuns
+from engine.training.task import Backward
+from engine.training.trainer import Outcome, Trainer, TrainerSettings, rate_share, torch_seed
+from engine.training.validation import Validation
+from tests.training.made import assert_equal, plain_encoder, small_corpus, small_fine_tuning, weights_of, without_speed
+
+
+class Stop(Exception):
+    """A machine that goes down."""
+
+
+def stops_at(line: str) -> Callable[[str], None]:
+    def tell(told: str) -> None:
+        if told.startswith(line):
+            raise Stop
+
+    return tell
+
+
+SETTINGS = TrainerSettings(steps=10, learning_rate=1e-3, validate_every=3, checkpoint_every=5)
+
+
+def test_a_run_taken_up_again_ends_as_one_that_never_stopped(bert_folder: Path, tmp_path: Path) -> None:
+    def run(folder: Path, tell: Callable[[str], None] = lambda line: None) -> tuple[FineTuning, Outcome]:
+        task = small_fine_tuning(bert_folder)
+        validations = [Validation(small_corpus(), task.encoder, chunks=2)]
+        return task, Trainer(task, task.encoder, folder, SETTINGS, validations=validations, tell=tell).run()
+
+    expected, straight = run(tmp_path / "straight")
+    with pytest.raises(Stop):
+        run(tmp_path / "broken", stops_at("step 8 of 10"))
+    assert [path.name for path in (tmp_path / "broken" / "checkpoints").iterdir()] == ["000001-step-5"]
+    found, resumed = run(tmp_path / "broken")
+    assert_equal(weights_of(found.module), weights_of(expected.module))
+    assert without_speed(resumed.history) == without_speed(straight.history)
+    assert (resumed.best_step, resumed.steps, resumed.n_tokens) == (straight.best_step, 10, straight.n_tokens)
+
+
+def test_a_run_that_is_done_is_not_run_again(bert_folder: Path, tmp_path: Path) -> None:
+    told: list[str] = []
+    settings = TrainerSettings(steps=3)
+    task, again = small_fine_tuning(bert_folder), small_fine_tuning(bert_folder)
+    first = Trainer(task, task.encoder, tmp_path, settings).run()
+    second = Trainer(again, again.encoder, tmp_path, settings, tell=told.append).run()
+    assert told[0] == "goes on after step 3 of 3" and not any(line.startswith("step") for line in told)
+    assert_equal(weights_of(again.module), weights_of(task.module))
+    assert (second.steps, second.best_step, second.n_tokens) == (3, 3, first.n_tokens)
+
+
+def test_every_step_makes_another_draw_and_another_dropout(bert_folder: Path, tmp_path: Path) -> None:
+    assert torch_seed(0, 1, 0) == torch_seed(0, 1, 0)
+    assert (
+        len({torch_seed(seed, step, process) for seed in range(3) for step in range(3) for process in range(3)}) == 27
+    )
+    runs = []
+    for seed in (0, 0, 1):
+        task = small_fine_tuning(bert_folder)
+        settings = TrainerSettings(steps=2, learning_rate=1e-3, seed=seed)
+        Trainer(task, task.encoder, tmp_path / str(len(runs)), settings).run()
+        runs.append(weights_of(task.module)["encoder.encoder.layer.0.output.dense.weight"])
+    assert torch.equal(runs[0], runs[1]) and not torch.equal(runs[0], runs[2])
+
+
+@pytest.mark.parametrize(
+    ("warmup_share", "expected"),
+    [
+        (0.2, [1 / 3, 2 / 3, 1, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8]),
+        (0.0, [1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1]),
+        (0.9, [*(step / 10 for step in range(1, 10)), 1.0]),
+    ],
+)
+def test_the_rate_rises_then_falls_to_nothing(warmup_share: float, expected: list[float]) -> None:
+    settings = TrainerSettings(steps=10, warmup_share=warmup_share)
+    assert [rate_share(step, settings) for step in range(10)] == pytest.approx(expected)
+
+
+class Toy:
+    """A task of one layer; the loss of a step is a function of the layer and the step."""
+
+    def __init__(self, loss: Callable[[nn.Linear, int], Tensor]) -> None:
+        torch.manual_seed(0)
+        self.layer = nn.Linear(3, 2)
+        self.module: nn.Module = nn.ModuleDict({"layer": self.layer})
+        self.loss = loss
+        self.seen: list[int] = []
+
+    def batch(self, step: int) -> int:
+        return step
+
+    def n_tokens(self, batch: int) -> int:
+        return 10 + batch
+
+    def backward(self, batch: int, backward: Backward) -> Mapping[str, float]:
+        self.seen.append(batch)
+        loss = self.loss(self.layer, batch)
+        backward(loss)
+        return {"loss": loss.item()}
+
+
+class Scripted:
+    """A validation whose figures are known."""
+
+    name = "made"
+
+    def __init__(self, values: Sequence[float]) -> None:
+        self.values = iter(values)
+
+    def ndcg(self) -> float:
+        return next(self.values)
+
+
+def pull(layer: nn.Linear, step: int) -> Tensor:
+    return (layer.weight - 1).square().sum() + layer.bias.square().sum()
+
+
+def test_steps_losses_rates_and_tokens_are_recorded(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
+    task = Toy(lambda layer, step: layer.weight.sum() * 0 + step)
+    settings = TrainerSettings(steps=4, learning_rate=0.1, warmup_share=0.5, mixed_precision=False)
+    outcome = Trainer(task, mean_encoder, tmp_path, settings).run()
+    assert task.seen == [0, 1, 2, 3]
+    assert without_speed(outcome.history) == [
+        row
+        for step, share in enumerate([1 / 3, 2 / 3, 1, 0.5])
+        for row in ((step + 1, "loss", float(step)), (step + 1, "learning rate", pytest.approx(0.1 * share)))
+    ]
+    assert (outcome.steps, outcome.n_tokens) == (4, 10 + 11 + 12 + 13)
+    assert History.read(tmp_path / "history.csv").rows == outcome.history.rows
+
+
+def test_only_matrices_decay_and_heads_have_their_own_rate(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
+    task = Toy(lambda layer, step: 0 * (layer.weight.sum() + layer.bias.sum()))
+    before = weights_of(task.module)
+    settings = TrainerSettings(steps=1, head_learning_rate=0.5, warmup_share=0, weight_decay=0.2)
+    Trainer(task, mean_encoder, tmp_path, settings).run()
+    torch.testing.assert_close(task.layer.weight.data, before["layer.weight"] * (1 - 0.5 * 0.2))
+    assert torch.equal(task.layer.bias.data, before["layer.bias"])
+
+
+@pytest.mark.parametrize("head_rate", [0.5, None])
+def test_layers_above_a_backbone_are_heads_where_these_have_a_rate(
+    bert_folder: Path, tmp_path: Path, head_rate: float | None
+) -> None:
+    config = ColdeConfig(chunk_tokens=12, lstm_width=16, projection_width=24)
+    encoder = ColdeEncoder.create(bert_folder, config, device="cpu", dtype=torch.float32)
+    task = Toy(lambda layer, step: sum((0 * weight).sum() for weight in encoder.module.parameters()))  # type: ignore[arg-type,return-value]
+    task.module = encoder.module
+    before = weights_of(encoder.module)
+    settings = TrainerSettings(
+        steps=1, learning_rate=0.1, head_learning_rate=head_rate, warmup_share=0, weight_decay=0.2
+    )
+    Trainer(task, encoder, tmp_path, settings).run()
+    below = {id(weight) for weight in encoder.backbone.model.parameters()}
+    for name, weight in encoder.module.named_parameters():
+        rate = 0.0 if weight.dim() < 2 else 0.1 if id(weight) in below or head_rate is None else head_rate
+        torch.testing.assert_close(weight.detach(), before[name] * (1 - rate * 0.2))
+
+
+def test_a_longer_gradient_is_cut(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
+    task = Toy(lambda layer, step: 1000 * pull(layer, step))
+    Trainer(task, mean_encoder, tmp_path, TrainerSettings(steps=1, gradient_norm=0.3)).run()
+    gradients = [weight.grad for weight in task.module.parameters() if weight.grad is not None]
+    assert torch.cat([gradient.flatten() for gradient in gradients]).norm().item() == pytest.approx(0.3, rel=1e-4)
+
+
+@pytest.mark.parametrize("mixed_precision", [True, False])
+def test_products_are_bfloat16_where_that_is_native_and_wanted(
+    mean_encoder: MeanEncoder, tmp_path: Path, mixed_precision: bool
+) -> None:
+    seen: list[torch.dtype] = []
+
+    def loss(layer: nn.Linear, step: int) -> Tensor:
+        seen.append(layer(torch.ones(1, 3)).dtype)
+        return pull(layer, step)
+
+    settings = TrainerSettings(steps=1, mixed_precision=mixed_precision)
+    Trainer(Toy(loss), mean_encoder, tmp_path, settings).run()
+    assert seen == [default_dtype("cpu") if mixed_precision else torch.float32]
+
+
+def test_the_best_weights_are_kept_and_validate_the_same(bert_folder: Path, tmp_path: Path) -> None:
+    encoder = plain_encoder(bert_folder)
+    task = FineTuning(encoder, [Source(small_corpus(), RandomRuns(4, 4))], FineTuningSettings(queries=12, negatives=0))
+    settings = TrainerSettings(steps=12, learning_rate=2e-3, validate_every=2, mixed_precision=False)
+    validation = Validation(small_corpus(), task.encoder)
+    outcome = Trainer(task, task.encoder, tmp_path, settings, validations=[validation]).run()
+    series = outcome.history.validation("nDCG@10")["made"]
+    assert outcome.best_step == series.steps[series.values.argmax()] > 0
+    best = load_encoder(str(outcome.folder), device="cpu", dtype=torch.float32)
+    assert isinstance(best, TrainableEncoder)
+    assert Validation(small_corpus(), best).ndcg() == series.values.max()
+
+
+def test_without_validation_the_last_weights_are_kept(bert_folder: Path, tmp_path: Path) -> None:
+    task = small_fine_tuning(bert_folder)
+    outcome = Trainer(task, task.encoder, tmp_path, TrainerSettings(steps=2, learning_rate=1e-3)).run()
+    best = load_encoder(str(outcome.folder), device="cpu", dtype=torch.float32)
+    assert isinstance(best, MeanEncoder)
+    assert_equal(weights_of(best.module), weights_of(task.encoder.module))
+    assert outcome.best_step == outcome.steps == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "patience", "steps", "best_step"),
+    [
+        ([0.5, 0.4, 0.6, 0.6, 0.5], 2, 8, 4),  # equal is not better
+        ([0.5, 0.4, 0.3], 2, 4, 0),
+        ([0.5, 0.4, 0.3, 0.2, 0.1, 0.0], None, 10, 0),
+    ],
+)
+def test_it_stops_after_so_many_validations_without_a_gain(
+    mean_encoder: MeanEncoder,
+    tmp_path: Path,
+    values: list[float],
+    patience: int | None,
+    steps: int,
+    best_step: int,
+) -> None:
+    settings = TrainerSettings(steps=10, validate_every=2, checkpoint_every=100, patience=patience)
+    outcome = Trainer(Toy(pull), mean_encoder, tmp_path, settings, validations=[Scripted(values)]).run()
+    assert (outcome.steps, outcome.best_step) == (steps, best_step)
+    again = Trainer(Toy(pull), mean_encoder, tmp_path, settings, validations=[Scripted([])]).run()
+    assert (again.steps, again.best_step) == (steps, best_step)
+
+
+def test_the_mean_of_corpora_decides(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
+    one, other = Scripted([0.2, 0.9, 0.1]), Scripted([0.2, 0.1, 0.8])
+    other.name = "other"
+    told: list[str] = []
+    settings = TrainerSettings(steps=2, validate_every=1)
+    outcome = Trainer(Toy(pull), mean_encoder, tmp_path, settings, validations=[one, other], tell=told.append).run()
+    assert outcome.best_step == 1
+    assert [line for line in told if line.startswith("valid")] == [
+        "valid nDCG@10 after step 0: made 0.2000, other 0.2000; mean 0.2000 *",
+        "valid nDCG@10 after step 1: made 0.9000, other 0.1000; mean 0.5000 *",
+        "valid nDCG@10 after step 2: made 0.1000, other 0.8000; mean 0.4500",
+    ]
+
+
+def test_frozen_layers_do_not_change(bert_folder: Path, tmp_path: Path) -> None:
+    task = small_fine_tuning(bert_folder)
+    task.encoder.backbone.freeze(1)
+    before = weights_of(task.module)
+    Trainer(task, task.encoder, tmp_path, TrainerSettings(steps=3, learning_rate=1e-2, weight_decay=0.5)).run()
+    after = weights_of(task.module)
+    kept = {name for name in before if torch.equal(before[name], after[name])}
+    frozen = {name for name in before if "embeddings" in name or ".layer.0." in name}
+    unread = {name for name in before if "pooler" in name or "scaled_cosine" in name}
+    assert frozen <= kept <= frozen | unread | {name for name in before if "key.bias" in name}
+
+
+def test_a_loss_that_is_no_number_ends_the_run(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
+    task = Toy(lambda layer, step: pull(layer, step) * (math.nan if step == 2 else 1))
+    settings = TrainerSettings(steps=5, learning_rate=0.01, checkpoint_every=1)
+    with pytest.raises(TrainingError) as raised:
+        Trainer(task, mean_encoder, tmp_path, settings).run()
+    assert str(raised.value) == (
+        "the loss of step 3 is nan; lower the learning rate (0.01) and run again: it goes on from the last checkpoint "
+        f"in {tmp_path}/checkpoints"
+    )
+    assert all(weight.isfinite().all() for weight in task.module.parameters())
+    mended = Toy(pull)
+    assert Trainer(mended, mean_encoder, tmp_path, settings).run().steps == 5
+    assert mended.seen == [2, 3, 4]
+
+
+def test_a_gradient_that_is_no_number_ends_the_run_before_it_reaches_the_weights(
+    mean_encoder: MeanEncoder, tmp_path: Path
+) -> None:
+    task = Toy(lambda layer, step: (0 * layer.weight).sqrt().sum())
+    with pytest.raises(TrainingError, match=r"^the length of the gradient of step 1 is nan; lower the learning rate"):
+        Trainer(task, mean_encoder, tmp_path, TrainerSettings(steps=1)).run()
+    assert all(weight.isfinite().all() for weight in task.module.parameters())
+
+
+def test_two_validations_of_one_name_are_refused(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
+    with pytest.raises(TrainingError) as raised:
+        Trainer(Toy(pull), mean_encoder, tmp_path, TrainerSettings(), validations=[Scripted([]), Scripted([])])
+    assert str(raised.value) == ("validations have the names made, made, and one would hide the other; rename a folder")
+
+
+def test_without_accelerate_it_says_what_to_install(
+    mean_encoder: MeanEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "accelerate", None)
+    with pytest.raises(MissingExtra) as raised:
+        Trainer(Toy(pull), mean_encoder, tmp_path, TrainerSettings())
+    assert str(raised.value) == "training needs accelerate; install it: pip install 'longmatch[training]'"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"steps": 0},
+            "0 steps, validation every 50, a checkpoint every 50 and a patience of None must each be at least 1",
+        ),
+        (
+            {"patience": 0},
+            "300 steps, validation every 50, a checkpoint every 50 and a patience of 0 must each be at least 1",
+        ),
+        (
+            {"learning_rate": 0.0},
+            "learning rate 0.0 and that of heads, 0.0, must be above 0, warm-up share 0.1 in [0, 1)",
+        ),
+        (
+            {"head_learning_rate": -1.0},
+            "learning rate 3e-05 and that of heads, -1.0, must be above 0, warm-up share 0.1 in [0, 1)",
+        ),
+        (
+            {"warmup_share": 1.0},
+            "learning rate 3e-05 and that of heads, 3e-05, must be above 0, warm-up share 1.0 in [0, 1)",
+        ),
+        ({"gradient_norm": 0.0}, "weight decay 0.01 must be at least 0, gradient norm 0.0 above 0"),
+    ],
+)
+def test_settings_out_of_their_range_are_refused(settings: dict[str, float], message: str) -> None:
+    with pytest.raises(TrainingError) as raised:
+        TrainerSettings(**settings)  # type: ignore[arg-type]
+    assert str(raised.value) == message
