@@ -50,6 +50,11 @@ def crowd_thresholds(similarities: Tensor, left_out: Tensor | None, crowd: int) 
 
     The batch stands in for the corpus, so its crowd has to be smaller in proportion.
 
+    It keeps its gradient. A rise (s - theta) / (1 - theta) does not change when all
+    similarities move towards 1 by the same share; with theta held fixed it seems to
+    grow, and training on it draws all vectors together: the mean nDCG@10 of four
+    corpora fell from .505 to .447 in 70 steps.
+
     Args:
         similarities: (Q, I, T).
         left_out: (Q, T) bool, True where a target is no part of the crowd: the
@@ -57,14 +62,13 @@ def crowd_thresholds(similarities: Tensor, left_out: Tensor | None, crowd: int) 
         crowd: M, at least 1.
 
     Returns:
-        (Q, I) in [0, 1], without gradient; 0 where M targets or fewer are left.
+        (Q, I) in [0, 1]; 0 where M targets or fewer are left.
     """
     if similarities.shape[-1] <= crowd:
         return similarities.new_zeros(similarities.shape[:-1])
-    counted = similarities.detach()
     if left_out is not None:
-        counted = counted.masked_fill(left_out[:, None], float("-inf"))
-    theta = counted.topk(crowd + 1, dim=-1).values[..., -1]
+        similarities = similarities.masked_fill(left_out[:, None], float("-inf"))
+    theta = similarities.topk(crowd + 1, dim=-1).values[..., -1]
     return theta.clamp(0, 1)  # -inf becomes 0
 
 

@@ -39,7 +39,7 @@ class Loss(StrEnum):
     DISTILLATION = "distillation"  # the rankings of a teacher
 
 
-DEFAULT_LOSSES: Mapping[Loss, float] = {Loss.EVIDENCE: 1.0, Loss.MAXSIM: 0.3, Loss.DOCUMENT: 0.3}
+DEFAULT_LOSSES: Mapping[Loss, float] = {Loss.MAXSIM: 1.0, Loss.DOCUMENT: 0.3}
 
 
 @dataclass(frozen=True)

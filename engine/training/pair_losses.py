@@ -56,7 +56,7 @@ class PairLosses:
 
     def evidence_scores(self, towers: Towers) -> Tensor:
         """(B, T) in [0, 1], the score of search, softened, the batch standing in for the corpus."""
-        similarities = towers.best_matches()
+        similarities = towers.best_matches
         left_out = towers.positives | towers.excluded
         cosines = towers.cosines()
         return evidence_scores(

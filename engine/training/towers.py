@@ -7,6 +7,7 @@ target (padded), D width.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import torch
@@ -55,6 +56,7 @@ class Towers:
             teacher_scores=None if teacher_scores is None else teacher_scores.to(device),
         )
 
+    @cached_property
     def best_matches(self) -> Tensor:
         """(B, I, T) in [-1, 1]: s_i(t), the best chunk of each target for each query chunk."""
         return best_matches(self.query_chunks, self.target_chunks, self.target_mask)
@@ -62,7 +64,7 @@ class Towers:
     def mean_best_match(self) -> Tensor:
         """(B, T) in [-1, 1]: best matches of the query's chunks, by their weights."""
         shares = self.weights / self.weights.sum(1, keepdim=True)
-        return (shares[:, None] @ self.best_matches()).squeeze(1)
+        return (shares[:, None] @ self.best_matches).squeeze(1)
 
     def cosines(self) -> Tensor:
         """(B, T) of the document vectors."""

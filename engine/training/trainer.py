@@ -18,6 +18,7 @@ from engine.encoders.trainable import TrainableEncoder
 from engine.errors import MissingExtra, TrainingError
 from engine.training.checkpoint import latest_checkpoint, load_checkpoint, save_checkpoint
 from engine.training.history import CURVES_FILE, HISTORY_FILE, History
+from engine.training.precision import full_precision
 from engine.training.processes import Processes
 from engine.training.task import BatchT, Task
 from engine.training.validation import Validation
@@ -324,4 +325,6 @@ def _device_of(module: nn.Module) -> torch.device:
 
 
 def _backward(loss: Tensor) -> None:
-    loss.backward()  # type: ignore[no-untyped-call]
+    # Each product goes back in the precision in which it was made.
+    with full_precision(loss.device):
+        loss.backward()  # type: ignore[no-untyped-call]

@@ -162,7 +162,7 @@ def test_a_short_run_outside_a_checkout_is_told_as_such(tmp_path: Path) -> None:
 def test_limits_tell_language_lengths_and_licences(tmp_path: Path) -> None:
     limits = " ".join(section(card_of(RUN, tmp_path), "Intended use and limits"))
     assert "validated on English text" in limits
-    assert "chunks of at most 126 tokens. The longest document in training had 131,072 tokens" in limits
+    assert "chunks of at most 126 tokens. The longest document of its corpora had 131,072 words" in limits
     assert "The weights are under the licence apache-2.0." in limits
 
 

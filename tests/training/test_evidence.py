@@ -103,8 +103,15 @@ def test_positives_are_no_crowd() -> None:
     assert crowd_thresholds(similarities, left_out, 4).item() == 0.0  # nobody is left
 
 
-def test_no_gradient_flows_through_the_threshold() -> None:
-    assert not crowd_thresholds(torch.rand(1, 2, 5, requires_grad=True), None, 2).requires_grad
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_nothing_is_gained_by_drawing_all_vectors_together(power: float) -> None:
+    similarities = torch.rand(3, 4, 8, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    theta = crowd_thresholds(similarities, None, 2)
+    rise(similarities, theta[..., None], power).sum().backward()
+    assert similarities.grad is not None
+    towards_one = (similarities.grad * (1 - similarities.detach())).sum()
+    assert similarities.grad.abs().sum() > 1
+    assert abs(towards_one.item()) < 1e-4
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 2.0])

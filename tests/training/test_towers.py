@@ -34,6 +34,6 @@ def test_best_matches_and_their_weighted_mean_are_those_of_each_pair() -> None:
             targets = towers.target_chunks[column][mask]
             queries = [query for query, weight in zip(towers.query_chunks[row], weights, strict=True) if weight]
             best = [max(float(query @ target) for target in targets) for query in queries]
-            assert towers.best_matches()[row, : len(best), column].tolist() == pytest.approx(best, abs=1e-6)
+            assert towers.best_matches[row, : len(best), column].tolist() == pytest.approx(best, abs=1e-6)
             mean = sum(weight * own for weight, own in zip(weights, best, strict=False)) / sum(weights)
             assert towers.mean_best_match()[row, column].item() == pytest.approx(mean, abs=1e-6)
