@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from engine.encoders.backbone import default_dtype
 from engine.training.fine_tuning import FineTuning
+from engine.training.precision import full_precision
 from engine.training.processes import Processes
 from engine.training.trainer import Trainer, TrainerSettings, rate_share, torch_seed
 from engine.training.validation import Validation
@@ -108,6 +109,11 @@ def test_two_processes_train_as_one_that_averages_both_of_their_batches(bert_fol
         torch.testing.assert_close(one[name], weight, atol=1e-6, rtol=1e-5)
 
 
+def backward_of_half(loss: Tensor) -> None:
+    with full_precision(loss.device):
+        (loss / 2).backward()
+
+
 def averaged_by_hand(task: FineTuning) -> tuple[dict[str, Tensor], int]:
     """One process that takes the batches of both, one after the other."""
     decaying = [weight for weight in task.module.parameters() if weight.requires_grad and weight.dim() > 1]
@@ -125,7 +131,7 @@ def averaged_by_hand(task: FineTuning) -> tuple[dict[str, Tensor], int]:
             batch = task.batch(2 * step + process)
             torch.manual_seed(torch_seed(TWO.seed, step, process))
             with torch.autocast("cpu", torch.bfloat16, enabled=default_dtype("cpu") is torch.bfloat16):
-                task.backward(batch, lambda loss: (loss / 2).backward())
+                task.backward(batch, backward_of_half)
             n_tokens += task.n_tokens(batch)
         nn.utils.clip_grad_norm_(task.module.parameters(), TWO.gradient_norm)
         optimizer.step()
