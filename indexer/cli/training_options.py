@@ -58,6 +58,7 @@ def speed_options(*, steps: int, learning_rate: float) -> Callable[[DecoratedT],
         speed("--steps", default=steps, show_default=True, type=click.IntRange(1)),
         speed("--learning-rate", default=learning_rate, show_default=True, type=rate),
         speed("--head-learning-rate", type=rate, help="Outside the backbone; the same by default."),
+        speed("--dropout", type=click.FloatRange(0, 1, max_open=True), help="As the weights had it by default."),
         speed("--group-tokens", type=click.IntRange(1), help="Most tokens with a graph at a time: less memory."),
         speed("--checkpoint-gradients", is_flag=True, help="Compute layers twice: less memory."),
         speed("--no-mixed-precision", is_flag=True, help="Multiply in float32 everywhere."),
@@ -114,6 +115,7 @@ def read_start(context: click.Context, given: Mapping[str, Any], **more: Any) ->
         new=_read_new(given),
         frozen_layers=given["freeze_layers"],
         checkpoint_gradients=given["checkpoint_gradients"],
+        dropout=given["dropout"],
         **more,
     )
 
