@@ -105,7 +105,29 @@ class ExactnessRecord:
         return f"exactness-{self.index}-{self.factory.replace(',', '_')}"
 
 
-Record: TypeAlias = RetrievalRecord | RecallRecord | ExactnessRecord | KillRecord | DamageRecord | MemoryRecord
+@dataclass(frozen=True)
+class TrainingRecord:
+    """What a training run measured on the valid split, step by step."""
+
+    run: str
+    note: str  # what was tried
+    corpora: dict[str, str]  # checksum by name
+    settings: dict[str, str | int | float | bool | None]
+    n_steps: int  # updates made
+    seconds: float  # of updates
+    valid_steps: list[int]
+    valid: dict[str, list[float]]  # nDCG@10 by corpus and "mean", at each of the steps
+    origin: Origin
+
+    @property
+    def name(self) -> str:
+        """Of the file, without suffix."""
+        return f"training-{self.run}"
+
+
+Record: TypeAlias = (
+    RetrievalRecord | RecallRecord | ExactnessRecord | KillRecord | DamageRecord | MemoryRecord | TrainingRecord
+)
 _KINDS: dict[str, type[Record]] = {
     "retrieval": RetrievalRecord,
     "recall": RecallRecord,
@@ -113,6 +135,7 @@ _KINDS: dict[str, type[Record]] = {
     "kill": KillRecord,
     "damage": DamageRecord,
     "memory": MemoryRecord,
+    "training": TrainingRecord,
 }
 _PARTS = {"origin": Origin, "machine": Machine, "build": BuildCost, "ann": Latency, "exact": Latency}
 

@@ -15,7 +15,8 @@ import click
 from benchmarks.markdown import markdown, origins
 from benchmarks.promises import promise_lines
 from benchmarks.quality_tables import leave_one_out_table, retrieval_table
-from benchmarks.records import RESULTS, RecallRecord, Record, RetrievalRecord, read_records
+from benchmarks.records import RESULTS, RecallRecord, Record, RetrievalRecord, TrainingRecord, read_records
+from benchmarks.training import training_table
 from engine.errors import EngineError
 
 README = Path(__file__).resolve().parents[1] / "README.md"
@@ -51,6 +52,15 @@ def _readme_recall(records: Sequence[Record]) -> str:
     return recall_table(shown) if shown else "No records yet."
 
 
+def _readme_training(records: Sequence[Record]) -> str:
+    shown = [record for record in records if isinstance(record, TrainingRecord)]
+    if not shown:
+        return "No records yet."
+    head = ["Run", "What was tried", "Steps x queries", *shown[0].corpora, "mean"]
+    note = "nDCG@10 on valid queries among a part of each corpus: before training, at the best validation, at the last."
+    return "\n".join([*markdown(head, training_table(shown)), "", note, "", *origins(shown)])
+
+
 def _readme_promises(records: Sequence[Record]) -> str:
     return "\n".join(promise_lines(records)) or "No records yet."
 
@@ -65,6 +75,7 @@ TABLES: Mapping[str, Callable[[Sequence[Record]], str]] = {
     "leave_one_out": partial(_readme_quality, leave_one_out_table),
     "recall": _readme_recall,
     "promises": _readme_promises,
+    "training": _readme_training,
 }
 
 

@@ -1,0 +1,108 @@
+"""Keeps what a training run measured on valid, step by step, as a record; it trains nothing itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from benchmarks.records import RESULTS, TrainingRecord, write_record
+from engine.errors import EngineError
+from engine.origin import describe_origin
+from engine.training.history import HISTORY_FILE, SECONDS, History
+
+METRIC = "nDCG@10"
+RECIPE_FILE = "recipe.json"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the person who ran it adds to a run's own files."""
+
+    name: str  # of the record
+    note: str = ""  # what is tried
+    commit: str = ""  # that it ran at; the present one by default
+    is_dirty: bool | None = None
+
+
+def training_record(run: Path, told: Told) -> TrainingRecord:
+    """Read a run's folder.
+
+    Raises:
+        EngineError: recipe or history are missing or damaged.
+    """
+    recipe = _recipe(run / RECIPE_FILE)
+    history = History.read(run / HISTORY_FILE)
+    settings: Mapping[str, str | int | float | bool | None] = recipe["settings"]
+    origin = describe_origin(f"longmatch {recipe['command']}", int(settings["seed"] or 0))
+    if told.commit:
+        origin = replace(origin, commit=told.commit, is_dirty=bool(told.is_dirty))
+    valid = history.validation(METRIC)
+    return TrainingRecord(
+        run=told.name,
+        note=told.note,
+        corpora={corpus: str(checksum) for corpus, checksum in recipe["corpora"].items()},
+        settings=dict(settings),
+        n_steps=max((row.step for row in history.rows), default=0),
+        seconds=round(max((row.value for row in history.rows if row.name == SECONDS), default=0.0), 1),
+        valid_steps=[int(step) for step in next(iter(valid.values())).steps] if valid else [],
+        valid={corpus: [round(float(value), 4) for value in series.values] for corpus, series in valid.items()},
+        origin=origin,
+    )
+
+
+def _recipe(file: Path) -> Mapping[str, Mapping[str, str | int | float | bool | None]]:
+    try:
+        recipe: Mapping[str, Mapping[str, str | int | float | bool | None]] = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise EngineError(f"{file} cannot be read ({error}); name the folder OUT/run of longmatch train") from error
+    return recipe
+
+
+def training_table(records: Sequence[TrainingRecord]) -> list[list[str]]:
+    """A row for each run: what was tried, and nDCG@10 on valid before it and at its best and last validation."""
+    rows = []
+    for record in records:
+        means = record.valid["mean"]
+        best = max(range(len(means)), key=means.__getitem__)
+        rows.append(
+            [
+                record.run,
+                record.note,
+                f"{record.n_steps:,} x {record.settings['queries']}",
+                *(_course(record.valid[corpus], best) for corpus in (*record.corpora, "mean")),
+            ]
+        )
+    return rows
+
+
+def _course(values: Sequence[float], best: int) -> str:
+    return f"{values[0]:.3f}, {values[best]:.3f}, {values[-1]:.3f}"
+
+
+@click.command()
+@click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--name", required=True, help="Of the record.")
+@click.option("--note", default="", help="What is tried, in a few words.")
+@click.option("--commit", default="", help="At which it ran; the present one by default.")
+@click.option("--dirty", is_flag=True, help="Files differed from that commit.")
+@click.option("--out", default=RESULTS, type=click.Path(path_type=Path), help="Folder for records.")
+def main(run: Path, name: str, note: str, commit: str, dirty: bool, out: Path) -> None:
+    """Write a record of the training run in the folder RUN.
+
+    \b
+    Example:
+        python -m benchmarks.training my-encoder/run --name pairs --note "MaxSim over 4 x 3 chunks"
+    """
+    try:
+        path = write_record(training_record(run, Told(name, note, commit, dirty)), out)
+    except EngineError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(path.name)
+
+
+if __name__ == "__main__":
+    main()
