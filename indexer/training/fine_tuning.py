@@ -39,7 +39,7 @@ def train(
     Args:
         out: becomes a folder that `load_encoder` takes, with card, history and curves.
         corpora: folders in the layout of `engine.training.corpus`, as FOLDER or FOLDER:SUFFIX.
-        recipe: how it learns; by default as the bundled encoder did.
+        recipe: how it learns; the defaults of `TrainingRecipe` where none is given.
         indexes: where the indexes of the corpora lie that negatives and chunks are
             chosen by, as NAME.lm; made where missing. OUT/indexes by default.
         device: where the encoder is trained.
