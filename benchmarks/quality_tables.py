@@ -9,7 +9,7 @@ from benchmarks.markdown import markdown, origins
 from benchmarks.metrics import METRICS, PRIMARY
 from benchmarks.records import RetrievalRecord
 from benchmarks.significance import bootstrap_interval, randomization_p
-from engine.encoders.weights import OFFLINE_NAME
+from engine.encoders.weights import MINILM_NAME
 
 WITHOUT = "without-"  # begins the names of encoders that were trained without a corpus
 _ORDER = ("evidence", "document", "bm25")
@@ -50,7 +50,7 @@ def _is_without(record: RetrievalRecord, *, of_own_task: bool = False) -> bool:
 
 
 def _is_untrained(record: RetrievalRecord) -> bool:
-    return (record.system, _label(record)) == ("evidence", OFFLINE_NAME)
+    return (record.system, _label(record)) == ("evidence", MINILM_NAME)
 
 
 def _is_document(record: RetrievalRecord) -> bool:
@@ -64,7 +64,7 @@ def _is_bm25(record: RetrievalRecord) -> bool:
 def _place(record: RetrievalRecord) -> tuple[int, str, str, int, bool, str]:
     tasks, systems = [*TASKS, record.task], [*_ORDER, record.system]
     place = tasks.index(record.task), record.task, record.split
-    return *place, systems.index(record.system), _label(record) == OFFLINE_NAME, record.encoder
+    return *place, systems.index(record.system), _label(record) == MINILM_NAME, record.encoder
 
 
 def _quality(record: RetrievalRecord) -> list[str]:

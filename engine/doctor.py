@@ -78,13 +78,13 @@ def _torch() -> str:
 
 
 def _weights() -> str:
-    """Load the offline encoder, and hold its usual precision against float32."""
+    """Load the bundled encoder, and hold its usual precision against float32."""
     import torch
 
     from engine.encoders.backbone import Backbone
-    from engine.encoders.weights import OFFLINE_NAME, resolve_backbone
+    from engine.encoders.weights import BUNDLED_NAME, resolve_backbone
 
-    folder = resolve_backbone(OFFLINE_NAME)
+    folder = resolve_backbone(BUNDLED_NAME)
     usual = Backbone(folder)
     sequences = [ids for ids, _ in usual.tokenize(_SENTENCES * 8)]
     usual.encode(sequences, 4096)
@@ -93,4 +93,4 @@ def _weights() -> str:
     speed = 8 * sum(map(len, sequences)) / (time.perf_counter() - started)
     precise = Backbone(folder, device="cpu", dtype=torch.float32).encode(sequences, 4096)
     fidelity = float((vectors * precise).sum(axis=1).min())
-    return f"{OFFLINE_NAME}, checksum as published, cosine to float32 at least {fidelity:.5f}, {speed:,.0f} tokens/s"
+    return f"{BUNDLED_NAME}, checksum as published, cosine to float32 at least {fidelity:.5f}, {speed:,.0f} tokens/s"

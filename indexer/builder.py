@@ -39,7 +39,7 @@ def build(
     Args:
         path: the index folder; made if need be.
         documents: a stream; `indexer.read_corpus` makes one from paths.
-        encoder: an encoder or its name; by default the one of the index, or the offline one.
+        encoder: an encoder or its name; by default the one of the index, or the bundled one.
         device: where a named encoder runs.
         factory: FAISS factory string, or `auto`.
         memory_bytes: what the FAISS index may take.

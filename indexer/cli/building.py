@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--prune", is_flag=True, help="Remove documents that are not under PATH... any more.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done and what it costs; write nothing.")
-@click.option("--encoder", help="Encoder or backbone: a folder, a hub name, or the offline all-MiniLM-L6-v2.")
+@click.option("--encoder", help="Encoder or backbone: a folder, a hub name, or the bundled longmatch-minilm.")
 @click.option("--factory", default="auto", show_default=True, help="FAISS factory string, as Flat or IVF1024,PQ64x4fs.")
 @click.option("--memory", type=parse_bytes, metavar="SIZE", help="Most memory of the FAISS index, as 2G or 500M.")
 @device_option

@@ -37,7 +37,7 @@ corpora_argument = click.argument("corpora", nargs=-1, required=True, metavar="C
 
 _encoder = heading("Encoder")
 encoder_options = together(
-    _encoder("--encoder", metavar="NAME", help="A folder, a hub name, or the offline all-MiniLM-L6-v2."),
+    _encoder("--encoder", metavar="NAME", help="A folder, a hub name, or the bundled longmatch-minilm."),
     _encoder("--new", type=click.Choice(KINDS), help="Make one of random weights over --encoder."),
     _encoder("--variant", type=click.Choice(VARIANTS), help="Whose version of it; fixed by default."),
     _encoder(

@@ -67,7 +67,7 @@ def make_encoder(
 
     Args:
         new: what is made.
-        backbone: a folder, a hub name or the offline encoder.
+        backbone: a folder, a hub name or the bundled encoder.
         texts: of a TDE's vocabulary; asked for only then.
         seed: of the random weights.
         device: as in `load_encoder`.

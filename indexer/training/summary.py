@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine.encoders.trainable import TrainableEncoder
-from engine.encoders.weights import OFFLINE_NAME
+from engine.encoders.weights import MINILM_NAME
 from engine.origin import Machine, describe_origin
 from engine.training.card import CorpusSummary, RunSummary, Validation
 from engine.training.corpus import TrainingCorpus
 from engine.training.trainer import Outcome
 from indexer.training.recipe import PretrainingRecipe, Setting, TrainingRecipe, settings_of, shown
 
-_ON_THE_HUB = {OFFLINE_NAME: "sentence-transformers/all-MiniLM-L6-v2"}
+_ON_THE_HUB = {MINILM_NAME: "sentence-transformers/all-MiniLM-L6-v2"}
 
 
 def summarize(

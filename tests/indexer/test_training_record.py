@@ -110,7 +110,7 @@ def test_settings_are_flat_and_without_folders(tmp_path: Path) -> None:
     told = settings_of(recipe)
     assert (told["objective"], told["queries"], told["miner"], told["steps"]) == ("pairs", 4, "bm25", 7)
     assert (told["losses"], told["teacher"]) == ("maxsim=0.5, distillation=1", "bert")
-    assert (told["encoder"], told["new"], told["seed"]) == ("all-MiniLM-L6-v2", None, 0)
+    assert (told["encoder"], told["new"], told["seed"]) == ("longmatch-minilm", None, 0)
 
 
 def test_a_name_on_the_hub_is_shown_as_it_is() -> None:
