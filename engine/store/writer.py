@@ -100,6 +100,7 @@ class Writer:
             self._engine = connect(self.catalog, read_only=False)
             # Held to the end: closing the last connection would move the log into the catalog behind the seal's back.
             self._held = self._engine.connect()
+            self._file = _file_id(self.catalog)
             with self._transaction() as connection:
                 self.meta = read_meta(connection)
                 write_meta(connection, {"schema_version": SCHEMA_VERSION})
@@ -108,8 +109,21 @@ class Writer:
             raise IndexDamaged(f"{reason}; check it: longmatch verify INDEX") from error
         self._sweep()
 
+    def _check_place(self) -> None:
+        """Make sure that the folder is still the one that was opened: the files of another are not ours to touch.
+
+        Raises:
+            IndexMismatch: it was moved, removed, or replaced by another index.
+        """
+        if _file_id(self.catalog) != self._file:
+            raise IndexMismatch(
+                f"{self.folder} was moved or replaced by another folder while it was written; what was committed is "
+                "where it was moved to, and nothing was written here: run the command again on the one that is meant"
+            )
+
     def _sweep(self) -> None:
         """Delete files that the catalog does not name: what a killed run left."""
+        self._check_place()
         with self.read() as connection:
             named = set(connection.execute(select(ShardRow.file)).scalars())
             named |= set(connection.execute(select(GenerationRow.file)).scalars())
@@ -135,7 +149,8 @@ class Writer:
         """Seal the catalog and release the lock."""
         try:
             self._held.close()
-            seal(self.catalog, self._engine)
+            if _file_id(self.catalog) == self._file:
+                seal(self.catalog, self._engine)
             self._engine.dispose()
         finally:
             self._lock.release()
@@ -183,11 +198,15 @@ class Writer:
 
         Returns:
             Their catalog ids, in order. When this returns, they are on disk and can be found.
+
+        Raises:
+            IndexMismatch: the folder was moved, removed, or replaced by another index.
         """
         shard = shard_arrays([one for _, one in encoded])
         counters = self._counters()
         number = counters["shard"]
         file = shard_file(number)
+        self._check_place()
         written = write_shard(self.folder / file, shard)
         ids = list(range(counters["document"], counters["document"] + len(encoded)))
         with self._transaction() as connection:
@@ -246,6 +265,7 @@ class Writer:
         counters = self._counters()
         number = counters["shard"]
         file = shard_file(number)
+        self._check_place()
         written = write_shard(self.folder / file, shard) if document_ids else None
         section_rows, chunk_rows = np.cumsum(n_sections) - n_sections, np.cumsum(n_chunks) - n_chunks
         with self._transaction() as connection:
@@ -331,6 +351,7 @@ class Writer:
         """Number and path of the generation that would come next; its folder exists."""
         with self.read() as connection:
             newest = connection.execute(select(GenerationRow.id).order_by(GenerationRow.id.desc())).scalars().first()
+        self._check_place()
         number = max(newest or 0, self.meta.get("last_generation", 0)) + 1
         path = self.folder / ANN_FOLDER / f"{number:06d}" / "chunks.faiss"
         path.parent.mkdir(exist_ok=True)
@@ -351,6 +372,15 @@ class Writer:
         with self._transaction() as connection:
             connection.execute(delete(GenerationRow))
         self._sweep()
+
+
+def _file_id(path: Path) -> tuple[int, int] | None:
+    """Device and number of a file, whatever its name; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _shard_row(number: int, file: str, written: Checksum, shard: Shard) -> dict[str, Any]:

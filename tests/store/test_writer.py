@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -328,3 +329,18 @@ os._exit(9)
 def test_an_index_is_as_readable_as_its_folder(folder: Path) -> None:
     modes = {path.stat().st_mode & 0o777 for path in (folder / "shards").iterdir()}
     assert modes == {(folder / "shards").stat().st_mode & 0o666}
+
+
+def test_a_folder_that_was_replaced_is_left_alone(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, other := tmp_path / "other.lm")
+    writer = Writer(folder)
+    folder.rename(moved := tmp_path / "moved.lm")
+    other.rename(folder)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    for act in (lambda: commit(writer, make_document("new", "text")), writer.withdraw_generations):
+        with pytest.raises(IndexMismatch, match="was moved or replaced by another folder while it was written"):
+            act()
+    writer.close()
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    with Writer(moved) as again:
+        assert len(again.sources()) == 3
