@@ -12,12 +12,12 @@ from pathlib import Path
 import click
 import numpy as np
 
-from benchmarks.damaging import Damage, FileKind, choose_file, inflict
-from benchmarks.durability import DamageCounts, DamageRecord
-from benchmarks.examination import Examined, Truth, Unsealed, examine, examine_unsealed
+from benchmarks.durability.damaging import Damage, FileKind, choose_file, inflict
+from benchmarks.durability.examination import Examined, Truth, Unsealed, examine, examine_unsealed
+from benchmarks.durability.originals import FACTORIES, Original, copied, make_originals, make_unsealed
+from benchmarks.durability.records import DamageCounts, DamageRecord
 from benchmarks.kill import DEMO
 from benchmarks.origin import command_line
-from benchmarks.originals import FACTORIES, Original, copied, make_originals, make_unsealed
 from benchmarks.records import RESULTS, write_record
 from benchmarks.tiny_encoder import frequent_words, save_tiny_bert
 from engine.document import Document

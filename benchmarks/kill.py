@@ -13,9 +13,9 @@ import click
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.durability import KillRecord
-from benchmarks.fault_points import FaultPoint
-from benchmarks.interrupted import Case, Moment, Outcome, Trial, prepare
+from benchmarks.durability.fault_points import FaultPoint
+from benchmarks.durability.interrupted import Case, Moment, Outcome, Trial, prepare
+from benchmarks.durability.records import KillRecord
 from benchmarks.origin import command_line
 from benchmarks.records import RESULTS, write_record
 from engine.encoders.loading import load_encoder

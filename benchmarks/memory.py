@@ -15,8 +15,8 @@ from typing import Any
 import click
 import numpy as np
 
-from benchmarks.durability import MemoryRecord, MemoryRun
-from benchmarks.isolation import finish, start
+from benchmarks.durability.records import MemoryRecord, MemoryRun
+from benchmarks.measuring.isolation import finish, start
 from benchmarks.origin import command_line
 from benchmarks.records import RESULTS, write_record
 from benchmarks.synthetic import LONG, SHORT, FreeEncoder, Lengths, documents, vocabulary

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from benchmarks.durability import DamageCounts, DamageRecord, KillRecord, MemoryRecord, MemoryRun
+from benchmarks.durability.records import DamageCounts, DamageRecord, KillRecord, MemoryRecord, MemoryRun
 from benchmarks.systems import Settings
 from engine.origin import Machine, Origin
 

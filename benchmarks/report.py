@@ -12,8 +12,8 @@ from pathlib import Path
 
 import click
 
+from benchmarks.durability.promises import promise_lines
 from benchmarks.markdown import markdown, origins
-from benchmarks.promises import promise_lines
 from benchmarks.quality_tables import leave_one_out_table, retrieval_table
 from benchmarks.records import RESULTS, RecallRecord, Record, RetrievalRecord, TrainingRecord, read_records
 from benchmarks.training import training_table

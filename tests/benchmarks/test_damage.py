@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from benchmarks.damage import Damages, run_cases
-from benchmarks.damaging import Damage, FileKind, choose_file, inflict
-from benchmarks.originals import Original, make_originals
+from benchmarks.durability.damaging import Damage, FileKind, choose_file, inflict
+from benchmarks.durability.originals import Original, make_originals
 from benchmarks.synthetic import SHORT, documents, vocabulary
 from benchmarks.tiny_encoder import save_tiny_bert
 

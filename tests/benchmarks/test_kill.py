@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.contents import compare, read_contents
-from benchmarks.fault_points import FaultPoint
-from benchmarks.interrupted import Case, Outcome, Trial, prepare
+from benchmarks.durability.contents import compare, read_contents
+from benchmarks.durability.fault_points import FaultPoint
+from benchmarks.durability.interrupted import Case, Outcome, Trial, prepare
 from benchmarks.kill import fault_points, run_cases, timed_moments
 from benchmarks.synthetic import LONG, documents
 from engine.store.writer import Writer

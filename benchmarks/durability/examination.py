@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from benchmarks.contents import Contents, Hits, ask, compare, look, read_contents, score_difference
-from benchmarks.isolation import Ended, finish, limit_memory, start
+from benchmarks.durability.contents import Contents, Hits, ask, compare, look, read_contents, score_difference
+from benchmarks.measuring.isolation import Ended, finish, limit_memory, start
 from engine.errors import EngineError
 from indexer import build, read_corpus, repair, verify
 

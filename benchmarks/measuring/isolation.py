@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 _PRELOADED = ["engine.encoders.loading", "engine.index", "indexer.cli", "indexer.restoration"]
-_PRELOADED += ["transformers.models.bert.modeling_bert", "benchmarks.examination"]
+_PRELOADED += ["transformers.models.bert.modeling_bert", "benchmarks.durability.examination"]
 _SETTINGS = {
     "OMP_NUM_THREADS": "1",
     "OMP_WAIT_POLICY": "passive",

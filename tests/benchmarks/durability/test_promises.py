@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.durability import KillRecord
-from benchmarks.promises import promise_lines
+from benchmarks.durability.promises import promise_lines
+from benchmarks.durability.records import KillRecord
 from benchmarks.records import RESULTS, ExactnessRecord, read_records, write_record
 
 RECORDS = read_records(RESULTS)

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.contents import Hits, ask, read_contents
-from benchmarks.damaging import FileKind
-from benchmarks.examination import Truth, Unsealed
-from benchmarks.fault_points import FaultPoint, read_steps
-from benchmarks.interrupted import index_corpus
-from benchmarks.isolation import finish, start
+from benchmarks.durability.contents import Hits, ask, read_contents
+from benchmarks.durability.damaging import FileKind
+from benchmarks.durability.examination import Truth, Unsealed
+from benchmarks.durability.fault_points import FaultPoint, read_steps
+from benchmarks.durability.interrupted import index_corpus
+from benchmarks.measuring.isolation import finish, start
 from benchmarks.recall import sampled_queries
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.durability import DamageRecord, KillRecord, MemoryRecord
+from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
 from benchmarks.records import ExactnessRecord, Record
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from benchmarks.contents import Contents, Seen, compare, look, read_contents
-from benchmarks.fault_points import FaultPoint, read_steps, watch
-from benchmarks.isolation import finish, kill_after, start, warm_up
+from benchmarks.durability.contents import Contents, Seen, compare, look, read_contents
+from benchmarks.durability.fault_points import FaultPoint, read_steps, watch
+from benchmarks.measuring.isolation import finish, kill_after, start, warm_up
 from benchmarks.recall import sampled_queries
 from benchmarks.tiny_encoder import frequent_words, save_tiny_bert
 from engine.document import Document

@@ -1,0 +1,1 @@
+"""Time, memory, threads and processes of a measurement."""
