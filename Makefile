@@ -3,14 +3,14 @@ PYTHON ?= python3
 FAISS := $(shell command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L 2>/dev/null | grep -q GPU && echo gpu || echo cpu)
 BIN := .venv/bin
 
-.PHONY: venv demo test lint clean
+.PHONY: venv demo test test-peers lint clean
 
 venv: .venv/installed
 
 .venv/installed: setup.cfg constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "longmatch needs Python 3.11 or newer; name one: make venv PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$(FAISS),benchmarks,demo,dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$(FAISS),benchmarks,baselines,demo,dev]'
 	touch $@
 
 demo: venv
@@ -27,6 +27,16 @@ demo: venv
 
 test: venv
 	$(BIN)/python -m pytest
+
+# The programs and libraries that ours is measured against: nothing may be skipped for want of one.
+test-peers: .venv/peers
+	$(BIN)/python -m pytest --junitxml=.venv/peers.xml tests/benchmarks/peers tests/benchmarks/vectors \
+		tests/benchmarks/test_peers_run.py tests/benchmarks/test_ann.py
+	! grep -o '<skipped[^>]*' .venv/peers.xml
+
+.venv/peers: .venv/installed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$(FAISS),benchmarks,peers,ann,dev]'
+	touch $@
 
 lint: venv
 	$(BIN)/ruff check .

@@ -5,25 +5,27 @@ A folder holds
     corpus.jsonl.gz   one document a line: {"id", "title", "sections": [{"heading", "text"}], "meta"}
     qrels.tsv         query_id, doc_id, relevance, below a header line
     splits.json       {"valid": [query ids], "test": [query ids], ...}
+    queries.jsonl.gz  where queries have texts of their own: as the corpus, one query a line
 
-A query is a document of the corpus, and every other document is a target.
+or it is a folder of BEIR, see `benchmarks.formats.beir`. A query is looked for in the file of queries, then in the
+corpus. Every document is a target, but for the one that has the query's own id.
 """
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from benchmarks.checksums import files_checksum
+from benchmarks.formats import beir, trec
 from engine.document import Document
-from engine.errors import EngineError
+from engine.errors import EngineError, TrainingError
 from engine.readers import Unreadable, read_file
+from engine.training.judgments import read_judgments, read_splits
 
-Qrels: TypeAlias = dict[str, dict[str, int]]
+Qrels: TypeAlias = trec.Qrels
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -39,11 +41,14 @@ class Task:
     folder: str
     qrels: str = "qrels.tsv"
     splits: str = "splits.json"
+    queries: str = ""  # "" where every query is a document of the corpus
 
 
+QUERIES = "queries.jsonl.gz"
 TASKS: Mapping[str, Task] = {
     "proposals": Task("proposals"),
     "clscisumm": Task("clscisumm", "qrels_citation.tsv", "splits_citation.json"),
+    "clscisumm_summaries": Task("clscisumm", queries=QUERIES),
     "wikipedia_seealso": Task("wikipedia_seealso"),
     "rfc": Task("rfc"),
 }
@@ -55,26 +60,34 @@ class Dataset:
 
     name: str
     corpus: Path
-    qrels: Path
-    splits: Path
+    qrels: Path  # BEIR's is a folder of one file a split
+    splits: Path  # BEIR's is the same folder
+    queries: Path | None = None  # None where every query is a document of the corpus
 
 
 def open_dataset(name: str, data: Path = DATA) -> Dataset:
-    """Find a task of `TASKS` in the folder `data`, or take `name` as the path of a folder in the same layout.
+    """Find a task of `TASKS` in the folder `data`, or take `name` as the path of a folder in one of the layouts.
+
+    A folder of the files of a task has the task's name, any other one its own.
 
     Raises:
         DatasetError: a file is missing; the message says what to pass.
+        FormatError: a file of a BEIR folder is missing.
     """
-    task = TASKS.get(name)
-    folder = Path(name) if task is None else data / task.folder
-    if task is None and not folder.is_dir():
+    folder = data / TASKS[name].folder if name in TASKS else Path(name)
+    if name not in TASKS and not folder.is_dir():
         raise DatasetError(f"{name!r} is neither a folder nor one of {', '.join(TASKS)}; pass one of these")
-    task = task or Task(name)
+    if name not in TASKS and beir.is_beir(folder):
+        found = beir.open_beir(folder)
+        return Dataset(folder.resolve().name, found.corpus, folder / "qrels", folder / "qrels", found.queries)
+    task = TASKS.get(name) or Task(folder.resolve().name, queries=QUERIES if (folder / QUERIES).is_file() else "")
+    name_of = {known: task_name for task_name, known in TASKS.items()}
     dataset = Dataset(
-        folder.resolve().name if name not in TASKS else name,
+        name_of.get(task, task.folder),
         folder / "corpus.jsonl.gz",
         folder / task.qrels,
         folder / task.splits,
+        folder / task.queries if task.queries else None,
     )
     missing = [path.name for path in _files(dataset) if not path.is_file()]
     if missing:
@@ -90,26 +103,29 @@ def read_documents(dataset: Dataset) -> Iterator[Document]:
 
     Raises:
         DatasetError: a document cannot be read; a corpus with holes would be another corpus.
+        FormatError: the same, of a BEIR folder.
     """
-    for document in read_file(dataset.corpus):
-        if isinstance(document, Unreadable):
-            raise DatasetError(f"dataset {dataset.name}, {document.source}: {document.reason}")
-        yield document
+    yield from _read(dataset, dataset.corpus)
 
 
 def read_queries(dataset: Dataset, query_ids: Collection[str]) -> dict[str, Document]:
-    """Read the documents of these ids, in one pass over the corpus; the order of the ids is kept.
+    """Read the queries of these ids, from the file of queries, then from the corpus; the order of the ids is kept.
 
     Raises:
-        DatasetError: an id is not in the corpus.
+        DatasetError: an id is in neither, or a text cannot be read.
     """
-    wanted = set(query_ids)
-    found = {document.doc_id: document for document in read_documents(dataset) if document.doc_id in wanted}
-    if len(found) < len(wanted):
-        absent = min(wanted - found.keys())
+    found: dict[str, Document] = {}
+    files = [path for path in (dataset.queries, dataset.corpus) if path]
+    for path in files:
+        wanted = set(query_ids) - found.keys()
+        if wanted:
+            found |= {document.doc_id: document for document in _read(dataset, path) if document.doc_id in wanted}
+    absent = set(query_ids) - found.keys()
+    if absent:
         raise DatasetError(
-            f"dataset {dataset.name}: query {absent!r} is not in {dataset.corpus.name} "
-            f"({len(found)} of {len(wanted)} are); a query must be a document of the corpus"
+            f"dataset {dataset.name}: query {min(absent)!r} is not in {' or '.join(path.name for path in files)} "
+            f"({len(found)} of {len(set(query_ids))} are); a query must be a document of the corpus, "
+            f"or stand in a file {QUERIES}"
         )
     return {query_id: found[query_id] for query_id in query_ids}
 
@@ -118,16 +134,10 @@ def read_qrels(dataset: Dataset, split: str) -> Qrels:
     """Judgments of the queries of one split, in the split's order: query id, then target, to relevance.
 
     Raises:
-        DatasetError: there is no such split, or one of its queries has no relevant target.
+        DatasetError: there is no such split, one of its queries has no relevant target, or a file cannot be read.
+        FormatError: the same, of a BEIR folder.
     """
-    splits: dict[str, list[str]] = json.loads(dataset.splits.read_text("utf-8"))
-    if split not in splits:
-        raise DatasetError(f"dataset {dataset.name} has no split {split!r}; it has {', '.join(splits)}")
-    judged: Qrels = {query_id: {} for query_id in splits[split]}
-    with dataset.qrels.open(encoding="utf-8", newline="") as lines:
-        for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
-            if row["query_id"] in judged:
-                judged[row["query_id"]][row["doc_id"]] = int(row["relevance"])
+    judged = _beir_qrels(dataset, split) if _is_beir(dataset) else _own_qrels(dataset, split)
     for query_id, targets in judged.items():
         if not any(relevance > 0 for relevance in targets.values()):
             raise DatasetError(
@@ -137,14 +147,54 @@ def read_qrels(dataset: Dataset, split: str) -> Qrels:
     return judged
 
 
+def absent_targets(dataset: Dataset, qrels: Qrels) -> list[str]:
+    """Relevant targets that are not in the corpus, by name: no system can find them. Reads the corpus once."""
+    relevant = {doc_id for targets in qrels.values() for doc_id, relevance in targets.items() if relevance > 0}
+    for document in read_documents(dataset):
+        relevant.discard(document.doc_id)
+    return sorted(relevant)
+
+
 def checksum(dataset: Dataset) -> str:
     """First 12 hex digits of the SHA-256 over the dataset's files, each one hashed with its name."""
-    digest = hashlib.sha256()
-    for path in _files(dataset):
-        with path.open("rb") as file:
-            digest.update(path.name.encode() + b"\0" + hashlib.file_digest(file, "sha256").digest())
-    return digest.hexdigest()[:12]
+    return files_checksum(_files(dataset))
+
+
+def _is_beir(dataset: Dataset) -> bool:
+    return dataset.qrels.is_dir()
+
+
+def _read(dataset: Dataset, path: Path) -> Iterator[Document]:
+    if _is_beir(dataset):
+        yield from beir.read_texts(path)
+        return
+    for document in read_file(path):
+        if isinstance(document, Unreadable):
+            raise DatasetError(f"dataset {dataset.name}, {document.source}: {document.reason}")
+        yield document
+
+
+def _own_qrels(dataset: Dataset, split: str) -> Qrels:
+    try:
+        splits = read_splits(dataset.splits)
+        _check_split(dataset, split, splits)
+        judged = read_judgments(dataset.qrels, splits[split])
+    except TrainingError as error:
+        raise DatasetError(f"dataset {dataset.name}: {error}") from error
+    return {query_id: dict(targets) for query_id, targets in judged.items()}
+
+
+def _beir_qrels(dataset: Dataset, split: str) -> Qrels:
+    files = {path.stem: path for path in _files(dataset) if path.parent == dataset.qrels}
+    _check_split(dataset, split, files)
+    return beir.read_qrels(files[split])
+
+
+def _check_split(dataset: Dataset, split: str, splits: Collection[str]) -> None:
+    if split not in splits:
+        raise DatasetError(f"dataset {dataset.name} has no split {split!r}; it has {', '.join(splits)}")
 
 
 def _files(dataset: Dataset) -> tuple[Path, ...]:
-    return dataset.corpus, dataset.qrels, dataset.splits
+    judgments = sorted(dataset.qrels.glob("*.tsv")) if _is_beir(dataset) else [dataset.qrels, dataset.splits]
+    return dataset.corpus, *judgments, *([dataset.queries] if dataset.queries else [])

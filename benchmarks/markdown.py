@@ -1,11 +1,20 @@
-"""Tables in Markdown, and the line below them that says where they were measured."""
+"""Tables in Markdown: their lines, their p-values, and the lines below that say how and where they were measured."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
-from benchmarks.records import Record
+from benchmarks.significance import holm
 from engine.origin import Origin
+
+
+class Measured(Protocol):
+    """Any record."""
+
+    @property
+    def origin(self) -> Origin:
+        """Where it comes from."""
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -14,9 +23,27 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(cells) + " |" for cells in lines]
 
 
-def origins(records: Sequence[Record]) -> list[str]:
-    """One line: the commits and machines of records; none where there are no records."""
-    return [f"Measured: {'; '.join(dict.fromkeys(_origin(record.origin) for record in records))}."] if records else []
+def p_cells(p_values: Sequence[float | None]) -> list[str]:
+    """One family of tests as cells: p-values adjusted by `holm` over those that there are, "" for None."""
+    adjusted = iter(holm([p for p in p_values if p is not None]))
+    return ["" if p is None else _p_text(next(adjusted)) for p in p_values]
+
+
+def origins(records: Sequence[Measured]) -> list[str]:
+    """The lines below a table: the commands that run it again, then commits and machines; none without records."""
+    if not records:
+        return []
+    commands = [f"- `{command}`" for command in dict.fromkeys(record.origin.command for record in records)]
+    return ["Run again:", "", *commands, "", measured(records)]
+
+
+def measured(records: Sequence[Measured]) -> str:
+    """The line that names commits and machines."""
+    return f"Measured: {'; '.join(dict.fromkeys(_origin(record.origin) for record in records))}."
+
+
+def _p_text(p: float) -> str:
+    return f"{p:.3f}" if p >= 0.001 else "< 0.001"
 
 
 def _origin(origin: Origin) -> str:

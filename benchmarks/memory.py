@@ -17,6 +17,7 @@ import numpy as np
 
 from benchmarks.durability.records import MemoryRecord, MemoryRun
 from benchmarks.measuring.isolation import finish, start
+from benchmarks.measuring.peak import rss_mib
 from benchmarks.origin import command_line
 from benchmarks.records import RESULTS, write_record
 from benchmarks.synthetic import LONG, SHORT, FreeEncoder, Lengths, documents, vocabulary
@@ -34,12 +35,6 @@ REAL_TOKENS_PER_SECOND = 20_000  # all-MiniLM-L6-v2 in bfloat16 on two cores, at
 FREE = "free"
 _LONGEST_SECONDS = 3600.0
 _SHOWN_SAMPLES = 40
-
-
-def rss_mib() -> float:
-    """Resident memory of this process."""
-    fields = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return int(fields["VmRSS"].split()[0]) / 1024
 
 
 class Sampler:

@@ -3,7 +3,9 @@
 Recall and MRR count a target as relevant from relevance 1 on. nDCG takes the
 gain 2^relevance - 1 and the discount log2(rank + 1) (Burges et al. 2005), so that
 relevance 2 weighs three times as much as 1; trec_eval's default gain, the
-relevance itself, gives other numbers as soon as judgments are graded.
+relevance itself, gives other numbers as soon as judgments are graded. MAP is the
+mean of average precision over the first 100 ranks, the least depth of a ranking
+here; a relevant target that is not among them counts 0 (trec_eval's map_cut_100).
 """
 
 from __future__ import annotations
@@ -11,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import ir_measures
-from ir_measures import RR, Measure, R, nDCG
+from ir_measures import AP, RR, Measure, R, nDCG
 
 PRIMARY = "nDCG@10"
-METRICS = (PRIMARY, "Recall@10", "Recall@100", "MRR@10")
+METRICS = (PRIMARY, "Recall@10", "Recall@100", "MRR@10")  # of every record, and of its table
+MEASURED = (*METRICS, "MAP@100")
 
 
 def evaluate(
@@ -23,21 +26,22 @@ def evaluate(
     """Measure rankings, best target first, against judgments.
 
     Args:
-        qrels: query id, then target, to relevance (at least 0; not listed is 0).
+        qrels: query id, then target, to relevance (0 and below is none; not listed is 0).
         rankings: query id to its targets; a query without a ranking counts 0.
 
     Returns:
-        For each name in `METRICS` the value in [0, 1] of every query of `qrels`, in their order.
+        For each name in `MEASURED` the value in [0, 1] of every query of `qrels`, in their order.
     """
-    measures = _measures(max((max(targets.values()) for targets in qrels.values()), default=0))
+    judged = {query_id: {doc_id: max(0, rel) for doc_id, rel in targets.items()} for query_id, targets in qrels.items()}
+    measures = _measures(max((relevance for targets in judged.values() for relevance in targets.values()), default=0))
     # trec_eval orders by score and breaks ties by name; minus the rank keeps the order that was given.
     run = {
         query_id: {doc_id: -float(rank) for rank, doc_id in enumerate(rankings[query_id], start=1)}
         for query_id in qrels
         if query_id in rankings
     }
-    values = {name: dict.fromkeys(qrels, 0.0) for name in METRICS}
-    for metric in ir_measures.iter_calc(list(measures), qrels, run):
+    values = {name: dict.fromkeys(qrels, 0.0) for name in MEASURED}
+    for metric in ir_measures.iter_calc(list(measures), judged, run):
         values[measures[metric.measure]][metric.query_id] = float(metric.value)
     return values
 
@@ -49,4 +53,4 @@ def means(values: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
 
 def _measures(highest_relevance: int) -> dict[Measure, str]:
     gains = {relevance: 2**relevance - 1 for relevance in range(highest_relevance + 1)}
-    return dict(zip((nDCG(gains=gains) @ 10, R @ 10, R @ 100, RR @ 10), METRICS, strict=True))
+    return dict(zip((nDCG(gains=gains) @ 10, R @ 10, R @ 100, RR @ 10, AP @ 100), MEASURED, strict=True))

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 
 def command_line(module: str, context: click.Context, leave_out: Collection[str]) -> str:
-    """The command that was given, without the parameters in `leave_out`: folders of one machine."""
+    """The command that was given, without the parameters in `leave_out`; of a path its last part alone."""
     words: list[str] = []
     for parameter in context.command.params:
         name = parameter.name or ""
@@ -23,6 +23,19 @@ def command_line(module: str, context: click.Context, leave_out: Collection[str]
 
 def _words(parameter: click.Parameter, value: object) -> Iterable[str]:
     if isinstance(parameter, click.Argument):
-        return [Path(value).name if isinstance(value, Path) else str(value)]
+        return [_told(value)]
     option = max(parameter.opts, key=len)
-    return [option] if value is True else [option, ",".join(value) if isinstance(value, tuple) else str(value)]
+    if value is True:
+        return [option]
+    return [option, ",".join(map(_told, value)) if isinstance(value, tuple) else _told(value)]
+
+
+def _told(value: object) -> str:
+    """A value; of a path its last part alone."""
+    told = str(value)
+    return Path(told).name or told if isinstance(value, Path) or _is_place(told) else told
+
+
+def _is_place(text: str) -> bool:
+    """Whether a text is a path here; names on a hub have a slash in them too."""
+    return "/" in text and (Path(text).is_absolute() or Path(text).exists())

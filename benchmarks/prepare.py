@@ -1,16 +1,17 @@
-"""Builds, or resumes, the index of a dataset in a work folder; the one file here that writes an index."""
+"""Builds, or resumes, an index in a work folder: of a dataset, or of any documents whose vectors are wanted once."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.baselines.pretrained import load_given
 from benchmarks.datasets import Dataset, DatasetError, checksum, read_documents
 from benchmarks.records import BuildCost
-from engine import Index, load_encoder
+from engine import Document, Index
 from indexer import BuildReport, build
 
 
@@ -35,19 +36,52 @@ def prepared_index(dataset: Dataset, encoder_name: str, work: Path, tell: Callab
     Raises:
         DatasetError: a document could not be indexed; scores on a part of the corpus are no scores of the task.
     """
-    label = f"{encoder_label(encoder_name)}@{load_encoder(encoder_name).fingerprint[:12]}"
+    name = f"{dataset.name}@{checksum(dataset)}"
+    with prepared_documents(name, read_documents(dataset), encoder_name, work, tell) as ready:
+        yield ready
+
+
+@contextmanager
+def prepared_documents(
+    name: str,
+    documents: Iterable[Document],
+    encoder_name: str,
+    work: Path,
+    tell: Callable[[str], None],
+    *,
+    device: str | None = None,
+) -> Iterator[Prepared]:
+    """The same for documents that are no dataset: a cache of their vectors, which an interrupted run goes on with.
+
+    Args:
+        name: of the documents, with a checksum that changes whenever they do.
+        documents: each doc_id once; a stream will do.
+        encoder_name: as `load_given` takes it.
+        work: folder of indexes; made if need be.
+        tell: hears a line after each commit.
+        device: of the encoder; by default a GPU where torch sees one.
+
+    Raises:
+        DatasetError: a document could not be indexed.
+    """
+    encoder = load_given(encoder_name, device=device)
+    label = label_of(encoder_name, encoder.fingerprint)
     work.mkdir(parents=True, exist_ok=True)
-    path = work / f"{dataset.name}@{checksum(dataset)}-{label}.lm"
-    # By name, as the index keeps the name to load the encoder again.
-    report = build(path, read_documents(dataset), encoder=encoder_name, progress=lambda so_far: tell(_line(so_far)))
+    path = work / f"{name}-{label}.lm"
+    report = build(path, documents, encoder=encoder, progress=lambda so_far: tell(_line(so_far)))
     if report.failures:
         first = report.failures[0]
         raise DatasetError(
-            f"{len(report.failures)} documents of dataset {dataset.name} were not indexed, the first is "
-            f"{first.doc_id!r}: {first.reason}; mend them, or leave them out of {dataset.corpus.name}"
+            f"{len(report.failures)} documents of dataset {name} were not indexed, the first is {first.doc_id!r}: "
+            f"{first.reason}; mend them, or leave them out of the corpus"
         )
-    with Index.open(path) as index:
+    with Index.open(path, encoder=encoder) as index:
         yield Prepared(index, label, _cost(report))
+
+
+def label_of(name: str, fingerprint: str) -> str:
+    """An encoder as name@fingerprint, the way records name it."""
+    return f"{encoder_label(name)}@{fingerprint[:12]}"
 
 
 def encoder_label(name: str) -> str:

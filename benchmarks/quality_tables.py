@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from benchmarks.datasets import TASKS
-from benchmarks.markdown import markdown, origins
+from benchmarks.markdown import markdown, origins, p_cells
 from benchmarks.metrics import METRICS, PRIMARY
 from benchmarks.records import RetrievalRecord
 from benchmarks.significance import bootstrap_interval, randomization_p
@@ -15,7 +16,7 @@ WITHOUT = "without-"  # begins the names of encoders that were trained without a
 _ORDER = ("evidence", "document", "bm25")
 _NOTE = (
     f"{PRIMARY} has the gain 2^relevance - 1, and a bootstrap interval over queries. p: two-sided paired "
-    f"randomisation test of {PRIMARY} against "
+    f"randomisation test of {PRIMARY}, adjusted after Holm over the systems of a task in one column, against "
 )
 
 
@@ -24,7 +25,8 @@ def retrieval_table(records: Sequence[RetrievalRecord]) -> str:
     shown = sorted((record for record in records if not _is_without(record)), key=_place)
     rivals = (_is_untrained, _is_document, _is_bm25)
     head = ["Task (queries)", "System", f"{PRIMARY} [95 %]", *METRICS[1:], "p, untrained", "p, document", "p, BM25"]
-    rows = [[*_quality(record), *(_p(record, records, rival) for rival in rivals)] for record in shown]
+    columns = [_p_values(shown, records, rival) for rival in rivals]
+    rows = [[*_quality(record), *cells] for record, *cells in zip(shown, *columns, strict=True)]
     note = _NOTE + "the evidence score of the untrained encoder, the document vector of the same encoder, and BM25."
     return "\n".join([*markdown(head, rows), "", note, "", *origins(shown)]) if shown else ""
 
@@ -36,7 +38,8 @@ def leave_one_out_table(records: Sequence[RetrievalRecord]) -> str:
     others = [record for record in records if record.task in tasks and (_is_untrained(record) or _is_bm25(record))]
     shown = sorted([*trained, *others], key=_place)
     head = ["Task (queries)", "System", f"{PRIMARY} [95 %]", *METRICS[1:], "p, untrained", "p, BM25"]
-    rows = [[*_quality(record), _p(record, others, _is_untrained), _p(record, others, _is_bm25)] for record in shown]
+    columns = [_p_values(shown, others, rival) for rival in (_is_untrained, _is_bm25)]
+    rows = [[*_quality(record), *cells] for record, *cells in zip(shown, *columns, strict=True)]
     note = _NOTE + "the evidence score of the untrained encoder, and BM25."
     return "\n".join([*markdown(head, rows), "", note, "", *origins(shown)]) if shown else ""
 
@@ -78,16 +81,31 @@ def _quality(record: RetrievalRecord) -> list[str]:
     ]
 
 
+def _p_values(
+    shown: Sequence[RetrievalRecord],
+    records: Sequence[RetrievalRecord],
+    is_wanted: Callable[[RetrievalRecord], bool],
+) -> list[str]:
+    """For each record shown its p-value against its rival, adjusted over those of the same queries; "" without one."""
+    families: dict[tuple[str, str, tuple[str, ...]], list[int]] = defaultdict(list)
+    for row, record in enumerate(shown):
+        families[record.dataset, record.split, tuple(record.query_ids)].append(row)
+    cells = [""] * len(shown)
+    for rows in families.values():
+        for row, cell in zip(rows, p_cells([_p(shown[row], records, is_wanted) for row in rows]), strict=True):
+            cells[row] = cell
+    return cells
+
+
 def _p(
     record: RetrievalRecord, records: Sequence[RetrievalRecord], is_wanted: Callable[[RetrievalRecord], bool]
-) -> str:
-    """The p-value against the first record of the same queries that is wanted; "" where there is none."""
+) -> float | None:
+    """The p-value against the first record of the same queries that is wanted."""
     asked = (record.dataset, record.split, record.query_ids)
     for other in records:
         of_same_encoder = not _is_document(other) or other.encoder == record.encoder
         if other is record or not is_wanted(other) or not of_same_encoder:
             continue
         if (other.dataset, other.split, other.query_ids) == asked:
-            p = randomization_p(record.per_query[PRIMARY], other.per_query[PRIMARY], seed=record.origin.seed)
-            return f"{p:.3f}" if p >= 0.001 else "< 0.001"
-    return ""
+            return randomization_p(record.per_query[PRIMARY], other.per_query[PRIMARY], seed=record.origin.seed)
+    return None

@@ -11,8 +11,9 @@ import click
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.measuring.latency import Percentiles, percentiles
 from benchmarks.origin import command_line
-from benchmarks.records import RESULTS, Latency, RecallRecord, write_record
+from benchmarks.records import RESULTS, RecallRecord, write_record
 from benchmarks.report import recall_table
 from benchmarks.systems import Searchable
 from engine.errors import EngineError, QueryError
@@ -27,7 +28,7 @@ def sampled_queries(doc_ids: Sequence[str], n: int, seed: int) -> list[str]:
     return [doc_ids[row] for row in order]
 
 
-def ranked(index: Searchable, queries: Sequence[str], k: int, *, exact: bool) -> tuple[list[list[str]], Latency]:
+def ranked(index: Searchable, queries: Sequence[str], k: int, *, exact: bool) -> tuple[list[list[str]], Percentiles]:
     """Search every query, one at a time, after a warm-up.
 
     Returns:
@@ -41,8 +42,7 @@ def ranked(index: Searchable, queries: Sequence[str], k: int, *, exact: bool) ->
         result = index.search_id(query, k=k, exact=exact)
         times_ms.append(1000 * (time.perf_counter() - started))
         rankings.append([hit.doc_id for hit in result.hits])
-    p50, p95, p99 = np.percentile(times_ms, [50, 95, 99])
-    return rankings, Latency(round(float(p50), 2), round(float(p95), 2), round(float(p99), 2))
+    return rankings, percentiles(times_ms)
 
 
 def document_recall(found: Sequence[Sequence[str]], truth: Sequence[Sequence[str]]) -> list[float]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import ClassVar, TypeAlias, get_args
 
-from benchmarks.durability.records import DamageCounts, DamageRecord, KillRecord, MemoryRecord, MemoryRun
+from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
+from benchmarks.measuring.latency import Percentiles
+from benchmarks.record_file import KIND, RecordError, name_of, rebuild, write_fields
+from benchmarks.slices.records import LengthRecord, PositionRecord
 from benchmarks.systems import Settings
-from engine.origin import Machine, Origin
+from engine.origin import Origin
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -26,6 +30,8 @@ class BuildCost:
 @dataclass(frozen=True)
 class RetrievalRecord:
     """The quality of one system on one split."""
+
+    kind: ClassVar[str] = "retrieval"
 
     task: str
     dataset: str  # name@checksum
@@ -44,23 +50,19 @@ class RetrievalRecord:
 
     @property
     def name(self) -> str:
-        """Of the file, without suffix."""
-        parts = (self.task, self.system, self.encoder.partition("@")[0], self.split)
-        return "-".join(part for part in parts if part)
-
-
-@dataclass(frozen=True)
-class Latency:
-    """Milliseconds a query, one query at a time, warm."""
-
-    p50_ms: float
-    p95_ms: float
-    p99_ms: float
+        """Of the file, without suffix; with the seed where the system learns by one other than 0."""
+        learns = any(setting.endswith("seed") for setting in self.settings)
+        given = Path(str(self.settings.get("word_vectors", ""))).stem
+        lists = "exact" if self.settings.get("exact") else ""
+        parts = (self.task, self.system, self.encoder.partition("@")[0], given, lists, self.split)
+        return name_of(*parts, seed=self.origin.seed if learns else 0)
 
 
 @dataclass(frozen=True)
 class RecallRecord:
     """How much of the exact ranking the approximate one finds, and what either costs."""
+
+    kind: ClassVar[str] = "recall"
 
     index: str
     factory: str  # FAISS factory string; "" where the index has no generation yet
@@ -72,8 +74,8 @@ class RecallRecord:
     threads: int
     recall: float  # mean share of the exact top k found, in [0, 1]
     lowest_recall: float  # of the worst query
-    ann: Latency
-    exact: Latency
+    ann: Percentiles
+    exact: Percentiles
     origin: Origin
 
     @property
@@ -85,6 +87,8 @@ class RecallRecord:
 @dataclass(frozen=True)
 class ExactnessRecord:
     """Whether scores are the sums of their parts, and certified rankings the true ones."""
+
+    kind: ClassVar[str] = "exactness"
 
     index: str
     factory: str
@@ -109,6 +113,8 @@ class ExactnessRecord:
 class TrainingRecord:
     """What a training run measured on the valid split, step by step."""
 
+    kind: ClassVar[str] = "training"
+
     run: str
     note: str  # what was tried
     corpora: dict[str, str]  # checksum by name
@@ -126,48 +132,36 @@ class TrainingRecord:
 
 
 Record: TypeAlias = (
-    RetrievalRecord | RecallRecord | ExactnessRecord | KillRecord | DamageRecord | MemoryRecord | TrainingRecord
+    RetrievalRecord
+    | RecallRecord
+    | ExactnessRecord
+    | KillRecord
+    | DamageRecord
+    | MemoryRecord
+    | TrainingRecord
+    | LengthRecord
+    | PositionRecord
 )
-_KINDS: dict[str, type[Record]] = {
-    "retrieval": RetrievalRecord,
-    "recall": RecallRecord,
-    "exactness": ExactnessRecord,
-    "kill": KillRecord,
-    "damage": DamageRecord,
-    "memory": MemoryRecord,
-    "training": TrainingRecord,
-}
-_PARTS = {"origin": Origin, "machine": Machine, "build": BuildCost, "ann": Latency, "exact": Latency}
+_KINDS: Mapping[str, type[Record]] = {kind.kind: kind for kind in get_args(Record)}
 
 
 def write_record(record: Record, folder: Path = RESULTS) -> Path:
     """Write `record.name`.json, one field a line; a record of the same name is replaced."""
-    kind = next(kind for kind, cls in _KINDS.items() if isinstance(record, cls))
-    fields = {"kind": kind, **asdict(record)}
-    lines = (f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items())
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{record.name}.json"
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
-    return path
+    return write_fields(record, folder)
 
 
 def read_records(folder: Path = RESULTS) -> list[Record]:
-    """All records of a folder, by file name."""
+    """All records of a folder, by file name.
+
+    Raises:
+        RecordError: a file is none.
+    """
     return [_read(path) for path in sorted(folder.glob("*.json"))]
 
 
 def _read(path: Path) -> Record:
-    fields = json.loads(path.read_text("utf-8"), object_hook=_part)
-    for name in ("counts", "by_damage"):
-        if name in fields:
-            fields[name] = {kind: DamageCounts(**counts) for kind, counts in fields[name].items()}
-    if "runs" in fields:
-        fields["runs"] = [MemoryRun(**run) for run in fields["runs"]]
-    return _KINDS[fields.pop("kind")](**fields)
-
-
-def _part(fields: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: _PARTS[name](**value) if name in _PARTS and isinstance(value, dict) else value
-        for name, value in fields.items()
-    }
+    try:
+        values = json.loads(path.read_text("utf-8"))
+        return rebuild(_KINDS[values.pop(KIND)], values)
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise RecordError(f"{path} is no record ({error!r}); keep nothing else in the folder of records") from error

@@ -1,4 +1,4 @@
-"""Draws the tables of the README from committed records, and from nothing else.
+"""Draws the tables of the README and of the page of results from committed records, and from nothing else.
 
 A table stands between `<!-- results:NAME -->` and `<!-- /results -->`; NAME is one of `TABLES`.
 """
@@ -6,20 +6,34 @@ A table stands between `<!-- results:NAME -->` and `<!-- /results -->`; NAME is 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
 from benchmarks.durability.promises import promise_lines
-from benchmarks.markdown import markdown, origins
+from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
+from benchmarks.markdown import markdown, measured, origins
 from benchmarks.quality_tables import leave_one_out_table, retrieval_table
-from benchmarks.records import RESULTS, RecallRecord, Record, RetrievalRecord, TrainingRecord, read_records
+from benchmarks.quick import SUFFIX
+from benchmarks.records import (
+    RESULTS,
+    ExactnessRecord,
+    RecallRecord,
+    Record,
+    RetrievalRecord,
+    TrainingRecord,
+    read_records,
+)
+from benchmarks.slices.records import LengthRecord, PositionRecord
+from benchmarks.slices.views import length_table, position_table
 from benchmarks.training import training_table
 from engine.errors import EngineError
 
-README = Path(__file__).resolve().parents[1] / "README.md"
+_FOLDER = Path(__file__).resolve().parent
+PAGES = (_FOLDER.parent / "README.md", _FOLDER / "RESULTS.md")
 _BLOCK = re.compile(r"(<!-- results:(\w+) -->\n)(.*?)(<!-- /results -->)", re.DOTALL)
 
 
@@ -47,36 +61,61 @@ def recall_table(records: Sequence[RecallRecord]) -> str:
     return "\n".join([*markdown(head, rows), "", *origins(records)])
 
 
-def _readme_recall(records: Sequence[Record]) -> str:
-    shown = [record for record in records if isinstance(record, RecallRecord)]
-    return recall_table(shown) if shown else "No records yet."
+@dataclass(frozen=True)
+class Table:
+    """A table of a page."""
+
+    kinds: tuple[type[Record], ...]  # of the records that it shows
+    draw: Callable[[Sequence[Any]], str]  # of records of these kinds
+
+    def shown(self, records: Sequence[Record]) -> list[Record]:
+        """Its records, those of quick runs and of the first queries alone left out, and of retrieval all but test."""
+        return [record for record in records if isinstance(record, self.kinds) and not is_partial(record)]
+
+    def text(self, records: Sequence[Record]) -> str:
+        """The table, or that there is nothing to show."""
+        shown = self.shown(records)
+        return (self.draw(shown) if shown else "") or "No records yet."
 
 
-def _readme_training(records: Sequence[Record]) -> str:
-    shown = [record for record in records if isinstance(record, TrainingRecord)]
-    if not shown:
-        return "No records yet."
-    head = ["Run", "What was tried", "Steps x queries", *shown[0].corpora, "mean"]
+def is_partial(record: Record) -> bool:
+    """Whether a record is of a part, or of what settings are chosen on, and so shown on no page."""
+    if isinstance(record, RetrievalRecord) and record.split != "test":
+        return True
+    is_quick = getattr(record, "is_quick", False) or getattr(record, "task", "").endswith(SUFFIX)
+    return bool(is_quick or getattr(record, "limit", 0))
+
+
+def _training(records: Sequence[TrainingRecord]) -> str:
+    head = ["Run", "What was tried", "Steps x queries", *records[0].corpora, "mean"]
     note = "nDCG@10 on valid queries among a part of each corpus: before training, at the best validation, at the last."
-    return "\n".join([*markdown(head, training_table(shown)), "", note, "", *origins(shown)])
+    return "\n".join([*markdown(head, training_table(records)), "", note, "", measured(records)])
 
 
-def _readme_promises(records: Sequence[Record]) -> str:
-    return "\n".join(promise_lines(records)) or "No records yet."
+def _promises(records: Sequence[Record]) -> str:
+    return "\n".join([*promise_lines(records), "", *origins(records)])
 
 
-def _readme_quality(draw: Callable[[Sequence[RetrievalRecord]], str], records: Sequence[Record]) -> str:
-    shown = [record for record in records if isinstance(record, RetrievalRecord) and record.split == "test"]
-    return draw(shown) or "No records yet."
-
-
-TABLES: Mapping[str, Callable[[Sequence[Record]], str]] = {
-    "retrieval": partial(_readme_quality, retrieval_table),
-    "leave_one_out": partial(_readme_quality, leave_one_out_table),
-    "recall": _readme_recall,
-    "promises": _readme_promises,
-    "training": _readme_training,
+TABLES: Mapping[str, Table] = {
+    "retrieval": Table((RetrievalRecord,), retrieval_table),
+    "leave_one_out": Table((RetrievalRecord,), leave_one_out_table),
+    "recall": Table((RecallRecord,), recall_table),
+    "promises": Table((ExactnessRecord, KillRecord, DamageRecord, MemoryRecord), _promises),
+    "training": Table((TrainingRecord,), _training),
+    "lengths": Table((LengthRecord,), length_table),
+    "positions": Table((PositionRecord,), position_table),
 }
+
+
+def untold(pages: Iterable[str], records: Sequence[Record]) -> list[str]:
+    """The first table of each kind of record that stands in no table of the pages."""
+    told = {kind for page in pages for match in _BLOCK.finditer(page) for kind in TABLES[match[2]].kinds}
+    missing: dict[type[Record], str] = {}
+    for name, table in TABLES.items():
+        for record in table.shown(records):
+            if type(record) not in told:
+                missing.setdefault(type(record), name)
+    return list(dict.fromkeys(missing.values()))
 
 
 def drawn(text: str, records: Sequence[Record]) -> str:
@@ -89,7 +128,7 @@ def drawn(text: str, records: Sequence[Record]) -> str:
     def block(match: re.Match[str]) -> str:
         if match[2] not in TABLES:
             raise ReportError(f"there is no table {match[2]!r}; name one of {', '.join(TABLES)}")
-        return f"{match[1]}{TABLES[match[2]](records)}\n{match[4]}"
+        return f"{match[1]}{TABLES[match[2]].text(records)}\n{match[4]}"
 
     text, n_tables = _BLOCK.subn(block, text)
     if not n_tables:
@@ -100,25 +139,55 @@ def drawn(text: str, records: Sequence[Record]) -> str:
 
 
 @click.command()
-@click.option("--readme", default=README, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option(
+    "--page",
+    "pages",
+    default=PAGES,
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Where tables stand; may be given again.  [default: README.md and benchmarks/RESULTS.md]",
+)
 @click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Folder of the records.")
-@click.option("--check", is_flag=True, help="Write nothing; exit 1 if a table is stale.")
-def main(readme: Path, results: Path, check: bool) -> None:
-    """Draw the README's tables from the records.
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 if a table is stale or missing.")
+def main(pages: tuple[Path, ...], results: Path, check: bool) -> None:
+    """Draw the tables of the pages from the records.
+
+    With --check, a kind of record that no table shows fails too.
 
     \b
     Example:
         python -m benchmarks.report --check
     """
-    before = readme.read_text("utf-8")
     try:
-        after = drawn(before, read_records(results))
+        found = read_records(results)
     except EngineError as error:
-        raise click.ClickException(f"{readme.name}: {error}") from error
-    if check and after != before:
-        raise click.ClickException(f"the tables of {readme.name} are stale; run python -m benchmarks.report")
-    if not check:
-        readme.write_text(after, "utf-8")
+        raise click.ClickException(str(error)) from error
+    before = {page: page.read_text("utf-8") for page in pages}
+    after = {page: _drawn_page(page, text, found) for page, text in before.items()}
+    if check:
+        _check(before, after, found)
+        return
+    for page, text in after.items():
+        page.write_text(text, "utf-8")
+
+
+def _drawn_page(page: Path, text: str, records: Sequence[Record]) -> str:
+    try:
+        return drawn(text, records)
+    except ReportError as error:
+        raise click.ClickException(f"{page.name}: {error}") from error
+
+
+def _check(before: Mapping[Path, str], after: Mapping[Path, str], records: Sequence[Record]) -> None:
+    stale = [page.name for page in after if after[page] != before[page]]
+    if stale:
+        raise click.ClickException(f"the tables of {' and '.join(stale)} are stale; run python -m benchmarks.report")
+    if missing := untold(after.values(), records):
+        blocks = ", ".join(f"<!-- results:{name} -->" for name in missing)
+        raise click.ClickException(
+            f"there are records that no table of {' or '.join(page.name for page in after)} shows; add {blocks}, "
+            "each with <!-- /results --> below it"
+        )
 
 
 if __name__ == "__main__":

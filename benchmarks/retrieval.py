@@ -9,29 +9,39 @@ from itertools import islice
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
+from benchmarks.baselines.text_baselines import TEXT_BASELINES, fitted_baselines
+from benchmarks.bm25 import BM25
 from benchmarks.datasets import (
     DATA,
     Dataset,
     Qrels,
+    absent_targets,
     checksum,
     open_dataset,
     read_documents,
     read_qrels,
     read_queries,
 )
+from benchmarks.formats.trec import write_qrels, write_run
 from benchmarks.metrics import evaluate, means
+from benchmarks.options import WORK, names_of, tell
 from benchmarks.origin import command_line
 from benchmarks.quality_tables import retrieval_table
+from benchmarks.quick import quick_part
 from benchmarks.records import RESULTS, BuildCost, RetrievalRecord, write_record
-from benchmarks.runs import Run, rank, write_trec
+from benchmarks.runs import Run, rank, rank_sections
 from benchmarks.systems import DocumentCosine, Evidence, System
 from engine.document import Document
-from engine.errors import EngineError, MissingExtra
+from engine.encoders.weights import BUNDLED_NAME
+from engine.errors import EngineError
 from engine.origin import Origin, describe_origin
 
-SYSTEMS = ("evidence", "document", "bm25")
-WORK = Path(__file__).resolve().parent / ".work"
+SYSTEMS = ("evidence", "document", "bm25")  # by default
+OF_ENCODERS = frozenset(("evidence", "document"))
+ALL_SYSTEMS = (*SYSTEMS, *TEXT_BASELINES)
+SECTION_DOCUMENTS = 10  # whose sections stand in a run of sections
 
 
 @dataclass(frozen=True)
@@ -70,57 +80,67 @@ def measure(system: System, cost: BuildCost, trial: Trial) -> tuple[RetrievalRec
 
 
 def prepared_systems(
-    names: Collection[str], dataset: Dataset, encoder: str, work: Path, *, exact: bool
+    names: Collection[str],
+    dataset: Dataset,
+    encoder: str,
+    work: Path,
+    *,
+    exact: bool,
+    vectors: Path | None = None,
+    seed: int = 0,
 ) -> Iterator[tuple[System, BuildCost]]:
-    """The systems of these names, one after the other, ready to search the corpus."""
-    if {"evidence", "document"} & set(names):
+    """The systems of these names, one after the other, ready to search the corpus.
+
+    Args:
+        names: some of `ALL_SYSTEMS`.
+        dataset: whose corpus is searched.
+        encoder: of the systems in `OF_ENCODERS`.
+        work: folder of indexes.
+        exact: exact lists for evidence.
+        vectors: a text file of word vectors, for the baselines that need some.
+        seed: of baselines that learn.
+    """
+    if OF_ENCODERS & set(names):
         # BM25 alone needs neither torch nor FAISS.
         from benchmarks.prepare import prepared_index
 
-        with prepared_index(dataset, encoder, work, tell=_tell) as ready:
+        with prepared_index(dataset, encoder, work, tell=tell) as ready:
             if "evidence" in names:
                 yield Evidence(ready.index, ready.encoder, exact=exact), ready.cost
             if "document" in names:
                 yield DocumentCosine(ready.index, ready.encoder), ready.cost
     if "bm25" in names:
         yield _fit_bm25(dataset)
-
-
-def _tell(line: str) -> None:
-    click.echo(line, err=True)
+    chosen = [name for name in TEXT_BASELINES if name in names]
+    yield from fitted_baselines(chosen, lambda: read_documents(dataset), vectors=vectors, seed=seed)
 
 
 def _fit_bm25(dataset: Dataset) -> tuple[System, BuildCost]:
-    try:
-        from benchmarks.bm25 import BM25
-    except ModuleNotFoundError as error:
-        raise MissingExtra("the BM25 baseline", "bm25s and PyStemmer", "benchmarks") from error
     started = time.perf_counter()
     bm25 = BM25().fit(read_documents(dataset))
     return bm25, BuildCost(round(time.perf_counter() - started, 1))
 
 
-def _chosen(_context: click.Context, _parameter: click.Parameter, names: str) -> tuple[str, ...]:
-    chosen = tuple(name.strip() for name in names.split(","))
-    unknown = [name for name in chosen if name not in SYSTEMS]
-    if unknown:
-        raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(SYSTEMS)}")
-    return chosen
-
-
 @click.command()
 @click.argument("name", metavar="DATASET")
-@click.option("--encoder", default="", help="Encoder of the index; not needed for bm25 alone.")
+@click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Of the systems evidence and document.")
 @click.option("--split", default="test", show_default=True, help="Whose queries are asked.")
-@click.option("--systems", default=",".join(SYSTEMS), show_default=True, callback=_chosen, help="Separated by commas.")
+@click.option(
+    "--systems", default=",".join(SYSTEMS), show_default=True, callback=names_of(ALL_SYSTEMS), help="By commas."
+)
 @click.option("-k", "--top", "k", default=100, show_default=True, type=click.IntRange(100), help="Depth of rankings.")
 @click.option("--exact", is_flag=True, help="Exact lists for evidence, instead of ANN lists.")
+@click.option("--quick", is_flag=True, help="A small seeded part of DATASET; a record only where --out is given.")
 @click.option("--limit", type=click.IntRange(1), help="Ask the first N queries only; no record is written.")
-@click.option("--seed", default=0, show_default=True, help="Of the tests and intervals in the table.")
+@click.option("--seed", default=0, show_default=True, help="Of tests and intervals in the table, and of --quick.")
+@click.option(
+    "--vectors", type=click.Path(path_type=Path, exists=True), help="Word vectors as text, for wmd and others."
+)
 @click.option("--data", default=DATA, type=click.Path(path_type=Path), help="Folder that holds the datasets.")
 @click.option("--work", default=WORK, type=click.Path(path_type=Path), help="Folder for indexes; kept and resumed.")
 @click.option("--out", default=RESULTS, type=click.Path(path_type=Path), help="Folder for records.")
-@click.option("--run-out", type=click.Path(path_type=Path), help="Folder for runs in TREC's format.")
+@click.option("--run-out", type=click.Path(path_type=Path), help="Folder for runs and judgments in TREC's format.")
+@click.option("--sections", is_flag=True, help="With --run-out: also a run of the sections behind evidence, DOC#SEC.")
 @click.pass_context
 def main(
     context: click.Context,
@@ -130,39 +150,58 @@ def main(
     systems: tuple[str, ...],
     k: int,
     exact: bool,
+    quick: bool,
     limit: int | None,
     seed: int,
+    vectors: Path | None,
     data: Path,
     work: Path,
     out: Path,
     run_out: Path | None,
+    sections: bool,
 ) -> None:
     """Measure retrieval on DATASET, a task by name or a folder, and write a record for each system.
 
+    A folder is in the project's own layout or in that of BEIR.
+
     \b
     Example:
-        python -m benchmarks.retrieval proposals --encoder mean --systems evidence,bm25
+        python -m benchmarks.retrieval proposals --encoder all-MiniLM-L6-v2 --systems evidence,bm25
+        python -m benchmarks.retrieval my_corpus/ --out my_results/
     """
-    if not encoder and systems != ("bm25",):
-        raise click.UsageError("--encoder is needed for the systems evidence and document; or pass --systems bm25")
-    command = command_line("benchmarks.retrieval", context, leave_out=("data", "work", "out", "run_out"))
+    command = command_line("benchmarks.retrieval", context, leave_out=("data", "work", "out"))
+    is_recorded = limit is None and (not quick or context.get_parameter_source("out") is ParameterSource.COMMANDLINE)
     try:
         dataset = open_dataset(name, data)
-        qrels = dict(islice(read_qrels(dataset, split).items(), limit))
-        queries = read_queries(dataset, qrels)
-        trial = Trial(dataset, split, qrels, queries, k, describe_origin(command, seed))
+        dataset = quick_part(dataset, split, work / "quick", seed=seed) if quick else dataset
+        trial = _trial(dataset, split, k, limit, describe_origin(command, seed))
         records = []
-        for system, cost in prepared_systems(systems, dataset, encoder, work, exact=exact):
-            _tell(f"{dataset.name}: {len(queries)} queries to {system.name}")
+        for system, cost in prepared_systems(systems, dataset, encoder, work, exact=exact, vectors=vectors, seed=seed):
+            tell(f"{dataset.name}: {len(trial.queries)} queries to {system.name}")
             record, run = measure(system, cost, trial)
             records.append(record)
-            if run_out:
-                write_trec(run, run_out / f"{record.name}.trec", record.system)
-            if limit is None:
+            if is_recorded:
                 write_record(record, out)
+            if run_out:
+                write_run(run, run_out / f"{record.name}.trec", record.system)
+                write_qrels(trial.qrels, run_out / f"{dataset.name}-{split}.qrels")
+            if run_out and sections and isinstance(system, Evidence):
+                section_run = rank_sections(system, trial.queries.values(), SECTION_DOCUMENTS)
+                write_run(section_run, run_out / f"{record.name}-sections.trec", record.system)
     except EngineError as error:
         raise click.ClickException(str(error)) from error
     click.echo(retrieval_table(records))
+
+
+def _trial(dataset: Dataset, split: str, k: int, limit: int | None, origin: Origin) -> Trial:
+    qrels = dict(islice(read_qrels(dataset, split).items(), limit))
+    absent = absent_targets(dataset, qrels)
+    if absent:
+        tell(
+            f"{dataset.name}: {len(absent)} relevant targets are not in {dataset.corpus.name}, the first is "
+            f"{absent[0]!r}; they count as not found"
+        )
+    return Trial(dataset, split, qrels, read_queries(dataset, qrels), k, origin)
 
 
 if __name__ == "__main__":

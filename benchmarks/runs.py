@@ -1,13 +1,14 @@
-"""A run: what one system ranked for every query. Made, timed and written here; judged elsewhere."""
+"""A run: what one system ranked for every query. Made and timed here; judged and written elsewhere."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections import defaultdict
+from collections.abc import Iterable
 from typing import TypeAlias
 
-from benchmarks.systems import Ranking, System
+from benchmarks.formats.trec import section_target
+from benchmarks.systems import Evidence, Hit, Ranking, System
 from engine.document import Document
 
 Run: TypeAlias = dict[str, Ranking]  # by query id
@@ -24,14 +25,18 @@ def rank(system: System, queries: Iterable[Document], k: int) -> tuple[Run, floa
     return run, time.perf_counter() - started
 
 
-def write_trec(run: Mapping[str, Ranking], path: Path, tag: str) -> None:
-    """Write the six columns of trec_eval: query, Q0, target, rank from 1, score, tag.
+def rank_sections(system: Evidence, queries: Iterable[Document], k: int) -> Run:
+    """Ask every query, and rank the sections of its `k` best documents as targets of their own."""
+    return {query.doc_id: section_ranking(system.hits(query, k)) for query in queries}
 
-    trec_eval takes the order from the score and breaks ties by name; the ranks
-    keep ours.
+
+def section_ranking(hits: Iterable[Hit]) -> Ranking:
+    """The sections that scores come from, `DOC#SEC`: what each contributes to the score of its document, best first.
+
+    Equal ones keep the order of the hits. What the likeness of whole documents adds belongs to no section.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8") as file:
-        for query_id, ranking in run.items():
-            for number, (doc_id, score) in enumerate(ranking, start=1):
-                file.write(f"{query_id} Q0 {doc_id} {number} {score:.8g} {tag}\n")
+    contribution: defaultdict[str, float] = defaultdict(float)
+    for hit in hits:
+        for pair in hit.breakdown.pairs:
+            contribution[section_target(hit.doc_id, pair.target_section)] += pair.contribution
+    return sorted(contribution.items(), key=lambda item: -item[1])

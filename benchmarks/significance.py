@@ -1,33 +1,45 @@
 """Is a difference between two systems more than chance? Pure functions of values a query.
 
-Letters in shapes: N queries, B samples.
+Queries that hang together, such as several about one document, form a group: it is
+drawn or swapped as a whole, as its values say less than as many of queries apart.
+
+Letters in shapes: N queries, G groups of them (G = N where each is its own), B samples.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-MAX_EXACT = 16  # differences up to which all 2^N sign patterns are tried
+MAX_EXACT = 16  # differences up to which all 2^G sign patterns are tried
 _BLOCK_VALUES = 1 << 22  # numbers drawn at a time: 32 MiB
 
 
-def randomization_p(a: ArrayLike, b: ArrayLike, *, n_samples: int = 100_000, seed: int = 0) -> float:
+def randomization_p(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    groups: Sequence[Hashable] | None = None,
+    n_samples: int = 100_000,
+    seed: int = 0,
+) -> float:
     """Two-sided p-value of the paired randomisation test on the mean difference.
 
-    Under the hypothesis that the systems are alike, each query's two values may
-    be swapped (Fisher 1935; Smucker et al. 2007, for retrieval):
+    Under the hypothesis that the systems are alike, the two values of each query
+    may be swapped (Fisher 1935; Smucker et al. 2007, for retrieval), those of a
+    group g all together:
 
-        p = P(|sum_i s_i (a_i - b_i)| >= |sum_i (a_i - b_i)|),  s_i = +1 or -1
+        p = P(|sum_g s_g d_g| >= |sum_g d_g|),  d_g = sum_{i in g} (a_i - b_i),  s_g = +1 or -1
 
-    All sign patterns are tried for up to `MAX_EXACT` queries that differ. Beyond
+    All sign patterns are tried for up to `MAX_EXACT` groups that differ. Beyond
     that `n_samples` of them are drawn and p = (1 + n as extreme) / (1 + n_samples).
 
     Args:
         a: (N,) values of one system.
         b: (N,) values of the other, query by query.
+        groups: (N,) of which group each query is; by default each is its own.
 
     Raises:
         ValueError: the shapes differ.
@@ -35,7 +47,8 @@ def randomization_p(a: ArrayLike, b: ArrayLike, *, n_samples: int = 100_000, see
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if first.shape != second.shape or first.ndim != 1:
         raise ValueError(f"paired values must be of one shape (N,), not {first.shape} and {second.shape}")
-    differences = (first - second)[first != second]
+    differences = np.bincount(_group_numbers(groups, first.size), weights=first - second)
+    differences = differences[differences != 0]
     if differences.size <= MAX_EXACT:
         return float(np.mean(_is_as_extreme(_all_patterns(differences.size), differences)))
     draw = np.random.default_rng(seed)
@@ -45,29 +58,84 @@ def randomization_p(a: ArrayLike, b: ArrayLike, *, n_samples: int = 100_000, see
 
 
 def bootstrap_interval(
-    values: ArrayLike, *, level: float = 0.95, n_samples: int = 10_000, seed: int = 0
+    values: ArrayLike,
+    *,
+    groups: Sequence[Hashable] | None = None,
+    level: float = 0.95,
+    n_samples: int = 10_000,
+    seed: int = 0,
 ) -> tuple[float, float]:
     """Percentile bootstrap interval of the mean over queries (Efron 1979).
 
+    With groups, G of them are drawn with replacement, each with all of its queries
+    (the cluster bootstrap; Davison & Hinkley 1997, section 3.8), and the mean is
+    that over all queries drawn: groups count by their size, as in the mean itself.
+
     Args:
         values: (N,), one a query, N at least 1.
+        groups: (N,) of which group each query is; by default each is its own.
         level: share of resampled means that the interval holds, in (0, 1).
 
     Returns:
         Its lower and upper end.
+
+    Raises:
+        ValueError: there is no value, or the shapes differ.
     """
     observed = np.asarray(values, dtype=np.float64)
     if observed.ndim != 1 or not observed.size:
         raise ValueError(f"values must be of shape (N,), N at least 1, not {observed.shape}")
+    numbers = _group_numbers(groups, observed.size)
+    sums, counts = np.bincount(numbers, weights=observed), np.bincount(numbers)  # (G,)
     draw = np.random.default_rng(seed)
-    blocks = _blocks(n_samples, observed.size, lambda shape: draw.integers(observed.size, size=shape))
-    resampled = np.concatenate([observed[block].mean(axis=1) for block in blocks])
+    blocks = _blocks(n_samples, sums.size, lambda shape: draw.integers(sums.size, size=shape))
+    resampled = np.concatenate([sums[block].sum(axis=1) / counts[block].sum(axis=1) for block in blocks])
     low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 
+def holm(p_values: ArrayLike) -> NDArray[np.float64]:
+    """Adjust the p-values of one family of tests for there being several of them.
+
+    The step-down method of Holm (1979), which holds whatever the dependence
+    between tests: with the p-values in rising order,
+
+        adjusted p_(i) = max_{j <= i} min(1, (m - j + 1) p_(j)),  i = 1 .. m
+
+    so that refusing every hypothesis with an adjusted p of at most a is wrong
+    about any of them with a probability of at most a.
+
+    Args:
+        p_values: (m,) in [0, 1]; m may be 0.
+
+    Returns:
+        (m,) adjusted p-values in [0, 1], in the order given.
+
+    Raises:
+        ValueError: not of that shape, or not in that range.
+    """
+    given = np.asarray(p_values, dtype=np.float64)
+    if given.ndim != 1 or not np.all((given >= 0) & (given <= 1)):
+        raise ValueError(f"p-values must be of shape (m,) and in [0, 1], not {given.tolist()} of shape {given.shape}")
+    order = np.argsort(given, kind="stable")
+    n_left = np.arange(given.size, 0, -1)
+    adjusted = np.empty_like(given)
+    adjusted[order] = np.maximum.accumulate(np.minimum(1.0, n_left * given[order]))
+    return adjusted
+
+
+def _group_numbers(groups: Sequence[Hashable] | None, n_queries: int) -> NDArray[np.int64]:
+    """(N,) the groups numbered from 0 in the order in which they first come."""
+    if groups is None:
+        return np.arange(n_queries)
+    if len(groups) != n_queries:
+        raise ValueError(f"each value is of one group: {n_queries} values, {len(groups)} groups named")
+    number_of = {group: number for number, group in enumerate(dict.fromkeys(groups))}
+    return np.array([number_of[group] for group in groups], np.int64)
+
+
 def _is_as_extreme(swapped: NDArray[np.integer], differences: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """(B,) from (B, N) swaps, 1 where a query's values change places."""
+    """(B,) from (B, G) swaps, 1 where a group's values change places."""
     observed = differences.sum()
     sums = observed - 2 * (swapped @ differences)
     # Sums that are equal on paper differ in their last bits, as they are added in another order.
@@ -81,8 +149,8 @@ def _all_patterns(n: int) -> NDArray[np.int8]:
 
 
 def _blocks(
-    n_samples: int, n_queries: int, draw: Callable[[tuple[int, int]], NDArray[np.integer]]
+    n_samples: int, n_groups: int, draw: Callable[[tuple[int, int]], NDArray[np.integer]]
 ) -> Iterator[NDArray[np.integer]]:
-    rows = max(1, _BLOCK_VALUES // n_queries)
+    rows = max(1, _BLOCK_VALUES // n_groups)
     for start in range(0, n_samples, rows):
-        yield draw((min(rows, n_samples - start), n_queries))
+        yield draw((min(rows, n_samples - start), n_groups))

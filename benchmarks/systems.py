@@ -1,16 +1,20 @@
-"""Everything that is measured, behind one interface: a document of the corpus in, a ranking out."""
+"""Everything that is measured, behind one interface: a document in, a ranking of the corpus out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.document import Document
+from engine.scoring.breakdown import Breakdown
 from engine.scoring.evidence import Scoring
+
+if TYPE_CHECKING:
+    from engine.encoders.encoder import Encoder
 
 Ranking: TypeAlias = list[tuple[str, float]]  # targets and scores, best first
 Settings: TypeAlias = dict[str, str | int | float | bool]
@@ -32,7 +36,7 @@ class System(Protocol):
         """What is needed, beside corpus and encoder, to get the same ranking again."""
 
     def search(self, query: Document, k: int) -> Ranking:
-        """At most `k` targets for a document of the corpus, itself left out."""
+        """At most `k` targets for a document, in the corpus or not; the one of its own id is left out."""
 
 
 class Hit(Protocol):
@@ -45,6 +49,14 @@ class Hit(Protocol):
     @property
     def score(self) -> float:
         """Higher is closer."""
+
+    @property
+    def document(self) -> Document:
+        """The target itself."""
+
+    @property
+    def breakdown(self) -> Breakdown:
+        """The parts whose sum is the score."""
 
 
 class Result(Protocol):
@@ -66,6 +78,16 @@ class Searchable(Protocol):
     def n_chunks(self) -> int:
         """Their chunks."""
 
+    @property
+    def encoder(self) -> Encoder:
+        """The one that it was built with."""
+
+    def document(self, doc_id: str) -> Document:
+        """A document as it was indexed."""
+
+    def search(self, document: Document, *, k: int = 10, exact: bool = False, scoring: Scoring | None = None) -> Result:
+        """Rank the corpus against any document."""
+
     def search_id(self, doc_id: str, *, k: int = 10, exact: bool = False, scoring: Scoring | None = None) -> Result:
         """Rank the corpus against one of its documents, itself left out."""
 
@@ -83,13 +105,21 @@ class Evidence:
         self._index = index
         self._exact = exact
         self._scoring = scoring or Scoring()
+        self._doc_ids = frozenset(index.document_vectors()[0])
         self.encoder = encoder
         self.settings: Settings = {"exact": exact, **asdict(self._scoring)}
 
     def search(self, query: Document, k: int) -> Ranking:
-        """As `System.search`."""
-        result = self._index.search_id(query.doc_id, k=k, exact=self._exact, scoring=self._scoring)
-        return [(hit.doc_id, float(hit.score)) for hit in result.hits]
+        """As `System.search`; what the index holds is asked by its stored vectors, anything else is encoded."""
+        return [(hit.doc_id, float(hit.score)) for hit in self.hits(query, k)]
+
+    def hits(self, query: Document, k: int) -> list[Hit]:
+        """The same targets, with the breakdown of each score."""
+        if query.doc_id in self._doc_ids and _is_same(query, self._index):
+            found = self._index.search_id(query.doc_id, k=k, exact=self._exact, scoring=self._scoring)
+        else:
+            found = self._index.search(query, k=k + 1, exact=self._exact, scoring=self._scoring)
+        return [hit for hit in found.hits if hit.doc_id != query.doc_id][:k]
 
 
 class DocumentCosine:
@@ -101,12 +131,25 @@ class DocumentCosine:
         """Read all document vectors of `index` into memory."""
         self.encoder = encoder
         self.settings: Settings = {}
+        self._index = index
         self._doc_ids, self._vectors = index.document_vectors()
         self._row = {doc_id: row for row, doc_id in enumerate(self._doc_ids)}
 
     def search(self, query: Document, k: int) -> Ranking:
-        """As `System.search`."""
-        own = self._row[query.doc_id]
-        cosine = self._vectors @ self._vectors[own]
+        """As `System.search`; what the index holds is asked by its stored vector, anything else is encoded."""
+        own = self._row.get(query.doc_id)
+        cosine = self._vectors @ self._vector(query, own)
         order = [int(row) for row in np.argsort(-cosine, kind="stable")[: k + 1] if row != own]
         return [(self._doc_ids[row], float(cosine[row])) for row in order[:k]]
+
+    def _vector(self, query: Document, own: int | None) -> NDArray[np.float32]:
+        if own is not None and _is_same(query, self._index):
+            stored: NDArray[np.float32] = self._vectors[own]
+            return stored
+        encoded = self._index.encoder.encode([query])[0].document
+        return encoded.astype(np.float16).astype(np.float32)  # as a stored vector is rounded
+
+
+def _is_same(query: Document, index: Searchable) -> bool:
+    """Whether the document of the query's id is the query: a query of its own text may have any id."""
+    return index.document(query.doc_id).text == query.text

@@ -11,7 +11,24 @@ from importlib import metadata
 from pathlib import Path
 
 _CHECKOUT = Path(__file__).resolve().parents[1]
-_PACKAGES = ("torch", "faiss-cpu", "faiss-gpu", "transformers", "numpy", "bm25s", "ir-measures", "accelerate")
+_PACKAGES = (
+    "torch",
+    "faiss-cpu",
+    "faiss-gpu",
+    "transformers",
+    "numpy",
+    "bm25s",
+    "ir-measures",
+    "accelerate",
+    "scikit-learn",
+    "gensim",
+    "POT",
+    "sentence-transformers",
+    "txtai",
+    "lancedb",
+    "hnswlib",
+    "usearch",
+)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from engine.origin import Origin
 
@@ -13,6 +14,8 @@ class KillRecord:
 
     The counts from `n_lost` to `n_looks_refused` are 0 where all is well.
     """
+
+    kind: ClassVar[str] = "kill"
 
     encoder: str  # name@fingerprint
     n_documents: int
@@ -66,6 +69,8 @@ class DamageCounts:
 class DamageRecord:
     """Copies of an index with one damaged file each."""
 
+    kind: ClassVar[str] = "damage"
+
     encoder: str  # name@fingerprint
     n_documents: int
     n_chunks: int
@@ -110,6 +115,8 @@ class MemoryRun:
 @dataclass(frozen=True)
 class MemoryRecord:
     """Whether memory grows with the corpus, and whether the catalog can keep up with an encoder."""
+
+    kind: ClassVar[str] = "memory"
 
     runs: list[MemoryRun]
     sample_ms: int

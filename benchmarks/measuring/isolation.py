@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import resource
@@ -12,6 +13,8 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
+from engine.errors import EngineError
+
 _PRELOADED = ["engine.encoders.loading", "engine.index", "indexer.cli", "indexer.restoration"]
 _PRELOADED += ["transformers.models.bert.modeling_bert", "benchmarks.durability.examination"]
 _SETTINGS = {
@@ -21,7 +24,13 @@ _SETTINGS = {
     "HF_HUB_OFFLINE": "1",
     "TOKENIZERS_PARALLELISM": "false",
 }
+_LONGEST_SECONDS = 24 * 3600.0
+_LAST_CHARACTERS = 300  # of what a process said, for the message of its failure
 _ROOM_BYTES = 4 << 30  # address space a limited process may take beyond what its imports took
+
+
+class ProcessFailed(EngineError):
+    """Raised when a process did not come to its end."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,36 @@ def finish(process: ForkServerProcess, timeout_seconds: float) -> Ended:
         process.join()
     assert process.exitcode is not None
     return Ended(process.exitcode, is_late)
+
+
+def ask_process(
+    target: Callable[..., None],
+    *arguments: Any,  # noqa: ANN401
+    name: str,
+    place: Path,
+    advice: str,
+) -> Any:  # noqa: ANN401 - what JSON holds
+    """Run a function in a process of its own, and read what it wrote.
+
+    Args:
+        target: a function of a module; after its arguments it gets the path of a file, for its answer as JSON.
+        arguments: they must pickle.
+        name: of what runs, for the message of a failure.
+        place: begins the names of two files, of the answer and of what was printed.
+        advice: ends that message.
+
+    Returns:
+        What the JSON holds.
+
+    Raises:
+        ProcessFailed: the process was killed, crashed or raised; the message has its last words.
+    """
+    answer, said = (place.with_name(f"{place.name}.{target.__name__}{suffix}") for suffix in (".json", ".txt"))
+    ended = finish(start(target, *arguments, answer, output=said), _LONGEST_SECONDS)
+    if not ended.is_well:
+        last = said.read_text("utf-8", errors="replace").strip()[-_LAST_CHARACTERS:]
+        raise ProcessFailed(f"{name} ended with {ended.exit_code} ({last}); {advice}")
+    return json.loads(answer.read_text("utf-8"))
 
 
 def kill_after(process: ForkServerProcess, seconds: float, meanwhile: Callable[[], None]) -> bool:

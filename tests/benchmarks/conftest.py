@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks.datasets import DATA, TASKS, Dataset, open_dataset
+from benchmarks.datasets import DATA, TASKS, Dataset, open_dataset, read_documents
+from engine.document import Document
 from engine.origin import Machine, Origin
 from engine.scoring.evidence import Scoring
 
@@ -51,8 +52,27 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def beir_folder(tmp_path: Path) -> Path:
+    """A folder of BEIR; its query has the id of a document that it is not."""
+    folder = tmp_path / "tiny"
+    (folder / "qrels").mkdir(parents=True)
+    texts = {"1": "Rocket engines burn kerosene.", "2": "The cat sat on the mat.", "3": ""}
+    lines = [json.dumps({"_id": doc_id, "title": "", "text": text, "metadata": {}}) for doc_id, text in texts.items()]
+    (folder / "corpus.jsonl").write_text("\n".join(lines) + "\n")
+    (folder / "queries.jsonl").write_text(json.dumps({"_id": "1", "text": "which cat sat"}) + "\n")
+    for split in ("dev", "test"):
+        (folder / "qrels" / f"{split}.tsv").write_text("query-id\tcorpus-id\tscore\n1\t2\t1\n")
+    return folder
+
+
+@pytest.fixture
 def dataset(folder: Path) -> Dataset:
     return open_dataset(str(folder))
+
+
+@pytest.fixture
+def documents(dataset: Dataset) -> dict[str, Document]:
+    return {document.doc_id: document for document in read_documents(dataset)}
 
 
 @pytest.fixture
@@ -83,6 +103,9 @@ class FakeIndex:
 
     def document_vectors(self) -> tuple[list[str], NDArray[np.float32]]:
         return self._doc_ids, self._vectors
+
+    def document(self, doc_id: str) -> Document:
+        return Document(doc_id, doc_id, f"{doc_id}\n\nStory\n\n{CORPUS[doc_id]}", ())
 
     def search_id(self, doc_id: str, *, k: int = 10, exact: bool = False, scoring: Scoring | None = None) -> FakeResult:
         scores = self._vectors @ self._vectors[self._doc_ids.index(doc_id)]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 from itertools import islice
 from pathlib import Path
@@ -10,6 +11,7 @@ from benchmarks.datasets import (
     TASKS,
     Dataset,
     DatasetError,
+    absent_targets,
     checksum,
     open_dataset,
     read_documents,
@@ -57,6 +59,53 @@ def test_a_checksum_changes_with_any_file(dataset: Dataset) -> None:
     assert (len(before), checksum(dataset)) == (12, after)
 
 
+def add_queries(folder: Path, **texts: str) -> Dataset:
+    lines = [json.dumps({"id": query_id, "sections": [{"text": text}]}) for query_id, text in texts.items()]
+    (folder / "queries.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    return open_dataset(str(folder))
+
+
+def test_a_query_may_have_a_text_of_its_own(folder: Path) -> None:
+    before = checksum(open_dataset(str(folder)))
+    dataset = add_queries(folder, cat="a purring animal", draft="a barking one")
+    queries = read_queries(dataset, ["draft", "dog", "cat"])
+    assert [query.text[:9] for query in queries.values()] == ["a barking", "dog\n\nStor", "a purring"]
+    assert checksum(dataset) != before
+    with pytest.raises(DatasetError, match=r"query 'bird' is not in queries\.jsonl\.gz or corpus\.jsonl\.gz"):
+        read_queries(dataset, ["cat", "bird"])
+
+
+def test_files_of_a_task_have_its_name_wherever_they_are(folder: Path) -> None:
+    same = folder.rename(folder.with_name("clscisumm"))
+    assert open_dataset(str(same)).name == "clscisumm"
+    assert add_queries(same, cat="a purring animal").name == "clscisumm_summaries"
+
+
+def test_relevant_targets_that_nothing_can_find_are_named(dataset: Dataset) -> None:
+    assert absent_targets(dataset, {"cat": {"kitten": 1, "lion": 2, "bird": 0}, "dog": {"ant": 1}}) == ["ant", "lion"]
+
+
+def test_a_damaged_table_names_file_and_line(dataset: Dataset) -> None:
+    dataset.qrels.write_text("query_id\tdoc_id\trelevance\ncat\tdog\tvery\n")
+    with pytest.raises(DatasetError, match=r"dataset pets: line 2 of .*qrels.tsv has relevance 'very'"):
+        read_qrels(dataset, "test")
+
+
+def test_a_folder_of_beir_is_read_as_a_dataset(beir_folder: Path) -> None:
+    dataset = open_dataset(str(beir_folder))
+    assert [document.doc_id for document in read_documents(dataset)] == ["1", "2"]
+    assert read_qrels(dataset, "dev") == {"1": {"2": 1}}
+    assert read_queries(dataset, ["1"])["1"].text == "which cat sat"
+    with pytest.raises(DatasetError, match="dataset tiny has no split 'train'; it has dev, test"):
+        read_qrels(dataset, "train")
+
+
+def test_the_checksum_of_a_folder_of_beir_is_of_all_its_files(beir_folder: Path) -> None:
+    before = checksum(open_dataset(str(beir_folder)))
+    (beir_folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n1\t2\t2\n")
+    assert checksum(open_dataset(str(beir_folder))) != before
+
+
 @pytest.mark.needs_data
 def test_the_shared_corpora_are_those_that_were_measured() -> None:
     measured = {record.dataset for record in read_records() if isinstance(record, RetrievalRecord)}
@@ -70,6 +119,7 @@ def test_the_shared_corpora_are_those_that_were_measured() -> None:
     [
         ("proposals", "pep1", 149, 555),
         ("clscisumm", "A00-1020", 137, 276),
+        ("clscisumm_summaries", "A00-1020", 87, 87),
         ("wikipedia_seealso", "32X", 369, 680),
         ("rfc", "rfc20", 243, 2901),
     ],

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import math
 import random
+from pathlib import Path
 
 import pytest
 import pytrec_eval
 
-from benchmarks.metrics import METRICS, evaluate, means
+from benchmarks.formats.trec import read_run, write_run
+from benchmarks.metrics import MEASURED, evaluate, means
 
 Qrels = dict[str, dict[str, int]]
 Rankings = dict[str, list[str]]
@@ -15,7 +17,7 @@ Rankings = dict[str, list[str]]
 def metrics_by_hand(targets: dict[str, int], ranking: list[str]) -> dict[str, float]:
     """The definitions, one rank at a time."""
     relevant = [doc_id for doc_id, relevance in targets.items() if relevance >= 1]
-    gained = ideal = reciprocal = 0.0
+    gained = ideal = reciprocal = precisions = 0.0
     best = sorted(targets.values(), reverse=True)
     for rank in range(1, 11):
         discount = math.log2(rank + 1)
@@ -26,7 +28,11 @@ def metrics_by_hand(targets: dict[str, int], ranking: list[str]) -> dict[str, fl
         if rank <= len(best):
             ideal += (2 ** best[rank - 1] - 1) / discount
     found = {k: sum(doc_id in ranking[:k] for doc_id in relevant) / len(relevant) for k in (10, 100)}
-    return dict(zip(METRICS, (gained / ideal, found[10], found[100], reciprocal), strict=True))
+    for rank, doc_id in enumerate(ranking[:100], start=1):
+        if doc_id in relevant:
+            precisions += sum(other in relevant for other in ranking[:rank]) / rank
+    by_hand = (gained / ideal, found[10], found[100], reciprocal, precisions / len(relevant))
+    return dict(zip(MEASURED, by_hand, strict=True))
 
 
 @pytest.fixture
@@ -42,18 +48,46 @@ def test_metrics_equal_their_definitions(judged: tuple[Qrels, Rankings]) -> None
     values = evaluate(qrels, rankings)
     for query_id, targets in qrels.items():
         by_hand = metrics_by_hand(targets, rankings[query_id])
-        assert {name: values[name][query_id] for name in METRICS} == pytest.approx(by_hand)
+        assert {name: values[name][query_id] for name in MEASURED} == pytest.approx(by_hand)
 
 
-def test_metrics_equal_those_of_trec_eval(judged: tuple[Qrels, Rankings]) -> None:
+def trec_eval(gains: Qrels, run: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+    """Our metrics by pytrec_eval; of its reciprocal rank, which has no depth, what lies within ten ranks."""
+    names = {"ndcg_cut_10": "nDCG@10", "recall_10": "Recall@10", "recall_100": "Recall@100", "map_cut_100": "MAP@100"}
+    found = pytrec_eval.RelevanceEvaluator(gains, {*names, "recip_rank"}).evaluate(run)
+    return {
+        query_id: {ours: values[theirs] for theirs, ours in names.items()}
+        | {"MRR@10": values["recip_rank"] if values["recip_rank"] >= 1 / 10 else 0.0}
+        for query_id, values in found.items()
+    }
+
+
+def test_metrics_equal_those_of_trec_eval_with_ties_and_graded_judgments(tmp_path: Path) -> None:
+    draw = random.Random(11)
+    corpus = [f"d{number}" for number in range(300)]
+    qrels = {f"q{number}": {doc: draw.choice([0, 1, 1, 2, 3]) for doc in corpus[:200]} for number in range(50)}
+    lines = [f"{query} Q0 {doc} 1 {draw.randrange(20)} tag\n" for query in qrels for doc in draw.sample(corpus, 150)]
+    (tmp_path / "run").write_text("".join(lines))
+    rankings = {query: [doc for doc, _ in ranking] for query, ranking in read_run(tmp_path / "run").items()}
+    ours = evaluate(qrels, rankings)
+    scores = {query: dict(ranking) for query, ranking in read_run(tmp_path / "run").items()}
+    gains = {query: {doc: 2**rel - 1 for doc, rel in targets.items()} for query, targets in qrels.items()}
+    for query, theirs in trec_eval(gains, scores).items():
+        assert {name: ours[name][query] for name in theirs} == pytest.approx(theirs, rel=0, abs=1e-9)
+
+
+def test_trec_eval_judges_a_written_run_as_we_judge_its_rankings(
+    judged: tuple[Qrels, Rankings], tmp_path: Path
+) -> None:
     qrels, rankings = judged
-    run = {query_id: {doc: 1000.0 - i for i, doc in enumerate(ranking)} for query_id, ranking in rankings.items()}
-    gains = {query_id: {doc: 2**rel - 1 for doc, rel in targets.items()} for query_id, targets in qrels.items()}
-    judge = pytrec_eval.RelevanceEvaluator(gains, {"ndcg_cut_10", "recall_10", "recall_100"})
-    values = evaluate(qrels, rankings)
-    for query_id, theirs in judge.evaluate(run).items():
-        ours = [values[name][query_id] for name in ("nDCG@10", "Recall@10", "Recall@100")]
-        assert ours == pytest.approx([theirs["ndcg_cut_10"], theirs["recall_10"], theirs["recall_100"]])
+    tied = {query: [(doc, float(-(rank // 7))) for rank, doc in enumerate(docs)] for query, docs in rankings.items()}
+    write_run(tied, tmp_path / "run", "tied")
+    with (tmp_path / "run").open() as file:
+        scores = pytrec_eval.parse_run(file)
+    gains = {query: {doc: 2**rel - 1 for doc, rel in targets.items()} for query, targets in qrels.items()}
+    ours = evaluate(qrels, rankings)
+    for query, theirs in trec_eval(gains, scores).items():
+        assert {name: ours[name][query] for name in theirs} == pytest.approx(theirs, rel=0, abs=1e-9)
 
 
 def test_relevance_two_gains_three_times_as_much() -> None:
@@ -71,10 +105,21 @@ def test_the_given_order_is_kept_whatever_the_names() -> None:
 def test_a_query_without_a_ranking_counts_zero() -> None:
     values = evaluate({"asked": {"a": 1}, "silent": {"a": 1}, "empty": {"a": 1}}, {"asked": ["a"], "empty": []})
     assert values["nDCG@10"] == {"asked": 1.0, "silent": 0.0, "empty": 0.0}
-    assert means(values) == pytest.approx(dict.fromkeys(METRICS, 1 / 3))
+    assert means(values) == pytest.approx(dict.fromkeys(MEASURED, 1 / 3))
 
 
 def test_mrr_looks_at_ten_ranks() -> None:
     ranking = [f"other{number}" for number in range(10)] + ["a"]
     values = evaluate({"q": {"a": 1}}, {"q": ranking})
     assert (values["MRR@10"]["q"], values["Recall@10"]["q"], values["Recall@100"]["q"]) == (0.0, 0.0, 1.0)
+
+
+def test_average_precision_looks_at_a_hundred_ranks() -> None:
+    ranking = ["a", *(f"other{number}" for number in range(99)), "b"]
+    assert evaluate({"q": {"a": 1, "b": 1}}, {"q": ranking})["MAP@100"]["q"] == 0.5
+
+
+def test_a_negative_judgment_is_none() -> None:
+    values = evaluate({"q": {"a": 1, "spam": -2}}, {"q": ["spam", "a"]})
+    assert (values["MRR@10"]["q"], values["Recall@10"]["q"]) == (0.5, 1.0)
+    assert values["nDCG@10"]["q"] == pytest.approx(1 / math.log2(3))

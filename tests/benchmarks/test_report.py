@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.metrics import METRICS
-from benchmarks.records import BuildCost, Latency, RecallRecord, RetrievalRecord, write_record
-from benchmarks.report import ReportError, drawn, main
+from benchmarks.measuring.latency import Percentiles
+from benchmarks.metrics import METRICS, PRIMARY
+from benchmarks.records import BuildCost, ExactnessRecord, RecallRecord, RetrievalRecord, write_record
+from benchmarks.report import ReportError, drawn, is_partial, main, untold
+from benchmarks.slices.records import LengthRecord
 from engine.origin import Origin
 
 README = "# Title\n<!-- results:retrieval -->\nold\n<!-- /results -->\nEnd\n"
@@ -16,12 +18,17 @@ DRAWN = """# Title
 <!-- results:retrieval -->
 | Task (queries) | System | nDCG@10 [95 %] | Recall@10 | Recall@100 | MRR@10 | p, untrained | p, document | p, BM25 |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-| proposals (5) | evidence, mean | 0.750 [0.750, 0.750] | 0.750 | 0.750 | 0.750 |  | 0.062 | 0.062 |
-| proposals (5) | document, mean | 0.500 [0.500, 0.500] | 0.500 | 0.500 | 0.500 |  |  | 0.062 |
+| proposals (5) | evidence, mean | 0.750 [0.750, 0.750] | 0.750 | 0.750 | 0.750 |  | 0.062 | 0.125 |
+| proposals (5) | document, mean | 0.500 [0.500, 0.500] | 0.500 | 0.500 | 0.500 |  |  | 0.125 |
 | proposals (5) | bm25 | 0.250 [0.250, 0.250] | 0.250 | 0.250 | 0.250 |  |  |  |
 
 nDCG@10 has the gain 2^relevance - 1, and a bootstrap interval over queries. p: two-sided paired randomisation test \
-of nDCG@10 against the evidence score of the untrained encoder, the document vector of the same encoder, and BM25.
+of nDCG@10, adjusted after Holm over the systems of a task in one column, against the evidence score of the \
+untrained encoder, the document vector of the same encoder, and BM25.
+
+Run again:
+
+- `python -m benchmarks.retrieval pets`
 
 Measured: commit 0123456789 on A Processor, 2 cores, 24 GiB.
 <!-- /results -->
@@ -73,9 +80,9 @@ def test_an_encoder_trained_without_a_corpus_stands_in_a_table_of_its_own(record
     given = [bm25, document, untrained, without, elsewhere]
     lines = [line.removeprefix("| proposals (5) | ") for line in drawn(text, given).splitlines()]
     assert lines[3:6] == [
-        "evidence, without-proposals | 0.750 [1.000, 1.000] | 0.750 | 0.750 | 0.750 | 0.062 | 0.062 |",
-        "evidence, all-MiniLM-L6-v2 | 0.750 [0.750, 0.750] | 0.750 | 0.750 | 0.750 |  | 0.062 |",
-        "bm25 | 0.250 [0.250, 0.250] | 0.250 | 0.250 | 0.250 | 0.062 |  |",
+        "evidence, without-proposals | 0.750 [1.000, 1.000] | 0.750 | 0.750 | 0.750 | 0.125 | 0.125 |",
+        "evidence, all-MiniLM-L6-v2 | 0.750 [0.750, 0.750] | 0.750 | 0.750 | 0.750 |  | 0.125 |",
+        "bm25 | 0.250 [0.250, 0.250] | 0.250 | 0.250 | 0.250 | 0.125 |  |",
     ]
     assert "without" not in drawn(README, given)
 
@@ -84,9 +91,22 @@ def test_splits_for_tuning_are_not_shown(records: list[RetrievalRecord]) -> None
     assert "No records yet." in drawn(README, [replace(each, split="valid") for each in records])
 
 
+def test_quick_parts_are_not_shown(records: list[RetrievalRecord], origin: Origin) -> None:
+    assert "No records yet." in drawn(README, [replace(each, task="proposals_quick") for each in records])
+    whole = LengthRecord("pets", "p@0", "test", PRIMARY, "query", "words", *[[1.0]] * 3, [1], 0, *[[]] * 4, origin)
+    assert not is_partial(whole)
+    assert is_partial(replace(whole, task="pets_quick"))
+
+
+def test_promises_stand_above_the_commands_that_test_them(origin: Origin) -> None:
+    exact = ExactnessRecord("pets", "Flat", 4, 10, 4, 9, 1e-8, 4, 0, 1e-8, 1.0, origin)
+    lines = drawn("<!-- results:promises -->\n<!-- /results -->", [exact]).splitlines()
+    assert lines[1].startswith("- `pets` under Flat: 4 queries") and "- `python -m benchmarks.retrieval pets`" in lines
+
+
 def test_a_recall_table_shows_both_latencies(origin: Origin) -> None:
     recall = RecallRecord(
-        "pets", "IVF2,Flat", 1, 4000, 8000, 10, 4, 1, 0.9, 0.5, Latency(1, 2, 3), Latency(4, 5, 6), origin
+        "pets", "IVF2,Flat", 1, 4000, 8000, 10, 4, 1, 0.9, 0.5, Percentiles(1, 2, 3), Percentiles(4, 5, 6), origin
     )
     row = "| pets | IVF2,Flat | 1 | 4,000 | 8,000 | 0.900 at 10 | 0.500 | 1.0 / 2.0 / 3.0 | 4.0 / 5.0 / 6.0 |"
     assert row in drawn("<!-- results:recall -->\n<!-- /results -->", [recall]).splitlines()
@@ -104,7 +124,7 @@ def test_check_fails_until_the_readme_is_drawn(tmp_path: Path, records: list[Ret
     readme.write_text(README)
     for each in records:
         write_record(each, tmp_path / "results")
-    options = ["--readme", str(readme), "--results", str(tmp_path / "results")]
+    options = ["--page", str(readme), "--results", str(tmp_path / "results")]
     stale = CliRunner().invoke(main, [*options, "--check"])
     assert (stale.exit_code, stale.stderr) == (
         1,
@@ -113,3 +133,41 @@ def test_check_fails_until_the_readme_is_drawn(tmp_path: Path, records: list[Ret
     assert CliRunner().invoke(main, options).exit_code == 0
     assert CliRunner().invoke(main, [*options, "--check"]).exit_code == 0
     assert readme.read_text() == DRAWN
+
+
+def test_check_fails_for_a_kind_of_record_that_no_table_shows(
+    tmp_path: Path, records: list[RetrievalRecord], origin: Origin
+) -> None:
+    (tmp_path / "README.md").write_text(DRAWN)
+    latency = Percentiles(1, 2, 3)
+    recall = RecallRecord("pets", "IVF2,Flat", 1, 4, 8, 10, 4, 1, 0.9, 0.5, latency, latency, origin)
+    for each in (*records, recall):
+        write_record(each, tmp_path / "results")
+    options = ["--page", str(tmp_path / "README.md"), "--results", str(tmp_path / "results")]
+    done = CliRunner().invoke(main, [*options, "--check"])
+    assert (done.exit_code, done.stderr) == (
+        1,
+        "Error: there are records that no table of README.md shows; add <!-- results:recall -->, each with "
+        "<!-- /results --> below it\n",
+    )
+    assert untold([README], [*records, recall]) == ["recall"]
+    assert untold([README], records) == []
+
+
+def test_each_kind_of_record_needs_one_table_on_one_of_the_pages(
+    tmp_path: Path, records: list[RetrievalRecord], origin: Origin
+) -> None:
+    recall = RecallRecord("pets", "", 0, 4, 8, 10, 4, 1, 0.9, 0.5, *[Percentiles(1, 2, 3)] * 2, origin)
+    other = "<!-- results:recall -->\nold\n<!-- /results -->\n"
+    assert untold([README, other], [*records, recall]) == []
+    for each in (*records, recall):
+        write_record(each, tmp_path / "results")
+    (tmp_path / "README.md").write_text(README)
+    (tmp_path / "OTHER.md").write_text(other)
+    pages = [argument for name in ("README.md", "OTHER.md") for argument in ("--page", str(tmp_path / name))]
+    options = [*pages, "--results", str(tmp_path / "results")]
+    stale = CliRunner().invoke(main, [*options, "--check"])
+    assert "the tables of README.md and OTHER.md are stale" in stale.stderr
+    assert CliRunner().invoke(main, options).exit_code == 0
+    assert CliRunner().invoke(main, [*options, "--check"]).exit_code == 0
+    assert "| pets | none |" in (tmp_path / "OTHER.md").read_text()

@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.datasets import Dataset, read_qrels, read_queries
-from benchmarks.records import BuildCost, RetrievalRecord, read_records
-from benchmarks.retrieval import Trial, main, measure
+from benchmarks.records import RESULTS, BuildCost, RetrievalRecord, read_records
+from benchmarks.retrieval import ALL_SYSTEMS, Trial, main, measure
 from benchmarks.systems import Evidence, Searchable
 from engine.origin import Origin
 
@@ -24,8 +24,9 @@ def test_an_index_is_measured_query_by_query(index: Searchable, trial: Trial) ->
     assert [doc_id for doc_id, _ in run["dog"]] == ["kitten", "rocket", "cat"]
     assert record.query_ids == ["dog", "cat"]
     assert record.per_query["nDCG@10"] == [0.5, 1.0]
-    assert record.metrics == {"nDCG@10": 0.75, "Recall@10": 1.0, "Recall@100": 1.0, "MRR@10": 0.6667}
-    assert (record.name, record.encoder) == ("pets-evidence-mean-test", "mean@0f")
+    means = {"nDCG@10": 0.75, "Recall@10": 1.0, "Recall@100": 1.0, "MRR@10": 0.6667, "MAP@100": 0.6667}
+    assert record.metrics == means
+    assert (record.name, record.encoder) == ("pets-evidence-mean-exact-test", "mean@0f")
 
 
 def test_the_command_writes_record_and_run(folder: Path, tmp_path: Path) -> None:
@@ -34,10 +35,12 @@ def test_the_command_writes_record_and_run(folder: Path, tmp_path: Path) -> None
     (record,) = read_records(tmp_path / "out")
     assert isinstance(record, RetrievalRecord)
     assert "| pets (2) | bm25 | 1.000 [1.000, 1.000] | 1.000 | 1.000 | 1.000 |  |  |" in done.output
-    assert record.origin.command == f"python -m benchmarks.retrieval {folder} --systems bm25"
+    assert record.origin.command == "python -m benchmarks.retrieval pets --systems bm25 --run-out runs"
     lines = (tmp_path / "runs" / "pets-bm25-test.trec").read_text().splitlines()
     assert [line.split()[0] for line in lines] == ["dog"] * 3 + ["cat"] * 3
     assert lines[3].split()[1:4] == ["Q0", "kitten", "1"]
+    judgments = (tmp_path / "runs" / "pets-test.qrels").read_text()
+    assert judgments == "dog 0 cat 1\ncat 0 kitten 2\ncat 0 dog 1\n"
 
 
 def test_a_part_of_a_split_is_not_recorded(folder: Path, tmp_path: Path) -> None:
@@ -50,6 +53,43 @@ def test_mistakes_are_one_line(folder: Path) -> None:
     def said(*arguments: str) -> str:
         return CliRunner().invoke(main, list(arguments)).stderr.splitlines()[-1]
 
-    assert said(str(folder)).startswith("Error: --encoder is needed for the systems evidence and document")
-    assert said(str(folder), "--systems", "bm24").endswith("'bm24' is not one of evidence, document, bm25")
+    assert said(str(folder), "--systems", "bm24").endswith(f"'bm24' is not one of {', '.join(ALL_SYSTEMS)}")
     assert said(str(folder), "--systems", "bm25", "--split", "dev").startswith("Error: dataset pets has no split 'dev'")
+
+
+def test_a_folder_of_beir_is_measured(beir_folder: Path, tmp_path: Path) -> None:
+    options = ["--systems", "bm25", "--split", "dev", "--out", str(tmp_path / "out")]
+    CliRunner().invoke(main, [str(beir_folder), *options], catch_exceptions=False)
+    (record,) = read_records(tmp_path / "out")
+    assert isinstance(record, RetrievalRecord)
+    assert (record.task, record.split, record.query_ids) == ("tiny", "dev", ["1"])
+    assert record.metrics == dict.fromkeys(record.metrics, 1.0)
+
+
+def test_judged_targets_that_are_not_in_the_corpus_are_told(folder: Path) -> None:
+    with (folder / "qrels.tsv").open("a") as file:
+        file.write("cat\tlion\t1\n")
+    done = CliRunner().invoke(main, [str(folder), "--systems", "bm25", "--limit", "2"])
+    assert "pets: 1 relevant targets are not in corpus.jsonl.gz, the first is 'lion'" in done.stderr
+
+
+def test_a_quick_run_takes_the_whole_path_and_records_only_where_it_is_told(
+    folder: Path, bert_folder: Path, tmp_path: Path
+) -> None:
+    options = [str(folder), "--quick", "--encoder", str(bert_folder), "--work", str(tmp_path / "work")]
+    runs = ["--run-out", str(tmp_path / "runs"), "--sections"]
+    CliRunner().invoke(main, [*options, *runs, "--out", str(tmp_path / "out")], catch_exceptions=False)
+    records = [record for record in read_records(tmp_path / "out") if isinstance(record, RetrievalRecord)]
+    assert [record.name for record in records] == [
+        f"pets_quick-{name}-test" for name in ("bm25", "document-bert", "evidence-bert")
+    ]
+    assert all("--quick" in record.origin.command for record in records)
+    (line, *_) = (tmp_path / "runs" / "pets_quick-evidence-bert-test-sections.trec").read_text().splitlines()
+    assert line.split()[2].endswith("#0")
+
+
+def test_a_quick_run_leaves_the_results_alone(folder: Path, tmp_path: Path) -> None:
+    before = sorted(RESULTS.iterdir())
+    options = ["--quick", "--systems", "bm25", "--work", str(tmp_path)]
+    assert "| pets_quick (2) | bm25 |" in CliRunner().invoke(main, [str(folder), *options]).output
+    assert sorted(RESULTS.iterdir()) == before

@@ -2,20 +2,39 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.runs import rank, write_trec
-from benchmarks.systems import DocumentCosine, Searchable
+import pytest
+
+from benchmarks.runs import rank, rank_sections, section_ranking
+from benchmarks.systems import DocumentCosine, Evidence, Searchable
 from engine.document import Document
+from engine.index import Index
+from tests.fakes import FakeEncoder
 
 
-def test_a_run_holds_every_query_in_order(index: Searchable) -> None:
-    queries = [Document(doc_id, "", "", ()) for doc_id in ("rocket", "cat")]
+def test_a_run_holds_every_query_in_order(index: Searchable, documents: dict[str, Document]) -> None:
+    queries = [documents[doc_id] for doc_id in ("rocket", "cat")]
     run, seconds = rank(DocumentCosine(index, "mean"), queries, k=1)
     assert {query_id: ranking[0][0] for query_id, ranking in run.items()} == {"rocket": "dog", "cat": "kitten"}
     assert list(run) == ["rocket", "cat"]
     assert 0 <= seconds < 10
 
 
-def test_a_trec_file_has_six_columns(tmp_path: Path) -> None:
-    path = tmp_path / "runs" / "pets.trec"
-    write_trec({"cat": [("kitten", 0.8), ("dog", 1 / 3)], "dog": []}, path, "document")
-    assert path.read_text() == "cat Q0 kitten 1 0.8 document\ncat Q0 dog 2 0.33333333 document\n"
+def test_sections_are_ranked_by_what_they_contribute(built_folder: Path, corpus: list[Document]) -> None:
+    with Index.open(built_folder, encoder=FakeEncoder()) as index:
+        system = Evidence(index, "fake")
+        hits = system.hits(corpus[3], k=4)
+        run = rank_sections(system, corpus[3:5], k=4)
+    summed: dict[str, float] = {}
+    for hit in hits:
+        for pair in hit.breakdown.pairs:
+            for part in pair.parts:
+                name = f"{hit.doc_id}#{pair.target_section}"
+                summed[name] = summed.get(name, 0) + part.contribution
+    assert dict(run["doc003"]) == pytest.approx(summed)
+    scores = [score for _, score in run["doc003"]]
+    assert scores == sorted(scores, reverse=True)
+    assert list(run) == ["doc003", "doc004"]
+
+
+def test_no_hits_give_no_sections() -> None:
+    assert section_ranking([]) == []

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from benchmarks.significance import bootstrap_interval, randomization_p
+from benchmarks.significance import bootstrap_interval, holm, randomization_p
 
 
 def p_by_hand(a: list[float], b: list[float]) -> float:
@@ -59,3 +59,80 @@ def test_equal_values_have_an_interval_without_width() -> None:
     assert bootstrap_interval([0.0, 1.0]) == (0.0, 1.0)
     with pytest.raises(ValueError, match="N at least 1"):
         bootstrap_interval([])
+
+
+def test_values_counted_twice_in_their_group_say_no_more() -> None:
+    values, topics = np.random.default_rng(2).random(12), [f"topic {number // 3}" for number in range(12)]
+    once = bootstrap_interval(values, groups=topics, seed=4)
+    twice = bootstrap_interval(np.repeat(values, 2), groups=np.repeat(topics, 2).tolist(), seed=4)
+    assert twice == pytest.approx(once, abs=1e-12)
+
+
+def test_the_interval_draws_whole_groups() -> None:
+    values, topics = [0.0, 0.2, 0.4, 1.0, 0.5, 0.9], ["a", "a", "a", "b", "c", "c"]
+    members = {"a": [0.0, 0.2, 0.4], "b": [1.0], "c": [0.5, 0.9]}
+    all_means = [float(np.mean([v for name in drawn for v in members[name]])) for drawn in product("abc", repeat=3)]
+    low, high = np.quantile(all_means, [0.05, 0.95])
+    interval = bootstrap_interval(values, groups=topics, level=0.9, n_samples=50_000)
+    assert interval == pytest.approx((low, high), abs=0.011)
+
+
+@pytest.mark.parametrize("n_groups", [1, 4, 17])
+def test_groups_are_swapped_as_a_whole(n_groups: int) -> None:
+    a, b = np.random.default_rng(n_groups).random((2, 3 * n_groups))
+    topics = [number % n_groups for number in range(3 * n_groups)]
+    sums = [[float(side[number::n_groups].sum()) for number in range(n_groups)] for side in (a, b)]
+    tolerance = 0.0 if n_groups < 17 else 0.01
+    assert randomization_p(a, b, groups=topics) == pytest.approx(p_by_hand(*sums), abs=tolerance or 1e-12)
+
+
+def test_a_group_of_its_own_each_is_no_group() -> None:
+    a, b = np.random.default_rng(8).random((2, 25))
+    assert randomization_p(a, b, groups=range(25)) == randomization_p(a, b)
+    assert bootstrap_interval(a, groups=range(25)) == bootstrap_interval(a)
+
+
+def test_groups_of_another_number_are_refused() -> None:
+    with pytest.raises(ValueError, match="2 values, 3 groups named"):
+        bootstrap_interval([0.1, 0.2], groups=["a", "b", "b"])
+    with pytest.raises(ValueError, match="2 values, 1 groups named"):
+        randomization_p([0.1, 0.2], [0.3, 0.4], groups=["a"])
+
+
+def holm_by_hand(p_values: list[float]) -> list[float]:
+    """For each test, every test that steps down before it or with it, one at a time."""
+    rising = sorted(p_values)
+    adjusted = []
+    for p in p_values:
+        largest = 0.0
+        for n_before, other in enumerate(rising):
+            if other <= p:
+                largest = max(largest, min(1.0, (len(rising) - n_before) * other))
+        adjusted.append(largest)
+    return adjusted
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 30])
+def test_holms_values_equal_the_equation(n: int) -> None:
+    p_values = (np.random.default_rng(n).integers(0, 12, size=n) / 100).tolist()  # with ties
+    assert holm(p_values).tolist() == pytest.approx(holm_by_hand(p_values))
+
+
+def test_known_adjusted_p_values() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]).tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.7]).tolist() == [1.0, 1.0]
+    assert holm([0.2]).tolist() == [0.2]
+
+
+def test_adjusting_keeps_the_order_and_never_lowers() -> None:
+    p_values = np.random.default_rng(1).random(20) ** 3
+    adjusted = holm(p_values)
+    assert (adjusted >= p_values).all()
+    assert (np.diff(adjusted[np.argsort(p_values)]) >= 0).all()
+
+
+def test_what_is_no_p_value_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"in \[0, 1\], not \[0.5, 1.5\]"):
+        holm([0.5, 1.5])
+    with pytest.raises(ValueError, match=r"shape \(1, 2\)"):
+        holm([[0.5, 0.5]])

@@ -1,0 +1,161 @@
+"""Paragraph vectors by gensim: a vector a document, learned by guessing its words."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.baselines.extra_packages import optional
+from benchmarks.baselines.gensim_training import train
+from benchmarks.baselines.rankings import ranking
+from benchmarks.baselines.texts import Stretches, read_texts
+from benchmarks.systems import Ranking, Settings
+from engine.document import Document
+from engine.encoders.encoder import Vectors, unit
+
+
+@dataclass(frozen=True)
+class Doc2VecConfig:
+    """PV-DBOW that trains words beside documents, with the settings of Lau & Baldwin (2016, arXiv:1607.05368)."""
+
+    width: int = 300
+    window: int = 15
+    min_count: int = 5
+    negative: int = 5
+    sample: float = 1e-5
+    epochs: int = 20
+    seed: int = 0
+
+
+class Doc2Vec:
+    """Ranks by the cosine of paragraph vectors (Le & Mikolov 2014, arXiv:1405.4053).
+
+    A document of the corpus has its vector of training, any other one is inferred: as many
+    epochs over its words, all other weights as they are. gensim reads 10,000 words of a
+    text: longer documents are given in stretches that share their vector.
+    """
+
+    name = "doc2vec"
+    encoder = ""
+
+    def __init__(self, config: Doc2VecConfig = Doc2VecConfig()) -> None:
+        """Start without a corpus; `fit` reads one."""
+        self.settings: Settings = {"model": "PV-DBOW with words", "workers": 1, **asdict(config)}
+        self._config = config
+        self._model: Any = None
+        self._doc_ids: tuple[str, ...] = ()
+        self._row: dict[str, int] = {}
+        self._digests: list[bytes] = []
+        self._vectors: Vectors = np.empty((0, config.width), np.float32)
+
+    def fit(self, documents: Iterable[Document], *, seconds: float = math.inf) -> Doc2Vec:
+        """As `TextBaseline.fit`; all words are read, stop words too.
+
+        Raises:
+            MissingExtra: gensim is not installed.
+            TrainingError: no word is frequent enough, or all epochs would not be made in time.
+        """
+        started = time.monotonic()
+        models = optional("gensim.models.doc2vec", "the Doc2Vec baseline", "gensim")
+        self._digests = []
+        texts, config = read_texts(self._remembered(documents)), self._config
+        self._model = models.Doc2Vec(
+            dm=0,
+            dbow_words=1,
+            vector_size=config.width,
+            window=config.window,
+            min_count=config.min_count,
+            negative=config.negative,
+            sample=config.sample,
+            epochs=config.epochs,
+            seed=config.seed,
+            workers=1,
+        )
+        left = seconds - (time.monotonic() - started)
+        train(self._model, _Tagged(Stretches(texts), models.TaggedDocument), left)
+        self._doc_ids = texts.doc_ids
+        self._row = {doc_id: row for row, doc_id in enumerate(texts.doc_ids)}
+        known = np.array([word in self._model.wv.key_to_index for word in texts.vocabulary])
+        vectors = np.zeros((len(texts.doc_ids), config.width), np.float32)
+        for row, numbers in enumerate(texts.numbers):
+            # Where no word is known, the vector is the random one of the start.
+            if known[numbers].any():
+                vectors[row] = self._model.dv[row]
+        self._vectors = unit(vectors)
+        return self
+
+    def search(self, query: Document, k: int) -> Ranking:
+        """As `System.search`; a document without a known word finds nothing, and is not found."""
+        own = self._row.get(query.doc_id)
+        is_fitted = own is not None and self._digests[own] == _digest(query)
+        asked = self._vectors[own] if is_fitted else self.infer(query)
+        cosine = self._vectors @ asked
+        cosine[~self._vectors.any(axis=1)] = -np.inf
+        return ranking(self._doc_ids, cosine, k if asked.any() else 0, own=own, least=-np.inf)
+
+    def score(self, first: str, second: str) -> float:
+        """The cosine, in [-1, 1]; 0 where a document has no known word."""
+        return float(self._vectors[self._row[first]] @ self._vectors[self._row[second]])
+
+    def infer(self, document: Document) -> NDArray[np.float32]:
+        """(width,) the unit vector of any document; zero where it has no known word.
+
+        What gensim's `infer_vector` does, but for two things: it reads no more than
+        10,000 words, and it starts from a point that Python's own hash seeds, which is
+        another one in each process. The same document has the same vector here.
+        """
+        model, config = self._model, self._config
+        known = [
+            [word for word in words if word in model.wv.key_to_index] for words in Stretches(read_texts([document]))
+        ]
+        stretches = [words for words in known if words]
+        vector = np.zeros((1, config.width), np.float32)
+        if stretches:
+            vector += (np.random.default_rng(config.seed).random(vector.shape) - 0.5) / config.width
+            model.random.seed(config.seed)
+            for rate in np.linspace(model.alpha, model.min_alpha, config.epochs):
+                self._guess_words(stretches, vector, float(rate))
+        found: NDArray[np.float32] = unit(vector)[0]
+        return found
+
+    def _guess_words(self, stretches: Sequence[Sequence[str]], vector: Vectors, rate: float) -> None:
+        """One epoch; `vector` (1, width) is changed in place."""
+        models = optional("gensim.models.doc2vec", "the Doc2Vec baseline", "gensim")
+        for words in stretches:
+            models.train_document_dbow(
+                self._model,
+                words,
+                [0],
+                rate,
+                learn_words=False,
+                learn_hidden=False,
+                doctag_vectors=vector,
+                doctags_lockf=np.ones(1, np.float32),
+            )
+
+    def _remembered(self, documents: Iterable[Document]) -> Iterator[Document]:
+        for document in documents:
+            self._digests.append(_digest(document))
+            yield document
+
+
+class _Tagged:
+    """Stretches of words, each under the row of its document."""
+
+    def __init__(self, stretches: Stretches, kind: Any) -> None:  # noqa: ANN401
+        self._stretches = stretches
+        self._kind = kind
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self._kind(words, [row]) for row, words in self._stretches.by_row())
+
+
+def _digest(document: Document) -> bytes:
+    return hashlib.sha256(document.text.encode()).digest()

@@ -1,0 +1,1 @@
+"""Files of public datasets and of TREC, read and written."""

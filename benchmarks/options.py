@@ -1,0 +1,34 @@
+"""What the command lines of several programs have in common: lists of names and numbers, a work folder, progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+import click
+
+WORK = Path(__file__).resolve().parent / ".work"  # of indexes, which are kept and resumed
+
+
+def tell(line: str) -> None:
+    """A line of progress, on the channel of errors."""
+    click.echo(line, err=True)
+
+
+def names_of(known: Collection[str]) -> Callable[[click.Context, click.Parameter, str], tuple[str, ...]]:
+    """A callback that reads some of these names, separated by commas, each of them once."""
+
+    def read(_context: click.Context, _parameter: click.Parameter, names: str) -> tuple[str, ...]:
+        chosen = tuple(dict.fromkeys(name.strip() for name in names.split(",")))
+        if unknown := [name for name in chosen if name not in known]:
+            raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(known)}")
+        return chosen
+
+    return read
+
+
+def read_numbers(_context: click.Context, _parameter: click.Parameter, numbers: str) -> tuple[int, ...]:
+    """A callback that reads whole numbers from 1 on, separated by commas, each of them once."""
+    if not all(number.strip().isdecimal() and int(number) > 0 for number in numbers.split(",")):
+        raise click.BadParameter(f"{numbers!r} must be whole numbers from 1 on, separated by commas")
+    return tuple(dict.fromkeys(int(number) for number in numbers.split(",")))

@@ -1,0 +1,200 @@
+"""Position bias: in which tenth of queries and of targets the contributions lie that make the scores of hits."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import numpy as np
+from click.core import ParameterSource
+from numpy.typing import NDArray
+
+from benchmarks.datasets import DATA, Dataset, Qrels, checksum, open_dataset, read_qrels, read_queries
+from benchmarks.options import WORK, tell
+from benchmarks.origin import command_line
+from benchmarks.quick import quick_part
+from benchmarks.record_file import write_fields
+from benchmarks.records import RESULTS
+from benchmarks.significance import bootstrap_interval
+from benchmarks.slices.records import N_TENTHS, PositionRecord
+from benchmarks.slices.views import plot_positions, position_table
+from benchmarks.systems import Evidence, Hit
+from engine.document import Document, Span
+from engine.encoders.weights import BUNDLED_NAME
+from engine.errors import EngineError
+from engine.origin import Origin, describe_origin
+
+SIDES = ("query", "target")
+GROUPS = ("all", "relevant")
+
+
+@dataclass(frozen=True)
+class HitMass:
+    """Where the contributions to one score lie."""
+
+    sides: NDArray[np.float64] | None  # (2, 10) by side and tenth, each side sums to 1; None where no part gave any
+    document_share: float  # of the score, in [0, 1]; it has no place
+
+
+def tenths(spans: Iterable[tuple[Span, float]], n_chars: int) -> NDArray[np.float64]:
+    """Spread contributions evenly over their spans, and sum them by tenth of the text.
+
+    Args:
+        spans: stretches of one text, each not empty, and what each contributes.
+        n_chars: length of the text, at least 1.
+
+    Returns:
+        (10,), from the beginning; sums to the sum of the contributions.
+    """
+    edges = np.linspace(0, n_chars, N_TENTHS + 1)
+    mass = np.zeros(N_TENTHS)
+    for span, contribution in spans:
+        inside = np.minimum(span.stop, edges[1:]) - np.maximum(span.start, edges[:-1])
+        mass += contribution * np.maximum(inside, 0) / (span.stop - span.start)
+    return mass
+
+
+def hit_mass(hit: Hit, query: Document) -> HitMass | None:
+    """Where the contributions to a hit's score lie; None where nothing contributed to it."""
+    parts = [part for pair in hit.breakdown.pairs for part in pair.parts]
+    total, whole = sum(part.contribution for part in parts), hit.breakdown.document.contribution
+    if not total:
+        return HitMass(None, 1.0) if whole else None
+    in_query = tenths(((part.query, part.contribution) for part in parts), len(query.text))
+    in_target = tenths(((part.target, part.contribution) for part in parts), len(hit.document.text))
+    return HitMass(np.stack([in_query, in_target]) / total, whole / (whole + total))
+
+
+def collect_masses(
+    hits: Callable[[Document], Sequence[Hit]], queries: Mapping[str, Document], qrels: Qrels
+) -> dict[str, list[list[HitMass]]]:
+    """Ask every query, and keep where the scores of its hits come from.
+
+    Returns:
+        For each of `GROUPS` the hits of each query that has some there.
+    """
+    groups: dict[str, list[list[HitMass]]] = defaultdict(list)
+    for query_id, query in queries.items():
+        found = [(hit.doc_id, mass) for hit in hits(query) if (mass := hit_mass(hit, query))]
+        relevant = [mass for doc_id, mass in found if qrels[query_id].get(doc_id, 0) > 0]
+        for group, masses in zip(GROUPS, ([mass for _, mass in found], relevant), strict=True):
+            if masses:
+                groups[group].append(masses)
+    return groups
+
+
+def position_record(
+    groups: Mapping[str, Sequence[Sequence[HitMass]]],
+    system: Evidence,
+    dataset: Dataset,
+    *,
+    split: str,
+    k: int,
+    origin: Origin,
+) -> PositionRecord:
+    """Average over the hits of a query, then over queries; a group without a placed hit is left out.
+
+    Shares of whole documents are over all hits, those of tenths over hits that have parts.
+    """
+    mass: dict[str, dict[str, list[float]]] = {}
+    low: dict[str, dict[str, list[float]]] = {}
+    high: dict[str, dict[str, list[float]]] = {}
+    placed = {group: [_sides(hits) for hits in by_query] for group, by_query in groups.items()}
+    groups = {group: by_query for group, by_query in groups.items() if any(placed[group])}
+    for group in groups:
+        means = np.stack([np.mean(sides, axis=0) for sides in placed[group] if sides])  # (Q, 2, 10)
+        mass[group] = _by_side(means.mean(axis=0))
+        ends = np.apply_along_axis(bootstrap_interval, 0, means, seed=origin.seed)  # (2, 2, 10)
+        low[group], high[group] = _by_side(ends[0]), _by_side(ends[1])
+    return PositionRecord(
+        task=dataset.name,
+        dataset=f"{dataset.name}@{checksum(dataset)}",
+        system=system.name,
+        encoder=system.encoder,
+        settings=system.settings,
+        split=split,
+        k=k,
+        n_queries={group: len(by_query) for group, by_query in groups.items()},
+        n_hits={group: sum(map(len, by_query)) for group, by_query in groups.items()},
+        n_placed={group: sum(map(len, placed[group])) for group in groups},
+        document_share={group: round(_mean_document_share(by_query), 4) for group, by_query in groups.items()},
+        mass=mass,
+        low=low,
+        high=high,
+        origin=origin,
+    )
+
+
+def _sides(hits: Sequence[HitMass]) -> list[NDArray[np.float64]]:
+    return [hit.sides for hit in hits if hit.sides is not None]
+
+
+def _by_side(values: NDArray[np.float64]) -> dict[str, list[float]]:
+    return {side: [round(float(share), 4) for share in row] for side, row in zip(SIDES, values, strict=True)}
+
+
+def _mean_document_share(by_query: Sequence[Sequence[HitMass]]) -> float:
+    return float(np.mean([np.mean([hit.document_share for hit in hits]) for hits in by_query]))
+
+
+@click.command()
+@click.argument("name", metavar="DATASET")
+@click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Of the index.")
+@click.option("--split", default="test", show_default=True, help="Whose queries are asked.")
+@click.option("-k", "--top", "k", default=10, show_default=True, type=click.IntRange(1), help="Hits of a query.")
+@click.option("--exact", is_flag=True, help="Exact lists, instead of ANN lists.")
+@click.option("--quick", is_flag=True, help="A small seeded part of DATASET; a record only where --out is given.")
+@click.option("--seed", default=0, show_default=True, help="Of intervals, and of --quick.")
+@click.option("--data", default=DATA, type=click.Path(path_type=Path), help="Folder that holds the datasets.")
+@click.option("--work", default=WORK, type=click.Path(path_type=Path), help="Folder for indexes; kept and resumed.")
+@click.option("--out", default=RESULTS, type=click.Path(path_type=Path), help="Folder for records.")
+@click.option("--plot-out", type=click.Path(path_type=Path), help="Folder for plots.")
+@click.pass_context
+def main(
+    context: click.Context,
+    name: str,
+    encoder: str,
+    split: str,
+    k: int,
+    exact: bool,
+    quick: bool,
+    seed: int,
+    data: Path,
+    work: Path,
+    out: Path,
+    plot_out: Path | None,
+) -> None:
+    """Show which part of queries and targets carries the hits on DATASET, a task by name or a folder.
+
+    \b
+    Example:
+        python -m benchmarks.position_bias proposals --encoder all-MiniLM-L6-v2 --plot-out plots/
+    """
+    from benchmarks.prepare import prepared_index
+
+    command = command_line("benchmarks.position_bias", context, leave_out=("data", "work", "out"))
+    is_recorded = not quick or context.get_parameter_source("out") is ParameterSource.COMMANDLINE
+    try:
+        dataset = open_dataset(name, data)
+        dataset = quick_part(dataset, split, work / "quick", seed=seed) if quick else dataset
+        qrels = read_qrels(dataset, split)
+        queries = read_queries(dataset, qrels)
+        with prepared_index(dataset, encoder, work, tell=tell) as ready:
+            system = Evidence(ready.index, ready.encoder, exact=exact)
+            groups = collect_masses(lambda query: system.hits(query, k), queries, qrels)
+        origin = describe_origin(command, seed)
+        record = position_record(groups, system, dataset, split=split, k=k, origin=origin)
+        if is_recorded:
+            write_fields(record, out)
+        if plot_out:
+            plot_positions(record, plot_out)
+    except EngineError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(position_table([record]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""A small seeded part of a dataset, written as a dataset of its own; for `--quick`.
+
+Every program does the same with it as with a whole one, in a minute or two. What
+is measured on it says that the programs work, and nothing about the systems.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import heapq
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.cut import first_words
+from benchmarks.datasets import (
+    QUERIES,
+    Dataset,
+    DatasetError,
+    Qrels,
+    checksum,
+    open_dataset,
+    read_documents,
+    read_qrels,
+    read_queries,
+)
+from engine.document import Document, Section
+
+SUFFIX = "_quick"  # of the part's name, and so of the names of its records
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of a dataset is kept."""
+
+    n_queries: int = 20
+    n_targets: int = 5  # relevant ones of a query
+    n_documents: int = 300  # queries and targets among them
+    n_words: int = 300  # first ones of a document, title and headings among them
+
+
+def quick_part(dataset: Dataset, split: str, folder: Path, *, seed: int, size: Size | None = None) -> Dataset:
+    """Write some queries of a split, some of their relevant targets, and documents that are neither.
+
+    Queries, targets and the others are those whose ids have the lowest hashes, so
+    the same seed gives the same part, in whatever order files are. Judgments of
+    documents that are not kept are left out, those of 0 and below too.
+
+    Args:
+        dataset: the whole one, in any layout; the part is in the project's own.
+        split: whose queries are kept; the part has no other split.
+        folder: where parts are kept, each in a folder named by checksum, split and seed.
+        seed: of the hashes.
+        size: how much is kept.
+
+    Raises:
+        DatasetError: no query of the split has a relevant target in the corpus.
+    """
+    size = size or Size()
+    place = _hash_order(seed)
+    corpus = {document.doc_id for document in read_documents(dataset)}
+    qrels = _chosen_qrels(read_qrels(dataset, split), corpus, place, size)
+    if not qrels:
+        raise DatasetError(
+            f"dataset {dataset.name}: no query of split {split!r} has a relevant target in its corpus; "
+            "name another split: --split"
+        )
+    queries = read_queries(dataset, qrels)
+    needed = {doc_id for targets in qrels.values() for doc_id in targets} | (qrels.keys() & corpus)
+    kept = set(heapq.nsmallest(size.n_documents, corpus, key=lambda doc_id: (doc_id not in needed, place(doc_id))))
+    path = folder / f"{checksum(dataset)}-{split}-seed{seed}" / f"{dataset.name}{SUFFIX}"
+    path.mkdir(parents=True, exist_ok=True)
+    _write(
+        path / "corpus.jsonl.gz", (document for document in read_documents(dataset) if document.doc_id in kept), size
+    )
+    if dataset.queries:
+        _write(path / QUERIES, queries.values(), size)
+    rows = [f"{query_id}\t{doc_id}\t{qrels[query_id][doc_id]}" for query_id in qrels for doc_id in qrels[query_id]]
+    (path / "qrels.tsv").write_text("\n".join(["query_id\tdoc_id\trelevance", *rows]) + "\n", "utf-8")
+    (path / "splits.json").write_text(json.dumps({split: list(qrels)}), "utf-8")
+    return open_dataset(str(path))
+
+
+def _hash_order(seed: int) -> Callable[[str], bytes]:
+    return lambda doc_id: hashlib.sha256(f"{seed} {doc_id}".encode()).digest()
+
+
+def _chosen_qrels(qrels: Qrels, corpus: set[str], place: Callable[[str], bytes], size: Size) -> Qrels:
+    findable = {
+        query_id: [doc_id for doc_id, rel in targets.items() if rel > 0 and doc_id in corpus and doc_id != query_id]
+        for query_id, targets in qrels.items()
+    }
+    chosen = set(heapq.nsmallest(size.n_queries, (query_id for query_id in qrels if findable[query_id]), key=place))
+    return {
+        query_id: {doc_id: targets[doc_id] for doc_id in heapq.nsmallest(size.n_targets, findable[query_id], key=place)}
+        for query_id, targets in qrels.items()
+        if query_id in chosen
+    }
+
+
+def _write(path: Path, documents: Iterable[Document], size: Size) -> None:
+    # Without name and time in its head, a file of the same texts has the same checksum.
+    with path.open("wb") as file, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+        for document in documents:
+            line = _line(first_words(document, size.n_words))
+            packed.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+
+
+def _line(document: Document) -> Mapping[str, object]:
+    """A document as a line of a corpus; sections without a text are left out."""
+    title = document.title if document.text.startswith(document.title) else ""
+    parted = (_parted(document, section, title) for section in document.sections)
+    sections = [{"heading": heading, "text": body} for heading, body in parted if body]
+    return {"id": document.doc_id, "title": title, "sections": sections}
+
+
+def _parted(document: Document, section: Section, title: str) -> tuple[str, str]:
+    """Heading and text of a section; sections that were joined keep their headings in the text."""
+    text = document.text[section.start : section.stop]
+    text = (text.removeprefix(title) if section.start == 0 else text).strip()
+    if section.heading and text.startswith(section.heading):
+        return section.heading, text.removeprefix(section.heading).strip()
+    return "", text

@@ -1,0 +1,138 @@
+"""Judges runs that are there already, in TREC's format, by the measures of this project; nothing is recorded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+from benchmarks.formats.lines import FormatError
+from benchmarks.formats.trec import Qrels, parse_section_target, read_qrels, read_run
+from benchmarks.markdown import markdown, p_cells
+from benchmarks.metrics import MEASURED, evaluate
+from benchmarks.significance import bootstrap_interval, randomization_p
+from benchmarks.systems import Ranking
+from engine.errors import EngineError
+
+
+@dataclass(frozen=True)
+class Score:
+    """One measure of a run."""
+
+    measure: str  # one of `MEASURED`
+    mean: float  # over queries, in [0, 1]
+    low: float  # ends of its 95 % bootstrap interval
+    high: float
+    other: float | None = None  # mean of the other run
+    p: float | None = None  # of the difference: two-sided paired randomisation test
+
+
+def score_run(
+    run: Mapping[str, Ranking], qrels: Qrels, *, other: Mapping[str, Ranking] | None = None, seed: int = 0
+) -> list[Score]:
+    """Judge a run, and hold it against another one.
+
+    Args:
+        run: by query id; a query that it lacks counts 0, one without judgments is passed over.
+        qrels: with a relevant target of each query.
+        other: of the same queries.
+        seed: of intervals and tests.
+    """
+    values = _values(run, qrels)
+    others = None if other is None else _values(other, qrels)
+    return [_score(name, values[name], others[name] if others else None, seed) for name in MEASURED]
+
+
+def judged_queries(qrels: Qrels) -> Qrels:
+    """The judgments of queries that have a relevant target; others say nothing about a ranking.
+
+    Raises:
+        FormatError: no query has one.
+    """
+    kept = {query_id: targets for query_id, targets in qrels.items() if max(targets.values()) > 0}
+    if not kept:
+        raise FormatError(f"none of {len(qrels)} judged queries has a target of relevance 1 or above; give other qrels")
+    return kept
+
+
+def by_document(ranking: Ranking) -> Ranking:
+    """Documents in the order of their best sections, of a ranking of targets `DOC#SEC`.
+
+    Raises:
+        FormatError: a target names no section.
+    """
+    best: dict[str, float] = {}
+    for target, score in ranking:
+        best.setdefault(parse_section_target(target)[0], score)
+    return list(best.items())
+
+
+def _values(run: Mapping[str, Ranking], qrels: Qrels) -> dict[str, list[float]]:
+    judged = evaluate(qrels, {query_id: [target for target, _ in ranking] for query_id, ranking in run.items()})
+    return {name: list(by_query.values()) for name, by_query in judged.items()}
+
+
+def _score(name: str, values: Sequence[float], others: Sequence[float] | None, seed: int) -> Score:
+    low, high = bootstrap_interval(values, seed=seed)
+    mean = sum(values) / len(values)
+    if others is None:
+        return Score(name, mean, low, high)
+    return Score(name, mean, low, high, sum(others) / len(others), randomization_p(values, others, seed=seed))
+
+
+def _table(scores: Sequence[Score], names: Sequence[str], n_queries: int) -> str:
+    is_paired = len(names) > 1
+    head = [f"{n_queries:,} queries", f"{names[0]} [95 %]", *([names[1], "p"] if is_paired else [])]
+    ps = p_cells([score.p for score in scores])
+    rows = [
+        [
+            score.measure,
+            f"{score.mean:.4f} [{score.low:.4f}, {score.high:.4f}]",
+            *([f"{score.other:.4f}", p] if is_paired else []),
+        ]
+        for score, p in zip(scores, ps, strict=True)
+    ]
+    note = ["", "p: two-sided paired randomisation test, adjusted after Holm over the measures."] if is_paired else []
+    return "\n".join([*markdown(head, rows), *note])
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("qrels", type=click.Path(path_type=Path))
+@click.option("--against", type=click.Path(path_type=Path), help="Another run of the same queries.")
+@click.option("--by-document", "sections", is_flag=True, help="Targets are sections, DOC#SEC; judge their documents.")
+@click.option("--seed", default=0, show_default=True, help="Of intervals and tests.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a measure.")
+def main(run: Path, qrels: Path, against: Path | None, sections: bool, seed: int, as_json: bool) -> None:
+    """Judge the run RUN by the judgments QRELS, both in TREC's format.
+
+    \b
+    Example:
+        python -m benchmarks.score runs/rfc-bm25-test.trec runs/rfc-test.qrels
+        python -m benchmarks.score mine.trec runs/rfc-test.qrels --against runs/rfc-bm25-test.trec
+    """
+    paths = [run, *([against] if against else [])]
+    try:
+        judged = judged_queries(read_qrels(qrels))
+        runs = [_read(path, judged, sections) for path in paths]
+    except EngineError as error:
+        raise click.ClickException(str(error)) from error
+    scores = score_run(runs[0], judged, other=runs[1] if against else None, seed=seed)
+    if as_json:
+        click.echo("\n".join(json.dumps(asdict(score)) for score in scores))
+    else:
+        click.echo(_table(scores, [path.name for path in paths], len(judged)))
+
+
+def _read(path: Path, qrels: Qrels, sections: bool) -> dict[str, Ranking]:
+    found = {query_id: ranking for query_id, ranking in read_run(path).items() if query_id in qrels}
+    if not found:
+        raise FormatError(f"{path} ranks nothing for any of {len(qrels)} judged queries; give the judgments of its run")
+    return {query_id: by_document(ranking) for query_id, ranking in found.items()} if sections else found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Results by length, and by place in the document."""

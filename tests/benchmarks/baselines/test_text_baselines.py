@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.baselines.doc2vec import Doc2Vec, Doc2VecConfig
+from benchmarks.baselines.hidden_topics import HiddenTopics
+from benchmarks.baselines.text_baseline import TextBaseline
+from benchmarks.baselines.text_baselines import TEXT_BASELINES, fitted_baselines, text_scorer
+from benchmarks.baselines.tfidf_system import TfIdf
+from benchmarks.baselines.wmd import WordMovers
+from benchmarks.baselines.word_vectors import Word2VecConfig
+from benchmarks.baselines.wrd import WordRotators
+from benchmarks.datasets import Dataset, open_dataset, read_documents, read_qrels, read_queries
+from benchmarks.pairs.scorer import Budget, Pair
+from benchmarks.records import BuildCost
+from benchmarks.retrieval import Trial, measure
+from engine.origin import Origin
+from tests.benchmarks.baselines.small_words import known_words, random_documents, write_vectors
+
+pytest.importorskip("gensim")
+pytest.importorskip("ot")
+pytest.importorskip("sklearn")
+
+DOCUMENTS = random_documents(15, 60, 30)
+FEW = Word2VecConfig(width=8, min_count=1)
+TINY = [TfIdf(), Doc2Vec(Doc2VecConfig(8, min_count=1)), WordMovers(FEW), WordRotators(FEW), HiddenTopics(FEW)]
+
+
+@pytest.fixture(scope="module")
+def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_vectors(tmp_path_factory.mktemp("vectors") / "vectors.txt", known_words(60, 6), header=True)
+
+
+@pytest.fixture(scope="module")
+def fitted(vectors: Path) -> dict[str, TextBaseline]:
+    made = fitted_baselines(TEXT_BASELINES, lambda: DOCUMENTS, vectors=vectors, seed=3)
+    return {baseline.name: baseline for baseline, _ in made}
+
+
+def test_every_baseline_is_fitted_under_its_name(fitted: dict[str, TextBaseline]) -> None:
+    assert tuple(fitted) == TEXT_BASELINES
+    assert fitted["doc2vec"].settings["seed"] == 3
+    for name in ("wmd", "wrd", "hidden_topics"):
+        assert str(fitted[name].settings["word_vectors"]).startswith("vectors.txt@")
+
+
+def test_each_finds_documents_of_the_corpus_but_never_the_query(fitted: dict[str, TextBaseline]) -> None:
+    for baseline in fitted.values():
+        for query in DOCUMENTS[:3]:
+            ranking = baseline.search(query, k=4)
+            scores = [score for _, score in ranking]
+            assert query.doc_id not in dict(ranking)
+            assert scores == sorted(scores, reverse=True)
+
+
+def test_word_vectors_trained_once_for_all_are_those_of_each_alone() -> None:
+    many = random_documents(80, 60, 60)
+    *_, (shared, _) = fitted_baselines(["wrd", "wmd"], lambda: iter(many), seed=5)
+    alone = WordMovers(Word2VecConfig(seed=5)).fit(many)
+    assert shared.score("doc0", "doc1") == alone.score("doc0", "doc1")
+    assert shared.settings == alone.settings
+
+
+def test_pairs_are_scored_by_the_same_baseline(fitted: dict[str, TextBaseline], vectors: Path) -> None:
+    documents = {document.doc_id: document for document in DOCUMENTS}
+    pairs = [Pair("doc0", "doc1", True), Pair("doc2", "doc5", False)]
+    for name in TEXT_BASELINES:
+        scorer = text_scorer(name, vectors)
+        scorer.fit(documents, pairs, pairs, budget=Budget(steps=1, pairs_per_step=1, seconds=60), seed=3)
+        expected = [fitted[name].score(pair.first, pair.second) for pair in pairs]
+        np.testing.assert_allclose(scorer.score(pairs), expected, atol=1e-6)
+        assert (scorer.name, scorer.settings) == (name, fitted[name].settings)
+
+
+@pytest.mark.parametrize("baseline", TINY, ids=lambda one: str(one.name))
+def test_a_query_that_has_a_documents_id_is_asked_by_its_own_text(baseline: TextBaseline, beir_folder: Path) -> None:
+    dataset = open_dataset(str(beir_folder))
+    queries = read_queries(dataset, read_qrels(dataset, "test"))
+    baseline.fit(read_documents(dataset))
+    assert [doc_id for doc_id, _ in baseline.search(queries["1"], k=5)] == ["2"]
+    assert "2" in dict(baseline.search(replace(queries["1"], doc_id="draft"), k=5))
+
+
+@pytest.mark.parametrize("name", [name for name in TEXT_BASELINES if name != "doc2vec"])
+def test_an_id_changes_nothing_but_what_is_left_out(fitted: dict[str, TextBaseline], name: str) -> None:
+    own, namesake = (replace(DOCUMENTS[3], doc_id=doc_id) for doc_id in ("doc3", "doc5"))
+    expected, found = (dict(fitted[name].search(query, k=20)) for query in (own, namesake))
+    assert "doc5" not in found
+    assert "doc3" in found
+    others = expected.keys() - {"doc5"}
+    assert {doc_id: found[doc_id] for doc_id in others} == pytest.approx(
+        {doc_id: expected[doc_id] for doc_id in others}
+    )
+
+
+def test_a_baseline_is_measured_like_any_system(dataset: Dataset, origin: Origin) -> None:
+    qrels = read_qrels(dataset, "test")
+    trial = Trial(dataset, "test", qrels, read_queries(dataset, qrels), 100, origin)
+    ((baseline, cost),) = fitted_baselines(["tfidf"], lambda: read_documents(dataset))
+    record, run = measure(baseline, cost, trial)
+    assert (record.name, record.encoder) == ("pets-tfidf-test", "")
+    assert list(run) == ["dog", "cat"]
+    assert record.metrics["Recall@10"] == 1.0
+    assert isinstance(record.build, BuildCost)

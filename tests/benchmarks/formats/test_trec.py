@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.formats.lines import FormatError
+from benchmarks.formats.trec import (
+    parse_section_target,
+    read_qrels,
+    read_run,
+    section_target,
+    write_qrels,
+    write_run,
+)
+
+
+def test_a_run_has_six_columns(tmp_path: Path) -> None:
+    path = tmp_path / "runs" / "pets.trec"
+    write_run({"cat": [("kitten", 0.8), ("dog", 1 / 3)], "dog": []}, path, "document")
+    assert path.read_text() == "cat Q0 kitten 1 0.800000012 document\ncat Q0 dog 2 0.333333343 document\n"
+
+
+def test_a_run_is_read_in_the_order_that_was_written(tmp_path: Path) -> None:
+    # By name alone trec_eval would rank z, then b; a float32 cannot tell c from the tie above it.
+    ranking = [("a", 0.5), ("z", 0.5), ("b", 0.5), ("c", 0.5 - 1e-12), ("zero", 0.0), ("y", -1.0)]
+    write_run({"q": ranking}, tmp_path / "run", "tag")
+    (read,) = read_run(tmp_path / "run").values()
+    assert [target for target, _ in read] == [target for target, _ in ranking]
+    assert [score for _, score in read] == pytest.approx([score for _, score in ranking], abs=1e-6)
+
+
+def test_a_run_of_others_is_ordered_by_score_then_by_name_from_the_last(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("q Q0 a 1 0.5 t\nq Q0 b 2 0.5 t\nq Q0 c 3 2e0 t\nr Q0 a 1 -1 t\n")
+    assert read_run(tmp_path / "run") == {"q": [("c", 2.0), ("b", 0.5), ("a", 0.5)], "r": [("a", -1.0)]}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("q Q0 a 2 0.5", "has 5 columns, not 6; it must be query, Q0, target, rank, score, tag by white space"),
+        ("q Q0 b 2 high t", "has the score 'high'; it must be a number"),
+        ("q Q0 b 2 nan t", "has the score 'nan', which has no place in an order"),
+        ("q Q0 a 2 0.4 t", "ranks 'a' for query 'q' again"),
+    ],
+)
+def test_a_damaged_run_is_refused_by_its_line(tmp_path: Path, line: str, said: str) -> None:
+    (tmp_path / "run").write_text(f"q Q0 a 1 0.5 t\n{line}\n")
+    with pytest.raises(FormatError, match=f"run:2 {said}"):
+        read_run(tmp_path / "run")
+
+
+def test_judgments_are_read_as_they_were_written(tmp_path: Path) -> None:
+    qrels = {"q": {"a#0": 2, "b": 0}, "p": {"a": -1}}
+    write_qrels(qrels, tmp_path / "qrels")
+    assert (tmp_path / "qrels").read_text() == "q 0 a#0 2\nq 0 b 0\np 0 a -1\n"
+    assert read_qrels(tmp_path / "qrels") == qrels
+    (tmp_path / "qrels").write_text("q 0 a 1\nq\t0  a\t2\n")
+    with pytest.raises(FormatError, match="qrels:2 judges 'a' for query 'q' again"):
+        read_qrels(tmp_path / "qrels")
+
+
+def test_an_id_that_columns_cannot_hold_is_refused(tmp_path: Path) -> None:
+    for bad in ("a b", "", "a\n"):
+        with pytest.raises(FormatError, match="is empty or holds white space"):
+            write_qrels({"q": {bad: 1}}, tmp_path / "qrels")
+        with pytest.raises(FormatError, match="is empty or holds white space"):
+            write_run({"q": [(bad, 1.0)]}, tmp_path / "run", "tag")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_section_is_a_target_of_its_own() -> None:
+    assert section_target("C#", 12) == "C##12"
+    assert parse_section_target("C##12") == ("C#", 12)
+    for target in ("doc", "doc#", "#3", "doc#a"):
+        with pytest.raises(FormatError, match="names no section; it must be DOC#SEC"):
+            parse_section_target(target)

@@ -1,0 +1,25 @@
+"""Functions that tests run in processes of their own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+
+def tell_sum(one: int, other: int, told: Path) -> None:
+    told.write_text(json.dumps({"sum": one + other}))
+
+
+def fail(_told: Path) -> None:
+    raise ValueError("no numbers")
+
+
+def tell_blas_threshold(folder: Path, told: Path) -> None:
+    """Measure a flat index of FAISS, then tell from how many numbers of queries on FAISS uses BLAS in this process."""
+    import faiss
+    from benchmarks.vectors.candidate import Candidate, Library
+    from benchmarks.vectors.measuring import Conditions, measure
+
+    candidate = Candidate(Library.FAISS, "Flat", ("",))
+    measure(candidate, folder, Conditions(10, 1, 1, 0), folder / "flat", folder / "told.json")
+    told.write_text(json.dumps(faiss.cvar.distance_compute_blas_threshold))

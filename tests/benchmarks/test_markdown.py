@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from benchmarks.markdown import markdown, origins, p_cells
+from engine.origin import Origin
+
+
+@dataclass(frozen=True)
+class One:
+    origin: Origin
+
+
+def test_the_lines_below_a_table_name_each_command_and_each_origin_once(origin: Origin) -> None:
+    other = replace(origin, command="python -m benchmarks.ann x", is_dirty=True)
+    assert origins([One(origin), One(other), One(origin)]) == [
+        "Run again:",
+        "",
+        "- `python -m benchmarks.retrieval pets`",
+        "- `python -m benchmarks.ann x`",
+        "",
+        "Measured: commit 0123456789 on A Processor, 2 cores, 24 GiB; commit 0123456789 with changes on A Processor, "
+        "2 cores, 24 GiB.",
+    ]
+    assert origins([]) == []
+
+
+def test_cells_stand_between_bars() -> None:
+    assert markdown(["a", "b"], [["1", "2"]]) == ["| a | b |", "| --- | --- |", "| 1 | 2 |"]
+
+
+def test_p_values_are_adjusted_over_those_that_there_are() -> None:
+    assert p_cells([0.01, None, 0.02, 0.0001]) == ["0.020", "", "0.020", "< 0.001"]

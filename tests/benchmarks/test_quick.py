@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.datasets import Dataset, DatasetError, checksum, open_dataset, read_documents, read_qrels, read_queries
+from benchmarks.quick import Size, quick_part
+
+SIZE = Size(n_queries=4, n_targets=2, n_documents=15, n_words=6)
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Dataset:
+    """40 documents; each of the first 20 is a query with three relevant targets, one of them absent."""
+    folder = tmp_path / "large"
+    folder.mkdir()
+    with gzip.open(folder / "corpus.jsonl.gz", "wt") as file:
+        for number in range(40):
+            sections = [{"heading": f"Part {part}", "text": "some long words " * 20} for part in (1, 2)]
+            file.write(json.dumps({"id": f"d{number}", "title": f"Title {number}", "sections": sections}) + "\n")
+    rows = [
+        f"d{n}\td{target}\t{rel}" for n in range(20) for target, rel in ((n + 1, 1), (n + 20, 2), (n + 90, 1), (5, 0))
+    ]
+    (folder / "qrels.tsv").write_text("\n".join(["query_id\tdoc_id\trelevance", *rows]))
+    (folder / "splits.json").write_text(json.dumps({"test": [f"d{n}" for n in range(20)], "valid": ["d0"]}))
+    return open_dataset(str(folder))
+
+
+def test_a_part_holds_queries_their_targets_and_others(large: Dataset, tmp_path: Path) -> None:
+    part = quick_part(large, "test", tmp_path / "work", seed=0, size=SIZE)
+    qrels = read_qrels(part, "test")
+    kept = [document.doc_id for document in read_documents(part)]
+    assert (part.name, len(qrels), len(kept)) == ("large_quick", 4, 15)
+    assert all(
+        targets == {f"d{int(query[1:]) + 1}": 1, f"d{int(query[1:]) + 20}": 2} for query, targets in qrels.items()
+    )
+    assert {*qrels, *(target for targets in qrels.values() for target in targets)} <= set(kept)
+    assert kept == [document.doc_id for document in read_documents(large) if document.doc_id in kept]
+
+
+def test_documents_are_cut_after_words_of_their_first_sections(large: Dataset, tmp_path: Path) -> None:
+    part = quick_part(large, "test", tmp_path, seed=0, size=SIZE)
+    (text,) = {document.text.partition("\n\n")[2] for document in read_documents(part)}
+    assert text == "Part 1\n\nsome long"  # four words stand in title and heading
+    longer = quick_part(large, "test", tmp_path, seed=0, size=Size(n_words=69))
+    document = next(read_documents(longer))
+    assert document.text.endswith("words\n\nPart 2\n\nsome long words")
+    assert document.title == "Title 0"
+
+
+def test_the_same_seed_gives_the_same_part(large: Dataset, tmp_path: Path) -> None:
+    first, again = (quick_part(large, "test", tmp_path / name, seed=3, size=SIZE) for name in ("a", "b"))
+    other = quick_part(large, "test", tmp_path / "c", seed=4, size=SIZE)
+    assert checksum(first) == checksum(again) != checksum(other)
+    assert list(read_qrels(first, "test")) != list(read_qrels(other, "test"))
+
+
+def test_a_small_dataset_is_kept_whole(dataset: Dataset, tmp_path: Path) -> None:
+    part = quick_part(dataset, "test", tmp_path, seed=0)
+    assert [document.text for document in read_documents(part)] == [
+        document.text for document in read_documents(dataset)
+    ]
+    assert read_qrels(part, "test") == read_qrels(dataset, "test")
+
+
+def test_a_part_of_beir_keeps_queries_of_their_own(beir_folder: Path, tmp_path: Path) -> None:
+    part = quick_part(open_dataset(str(beir_folder)), "dev", tmp_path, seed=0)
+    assert [document.text for document in read_documents(part)] == [
+        "Rocket engines burn kerosene.",
+        "The cat sat on the mat.",
+    ]
+    assert read_queries(part, ["1"])["1"].text == "which cat sat"
+
+
+def test_a_split_whose_targets_are_all_absent_is_refused(large: Dataset, tmp_path: Path) -> None:
+    large.qrels.write_text("query_id\tdoc_id\trelevance\nd0\td99\t1\n")
+    with pytest.raises(
+        DatasetError, match="dataset large: no query of split 'valid' has a relevant target in its corpus"
+    ):
+        quick_part(large, "valid", tmp_path, seed=0)

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import ir_measures
+import pytest
+from click.testing import CliRunner
+from ir_measures import RR, R
+
+from benchmarks.formats.trec import write_qrels, write_run
+from benchmarks.score import by_document, main, score_run
+from benchmarks.significance import bootstrap_interval, randomization_p
+
+QRELS = {"a": {"x": 2, "y": 1}, "b": {"x": 1, "z": 0}, "c": {"w": 1}, "none": {"x": 0}}
+RUN = {"a": [("y", 3.0), ("z", 2.0), ("x", 1.0)], "b": [("z", 2.0), ("x", 1.0)], "unjudged": [("x", 1.0)]}
+OTHER = {"a": [("x", 3.0), ("y", 2.0)], "b": [("x", 2.0)], "c": [("w", 1.0)]}
+JUDGED = {query_id: QRELS[query_id] for query_id in ("a", "b", "c")}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    write_qrels(QRELS, tmp_path / "pets.qrels")
+    write_run(RUN, tmp_path / "mine.trec", "mine")
+    write_run(OTHER, tmp_path / "other.trec", "other")
+    write_run({"a": [("y#2", 3.0), ("y#0", 2.0), ("x#1", 1.0)]}, tmp_path / "sections.trec", "mine")
+    names = ("pets.qrels", "mine.trec", "other.trec", "sections.trec")
+    return {name: str(tmp_path / name) for name in names}
+
+
+def said(*arguments: str) -> str:
+    done = CliRunner().invoke(main, list(arguments))
+    return done.output if done.exit_code == 0 else done.stderr.splitlines()[-1]
+
+
+def test_measures_are_those_of_an_independent_tool() -> None:
+    scores = {score.measure: score for score in score_run(RUN, JUDGED)}
+    run = {query_id: dict(ranking) for query_id, ranking in RUN.items()}
+    theirs = ir_measures.calc_aggregate([RR @ 10, R @ 100], JUDGED, run)
+    assert scores["MRR@10"].mean == pytest.approx(theirs[RR @ 10]) == pytest.approx((1 + 0.5 + 0) / 3)
+    assert scores["Recall@100"].mean == pytest.approx(theirs[R @ 100])
+    assert (scores["MRR@10"].low, scores["MRR@10"].high) == bootstrap_interval([1, 0.5, 0], seed=0)
+
+
+def test_two_runs_are_compared_query_by_query() -> None:
+    (score,) = [one for one in score_run(RUN, JUDGED, other=OTHER) if one.measure == "MRR@10"]
+    assert score.other == 1.0
+    assert score.p == randomization_p([1, 0.5, 0], [1, 1, 1], seed=0)
+
+
+def test_documents_stand_where_their_best_sections_do() -> None:
+    assert by_document([("y#2", 3.0), ("x#1", 2.0), ("y#0", 1.0)]) == [("y", 3.0), ("x", 2.0)]
+
+
+def test_the_command_judges_a_run_and_queries_without_relevant_targets_are_passed_over(files: dict[str, str]) -> None:
+    table = said(files["mine.trec"], files["pets.qrels"]).splitlines()
+    assert table[0] == "| 3 queries | mine.trec [95 %] |"
+    assert table[5].startswith("| MRR@10 | 0.5000 [0.")
+    paired = said(files["mine.trec"], files["pets.qrels"], "--against", files["other.trec"]).splitlines()
+    assert paired[0] == "| 3 queries | mine.trec [95 %] | other.trec | p |"
+    assert paired[5].endswith("| 1.0000 | 1.000 |")
+    first, *_ = [json.loads(line) for line in said(files["mine.trec"], files["pets.qrels"], "--json").splitlines()]
+    assert (first["measure"], first["p"]) == ("nDCG@10", None)
+
+
+def test_runs_of_sections_are_judged_by_their_documents(files: dict[str, str]) -> None:
+    lines = said(files["sections.trec"], files["pets.qrels"], "--by-document", "--json").splitlines()
+    values = {score["measure"]: score["mean"] for score in map(json.loads, lines)}
+    assert (values["MRR@10"], values["Recall@10"]) == pytest.approx((1 / 3, 1 / 3))
+    assert said(files["mine.trec"], files["pets.qrels"], "--by-document") == (
+        "Error: the target 'y' names no section; it must be DOC#SEC, SEC a number from 0"
+    )
+
+
+def test_files_that_do_not_fit_are_one_line(files: dict[str, str], tmp_path: Path) -> None:
+    write_run({"else": [("x", 1.0)]}, tmp_path / "else.trec", "mine")
+    assert "else.trec ranks nothing for any of 3 judged queries" in said(
+        str(tmp_path / "else.trec"), files["pets.qrels"]
+    )
+    write_qrels({"a": {"x": 0}}, tmp_path / "empty.qrels")
+    assert said(files["mine.trec"], str(tmp_path / "empty.qrels")).startswith("Error: none of 1 judged queries has a")
+    assert "cannot be read" in said(str(tmp_path), files["pets.qrels"])
