@@ -10,6 +10,7 @@ from typing import ClassVar, TypeAlias, get_args
 
 from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
 from benchmarks.measuring.latency import Percentiles
+from benchmarks.pairs.record import MatchingRecord
 from benchmarks.record_file import KIND, RecordError, name_of, rebuild, write_fields
 from benchmarks.slices.records import LengthRecord, PositionRecord
 from benchmarks.systems import Settings
@@ -141,6 +142,7 @@ Record: TypeAlias = (
     | TrainingRecord
     | LengthRecord
     | PositionRecord
+    | MatchingRecord
 )
 _KINDS: Mapping[str, type[Record]] = {kind.kind: kind for kind in get_args(Record)}
 

@@ -16,6 +16,8 @@ import click
 from benchmarks.durability.promises import promise_lines
 from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
 from benchmarks.markdown import markdown, measured, origins
+from benchmarks.pairs.record import MatchingRecord
+from benchmarks.pairs.tables import matching_table
 from benchmarks.quality_tables import leave_one_out_table, retrieval_table
 from benchmarks.quick import SUFFIX
 from benchmarks.records import (
@@ -104,6 +106,7 @@ TABLES: Mapping[str, Table] = {
     "training": Table((TrainingRecord,), _training),
     "lengths": Table((LengthRecord,), length_table),
     "positions": Table((PositionRecord,), position_table),
+    "matching": Table((MatchingRecord,), matching_table),
 }
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+
 from benchmarks.baselines.embedding_table import WordConfig
 from benchmarks.baselines.pair_training import PairTraining
 from benchmarks.baselines.sbert_512 import TRANSFORMER_TRAINING
 from benchmarks.baselines.word_inputs import DocumentWords
-
 from benchmarks.pairs.scorer import Budget, Pair, PairScorer
 from engine.document import Document
 from tests.fakes import make_document

@@ -1,0 +1,129 @@
+"""The neural baselines by name, at the sizes of their papers or small enough for a first look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from benchmarks.baselines.arc_i import ArcIConfig, arc_i
+from benchmarks.baselines.dssm import DssmConfig, dssm
+from benchmarks.baselines.embedding_table import WordConfig
+from benchmarks.baselines.han import HanConfig, han
+from benchmarks.baselines.re2 import Re2Config, re2
+from benchmarks.baselines.sbert_512 import MATCHBERT_TOKENS, SBert512Config, sbert_512
+from benchmarks.baselines.siamese_long import LongKind, SiameseLongConfig, siamese_long
+from benchmarks.baselines.smash import SmashConfig, smash
+from benchmarks.pairs.scorer import SMALL, PairScorer
+from engine.encoders.weights import MINILM_NAME
+from engine.errors import TrainingError
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a user has. Without weights words are learned from the documents of train, and long models are random."""
+
+    word_vectors: Path | None = None  # text file, such as glove.6B.50d.txt
+    bert: str = MINILM_NAME
+    longformer: str = ""
+    bigbird: str = ""
+    device: str | None = None  # by default a GPU where torch sees one
+
+
+def neural_scorer(name: str, *, given: Given = Given(), is_small: bool = False) -> PairScorer:
+    """Make a baseline.
+
+    Args:
+        name: one of `NEURAL_SCORERS`.
+        given: weights, where there are any, and the device.
+        is_small: narrow layers over short beginnings of documents, which the settings say; the figures mean
+            nothing then.
+
+    Raises:
+        TrainingError: there is no baseline of this name.
+    """
+    if name not in _MAKERS:
+        raise TrainingError(f"there is no baseline {name!r}; take one of {', '.join(NEURAL_SCORERS)}")
+    made = _MAKERS[name](given, is_small)
+    if is_small:
+        made.settings[SMALL] = True
+    return made
+
+
+def _dssm(given: Given, is_small: bool) -> PairScorer:
+    config = DssmConfig((64, 64, 32), 5_000) if is_small else DssmConfig()
+    return dssm(config, device=given.device)
+
+
+def _arc_i(given: Given, is_small: bool) -> PairScorer:
+    config = ArcIConfig()
+    config = replace(config, words=_words(config.words, given, is_small))
+    if is_small:
+        config = replace(config, max_words=_SMALL_WORDS, features=32)
+    return arc_i(config, device=given.device)
+
+
+def _han(given: Given, is_small: bool) -> PairScorer:
+    config = HanConfig()
+    config = replace(config, words=_words(config.words, given, is_small))
+    if is_small:
+        config = replace(config, max_words=_SMALL_WORDS, width=16, attention_width=32)
+    return han(config, device=given.device)
+
+
+def _smash(given: Given, is_small: bool) -> PairScorer:
+    config = SmashConfig()
+    config = replace(config, words=_words(config.words, given, is_small))
+    if is_small:
+        config = replace(config, max_words=_SMALL_WORDS, width=16, attention_width=16)
+    return smash(config, device=given.device)
+
+
+def _re2(given: Given, is_small: bool) -> PairScorer:
+    config = Re2Config()
+    config = replace(config, words=_words(config.words, given, is_small))
+    if is_small:
+        config = replace(config, max_words=_SMALL_WORDS, width=32)
+    return re2(config, device=given.device)
+
+
+def _bert(name: str, max_tokens: int, given: Given, is_small: bool) -> PairScorer:
+    config = SBert512Config(given.bert, _SMALL_TOKENS if is_small else max_tokens)
+    return sbert_512(config, name=name, device=given.device)
+
+
+def _longformer(given: Given, is_small: bool) -> PairScorer:
+    return _siamese_long(SiameseLongConfig(LongKind.LONGFORMER, weights=given.longformer), given, is_small)
+
+
+def _bigbird(given: Given, is_small: bool) -> PairScorer:
+    return _siamese_long(SiameseLongConfig(LongKind.BIGBIRD, weights=given.bigbird), given, is_small)
+
+
+def _siamese_long(config: SiameseLongConfig, given: Given, is_small: bool) -> PairScorer:
+    if is_small:
+        config = replace(
+            config, max_tokens=256, layers=2, width=64, heads=4, ffn=128, window=32, block_size=16, random_blocks=1
+        )
+    return siamese_long(config, device=given.device)
+
+
+def _words(config: WordConfig, given: Given, is_small: bool) -> WordConfig:
+    words = replace(config, vectors=given.word_vectors)
+    return replace(words, width=32, min_count=2, epochs=1) if is_small else words
+
+
+_SMALL_WORDS, _SMALL_TOKENS = 200, 64
+_MAKERS: Mapping[str, Callable[[Given, bool], PairScorer]] = {
+    "dssm": _dssm,
+    "arc-i": _arc_i,
+    "han": _han,
+    "smash": _smash,
+    "re2": _re2,
+    "matchbert": partial(_bert, "matchbert", MATCHBERT_TOKENS),
+    "s-bert-512": partial(_bert, "s-bert-512", 512),
+    "s-longformer": _longformer,
+    "s-bigbird": _bigbird,
+}
+NEURAL_SCORERS = tuple(_MAKERS)

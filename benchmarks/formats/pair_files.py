@@ -1,0 +1,117 @@
+"""Pairs of papers of the ACL Anthology Network, as the Long Range Arena gives them out: does one cite the other?
+
+`new_aan_pairs.{train,eval,test}.tsv` hold, without a header and without quoting, label, id1, id2, text1, text2 by
+tabs (Tay et al. 2021, arXiv:2011.04006). The label is 0 or 1, maybe as a decimal; a text may be written as the
+bytes of Python, b'...'. They lie in `lra_release/tsv_data` of lra_release.gz, to be fetched by hand from
+https://storage.googleapis.com/long-range-arena/lra_release.gz. The repository's licence is of its code;
+the papers are the ACL Anthology's, CC BY-NC-SA 3.0 up to 2015 and CC BY 4.0 from 2016 on.
+
+These are not the pairs of AAN104K (SMITH) or of CoLDE: other papers, other numbers.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.formats.lines import FormatError, columns, read_lines
+from benchmarks.pairs.scorer import Pair
+from engine.document import Document
+from engine.errors import DocumentError
+from engine.readers.assembly import assemble
+
+FILES: Mapping[str, str] = {
+    "train": "new_aan_pairs.train.tsv",
+    "valid": "new_aan_pairs.eval.tsv",
+    "test": "new_aan_pairs.test.tsv",
+}
+_COLUMNS = ("label", "id1", "id2", "text1", "text2")
+
+
+@dataclass(frozen=True, slots=True)
+class TextPair:
+    """A line of the file: the pair, and the texts that its ids stand for."""
+
+    place: str  # FILE:NUMBER
+    pair: Pair
+    texts: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class PairFolder:
+    """The three files together."""
+
+    pairs: Mapping[str, list[Pair]]  # by split, one of `FILES`
+    n_blank: Mapping[str, int]  # by split: pairs with a blank text, which are dropped as by SMITH's preprocessing
+    documents: Mapping[str, Document]
+
+
+def is_pair_folder(folder: Path) -> bool:
+    """Whether a file of that name is there; nothing is read."""
+    return any((folder / name).is_file() for name in FILES.values())
+
+
+def read_folder(folder: Path) -> PairFolder:
+    """Read all pairs, and each document once.
+
+    Raises:
+        FormatError: a file is missing or a line damaged, or two lines give one id different texts.
+    """
+    pairs: dict[str, list[Pair]] = {}
+    n_blank: dict[str, int] = {}
+    texts: dict[str, tuple[str, str]] = {}  # by id: where it stands first, and how it is written there
+    for split, name in FILES.items():
+        pairs[split], n_blank[split] = [], 0
+        # Line by line: a text stands in as many lines as there are pairs of its document.
+        for row in read_pairs(folder / name):
+            if all(text.strip() for text in row.texts):
+                _remember(row, texts)
+                pairs[split].append(row.pair)
+            else:
+                n_blank[split] += 1
+    documents = {doc_id: _document(place, doc_id, text) for doc_id, (place, text) in texts.items()}
+    return PairFolder(pairs, n_blank, documents)
+
+
+def read_pairs(path: Path) -> Iterator[TextPair]:
+    """Stream the pairs of a file, those with a blank text too.
+
+    Raises:
+        FormatError: a line has other columns, its label is not 0 or 1, or a text cannot be read.
+    """
+    for place, line in read_lines(path):
+        label, id1, id2, text1, text2 = columns(place, line, _COLUMNS)
+        yield TextPair(place, Pair(id1, id2, _is_match(place, label)), (_text(place, text1), _text(place, text2)))
+
+
+def _remember(row: TextPair, texts: dict[str, tuple[str, str]]) -> None:
+    for doc_id, text in zip((row.pair.first, row.pair.second), row.texts, strict=True):
+        place, known = texts.setdefault(doc_id, (row.place, text))
+        if known != text:
+            raise FormatError(f"{row.place} gives {doc_id!r} another text than {place}; an id must name one document")
+
+
+def _is_match(place: str, label: str) -> bool:
+    try:
+        return {0.0: False, 1.0: True}[float(label)]
+    except (ValueError, KeyError):
+        raise FormatError(f"{place} has the label {label!r}; it must be 0 or 1") from None
+
+
+def _text(place: str, text: str) -> str:
+    if not text.startswith(("b'", 'b"')) or text[-1:] != text[1]:
+        return text
+    try:
+        written = ast.literal_eval(text)
+    except (ValueError, SyntaxError) as error:
+        raise FormatError(f"{place} holds bytes that are not written as Python writes them ({error})") from error
+    return written.decode("utf-8", "replace") if isinstance(written, bytes) else text
+
+
+def _document(place: str, doc_id: str, text: str) -> Document:
+    try:
+        return assemble(text, (), doc_id=doc_id, source=place, title=doc_id)
+    except DocumentError as error:
+        raise FormatError(f"{place}: {error}") from error

@@ -1,0 +1,194 @@
+"""Balanced pairs by the protocols of the papers: for each pair that matches one of the same document that does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from benchmarks.datasets import DatasetError
+from benchmarks.pairs.negatives import Negatives, Pool, Ranked
+from benchmarks.pairs.relations import Relations, similar_by_links
+from benchmarks.pairs.scorer import Pair
+from benchmarks.pairs.splitting import (
+    Edge,
+    PairSplits,
+    Split,
+    SplitRule,
+    assign_documents,
+    cut_tenths,
+    split_of,
+    undirected,
+)
+
+
+class Positives(StrEnum):
+    """Which pairs match."""
+
+    LINKED = "linked"  # one links to the other
+    ALIKE = "alike"  # they link to nearly the same documents
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How pairs are drawn."""
+
+    positives: Positives
+    negatives: Negatives
+    relevance: int = 1  # of a link that matches, at least
+    above: float = 0.5  # Jaccard of the links of documents that are alike
+    fewest_links: int = 3  # of documents that can be alike
+
+
+PROTOCOLS: Mapping[str, Protocol] = {
+    "aan": Protocol(Positives.LINKED, Negatives.RANDOM),
+    "aan-hard": Protocol(Positives.LINKED, Negatives.LEXICAL),
+    "wikipedia": Protocol(Positives.ALIKE, Negatives.LINKED),
+    "graded": Protocol(Positives.LINKED, Negatives.LINKED, relevance=2),
+}
+
+
+@dataclass(frozen=True)
+class BuiltPairs:
+    """Pairs, and what could not be made of the matches of the corpus."""
+
+    splits: PairSplits
+    n_lost: Mapping[Split, int]  # matching pairs that went, as no mismatch was left for them
+
+
+def build_pairs(
+    relations: Relations,
+    protocol: Protocol,
+    rule: SplitRule,
+    *,
+    seed: int,
+    most: int | None = None,
+    ranked: Ranked | None = None,
+) -> BuiltPairs:
+    """Draw pairs, as many that match as not, in each split.
+
+    "aan" is the protocol of AAN104K (SMITH, section 5.1.2) and of CoLDE's AAN: a paper with
+    each that it cites, and with one random irrelevant paper for each of these. "wikipedia"
+    is that of Wiki65K: see `similar_by_links`, the first document of a pair is the
+    lexicographically smaller one, and a mismatched one is drawn from its outgoing
+    links. "aan-hard" draws negatives among the `LEXICAL_DEPTH` nearest by BM25, "graded" takes the links of
+    relevance 2 as matches and tells them from those of relevance 1: neither is published.
+
+    Random negatives are drawn among the documents that positives of the split name, where
+    the papers draw from all: so no document is a negative by its name alone, and no more
+    documents have to be encoded. So are hard ones, of documents that are neither linked nor
+    drawn before. A positive for which no negative is left goes too, and is counted.
+
+    By the rule DOCUMENT only `Relations.trainable` pairs are in train where links match, and
+    documents are shared out by `assign_documents`. Pairs alternate, one that matches and one
+    that does not, so that any beginning of even length is balanced.
+
+    Args:
+        relations: of the corpus.
+        protocol: one of `PROTOCOLS`, or another.
+        rule: DOCUMENT or PAIR.
+        seed: of all that is drawn.
+        most: matching pairs of a split, at most; all by default.
+        ranked: needed for `Negatives.LEXICAL` alone; the document itself may be among them.
+
+    Raises:
+        DatasetError: a split is left without a pair.
+    """
+    assert rule is not SplitRule.GIVEN
+    assert (ranked is not None) == (protocol.negatives is Negatives.LEXICAL)
+    edges = _matching(relations, protocol)
+    claims = _claims(relations, protocol, rule, edges, seed)
+    homes = _homes(relations, protocol, claims) if rule is SplitRule.DOCUMENT else None
+    taken = {undirected(*edge) for edge in edges}
+    if protocol.negatives is not Negatives.LINKED:
+        taken |= {undirected(query, target) for query, targets in relations.links.items() for target in targets}
+    rng = np.random.default_rng(seed)
+    built: dict[Split, tuple[Pair, ...]] = {}
+    n_lost: dict[Split, int] = {}
+    for split in Split:
+        kept = [edge for edge in claims[split] if homes is None or {homes[doc_id] for doc_id in edge} == {split}]
+        at_home = None if homes is None else frozenset(doc_id for doc_id, home in homes.items() if home is split)
+        pool = Pool(protocol.negatives, kept, links=relations.links, at_home=at_home, ranked=ranked)
+        pairs, n_lost[split] = _draw(kept, pool, taken, most, rng)
+        built[split] = tuple(pairs)
+    _check(built, claims, protocol)
+    return BuiltPairs(built, n_lost)
+
+
+def _matching(relations: Relations, protocol: Protocol) -> list[Edge]:
+    """Every pair of the corpus that matches, once, its query first."""
+    if protocol.positives is Positives.ALIKE:
+        return similar_by_links(relations.links, above=protocol.above, fewest=protocol.fewest_links)
+    found: dict[Edge, Edge] = {}
+    for query, targets in relations.links.items():
+        for target, relevance in targets.items():
+            if relevance >= protocol.relevance:
+                found.setdefault(undirected(query, target), (query, target))
+    return list(found.values())
+
+
+def _claims(
+    relations: Relations, protocol: Protocol, rule: SplitRule, edges: Sequence[Edge], seed: int
+) -> dict[Split, list[Edge]]:
+    """The matching pairs of each split, as if documents could be shared."""
+    by_pair = rule is SplitRule.PAIR
+    splits = cut_tenths(len(edges), seed) if by_pair else [split_of(edge, relations.held) for edge in edges]
+    claims: dict[Split, list[Edge]] = {split: [] for split in Split}
+    for edge, split in zip(edges, splits, strict=True):
+        is_judged = protocol.positives is Positives.LINKED and not by_pair
+        if split is not Split.TRAIN or not is_judged or undirected(*edge) in relations.trainable:
+            claims[split].append(edge)
+    return claims
+
+
+def _homes(relations: Relations, protocol: Protocol, claims: Mapping[Split, Sequence[Edge]]) -> dict[str, Split]:
+    """The split of each document; what may become a negative by a link counts as an edge too."""
+    if protocol.negatives is not Negatives.LINKED:
+        return assign_documents(claims, relations.held)
+    queries = {split: dict.fromkeys(query for query, _ in claims[split]) for split in Split}
+    wanted = {
+        split: [(query, target) for query in queries[split] for target in relations.links.get(query, ())]
+        for split in Split
+    }
+    return assign_documents({split: [*claims[split], *wanted[split]] for split in Split}, relations.held)
+
+
+def _draw(
+    edges: Sequence[Edge], pool: Pool, taken: set[Edge], most: int | None, rng: np.random.Generator
+) -> tuple[list[Pair], int]:
+    """A match and a mismatch for each edge, in random order, as long as there are; what is drawn is taken.
+
+    Returns:
+        The pairs, and for how many of the edges that were looked at there was no mismatch.
+    """
+    pairs: list[Pair] = []
+    n_lost = 0
+    for at in rng.permutation(len(edges)):
+        query, target = edges[int(at)]
+        other = _first_free(query, pool.targets(query, taken), taken, rng)
+        if other is None:
+            n_lost += 1
+            continue
+        taken.add(undirected(query, other))
+        pairs += [Pair(query, target, True), Pair(query, other, False)]
+        if most is not None and len(pairs) == 2 * most:
+            break
+    return pairs, n_lost
+
+
+def _first_free(query: str, targets: Sequence[str], taken: Set[Edge], rng: np.random.Generator) -> str | None:
+    shuffled = (targets[int(at)] for at in rng.permutation(len(targets)))
+    return next((one for one in shuffled if one != query and undirected(query, one) not in taken), None)
+
+
+def _check(built: PairSplits, claims: Mapping[Split, Sequence[Edge]], protocol: Protocol) -> None:
+    empty = [split for split in Split if not built[split]]
+    if empty:
+        told = ", ".join(f"{split} {len(claims[split])}" for split in Split)
+        raise DatasetError(
+            f"no pair of {' and '.join(empty)} is left by the protocol of positives {protocol.positives}, negatives "
+            f"{protocol.negatives} (matching pairs before documents were shared out: {told}); take --protocol aan, "
+            f"or --split pair"
+        )

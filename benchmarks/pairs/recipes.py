@@ -1,0 +1,105 @@
+"""The trained encoders of the papers and of this project by name, each as a recipe. Values alone; nothing is trained.
+
+Sizes are the papers' unless said otherwise. Learning rates of new layers are ours: the papers train
+for 100,000 steps (SMITH) or tens of epochs (CoLDE), a budget here is some hundred steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from benchmarks.pairs.comparing import Comparison
+from benchmarks.pairs.trained_encoders import Recipe
+from engine.encoders.description import parse_json
+from engine.encoders.weights import resolve_backbone
+from engine.errors import EncoderError
+from engine.training.fine_tuning import DEFAULT_LOSSES, FineTuningSettings, Loss
+from engine.training.section_contrast import ContrastSettings
+from engine.training.smith_pretraining import Objective
+from engine.training.text_pairs import TextPairsSettings
+from indexer.training.new_encoder import Kind, NewEncoder
+from indexer.training.start import Start
+
+_BACKBONE_RATE = 3e-5
+_BERT_RATE = 5e-5  # SMITH, section 5.2.3, and the code of CoLDE
+_NEW_RATE = 3e-4
+_HEAD_RATE = 1e-3
+_SHORT_BLOCK = 128  # tokens, special ones counted: four blocks of SMITH-Short are 512
+_COLDE_CHUNK = 126  # tokens; of the published 510 a stretch of 1,536 has three, and a section one
+_BERT_SIZES = {  # of a SMITH, and in the configuration of a BERT
+    "width": "hidden_size",
+    "sentence_layers": "num_hidden_layers",
+    "sentence_heads": "num_attention_heads",
+    "sentence_ffn": "intermediate_size",
+    "sentence_positions": "max_position_embeddings",
+}
+_BCE = FineTuningSettings(losses={Loss.BCE: 1.0})
+
+
+def recipe(name: str, encoder: str, training_tokens: int) -> Recipe:
+    """A recipe of `RECIPES`.
+
+    Args:
+        name: of the recipe.
+        encoder: where it starts from: an encoder to be trained, or the backbone of a new one.
+        training_tokens: of a document that are read in a step, by which the chunks of a CoLDE are counted.
+
+    Raises:
+        EncoderError: a backbone is needed that is a BERT, and this is none.
+    """
+    return RECIPES[name](encoder, training_tokens)
+
+
+def _fine_tuned(losses: Mapping[Loss, float], comparison: Comparison, encoder: str, training_tokens: int) -> Recipe:
+    return Recipe(Start(encoder), FineTuningSettings(losses=losses), comparison, _BACKBONE_RATE)
+
+
+def _smith(pretraining: frozenset[Objective], encoder: str, training_tokens: int) -> Recipe:
+    return Recipe(Start(encoder, NewEncoder(Kind.SMITH)), _BCE, Comparison.COSINE, _NEW_RATE, pretraining=pretraining)
+
+
+def _smith_short(encoder: str, training_tokens: int) -> Recipe:
+    """The backbone reads the sentences, whatever its size, as BERT-base does in the paper."""
+    folder = resolve_backbone(encoder)
+    config = parse_json(folder / "config.json")
+    if not isinstance(config, dict) or config.get("model_type") != "bert":
+        raise EncoderError(f"{folder} holds no BERT, which SMITH-Short reads sentences by; name one: --encoder BERT")
+    sizes = {size: str(config.get(name)) for size, name in _BERT_SIZES.items()}
+    sizes["block_tokens"] = str(min(_SHORT_BLOCK, int(config.get("max_position_embeddings") or _SHORT_BLOCK)))
+    return Recipe(Start(encoder, NewEncoder(Kind.SMITH_SHORT, sizes=sizes)), _BCE, Comparison.COSINE, _BERT_RATE)
+
+
+def _colde(sizes: Mapping[str, str], learned: ContrastSettings, encoder: str, training_tokens: int) -> Recipe:
+    n_sections = int(sizes.get("n_sections", "2"))
+    max_chunks = max(1, training_tokens // (n_sections * (_COLDE_CHUNK + 2)))
+    own = {"chunk_tokens": str(_COLDE_CHUNK), "max_chunks": str(max_chunks), **sizes}
+    # All chunks of a batch have a graph at once; where layers are computed twice it fits.
+    start = Start(encoder, NewEncoder(Kind.COLDE, sizes=own), checkpoint_gradients=True)
+    return Recipe(start, learned, Comparison.COSINE, _BERT_RATE, _HEAD_RATE)
+
+
+def _tde(sizes: Mapping[str, str], encoder: str, training_tokens: int) -> Recipe:
+    start = Start(encoder, NewEncoder(Kind.TDE, sizes=sizes))
+    return Recipe(start, TextPairsSettings(), Comparison.HEAD, 2e-5, _HEAD_RATE)
+
+
+_WHOLE = {"n_sections": "1"}
+_PLACELESS = {**_WHOLE, "without_positions": "true"}
+
+RECIPES: Mapping[str, Callable[[str, int], Recipe]] = {
+    "cosine-bce": partial(_fine_tuned, {Loss.BCE: 1.0}, Comparison.COSINE),
+    "cosine-infonce": partial(_fine_tuned, {Loss.DOCUMENT: 1.0}, Comparison.COSINE),
+    "cosine-supcon": partial(_fine_tuned, {Loss.SUPCON: 1.0}, Comparison.COSINE),
+    "maxsim-trained": partial(_fine_tuned, DEFAULT_LOSSES, Comparison.MAXSIM),
+    "smith-np": partial(_smith, frozenset()),
+    "smith-wp": partial(_smith, frozenset({Objective.WORDS})),
+    "smith-wp-sp": partial(_smith, frozenset(Objective)),
+    "smith-short": _smith_short,
+    "colde": partial(_colde, {}, ContrastSettings()),
+    "colde-without-aug": partial(_colde, _PLACELESS, ContrastSettings()),
+    "colde-without-lstm": partial(_colde, {"without_lstm": "true"}, ContrastSettings()),
+    "colde-without-cl": partial(_colde, _PLACELESS, ContrastSettings(contrastive=False)),
+    "tde": partial(_tde, {}),
+    "tde-without-topics": partial(_tde, {"n_topics": "0"}),
+}

@@ -1,0 +1,209 @@
+"""Encoders that learn from labelled pairs within a budget, and keep the weights that valid pairs choose."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.pairs.comparing import Comparer, Comparison, Side
+from benchmarks.pairs.early_stopping import train_to_best
+from benchmarks.pairs.pair_tasks import Learned, labels_alone, n_chunks, pair_task
+from benchmarks.pairs.scorer import LABELS_ALONE, Budget, Course, Pair
+from benchmarks.pairs.selection import Selection, sample_valid
+from benchmarks.pairs.splitting import documents_of
+from benchmarks.pairs.valid_accuracy import ValidAccuracy
+from benchmarks.prepare import encoder_label
+from benchmarks.systems import Settings
+from engine.document import Document
+from engine.encoders.smith import SmithEncoder
+from engine.encoders.trainable import TrainableEncoder
+from engine.encoders.weights import resolve_backbone, weights_sha256
+from engine.errors import TrainingError
+from engine.training.fine_tuning import FineTuningSettings
+from engine.training.section_contrast import ContrastSettings
+from engine.training.smith_pretraining import Objective, SmithPretraining, SmithPretrainingConfig
+from engine.training.task import Task
+from engine.training.text_pairs import TextPairsSettings
+from engine.training.trainer import TrainerSettings
+from indexer.training.start import Start, starting_encoder
+
+_TOPIC_EPOCHS = 200  # at most
+_DOCUMENTS_AT_A_TIME = 32
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How an encoder comes to tell pairs apart."""
+
+    start: Start
+    learned: Learned  # its batch size gives way to the budget's
+    comparison: Comparison
+    learning_rate: float
+    head_learning_rate: float | None = None
+    pretraining: frozenset[Objective] = frozenset()  # of a SMITH, on the documents of train; half of the budget
+
+
+class TrainedEncoder:
+    """A `PairScorer` that trains an encoder, reads each document by itself and to its end, and compares vectors.
+
+    What is fitted before (the topics of a TDE: as many epochs as there are steps, 200 at
+    most) and looks at valid pairs count against the seconds of the budget, but only
+    training is cut off by them. In training, and when valid pairs are looked at, documents
+    are read in stretches; never when pairs are scored.
+    """
+
+    is_trained = True
+
+    def __init__(
+        self,
+        name: str,
+        recipe: Recipe,
+        *,
+        training_tokens: int,
+        device: str | None = None,
+        selection: Selection = Selection(),  # noqa: B008
+    ) -> None:
+        """Train by a recipe, on stretches of so many tokens, special ones counted."""
+        self.name = name
+        self.encoder = ""
+        self.course: Course | None = None
+        own = {f"selection_{field}": value for field, value in asdict(selection).items()}
+        self.settings: Settings = {**_settings(recipe), "training_tokens": training_tokens, **own}
+        self._recipe = recipe
+        self._training_tokens = training_tokens
+        self._device = device
+        self._selection = selection
+        self._documents: Mapping[str, Document] = {}
+        self._sides: dict[str, Side] = {}
+        self._trained: TrainableEncoder | None = None
+
+    def fit(
+        self,
+        documents: Mapping[str, Document],
+        train: Sequence[Pair],
+        valid: Sequence[Pair],
+        *,
+        budget: Budget,
+        seed: int,
+    ) -> None:
+        """As `PairScorer.fit`.
+
+        Raises:
+            TrainingError: the pairs are too few, the recipe does not fit its encoder, or the loss is no number.
+            EncoderError: the encoder cannot be made.
+            MissingExtra: accelerate is not installed.
+        """
+        deadline = time.monotonic() + budget.seconds
+        named = documents_of(train)
+        texts = {doc_id: document for doc_id, document in documents.items() if doc_id in named}
+        encoder = self._begin(list(texts.values()), budget, seed)
+        pretraining_steps = self._pretrain(encoder, texts, budget, seed)
+        tokens = self._training_tokens
+        task = pair_task(encoder, self._recipe.learned, texts, train, budget=budget, training_tokens=tokens, seed=seed)
+        looked_at = sample_valid(valid, self._selection.pairs, seed)
+        chunks = n_chunks(encoder, tokens)
+        validate = ValidAccuracy(encoder, documents, looked_at, self._recipe.comparison, chunks=chunks)
+        steps = budget.steps - pretraining_steps
+        course = self._run(task, encoder, validate, steps, deadline - time.monotonic(), seed)
+        self.course = replace(course, pretraining_steps=pretraining_steps)
+        self._trained, self._documents, self._sides = encoder, documents, {}
+
+    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
+        """As `PairScorer.score`; each document is encoded once, when it is first asked for.
+
+        Raises:
+            DocumentError: a document has no token.
+            EncoderError: the encoder has no pair head, and is to be compared by one.
+        """
+        assert self._trained is not None, "fit comes before score"
+        comparer = Comparer(self._trained, self._recipe.comparison)
+        named = dict.fromkeys(doc_id for pair in pairs for doc_id in (pair.first, pair.second))
+        unknown = [doc_id for doc_id in named if doc_id not in self._sides]
+        for start in range(0, len(unknown), _DOCUMENTS_AT_A_TIME):
+            block = unknown[start : start + _DOCUMENTS_AT_A_TIME]
+            encoded = self._trained.encode([self._documents[doc_id] for doc_id in block])
+            self._sides |= {doc_id: comparer.side(one) for doc_id, one in zip(block, encoded, strict=True)}
+        return np.array([comparer.score(self._sides[pair.first], self._sides[pair.second]) for pair in pairs])
+
+    @property
+    def trained(self) -> TrainableEncoder:
+        """The encoder, with the weights that were kept."""
+        assert self._trained is not None, "fit comes first"
+        return self._trained
+
+    def _begin(self, texts: Sequence[Document], budget: Budget, seed: int) -> TrainableEncoder:
+        """The encoder before training, and of what weights it is made."""
+        start = self._recipe.start
+        if start.new is not None:
+            start = replace(start, new=replace(start.new, topic_epochs=min(_TOPIC_EPOCHS, budget.steps)))
+        made = starting_encoder(start, texts, seed=seed, device=self._device, is_resumed=False, tell=lambda line: None)
+        label = f"{encoder_label(start.encoder)}@{weights_sha256(resolve_backbone(start.encoder))[:12]}"
+        self.encoder = label
+        self.settings["begins_with"] = "random weights" if made.taken is None else f"{label}{made.taken}"
+        return made.encoder
+
+    def _pretrain(self, encoder: TrainableEncoder, texts: Mapping[str, Document], budget: Budget, seed: int) -> int:
+        """Let a SMITH guess what is hidden in the documents of train; returns the steps that were made."""
+        if not self._recipe.pretraining:
+            return 0
+        if not isinstance(encoder, SmithEncoder):
+            raise TrainingError(f"pretraining by hidden words and blocks is SMITH's, not that of {encoder.kind}")
+        if budget.steps < 2:
+            raise TrainingError(f"a budget of {budget.steps} steps has no half for pretraining; give at least 2")
+        config = SmithPretrainingConfig(
+            objectives=self._recipe.pretraining, batch_size=min(budget.pairs_per_step, len(texts)), seed=seed
+        )
+        task = SmithPretraining(encoder, [encoder.segment(text) for text in texts.values()], config)
+        return self._run(task, encoder, None, budget.steps // 2, budget.seconds / 2, seed).n_steps
+
+    def _run(
+        self,
+        task: Task[Any],
+        encoder: TrainableEncoder,
+        validate: ValidAccuracy | None,
+        steps: int,
+        seconds: float,
+        seed: int,
+    ) -> Course:
+        settings = TrainerSettings(
+            steps=steps,
+            learning_rate=self._recipe.learning_rate,
+            head_learning_rate=self._recipe.head_learning_rate,
+            checkpoint_every=steps,
+            seed=seed,
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            return train_to_best(
+                task, encoder, validate, Path(folder), settings, selection=self._selection, seconds=seconds
+            )
+
+
+def _settings(recipe: Recipe) -> Settings:
+    """The recipe for people and records, flat."""
+    start, learned = recipe.start, recipe.learned
+    told: Settings = {"learning_rate": recipe.learning_rate, LABELS_ALONE: labels_alone(learned)}
+    if start.new is not None:
+        told |= {"new": start.new.kind.value, "variant": start.new.variant.value}
+        told |= {f"size_{name}": text for name, text in start.new.sizes.items()}
+    if recipe.head_learning_rate is not None:
+        told["head_learning_rate"] = recipe.head_learning_rate
+    if recipe.pretraining:
+        told["pretraining"] = ",".join(sorted(recipe.pretraining))
+    match learned:
+        case FineTuningSettings():
+            told["losses"] = ",".join(f"{name}={weight:g}" for name, weight in learned.losses.items())
+            told["temperature"] = learned.temperature
+        case ContrastSettings():
+            told["losses"] = "sections" if learned.contrastive else "bce"
+            told["whole_probability"] = learned.whole_probability
+        case TextPairsSettings():
+            told["losses"] = "topics,sentences,head"
+            told["temperature"] = learned.temperature
+    return told

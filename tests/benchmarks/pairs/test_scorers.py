@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.baselines.neural_scorers import NEURAL_SCORERS
+from benchmarks.pairs.recipes import RECIPES
+from benchmarks.pairs.scorers import NEURAL, SCORERS, TRAINED, ScorerOptions, make_scorer
+
+
+def test_the_names_are_those_of_whoever_makes_them() -> None:
+    assert (set(NEURAL), set(TRAINED)) == (set(NEURAL_SCORERS), set(RECIPES))
+    assert len(set(SCORERS)) == len(SCORERS)
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_a_scorer_has_the_name_that_it_was_asked_by(bert_folder: Path, name: str) -> None:
+    assert make_scorer(name, ScorerOptions(encoder=str(bert_folder), is_small=True)).name == name
