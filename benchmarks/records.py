@@ -11,7 +11,9 @@ from typing import ClassVar, TypeAlias, get_args
 from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
 from benchmarks.measuring.latency import Percentiles
 from benchmarks.pairs.record import MatchingRecord
+from benchmarks.probing.record import ProbeRecord
 from benchmarks.record_file import KIND, RecordError, name_of, rebuild, write_fields
+from benchmarks.scisumm.record import SummaryRecord
 from benchmarks.slices.records import LengthRecord, PositionRecord
 from benchmarks.systems import Settings
 from engine.origin import Origin
@@ -143,6 +145,8 @@ Record: TypeAlias = (
     | LengthRecord
     | PositionRecord
     | MatchingRecord
+    | ProbeRecord
+    | SummaryRecord
 )
 _KINDS: Mapping[str, type[Record]] = {kind.kind: kind for kind in get_args(Record)}
 

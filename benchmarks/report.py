@@ -18,6 +18,8 @@ from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
 from benchmarks.markdown import markdown, measured, origins
 from benchmarks.pairs.record import MatchingRecord
 from benchmarks.pairs.tables import matching_table
+from benchmarks.probing.record import ProbeRecord
+from benchmarks.probing.tables import probe_table
 from benchmarks.quality_tables import leave_one_out_table, retrieval_table
 from benchmarks.quick import SUFFIX
 from benchmarks.records import (
@@ -29,6 +31,8 @@ from benchmarks.records import (
     TrainingRecord,
     read_records,
 )
+from benchmarks.scisumm.record import SummaryRecord
+from benchmarks.scisumm.tables import summary_table
 from benchmarks.slices.records import LengthRecord, PositionRecord
 from benchmarks.slices.views import length_table, position_table
 from benchmarks.training import training_table
@@ -107,6 +111,8 @@ TABLES: Mapping[str, Table] = {
     "lengths": Table((LengthRecord,), length_table),
     "positions": Table((PositionRecord,), position_table),
     "matching": Table((MatchingRecord,), matching_table),
+    "probes": Table((ProbeRecord,), probe_table),
+    "summaries": Table((SummaryRecord,), summary_table),
 }
 
 

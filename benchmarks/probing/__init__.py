@@ -1,0 +1,1 @@
+"""What a linear classifier learns from frozen vectors."""

@@ -1,0 +1,1 @@
+"""CL-SciSumm: summaries against papers, citing papers and citances."""
