@@ -14,6 +14,7 @@ from benchmarks.pairs.record import MatchingRecord
 from benchmarks.probing.record import ProbeRecord
 from benchmarks.record_file import KIND, RecordError, name_of, rebuild, write_fields
 from benchmarks.scisumm.record import SummaryRecord
+from benchmarks.sections.records import FacetsRecord, FaithfulnessRecord, PlantedRecord
 from benchmarks.slices.records import LengthRecord, PositionRecord
 from benchmarks.systems import Settings
 from engine.origin import Origin
@@ -147,6 +148,9 @@ Record: TypeAlias = (
     | MatchingRecord
     | ProbeRecord
     | SummaryRecord
+    | FacetsRecord
+    | FaithfulnessRecord
+    | PlantedRecord
 )
 _KINDS: Mapping[str, type[Record]] = {kind.kind: kind for kind in get_args(Record)}
 

@@ -33,6 +33,10 @@ from benchmarks.records import (
 )
 from benchmarks.scisumm.record import SummaryRecord
 from benchmarks.scisumm.tables import summary_table
+from benchmarks.sections.facet_report import facets_table
+from benchmarks.sections.faithfulness_report import faithfulness_table
+from benchmarks.sections.planted_report import planted_table
+from benchmarks.sections.records import FacetsRecord, FaithfulnessRecord, PlantedRecord
 from benchmarks.slices.records import LengthRecord, PositionRecord
 from benchmarks.slices.views import length_table, position_table
 from benchmarks.training import training_table
@@ -113,6 +117,9 @@ TABLES: Mapping[str, Table] = {
     "matching": Table((MatchingRecord,), matching_table),
     "probes": Table((ProbeRecord,), probe_table),
     "summaries": Table((SummaryRecord,), summary_table),
+    "facets": Table((FacetsRecord,), facets_table),
+    "faithfulness": Table((FaithfulnessRecord,), faithfulness_table),
+    "planted": Table((PlantedRecord,), planted_table),
 }
 
 

@@ -1,0 +1,1 @@
+"""Whether a breakdown tells the truth: facets, deletion and insertion, planted passages."""

@@ -1,0 +1,73 @@
+"""A seeded part of a corpus, and an index over documents at hand; the corpus itself is read elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.datasets import DatasetError
+from engine.document import Document
+from engine.encoders.encoder import Encoder
+from indexer import build
+
+EXACT = "Flat"  # FAISS factory string whose lists are exact, so that no measurement depends on an ANN index
+
+
+def sample_documents(
+    documents: Iterable[Document], n: int, seed: int, *, max_chars: int | None = None
+) -> list[Document]:
+    """Draw documents from a stream of any length, each as likely as any other.
+
+    Algorithm R of Vitter (1985): the i-th document takes the place of a random
+    kept one with probability n / i.
+
+    Args:
+        documents: read once; no more than `n` are in memory.
+        n: how many; all where there are no more.
+        seed: of the draw.
+        max_chars: documents with a longer text are passed over.
+
+    Returns:
+        At most `n` documents, in the order of the stream.
+    """
+    rng = np.random.default_rng(seed)
+    kept: list[tuple[int, Document]] = []
+    fitting = (document for document in documents if max_chars is None or len(document.text) <= max_chars)
+    for number, document in enumerate(fitting):
+        if number < n:
+            kept.append((number, document))
+        elif (place := int(rng.integers(number + 1))) < n:
+            kept[place] = (number, document)
+    return [document for _, document in sorted(kept, key=lambda numbered: numbered[0])]
+
+
+def index_documents(
+    path: Path, documents: Sequence[Document], encoder: Encoder, tell: Callable[[str], None] = lambda _: None
+) -> None:
+    """Make or update an index by the public `indexer.build`, with exact lists.
+
+    Args:
+        path: the index folder; documents that it holds under the same doc_id are replaced.
+        documents: all must have text that the encoder can read.
+        encoder: the one of the index.
+        tell: hears a line after each commit.
+
+    Raises:
+        DatasetError: a document could not be indexed.
+    """
+    n = len(documents)
+    report = build(
+        path,
+        documents,
+        encoder=encoder,
+        factory=EXACT,
+        progress=lambda so_far: tell(f"{so_far.n_seen:,} of {n:,} documents, {so_far.seconds:.0f} s"),
+    )
+    if report.failures:
+        first = report.failures[0]
+        raise DatasetError(
+            f"{len(report.failures)} of {n} documents were not indexed, the first is {first.doc_id!r}: "
+            f"{first.reason}; leave them out of the corpus"
+        )

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.sections.parts import OrderKind, Parts, Side, Unit, parts_of, removal_orders
+from engine.index import Index
+
+
+@pytest.mark.parametrize("unit", Unit)
+@pytest.mark.parametrize("side", Side)
+def test_contributions_are_those_of_the_pairs(index: Index, side: Side, unit: Unit) -> None:
+    query = index.stored_query("doc007")
+    hit = index.search_id("doc007", k=1, exact=True).hits[0]
+    target = index.stored_query(hit.doc_id)
+    parts = parts_of(hit.breakdown, side, query.vectors, target.vectors, unit)
+    own = query if side is Side.QUERY else target
+    assert len(parts) == (len(own.vectors.chunks) if unit is Unit.CHUNK else len(own.document.sections))
+    assert parts.n_tokens.sum() == sum(chunk.n_tokens for chunk in own.vectors.chunk_spans)
+    by_section = np.zeros(len(own.document.sections))
+    for pair in hit.breakdown.pairs:
+        by_section[pair.query_section if side is Side.QUERY else pair.target_section] += pair.contribution
+    section_of = [chunk.section for chunk in own.vectors.chunk_spans] if unit is Unit.CHUNK else range(len(by_section))
+    np.testing.assert_allclose(np.bincount(section_of, parts.contribution), by_section, atol=1e-9)
+
+
+def test_the_cosine_of_a_section_is_that_of_its_nearest_chunk(index: Index) -> None:
+    query, hit = index.stored_query("doc007"), index.search_id("doc007", k=1, exact=True).hits[0]
+    target = index.stored_query(hit.doc_id)
+    parts = parts_of(hit.breakdown, Side.TARGET, query.vectors, target.vectors, Unit.SECTION)
+    cosines = query.vectors.chunks @ target.vectors.chunks.T
+    of_first = [number for number, chunk in enumerate(target.vectors.chunk_spans) if chunk.section == 0]
+    assert parts.cosine[0] == pytest.approx(cosines[:, of_first].max())
+
+
+def test_orders_begin_with_what_is_largest() -> None:
+    parts = Parts(np.array([0, 1, 1, 2, 3]), np.array([5, 9, 5, 5]), np.array([0.1, 0, 0.3, 0]), np.array([4, 3, 2, 1]))
+    orders = removal_orders(parts, 3, np.random.default_rng(0))
+    assert orders[OrderKind.BREAKDOWN][0][:2].tolist() == [2, 0]
+    assert orders[OrderKind.COSINE][0].tolist() == [0, 1, 2, 3]
+    assert [sorted(order.tolist()) for kind in OrderKind for order in orders[kind]] == [[0, 1, 2, 3]] * 5
+    assert parts.chunks_of(np.array([1, 3])).tolist() == [False, True, True, False, True]
+
+
+def test_parts_of_which_nothing_is_said_come_last_in_no_order() -> None:
+    parts = Parts(np.arange(6), np.ones(6, np.int64), np.array([0, 0, 1.0, 0, 0, 0]), np.zeros(6))
+    draws = [removal_orders(parts, 1, np.random.default_rng(seed))[OrderKind.BREAKDOWN][0] for seed in range(20)]
+    assert {int(draw[0]) for draw in draws} == {2}
+    assert {int(draw[1]) for draw in draws} == {0, 1, 3, 4, 5}
