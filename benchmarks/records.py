@@ -11,12 +11,14 @@ from typing import ClassVar, TypeAlias, get_args
 from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
 from benchmarks.measuring.latency import Percentiles
 from benchmarks.pairs.record import MatchingRecord
+from benchmarks.peers.record import PeersRecord
 from benchmarks.probing.record import ProbeRecord
 from benchmarks.record_file import KIND, RecordError, name_of, rebuild, write_fields
 from benchmarks.scisumm.record import SummaryRecord
 from benchmarks.sections.records import FacetsRecord, FaithfulnessRecord, PlantedRecord
 from benchmarks.slices.records import LengthRecord, PositionRecord
 from benchmarks.systems import Settings
+from benchmarks.vectors.record import AnnRecord
 from engine.origin import Origin
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -151,6 +153,8 @@ Record: TypeAlias = (
     | FacetsRecord
     | FaithfulnessRecord
     | PlantedRecord
+    | PeersRecord
+    | AnnRecord
 )
 _KINDS: Mapping[str, type[Record]] = {kind.kind: kind for kind in get_args(Record)}
 

@@ -18,6 +18,8 @@ from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
 from benchmarks.markdown import markdown, measured, origins
 from benchmarks.pairs.record import MatchingRecord
 from benchmarks.pairs.tables import matching_table
+from benchmarks.peers.record import PeersRecord
+from benchmarks.peers.table import peers_table
 from benchmarks.probing.record import ProbeRecord
 from benchmarks.probing.tables import probe_table
 from benchmarks.quality_tables import leave_one_out_table, retrieval_table
@@ -40,6 +42,8 @@ from benchmarks.sections.records import FacetsRecord, FaithfulnessRecord, Plante
 from benchmarks.slices.records import LengthRecord, PositionRecord
 from benchmarks.slices.views import length_table, position_table
 from benchmarks.training import training_table
+from benchmarks.vectors.record import AnnRecord
+from benchmarks.vectors.table import ann_table
 from engine.errors import EngineError
 
 _FOLDER = Path(__file__).resolve().parent
@@ -120,6 +124,8 @@ TABLES: Mapping[str, Table] = {
     "facets": Table((FacetsRecord,), facets_table),
     "faithfulness": Table((FaithfulnessRecord,), faithfulness_table),
     "planted": Table((PlantedRecord,), planted_table),
+    "peers": Table((PeersRecord,), peers_table),
+    "ann": Table((AnnRecord,), ann_table),
 }
 
 

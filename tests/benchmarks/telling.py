@@ -17,6 +17,7 @@ def fail(_told: Path) -> None:
 def tell_blas_threshold(folder: Path, told: Path) -> None:
     """Measure a flat index of FAISS, then tell from how many numbers of queries on FAISS uses BLAS in this process."""
     import faiss
+
     from benchmarks.vectors.candidate import Candidate, Library
     from benchmarks.vectors.measuring import Conditions, measure
 

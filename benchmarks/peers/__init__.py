@@ -1,0 +1,1 @@
+"""Other programs, driven through their public interfaces as their documentation recommends."""

@@ -1,0 +1,73 @@
+"""Late interaction by sentence-transformers: a vector a token, and MaxSim against every document.
+
+PyLate 1.6 and fast-plaid 1.7, which have indexes for this, ask for older transformers and torch than the others here;
+`MultiVectorEncoder` of sentence-transformers 6 reads PyLate's and ColBERT's models and scores exactly. Without a given
+model the token vectors are those of the shared backbone, which was not trained for it: a floor, not ColBERT.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+
+from benchmarks.peers.blocks import blocks
+from benchmarks.peers.peer import PeerConfig
+from benchmarks.peers.shared_weights import token_encoder, token_label
+from benchmarks.systems import Ranking, Settings
+from engine.document import Document
+
+MAX_TOKENS = 512  # what BERT-like models read at most; a given model's own lengths come before it
+_VECTORS_FILE = "tokens.safetensors"
+_NAMES_FILE = "doc_ids.json"
+
+
+class LateInteraction:
+    """The first tokens of each document and query; vectors are kept in half precision and multiplied in float32."""
+
+    name = "late-interaction"
+    keeps_text = False
+
+    def __init__(self, config: PeerConfig) -> None:
+        """Load the encoder."""
+        self.encoder = token_label(config)
+        self._model = token_encoder(config, MAX_TOKENS)
+        read = int(self._model.max_seq_length or MAX_TOKENS)
+        self.reads: int | None = read - config.n_special
+        self.settings: Settings = {
+            "tokens": read,
+            "trained_for_it": config.late_interaction is not None,
+            "score": self._model.similarity_fn_name,
+        }
+        self._doc_ids: list[str] = []
+
+    def build(self, documents: Iterable[Document], folder: Path) -> None:
+        """As `Peer.build`."""
+        doc_ids: list[str] = []
+        vectors: list[torch.Tensor] = []
+        for block in blocks(documents):
+            doc_ids += [document.doc_id for document in block]
+            encoded = self._model.encode_document([document.text for document in block], show_progress_bar=False)
+            vectors += [rows.half() for rows in encoded]
+        n_tokens = torch.tensor([len(rows) for rows in vectors])
+        save_file({"vectors": torch.cat(vectors), "n_tokens": n_tokens}, folder / _VECTORS_FILE)
+        (folder / _NAMES_FILE).write_text(json.dumps(doc_ids), "utf-8")
+
+    def open(self, folder: Path) -> None:
+        """As `Peer.open`."""
+        kept = load_file(folder / _VECTORS_FILE)
+        # Processors multiply half precision several times slower than float32.
+        self._vectors = list(kept["vectors"].float().split(kept["n_tokens"].tolist()))
+        self._doc_ids = json.loads((folder / _NAMES_FILE).read_text("utf-8"))
+
+    def search(self, query: Document, k: int) -> Ranking:
+        """As `Peer.search`."""
+        (asked,) = self._model.encode_query([query.text], show_progress_bar=False)
+        scores = self._model.similarity([asked.half().float()], self._vectors)[0].numpy()  # (N,)
+        order = np.argsort(-scores, kind="stable")[: k + 1].tolist()
+        found = [(self._doc_ids[row], float(scores[row])) for row in order]
+        return [(doc_id, score) for doc_id, score in found if doc_id != query.doc_id][:k]

@@ -1,0 +1,58 @@
+"""Our own index behind the same interface: built by `indexer.build`, asked with a document that is encoded anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+
+from benchmarks.peers.peer import PeerConfig
+from benchmarks.systems import Ranking, Settings
+from engine.document import Document
+from engine.encoders.loading import load_encoder
+from engine.errors import DocumentError
+from engine.index import Index
+from engine.scoring.evidence import Scoring
+from engine.search import Query, Searcher, as_stored
+from indexer.builder import build
+
+_INDEX_FOLDER = "index.lm"
+
+
+class Longmatch:
+    """The evidence score over the generation that `auto` chooses; each hit comes with its breakdown."""
+
+    name = "longmatch"
+    keeps_text = True
+    reads = None
+
+    def __init__(self, config: PeerConfig) -> None:
+        """Load the encoder."""
+        self._encoder = load_encoder(config.encoder, device="cpu", dtype=getattr(torch, config.dtype))
+        self.encoder = config.label
+        self.settings: Settings = {"factory": "auto", **asdict(Scoring())}
+
+    def build(self, documents: Iterable[Document], folder: Path) -> None:
+        """As `Peer.build`.
+
+        Raises:
+            DocumentError: a document was not indexed, so that the others would have one fewer to compete with.
+        """
+        report = build(folder / _INDEX_FOLDER, documents, encoder=self._encoder)
+        if report.failures:
+            first = report.failures[0]
+            raise DocumentError(f"{first.doc_id}: {first.reason}; mend it, or leave it out of the corpus")
+
+    def open(self, folder: Path) -> None:
+        """As `Peer.open`."""
+        self._index = Index.open(folder / _INDEX_FOLDER, encoder=self._encoder)
+        # Both are read at first use, which is a part of opening.
+        _ = self._index.snapshot.generation, self._index.snapshot.document_vectors
+
+    def search(self, query: Document, k: int) -> Ranking:
+        """As `Peer.search`."""
+        asked = Query(query, as_stored(self._encoder.encode([query])[0]))
+        result = Searcher(self._index.snapshot).search(asked, k=k, without=query.doc_id)
+        return [(hit.doc_id, hit.score) for hit in result.hits]

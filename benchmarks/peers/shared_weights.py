@@ -1,0 +1,116 @@
+"""From the name of an encoder to the weights that all peers of a run share; and a folder as sentence-transformers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.checksums import files_checksum
+from benchmarks.peers.peer import PeerConfig
+from benchmarks.prepare import label_of
+from engine.encoders.backbone import Backbone, Pooling, default_dtype
+from engine.encoders.description import CONFIG_FILE, read_json
+from engine.encoders.weights import resolve_backbone
+from engine.errors import EncoderError
+
+if TYPE_CHECKING:
+    from sentence_transformers import MultiVectorEncoder, SentenceTransformer
+    from sentence_transformers.base.modules import Transformer
+
+SAME_DTYPE = "same"
+DTYPES = (SAME_DTYPE, "float32", "bfloat16")
+
+
+def peer_config(encoder: str, *, dtype: str, threads: int, late_interaction: Path | None = None) -> PeerConfig:
+    """What peers need to run on the weights of an encoder of ours.
+
+    Args:
+        encoder: what `load_encoder` takes; it must be a backbone that is pooled as it is, as
+            all-MiniLM-L6-v2 or a trained encoder of the kind "mean".
+        dtype: one of `DTYPES`; "same" is the precision that our encoders take on this machine.
+        threads: of every library.
+        late_interaction: the folder of a trained late-interaction model.
+
+    Raises:
+        EncoderError: it cannot be found, or has layers that no other program knows.
+    """
+    folder = resolve_backbone(encoder)
+    values = read_json(folder / CONFIG_FILE) if (folder / CONFIG_FILE).exists() else {}
+    kind = values.get("encoder", "mean")
+    if kind != "mean":
+        raise EncoderError(
+            f"encoder {encoder!r} is of the kind {kind!r}, whose layers no peer can load; peers share encoders of the "
+            "kind 'mean': name one, or a backbone, as all-MiniLM-L6-v2"
+        )
+    backbone = Backbone(folder, device="cpu")
+    return PeerConfig(
+        encoder=encoder,
+        backbone=folder,
+        label=label_of(encoder, backbone.sha256),
+        pooling=values.get("pooling", Pooling.MEAN.value),
+        max_tokens=backbone.max_tokens + backbone.tokenizer.n_special,
+        n_special=backbone.tokenizer.n_special,
+        width=backbone.width,
+        dtype=str(default_dtype("cpu")).removeprefix("torch.") if dtype == SAME_DTYPE else dtype,
+        threads=threads,
+        late_interaction=late_interaction,
+    )
+
+
+def transformer(config: PeerConfig, max_tokens: int) -> Transformer:
+    """The backbone as the first module of sentence-transformers.
+
+    Args:
+        config: of the run.
+        max_tokens: that it reads of a text, special tokens counted; fewer where the model reads fewer.
+    """
+    from sentence_transformers.base.modules import Transformer
+
+    arguments = {"use_safetensors": True, "dtype": config.dtype, "local_files_only": True}
+    module = Transformer(str(config.backbone), model_kwargs=arguments, processor_kwargs={"local_files_only": True})
+    module.max_seq_length = min(max_tokens, config.max_tokens)
+    return module
+
+
+def sentence_encoder(config: PeerConfig, max_tokens: int) -> SentenceTransformer:
+    """The backbone as a model of sentence-transformers that gives unit vectors."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Normalize
+    from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
+
+    first = transformer(config, max_tokens)
+    pooling = PoolingModule(first.get_embedding_dimension(), config.pooling)
+    return SentenceTransformer(modules=[first, pooling, Normalize()], device="cpu")
+
+
+def token_label(config: PeerConfig) -> str:
+    """The weights of the late-interaction model as name@sha256: of the given one, or of the shared backbone."""
+    given = config.late_interaction
+    return label_of(given.name, files_checksum(sorted(given.rglob("*.safetensors")))) if given else config.label
+
+
+def token_encoder(config: PeerConfig, max_tokens: int) -> MultiVectorEncoder:
+    """A late-interaction model: the given one, or else the backbone's own token vectors, scaled to unit length.
+
+    Raises:
+        EncoderError: the given folder holds none, or more than weights in safetensors.
+    """
+    from sentence_transformers import MultiVectorEncoder
+    from sentence_transformers.base.modules import Normalize
+    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+
+    if config.late_interaction is None:
+        modules = [transformer(config, max_tokens), MultiVectorMask(), Normalize(module_input_name="token_embeddings")]
+        return MultiVectorEncoder(modules=modules, device="cpu")
+    folder = config.late_interaction
+    pickled = sorted(folder.rglob("*.bin")) + sorted(folder.rglob("*.pt"))
+    if pickled or not folder.is_dir():
+        raise EncoderError(
+            f"{folder} is not a folder of safetensors ({pickled[0].name if pickled else 'no folder'}); "
+            "save the model with MultiVectorEncoder.save_pretrained"
+        )
+    arguments = {"use_safetensors": True, "dtype": config.dtype}
+    try:
+        return MultiVectorEncoder(str(folder), device="cpu", local_files_only=True, model_kwargs=arguments)
+    except (ValueError, OSError) as error:
+        raise EncoderError(f"{folder} is no late-interaction model ({error}); name another one") from error

@@ -1,0 +1,143 @@
+"""Building and searching with one peer, each in a process of its own, so that memory and threads are its own."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from benchmarks.datasets import Dataset, read_documents, read_queries
+from benchmarks.measuring.isolation import ask_process
+from benchmarks.measuring.latency import Percentiles, percentiles
+from benchmarks.measuring.peak import peak_rss_mib, rss_mib
+from benchmarks.measuring.thread_limits import limited_threads
+from benchmarks.peers.peer import Peer, PeerConfig
+from benchmarks.peers.registry import make_peer
+from benchmarks.systems import Ranking, Settings
+from engine.document import Document
+
+WARM_UP = 3  # queries that are asked, and not counted, before a measurement
+_ADVICE = "mend that, or leave it out of --peers"
+
+
+@dataclass(frozen=True)
+class Built:
+    """What building took."""
+
+    encoder: str
+    settings: Settings
+    keeps_text: bool
+    reads: int | None  # tokens of a document at most; None for all
+    n_documents: int
+    load_seconds: float  # of imports and the encoder
+    seconds: float
+    start_mib: float  # resident with imports and encoder, before a document was read
+    peak_mib: float
+    size_bytes: int  # of all files that it left
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What searching took, and what was found."""
+
+    open_seconds: float
+    latency: Percentiles  # a whole document in, a ranking out; encoding it is part of that
+    peak_mib: float
+    rankings: dict[str, Ranking]  # by query id
+
+
+def build_in_process(name: str, config: PeerConfig, dataset: Dataset, folder: Path) -> Built:
+    """Let a peer build from all documents of a dataset.
+
+    Args:
+        name: of the peer.
+        config: of the run.
+        dataset: read as a stream, in the order of its file.
+        folder: made for what it keeps; beside it come two files, of what it said and of what was measured.
+
+    Raises:
+        ProcessFailed: the peer did not come to its end.
+    """
+    folder.mkdir(parents=True)
+    told = ask_process(_build, name, config, dataset, folder, name=f"the peer {name}", place=folder, advice=_ADVICE)
+    return Built(**told)
+
+
+def search_in_process(
+    name: str, config: PeerConfig, dataset: Dataset, query_ids: list[str], k: int, folder: Path
+) -> Searched:
+    """Let a peer answer queries, one after another, from what it built; as `build_in_process`."""
+    asked = (name, config, dataset, folder, query_ids, k)
+    told = ask_process(_search, *asked, name=f"the peer {name}", place=folder, advice=_ADVICE)
+    rankings = {query_id: [(doc_id, score) for doc_id, score in found] for query_id, found in told["rankings"].items()}
+    return Searched(told["open_seconds"], Percentiles(**told["latency"]), told["peak_mib"], rankings)
+
+
+def _build(name: str, config: PeerConfig, dataset: Dataset, folder: Path, told: Path) -> None:
+    with limited_threads(config.threads, width=config.width):
+        built = build(lambda: make_peer(name, config), read_documents(dataset), folder)
+    told.write_text(json.dumps(asdict(built)), "utf-8")
+
+
+def _search(
+    name: str, config: PeerConfig, dataset: Dataset, folder: Path, query_ids: list[str], k: int, told: Path
+) -> None:
+    queries = read_queries(dataset, query_ids)
+    with limited_threads(config.threads, width=config.width):
+        searched = search(lambda: make_peer(name, config), queries, k, folder)
+    told.write_text(json.dumps(asdict(searched)), "utf-8")
+
+
+def build(make: Callable[[], Peer], documents: Iterable[Document], folder: Path) -> Built:
+    """Let a peer build in this process; the time of making it, imports and encoder, stands by itself."""
+    started = time.perf_counter()
+    peer = make()
+    load_seconds = time.perf_counter() - started
+    start_mib = rss_mib()
+    counted = _Counted(documents)
+    started = time.perf_counter()
+    peer.build(counted, folder)
+    seconds = time.perf_counter() - started
+    return Built(
+        encoder=peer.encoder,
+        settings=peer.settings,
+        keeps_text=peer.keeps_text,
+        reads=peer.reads,
+        n_documents=counted.n,
+        load_seconds=round(load_seconds, 2),
+        seconds=round(seconds, 3),
+        start_mib=round(start_mib, 1),
+        peak_mib=round(peak_rss_mib(), 1),
+        size_bytes=sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()),
+    )
+
+
+def search(make: Callable[[], Peer], queries: Mapping[str, Document], k: int, folder: Path) -> Searched:
+    """Let a peer open what it built and answer queries, the first `WARM_UP` of them once more and uncounted before."""
+    peer = make()
+    started = time.perf_counter()
+    peer.open(folder)
+    open_seconds = time.perf_counter() - started
+    for query in list(queries.values())[:WARM_UP]:
+        peer.search(query, k)
+    rankings, times_ms = {}, []
+    for query_id, query in queries.items():
+        started = time.perf_counter()
+        rankings[query_id] = peer.search(query, k)
+        times_ms.append(1000 * (time.perf_counter() - started))
+    return Searched(round(open_seconds, 3), percentiles(times_ms), round(peak_rss_mib(), 1), rankings)
+
+
+class _Counted:
+    """A stream of documents that knows how many came."""
+
+    def __init__(self, documents: Iterable[Document]) -> None:
+        self.n = 0
+        self._documents = documents
+
+    def __iter__(self) -> Iterator[Document]:
+        for document in self._documents:
+            self.n += 1
+            yield document

@@ -1,0 +1,71 @@
+"""txtai: a database of chunks, several of them under one id, as its author advises for long documents.
+
+See https://github.com/neuml/txtai/issues/94. The index type is what txtai chooses by the number of chunks: exact up
+to 5,000, above that inverted lists, for which it chooses the number of lists to look into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from txtai import Embeddings
+
+from benchmarks.peers.chunker import Chunker
+from benchmarks.peers.grouping import DEPTH, deepened
+from benchmarks.peers.peer import PeerConfig
+from benchmarks.systems import Ranking, Settings
+from engine.document import Document
+
+
+class TxtaiChunks:
+    """txtai's `Embeddings` with its own pooling over the shared weights; hits are grouped by id.
+
+    It encodes the query's chunks in each call, and so anew where the first answer has too few documents.
+    """
+
+    name = "txtai"
+    keeps_text = False  # its default: content is off
+    reads = None
+
+    def __init__(self, config: PeerConfig) -> None:
+        """Load the encoder."""
+        self.encoder = config.label
+        self._chunker = Chunker(config)
+        self._embeddings = Embeddings(
+            path=str(config.backbone),
+            method=f"{config.pooling}pooling",
+            gpu=False,
+            vectors={"dtype": config.dtype, "use_safetensors": True},
+        )
+        self.settings: Settings = {
+            "window_tokens": self._chunker.max_tokens,
+            "depth": DEPTH,
+        }
+
+    def build(self, documents: Iterable[Document], folder: Path) -> None:
+        """As `Peer.build`."""
+        self._embeddings.index(
+            (document.doc_id, chunk, None) for document in documents for chunk in self._chunker.cut(document.text)
+        )
+        # What txtai chose for so many chunks.
+        index = self._embeddings.ann
+        self.settings["components"] = index.config["build"]["settings"]["components"]
+        if hasattr(index.backend, "nprobe"):
+            self.settings["nprobe"] = index.nprobe()
+        self._embeddings.save(str(folder))
+
+    def open(self, folder: Path) -> None:
+        """As `Peer.open`."""
+        self._embeddings.load(str(folder))
+
+    def search(self, query: Document, k: int) -> Ranking:
+        """As `Peer.search`."""
+        chunks = self._chunker.cut(query.text)
+        return deepened(
+            lambda depth: self._embeddings.batchsearch(chunks, depth),
+            query.doc_id,
+            k,
+            n_own=len(chunks),
+            n_chunks=self._embeddings.count(),
+        )

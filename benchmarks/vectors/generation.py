@@ -1,0 +1,50 @@
+"""Our own index type: that of a generation, found coarsely and rescored from the stored vectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.vectors.candidate import value_of
+from engine.encoders.encoder import Vectors
+from engine.store.ann import AnnIndex, Ids, training_size
+
+_BLOCK_ROWS = 65_536
+
+
+class GenerationIndex:
+    """`engine.store.ann.AnnIndex`, trained and filled as a new generation is."""
+
+    search_width = None
+
+    def __init__(self, factory: str, *, seed: int) -> None:
+        """Nothing is built yet.
+
+        Args:
+            factory: FAISS factory string of a generation.
+            seed: of the training rows.
+        """
+        self.is_rescored = factory != "Flat"
+        self._factory = factory
+        self._seed = seed
+
+    def build(self, rows: Vectors) -> None:
+        """As `VectorIndex.build`."""
+        n = min(len(rows), training_size(self._factory))
+        sample = np.sort(np.random.default_rng(self._seed).choice(len(rows), n, replace=False))
+        blocks = ((first, rows[first : first + _BLOCK_ROWS]) for first in range(0, len(rows), _BLOCK_ROWS))
+        numbered = ((np.arange(first, first + len(block)), block) for first, block in blocks)
+        self._index = AnnIndex.build(self._factory, rows.shape[1], rows[sample], numbered)
+
+    def set(self, setting: str) -> None:
+        """As `VectorIndex.set`."""
+        self._index.nprobe = value_of(setting) if setting else 0
+
+    def search(self, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
+        """As `VectorIndex.search`; similarities are those of the codes."""
+        return self._index.search(queries, k)
+
+    def write(self, path: Path) -> None:
+        """As `VectorIndex.write`."""
+        self._index.write(path)

@@ -1,0 +1,100 @@
+"""Index types beside each other at one recall; drawn from records alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks.markdown import markdown, origins
+from benchmarks.measuring.latency import Percentiles
+from benchmarks.plots import Point, pareto_front
+from benchmarks.vectors.record import AnnBuild, AnnPoint, AnnRecord, Found
+
+TARGET = 0.95  # document recall at which types are compared
+
+
+def ann_table(records: Sequence[AnnRecord], target: float = TARGET) -> str:
+    """A row an index type: the quickest setting that reaches a document recall, or else the one of the highest.
+
+    Args:
+        records: a block of rows each.
+        target: document recall, in [0, 1].
+    """
+    head = ["Vectors", "Index", "Setting, depth", "Recall of chunks", "Recall of documents", "Front"]
+    head += ["One chunk p50 / p95, ms", "A document p50 / p95, ms", "Build, s", "Bytes a vector"]
+    head += ["Memory building, MiB", "Memory searching, MiB"]
+    rows = [row for record in records for build in record.builds for row in _rows(record, build, target)]
+    note = (
+        f"Each type with the quickest setting whose document recall is at least {target}, or else its best. Depth: "
+        "neighbours that a document asked for, for each of its chunks, at most; a graph set more narrowly than the "
+        "first depth is not asked with documents. Front: no type and setting has both a higher document recall and a "
+        "lower median time a document. Bytes: of the index, and + of stored vectors that are read from disk beside it. "
+        "Memory: the most resident, while building beyond the float32 vectors given, while searching without them but "
+        "with what was read of stored ones. A type with + reads the vectors of as many neighbours by its codes as the "
+        "first depth, whatever else it finds: with coarse codes a wider search can crowd true neighbours out of "
+        "these, so that its recall of chunks falls."
+    )
+    return "\n".join([*markdown(head, rows), "", note, "", *_conditions(records), "", *origins(records)])
+
+
+def chosen_point(build: AnnBuild, target: float) -> tuple[AnnPoint, Found] | None:
+    """The quickest setting a document that reaches a document recall, else the one of the highest, with both.
+
+    None where no setting was asked with documents.
+    """
+    asked = [(point, point.document) for point in build.points if point.document]
+    reaching = [(point, found) for point, found in asked if found.recall >= target]
+    if reaching:
+        return min(reaching, key=lambda both: both[1].latency.p50_ms)
+    return max(asked, key=lambda both: both[1].recall, default=None)
+
+
+def front(record: AnnRecord) -> set[tuple[str, str]]:
+    """Name and setting of what nothing beats in both document recall and median time a document."""
+    points = [
+        Point(build.name, point.document.latency.p50_ms, point.document.recall, point.setting)
+        for build in record.builds
+        for point in build.points
+        if point.document
+    ]
+    return {(point.series, point.label) for point in pareto_front(points)}
+
+
+def _rows(record: AnnRecord, build: AnnBuild, target: float) -> list[list[str]]:
+    chosen = chosen_point(build, target)
+    if chosen is None:
+        return []
+    point, document = chosen
+    stored = f" + {build.stored_bytes_per_vector}" if build.is_rescored else ""
+    row = [
+        f"{record.collection} ({record.n_vectors:,})",
+        f"{build.name} ({build.version})",
+        ", ".join(part for part in (point.setting, f"{point.deepest:,}") if part),
+        f"{point.chunk.recall:.3f}",
+        f"{document.recall:.3f}",
+        "yes" if (build.name, point.setting) in front(record) else "",
+        _times(point.chunk.latency),
+        _times(document.latency),
+        f"{build.build_seconds:.1f}",
+        f"{build.bytes_per_vector:.0f}{stored}",
+        f"{build.build_peak_mib:.0f}",
+        f"{build.search_peak_mib:.0f}",
+    ]
+    return [row]
+
+
+def _times(measured: Percentiles) -> str:
+    return f"{measured.p50_ms:.2f} / {measured.p95_ms:.2f}"
+
+
+def _conditions(records: Sequence[AnnRecord]) -> list[str]:
+    """A line a record: its vectors, its threads, what failed, and what another commit measured."""
+    return [
+        f"- {record.collection}: {record.n_vectors:,} vectors {record.width} wide of {record.n_documents:,} documents "
+        f"({record.source}), recall at {record.k} over {record.n_query_chunks:,} chunks of {record.n_query_documents} "
+        f"other documents, a timed document of {record.document_chunks} chunks, first depth {record.depth}; threads: "
+        f"{record.threads} to search, {record.build_threads} to build."
+        + "".join(f" {build.name} at commit {build.commit[:10]}." for build in record.builds if build.commit)
+        + "".join(f" No result: {name}." for name in record.failed)
+        + (" A small part: it shows that all works, not what is good." if record.is_quick else "")
+        for record in records
+    ]

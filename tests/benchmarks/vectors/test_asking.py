@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.vectors.asking import answer, asks_documents, nearest, ranked
+from benchmarks.vectors.collection import Collection
+from benchmarks.vectors.truth import SCORING, exact
+from engine.encoders.encoder import Vectors
+from engine.index import Index
+from engine.search import Searcher
+from engine.store.ann import Ids
+from engine.store.snapshot import Snapshot
+from indexer.builder import build
+from tests.benchmarks.vectors.scan import Scan
+from tests.fakes import FakeEncoder, make_document
+
+
+def built(index: Scan, collection: Collection) -> Scan:
+    index.build(collection.rows)
+    return index
+
+
+def test_rescored_similarities_are_exact_and_best_first(collection: Collection) -> None:
+    mended = built(Scan(digits=1, is_rescored=True), collection)
+    rows, similarities = nearest(mended, collection, collection.queries, 10)
+    by_hand = np.einsum("qd,qkd->qk", collection.queries, collection.rows[rows].astype(np.float32))
+    np.testing.assert_allclose(similarities, by_hand, atol=1e-6)
+    assert (np.diff(similarities) <= 0).all()
+
+
+class OfSnapshot:
+    """The generation of an index, its chunk ids as rows."""
+
+    is_rescored = True
+    search_width = None
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        generation = snapshot.generation
+        assert generation is not None
+        self._ann = generation.ann
+        self._first = int(snapshot.roster.first_chunk[0])
+
+    def build(self, rows: Vectors) -> None:
+        pass
+
+    def set(self, setting: str) -> None:
+        pass
+
+    def search(self, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
+        ids, similarities = self._ann.search(queries, k)
+        return np.where(ids >= 0, ids - self._first, -1), similarities
+
+    def write(self, path: Path) -> None:
+        pass
+
+
+def test_rankings_are_those_of_the_engine(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    words = [f"word{number}" for number in range(60)]
+    # 24 words make three chunks of the same length, and so of the same weight.
+    documents = [make_document(f"d{number}", " ".join(rng.choice(words, 24))) for number in range(80)]
+    build(tmp_path / "x.lm", documents, encoder=FakeEncoder(), factory="IVF4,PQ16x4fs", recall_floor=0.0)
+    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
+        snapshot = index.snapshot
+        rows, _ = snapshot.chunk_vectors(np.arange(80))
+        owners = np.repeat(np.arange(80), 3)
+        collection = Collection(rows.astype(np.float16), owners, rows[:0], np.zeros(0, np.int64))
+        searcher = Searcher(snapshot, SCORING)
+        for doc_id in ("d3", "d40", "d77"):
+            query = index.stored_query(doc_id)
+            expected = [int(hit.doc_id[1:]) for hit in searcher.search(query, k=10).hits]
+            found = ranked(OfSnapshot(snapshot), collection, query.vectors.chunks, 10)
+            assert [int(snapshot.doc_ids()[number][1:]) for number in found] == expected
+
+
+def crowded(collection: Collection) -> Collection:
+    """A document of 300 chunks that are all nearest to the first query chunk, before the others."""
+    crowd = np.repeat(collection.queries[:1], 300, axis=0).astype(np.float16)
+    rows, owners = np.concatenate([crowd, collection.rows]), np.concatenate([np.zeros(300, int), collection.owners + 1])
+    return replace(
+        collection, rows=rows, owners=owners, queries=collection.queries[:1], query_starts=np.zeros(1, np.int64)
+    )
+
+
+def test_lists_are_asked_for_again_where_one_document_fills_them(collection: Collection) -> None:
+    one = crowded(collection)
+    expected = exact(one, 5).documents[0]
+    assert ranked(built(Scan(), one), one, one.queries, 5).tolist() == expected
+
+
+def test_answers_tell_how_deep_documents_asked(collection: Collection) -> None:
+    assert answer(built(Scan(), collection), collection, 5).deepest == 256
+    one = crowded(collection)
+    assert answer(built(Scan(), one), one, 5).deepest == 1024
+
+
+def test_a_graph_that_is_set_to_a_narrow_search_is_not_asked_with_documents(collection: Collection) -> None:
+    narrow, wide = built(Scan(search_width=128), collection), built(Scan(search_width=256), collection)
+    assert not asks_documents(narrow) and asks_documents(wide) and asks_documents(Scan())
+    answers = answer(narrow, collection, 5)
+    assert (answers.documents, answers.deepest, answers.chunks.shape) == (None, 0, (24, 5))
+
+
+def test_lists_that_could_not_be_filled_end_in_nothing(collection: Collection) -> None:
+    few = built(Scan(slice(0, 357)), collection)  # of 360
+    assert (answer(few, collection, 5).chunks == -1).sum(axis=1).tolist() == [2] * 24
