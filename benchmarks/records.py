@@ -11,6 +11,7 @@ from typing import ClassVar, TypeAlias, get_args
 from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
 from benchmarks.measuring.latency import Percentiles
 from benchmarks.pairs.record import MatchingRecord
+from benchmarks.papers.record import PaperRecord
 from benchmarks.peers.record import PeersRecord
 from benchmarks.probing.record import ProbeRecord
 from benchmarks.record_file import KIND, RecordError, name_of, rebuild, write_fields
@@ -155,6 +156,7 @@ Record: TypeAlias = (
     | PlantedRecord
     | PeersRecord
     | AnnRecord
+    | PaperRecord
 )
 _KINDS: Mapping[str, type[Record]] = {kind.kind: kind for kind in get_args(Record)}
 

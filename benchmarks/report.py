@@ -18,6 +18,8 @@ from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
 from benchmarks.markdown import markdown, measured, origins
 from benchmarks.pairs.record import MatchingRecord
 from benchmarks.pairs.tables import matching_table
+from benchmarks.papers.record import PaperRecord
+from benchmarks.papers.table import paper_table
 from benchmarks.peers.record import PeersRecord
 from benchmarks.peers.table import peers_table
 from benchmarks.probing.record import ProbeRecord
@@ -126,6 +128,7 @@ TABLES: Mapping[str, Table] = {
     "planted": Table((PlantedRecord,), planted_table),
     "peers": Table((PeersRecord,), peers_table),
     "ann": Table((AnnRecord,), ann_table),
+    "papers": Table((PaperRecord,), paper_table),
 }
 
 

@@ -1,0 +1,1 @@
+"""The papers' own comparisons: what each of them varied, and found, made again at our size."""

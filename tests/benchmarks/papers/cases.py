@@ -1,0 +1,47 @@
+"""What the tests of comparisons share: a scale and conditions small enough to train in, and corpora in their places."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.papers.comparison import Conditions, Scale
+from engine.origin import Origin
+from tests.benchmarks.labelled_corpus import write_labelled
+from tests.benchmarks.pairs.linked_corpus import write_linked
+from tests.benchmarks.scisumm_folder import TOPICS, write_scisumm
+
+SCALE = Scale(steps=3, batch=8, seconds=60.0, training_tokens=96, max_words=50, n_train=12, n_test=6)
+COLDE_SIZES = {"chunk_tokens": "12", "lstm_width": "16", "projection_width": "24"}
+
+
+def conditions(folder: Path, backbone: Path, origin: Origin, **scale: int) -> Conditions:
+    sized = replace(SCALE, **scale)  # type: ignore[arg-type]
+    return Conditions(sized, str(backbone), "cpu", folder / "data", folder / "work", False, origin)
+
+
+def write_citations(data: Path) -> Path:
+    """A corpus with links in the place of the papers of CL-SciSumm that cite each other."""
+    data.mkdir(exist_ok=True)
+    dataset = write_linked(data / "clscisumm")
+    dataset.qrels.rename(dataset.qrels.with_name("qrels_citation.tsv"))
+    dataset.splits.rename(dataset.splits.with_name("splits_citation.json"))
+    return data
+
+
+def write_articles(data: Path) -> Path:
+    """A corpus in the place of the articles of Wikipedia, and one with classes beside it."""
+    data.mkdir(exist_ok=True)
+    write_linked(data / "wikipedia_seealso")
+    write_labelled(data / "bbc_news")
+    return data
+
+
+def write_summaries(data: Path) -> Path:
+    """CL-SciSumm in small, with topics to learn from, to choose by and to ask about."""
+    write_scisumm(data)
+    *train, chosen_by, asked = (f"sum:{topic}" for topic in TOPICS)
+    splits = {"train": train, "valid": [chosen_by], "cl2017train": [asked]}
+    (data / "clscisumm" / "splits.json").write_text(json.dumps(splits))
+    return data

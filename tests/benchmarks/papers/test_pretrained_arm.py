@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.datasets import DatasetError
+from benchmarks.papers.comparison import Conditions
+from benchmarks.papers.pretrained_arm import PretrainedArm, Pretraining
+from engine.encoders.loading import load_encoder
+from engine.errors import TrainingError
+from engine.origin import Origin
+from engine.training.samplers import Sampling
+from indexer.training import TensionObjective, ViewsObjective
+from tests.benchmarks.papers.cases import SCALE, conditions, write_articles
+
+pytest.importorskip("accelerate")
+
+
+@pytest.fixture
+def given(tmp_path: Path, bert_folder: Path, origin: Origin) -> Conditions:
+    write_articles(tmp_path / "data")
+    return conditions(tmp_path, bert_folder, origin)
+
+
+def test_every_objective_makes_as_many_steps_with_the_same_documents() -> None:
+    docsplit = PretrainedArm(Sampling.DOCSPLIT, mlm_weight=0.1).recipe("bert", SCALE, 5)
+    tension = PretrainedArm(Sampling.CT, learning_rate=1e-5).recipe("bert", SCALE, 5)
+    contriever = PretrainedArm(Sampling.CONTRIEVER, has_queue=True).recipe("bert", SCALE, 5)
+    assert {(one.trainer.steps, one.trainer.seed) for one in (docsplit, tension, contriever)} == {(3, 5)}
+    assert docsplit.objective == ViewsObjective(Sampling.DOCSPLIT, 8, 96, mlm_weight=0.1, momentum=0.9)
+    assert tension.objective == TensionObjective(batch_size=16, view_tokens=96, negatives=7)
+    assert isinstance(contriever.objective, ViewsObjective) and contriever.objective.queue == 128
+    assert tension.trainer.learning_rate == 1e-5
+
+
+@pytest.mark.parametrize("sampling", [Sampling.DOCSPLIT, Sampling.CT])
+def test_an_encoder_is_pretrained_once(sampling: Sampling, given: Conditions, bert_folder: Path) -> None:
+    arm = PretrainedArm(sampling)
+    made = Pretraining(given).encoder(arm)
+    assert Path(made.encoder).name.startswith(f"{sampling}-")
+    assert (made.n_steps, made.n_train, made.begins_with.partition("@")[0]) == (3, 12, "bert")
+    assert load_encoder(made.encoder).fingerprint != load_encoder(str(bert_folder)).fingerprint
+    written = Path(made.encoder, "model.safetensors").read_bytes()
+    again = Pretraining(given).encoder(arm)
+    assert again.encoder == made.encoder
+    assert Path(made.encoder, "model.safetensors").read_bytes() == written
+    more = Pretraining(replace(given, scale=replace(given.scale, steps=2))).encoder(arm)
+    assert more.encoder != made.encoder
+
+
+def test_documents_are_drawn_by_the_seed_and_whole(given: Conditions) -> None:
+    Pretraining(given).encoder(PretrainedArm(Sampling.SIMCSE))
+    (file,) = (given.work / "papers").glob("*.jsonl")
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert len(lines) == 12
+    assert min(len(line["text"].split()) for line in lines) > given.scale.max_words
+
+
+def test_without_an_objective_it_is_the_backbone(given: Conditions) -> None:
+    made = Pretraining(given).encoder(PretrainedArm())
+    assert (made.encoder, made.n_steps, made.n_train) == (given.encoder, 0, 0)
+    assert PretrainedArm().settings == {"sampling": "none"}
+    assert PretrainedArm(Sampling.ICT).settings["sampling"] == "ict"
+
+
+def test_a_run_out_of_time_compares_nothing(given: Conditions) -> None:
+    late = replace(given, scale=replace(given.scale, seconds=1e-9))
+    with pytest.raises(TrainingError, match="0 s were over before all steps were made; run it again, and it goes on"):
+        Pretraining(late).encoder(PretrainedArm(Sampling.SIMCSE))
+    with pytest.raises(TrainingError, match="0 s were over"):
+        Pretraining(late).encoder(PretrainedArm(Sampling.SIMCSE))
+    assert Pretraining(late).encoder(PretrainedArm(Sampling.SIMCSE)).n_steps == 3  # each call gets further
+
+
+def test_without_articles_there_is_nothing_to_learn_from(tmp_path: Path, bert_folder: Path, origin: Origin) -> None:
+    with pytest.raises(DatasetError, match="dataset wikipedia_seealso"):
+        Pretraining(conditions(tmp_path, bert_folder, origin))
