@@ -94,7 +94,7 @@ def main(
     Example:
         python -m benchmarks.buckets rfc --plot-out plots/
     """
-    command = command_line("benchmarks.buckets", context, leave_out=("data", "work", "out"))
+    command = command_line("benchmarks.buckets", context, leave_out=("data", "work", "out", "plot_out"))
     is_given = {
         option: context.get_parameter_source(option) is ParameterSource.COMMANDLINE for option in ("out", "records")
     }

@@ -175,7 +175,7 @@ def main(
     """
     from benchmarks.prepare import prepared_index
 
-    command = command_line("benchmarks.position_bias", context, leave_out=("data", "work", "out"))
+    command = command_line("benchmarks.position_bias", context, leave_out=("data", "work", "out", "plot_out"))
     is_recorded = not quick or context.get_parameter_source("out") is ParameterSource.COMMANDLINE
     try:
         dataset = open_dataset(name, data)
