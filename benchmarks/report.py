@@ -15,7 +15,7 @@ import click
 
 from benchmarks.durability.promises import promise_lines
 from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
-from benchmarks.markdown import markdown, measured, origins
+from benchmarks.markdown import markdown, origins
 from benchmarks.pairs.record import MatchingRecord
 from benchmarks.pairs.tables import matching_table
 from benchmarks.papers.record import PaperRecord
@@ -102,12 +102,6 @@ def is_partial(record: Record) -> bool:
     return bool(is_quick or getattr(record, "limit", 0))
 
 
-def _training(records: Sequence[TrainingRecord]) -> str:
-    head = ["Run", "What was tried", "Steps x queries", *records[0].corpora, "mean"]
-    note = "nDCG@10 on valid queries among a part of each corpus: before training, at the best validation, at the last."
-    return "\n".join([*markdown(head, training_table(records)), "", note, "", measured(records)])
-
-
 def _promises(records: Sequence[Record]) -> str:
     return "\n".join([*promise_lines(records), "", *origins(records)])
 
@@ -117,7 +111,7 @@ TABLES: Mapping[str, Table] = {
     "leave_one_out": Table((RetrievalRecord,), leave_one_out_table),
     "recall": Table((RecallRecord,), recall_table),
     "promises": Table((ExactnessRecord, KillRecord, DamageRecord, MemoryRecord), _promises),
-    "training": Table((TrainingRecord,), _training),
+    "training": Table((TrainingRecord,), training_table),
     "lengths": Table((LengthRecord,), length_table),
     "positions": Table((PositionRecord,), position_table),
     "matching": Table((MatchingRecord,), matching_table),

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import click
 
+from benchmarks.markdown import markdown, measured
 from benchmarks.records import RESULTS, TrainingRecord, write_record
 from engine.errors import EngineError
 from engine.origin import describe_origin
-from engine.training.history import HISTORY_FILE, SECONDS, History
+from engine.training.history import HISTORY_FILE, MEAN, SECONDS, History
 
 METRIC = "nDCG@10"
 RECIPE_FILE = "recipe.json"
+_NOTE = "nDCG@10 on valid queries among a part of each corpus: before training, at the best validation, at the last."
 
 
 @dataclass(frozen=True)
@@ -62,24 +64,27 @@ def _recipe(file: Path) -> Mapping[str, Mapping[str, str | int | float | bool | 
     return recipe
 
 
-def training_table(records: Sequence[TrainingRecord]) -> list[list[str]]:
-    """A row for each run: what was tried, and nDCG@10 on valid before it and at its best and last validation."""
-    rows = []
-    for record in records:
-        means = record.valid["mean"]
-        best = max(range(len(means)), key=means.__getitem__)
-        rows.append(
-            [
-                record.run,
-                record.note,
-                f"{record.n_steps:,} x {record.settings['queries']}",
-                *(_course(record.valid[corpus], best) for corpus in (*record.corpora, "mean")),
-            ]
-        )
-    return rows
+def training_table(records: Sequence[TrainingRecord]) -> str:
+    """What was tried, and nDCG@10 on valid before it and at its best and last validation; "" of other corpora."""
+    corpora = [*dict.fromkeys(corpus for record in records for corpus in record.corpora), MEAN]
+    head = ["Run", "What was tried", "Steps x queries", *corpora]
+    rows = [
+        [
+            record.run,
+            record.note,
+            f"{record.n_steps:,} x {record.settings['queries']}",
+            *(_course(record, corpus) for corpus in corpora),
+        ]
+        for record in records
+    ]
+    return "\n".join([*markdown(head, rows), "", _NOTE, "", measured(records)])
 
 
-def _course(values: Sequence[float], best: int) -> str:
+def _course(record: TrainingRecord, corpus: str) -> str:
+    if corpus not in record.valid:
+        return ""
+    means, values = record.valid[MEAN], record.valid[corpus]
+    best = max(range(len(means)), key=means.__getitem__)
     return f"{values[0]:.3f}, {values[best]:.3f}, {values[-1]:.3f}"
 
 

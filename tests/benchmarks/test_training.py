@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from click.testing import CliRunner
 
 from benchmarks.records import TrainingRecord, read_records
 from benchmarks.report import drawn
-from benchmarks.training import main
+from benchmarks.training import main, training_table
 from engine.training.history import History
 
 SETTINGS = {"seed": 3, "queries": 20, "losses": "maxsim=1", "label": None}
@@ -38,6 +39,16 @@ def test_a_record_holds_the_course_of_a_run(tmp_path: Path) -> None:
     table = drawn("<!-- results:training -->\n<!-- /results -->", [record]).splitlines()
     row = "| tried | a thing | 2 x 20 | 0.200, 0.400, 0.100 | 0.400, 0.500, 0.500 | 0.300, 0.450, 0.300 |"
     assert table[3] == row
+
+
+def test_a_corpus_that_a_run_did_not_have_is_left_blank(tmp_path: Path) -> None:
+    CliRunner().invoke(main, [str(make_run(tmp_path / "run")), "--name", "both", "--out", str(tmp_path)])
+    (both,) = (each for each in read_records(tmp_path) if isinstance(each, TrainingRecord))
+    one = replace(both, run="cars", corpora={"cars": "0b"}, valid={"cars": [0.4, 0.5], "mean": [0.4, 0.5]})
+    head, _, *rows = training_table([one, both]).splitlines()[:4]
+    assert head.endswith("| cars | pets | mean |")
+    assert rows[0].endswith("| 0.400, 0.500, 0.500 |  | 0.400, 0.500, 0.500 |")
+    assert rows[1].endswith("| 0.400, 0.500, 0.500 | 0.200, 0.400, 0.100 | 0.300, 0.450, 0.300 |")
 
 
 def test_a_folder_that_is_no_run_says_which_is_wanted(tmp_path: Path) -> None:
