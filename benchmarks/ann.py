@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 
 from benchmarks.measuring.isolation import warm_up
-from benchmarks.options import names_of, tell
+from benchmarks.options import names_of, out_option, plot_option, tell
 from benchmarks.origin import command_line
 from benchmarks.prepare import label_of
 from benchmarks.record_file import refuse_smaller
@@ -183,8 +183,8 @@ def _kept(begun: AnnRecord, tried: Mapping[str, Candidate], out: Path) -> dict[s
 @click.option("--build-threads", default=os.cpu_count() or 1, show_default="all cores", type=click.IntRange(1))
 @click.option("--quick", is_flag=True, help="A few thousand vectors, few settings; no record without --out.")
 @click.option("--seed", default=0, show_default=True, help="Of vectors, queries, training samples and graphs.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the record.")
-@click.option("--plot-out", type=click.Path(path_type=Path), help="Folder for the plots, PNG and SVG.")
+@out_option
+@plot_option
 @click.pass_context
 def main(
     context: click.Context,

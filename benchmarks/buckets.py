@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
-from click.core import ParameterSource
 
-from benchmarks.datasets import DATA, Dataset, DatasetError, checksum, open_dataset, read_qrels, read_queries
-from benchmarks.options import WORK
+from benchmarks.datasets import Dataset, DatasetError, checksum, open_dataset, read_qrels, read_queries
+from benchmarks.options import data_option, out_option, plot_option, work_option
 from benchmarks.origin import command_line
+from benchmarks.quality_tables import is_without
 from benchmarks.quick import quick_part
 from benchmarks.record_file import write_fields
 from benchmarks.records import RESULTS, RetrievalRecord, read_records
@@ -34,8 +34,8 @@ def _matching_records(folder: Path, dataset: Dataset, split: str) -> list[Retrie
             f"{folder} holds no retrieval record of {asked} {split}, only of {', '.join(others) or 'nothing'}; "
             f"measure it first: python -m benchmarks.retrieval {dataset.name} --split {split} --out {folder}"
         )
-    # A run of fewer queries cannot stand beside the others.
-    return [record for record in fitting if record.query_ids == fitting[0].query_ids]
+    # A run of fewer queries cannot stand beside the others; an encoder trained without a corpus is no system of ours.
+    return [one for one in fitting if one.query_ids == fitting[0].query_ids and not is_without(one)]
 
 
 def _measured_by_bm25(dataset: Dataset, split: str, work: Path, origin: Origin) -> Iterator[RetrievalRecord]:
@@ -68,11 +68,13 @@ def _counting(encoder_name: str) -> tuple[str, Callable[[Document], int]]:
 @click.option("--tokens-of", "encoder", default="", help="Count the tokens of this encoder, not words.")
 @click.option("--quick", is_flag=True, help="A small part of DATASET, by BM25 unless --records is given.")
 @click.option("--seed", default=0, show_default=True, help="Of intervals, and of --quick.")
-@click.option("--records", default=RESULTS, type=click.Path(path_type=Path), help="Folder of the retrieval records.")
-@click.option("--data", default=DATA, type=click.Path(path_type=Path), help="Folder that holds the datasets.")
-@click.option("--work", default=WORK, type=click.Path(path_type=Path), help="Folder for parts of datasets.")
-@click.option("--out", default=RESULTS, type=click.Path(path_type=Path), help="Folder for records.")
-@click.option("--plot-out", type=click.Path(path_type=Path), help="Folder for plots.")
+@click.option(
+    "--records", type=click.Path(path_type=Path), help="Folder of the retrieval records; the project's own by default."
+)
+@data_option
+@work_option
+@out_option
+@plot_option
 @click.pass_context
 def main(
     context: click.Context,
@@ -82,10 +84,10 @@ def main(
     encoder: str,
     quick: bool,
     seed: int,
-    records: Path,
+    records: Path | None,
     data: Path,
     work: Path,
-    out: Path,
+    out: Path | None,
     plot_out: Path | None,
 ) -> None:
     """Show nDCG@10 by length of queries and of their relevant targets, from the retrieval records of DATASET.
@@ -95,17 +97,15 @@ def main(
         python -m benchmarks.buckets rfc --plot-out plots/
     """
     command = command_line("benchmarks.buckets", context, leave_out=("data", "work", "out", "plot_out"))
-    is_given = {
-        option: context.get_parameter_source(option) is ParameterSource.COMMANDLINE for option in ("out", "records")
-    }
+    folder = out or (None if quick else RESULTS)
     try:
         origin = describe_origin(command, seed)
         dataset = open_dataset(name, data)
         dataset = quick_part(dataset, split, work / "quick", seed=seed) if quick else dataset
-        if quick and not is_given["records"]:
+        if quick and records is None:
             measured = list(_measured_by_bm25(dataset, split, work, origin))
         else:
-            measured = _matching_records(records, dataset, split)
+            measured = _matching_records(records or RESULTS, dataset, split)
         unit, length = _counting(encoder)
         qrels = read_qrels(dataset, split)
         lengths = read_lengths(dataset, {query_id: qrels[query_id] for query_id in measured[0].query_ids}, length)
@@ -113,8 +113,8 @@ def main(
             length_record(measured, lengths[by], by=by, unit=unit, n_buckets=n_buckets, origin=origin) for by in BY
         ]
         for record in sliced:
-            if not quick or is_given["out"]:
-                write_fields(record, out)
+            if folder:
+                write_fields(record, folder)
             if plot_out:
                 plot_lengths(record, plot_out)
     except EngineError as error:

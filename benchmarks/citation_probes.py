@@ -14,8 +14,8 @@ from pathlib import Path
 import click
 
 from benchmarks.cut import first_words
-from benchmarks.datasets import DATA, Dataset, checksum, open_dataset, read_documents
-from benchmarks.options import WORK, names_of, tell
+from benchmarks.datasets import Dataset, checksum, open_dataset, read_documents
+from benchmarks.options import data_option, names_of, out_option, tell, work_option
 from benchmarks.origin import command_line
 from benchmarks.pairs.building import PROTOCOLS, build_pairs
 from benchmarks.pairs.relations import read_relations
@@ -131,9 +131,9 @@ def _named(pairs: Iterable[Pair]) -> set[str]:
 @click.option("--most", type=click.IntRange(2), help="Matching pairs of a split, at most; all by default.")
 @click.option("--quick", is_flag=True, help="A few pairs, and the first words of their documents.")
 @click.option("--seed", default=0, show_default=True, help="Of the pairs that are drawn, and of intervals.")
-@click.option("--data", default=DATA, type=click.Path(path_type=Path), help="Folder that holds the datasets.")
-@click.option("--work", default=WORK, type=click.Path(path_type=Path), help="Folder for vectors; kept and resumed.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for records; with --quick none by default.")
+@data_option
+@work_option
+@out_option
 @click.pass_context
 def main(
     context: click.Context,

@@ -13,8 +13,8 @@ from typing import TypeAlias
 import click
 import numpy as np
 
-from benchmarks.datasets import DATA, DatasetError
-from benchmarks.options import tell
+from benchmarks.datasets import DatasetError
+from benchmarks.options import data_option, out_option, plot_option, tell
 from benchmarks.origin import command_line
 from benchmarks.prepare import label_of
 from benchmarks.record_file import write_fields
@@ -142,9 +142,9 @@ def run(folder: Path, encoder_name: str, scoring: Scoring, origin: Origin, *, is
 @click.option("--crowd", default=Scoring().crowd, show_default=True, help="M of the score: few score above 0 at 20.")
 @click.option("--seed", default=0, show_default=True, help="Of the quick part, the tests and the intervals.")
 @click.option("--quick", is_flag=True, help="A query of each facet and fold; no record unless --out is given.")
-@click.option("--data", default=DATA, type=click.Path(path_type=Path), help="Folder that holds FOLDER.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the record.  [default: benchmarks/results]")
-@click.option("--plot-out", type=click.Path(path_type=Path), help="Folder for the plot, PNG and SVG; none by default.")
+@data_option
+@out_option
+@plot_option
 @click.pass_context
 def main(
     context: click.Context,

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
-from benchmarks.datasets import DATA, Dataset, DatasetError, checksum, open_dataset, read_documents, read_qrels
-from benchmarks.options import WORK, tell
+from benchmarks.datasets import Dataset, DatasetError, checksum, open_dataset, read_documents, read_qrels
+from benchmarks.options import data_option, out_option, plot_option, tell, work_option
 from benchmarks.origin import command_line
 from benchmarks.prepare import label_of, prepared_index
 from benchmarks.recall import sampled_queries
@@ -117,10 +117,10 @@ def quick_part(dataset: Dataset, encoder_name: str, seed: int) -> Iterator[Asked
 )
 @click.option("--seed", default=0, show_default=True, help="Of queries, random orders, tests and intervals.")
 @click.option("--quick", is_flag=True, help="Few queries in a part of the corpus; no record unless --out is given.")
-@click.option("--data", default=DATA, type=click.Path(path_type=Path), help="Folder that holds the datasets.")
-@click.option("--work", default=WORK, type=click.Path(path_type=Path), help="Folder for indexes; kept and resumed.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the record.  [default: benchmarks/results]")
-@click.option("--plot-out", type=click.Path(path_type=Path), help="Folder for plots, PNG and SVG; none by default.")
+@data_option
+@work_option
+@out_option
+@plot_option
 @click.pass_context
 def main(
     context: click.Context,

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.cut import first_words
-from benchmarks.datasets import DATA, DatasetError
-from benchmarks.options import WORK, names_of, tell
+from benchmarks.datasets import DatasetError
+from benchmarks.options import data_option, names_of, out_option, tell, work_option
 from benchmarks.origin import command_line
 from benchmarks.pairs.building import PROTOCOLS
 from benchmarks.pairs.judging import accuracy_threshold, f1_threshold, judge
@@ -174,9 +174,9 @@ def _chosen(context: click.Context, parameter: click.Parameter, names: str) -> t
 )
 @click.option("--seed", default=0, show_default=True, help="Of training, and of the tests in the table.")
 @click.option("--quick", is_flag=True, help="Few pairs, short documents, few steps; no record without --out.")
-@click.option("--data", default=DATA, type=click.Path(path_type=Path), help="Folder that holds the datasets.")
-@click.option("--work", default=WORK, type=click.Path(path_type=Path), help="Folder for vectors; kept and resumed.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for records; the project's own by default.")
+@data_option
+@work_option
+@out_option
 @click.pass_context
 def main(
     context: click.Context,

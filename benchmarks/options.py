@@ -1,4 +1,4 @@
-"""What the command lines of several programs have in common: lists of names and numbers, a work folder, progress."""
+"""What the command lines of several programs have in common: folders, lists of names and numbers, progress."""
 
 from __future__ import annotations
 
@@ -7,7 +7,24 @@ from pathlib import Path
 
 import click
 
+from benchmarks.datasets import DATA
+
 WORK = Path(__file__).resolve().parent / ".work"  # of indexes, which are kept and resumed
+
+data_option = click.option(
+    "--data", default=DATA, type=click.Path(path_type=Path), help="Folder that holds the datasets."
+)
+work_option = click.option(
+    "--work", default=WORK, type=click.Path(path_type=Path), help="Folder for indexes and vectors; kept and resumed."
+)
+out_option = click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder for records; the project's own by default, with --quick none.",
+)
+plot_option = click.option(
+    "--plot-out", type=click.Path(path_type=Path), help="Folder for plots, PNG and SVG; none by default."
+)
 
 
 def tell(line: str) -> None:

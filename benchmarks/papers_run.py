@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from benchmarks.datasets import DATA
-from benchmarks.options import WORK, tell
+from benchmarks.options import data_option, out_option, tell, work_option
 from benchmarks.origin import command_line
 from benchmarks.papers.comparison import Comparison, Conditions, Scale
 from benchmarks.papers.record import PaperRecord
@@ -76,9 +75,9 @@ def read_scale(_context: click.Context, _parameter: click.Parameter, given: str)
 @click.option("--device", help="Of what is trained; a GPU where there is one by default.")
 @click.option("--seed", default=0, show_default=True, help="Of all that is drawn.")
 @click.option("--quick", is_flag=True, help="A few steps on a few cases; a record only where --out is given.")
-@click.option("--data", default=DATA, type=click.Path(path_type=Path), help="Folder that holds the datasets.")
-@click.option("--work", default=WORK, type=click.Path(path_type=Path), help="Folder of what can be used again.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for records; with --quick none by default.")
+@data_option
+@work_option
+@out_option
 @click.pass_context
 def main(
     context: click.Context,

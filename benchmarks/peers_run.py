@@ -16,10 +16,10 @@ from pathlib import Path
 import click
 import numpy as np
 
-from benchmarks.datasets import DATA, Dataset, Qrels, checksum, open_dataset, read_documents, read_qrels
+from benchmarks.datasets import Dataset, Qrels, checksum, open_dataset, read_documents, read_qrels
 from benchmarks.measuring.isolation import warm_up
 from benchmarks.metrics import evaluate, means
-from benchmarks.options import names_of, read_numbers, tell
+from benchmarks.options import data_option, names_of, out_option, read_numbers, tell
 from benchmarks.origin import command_line
 from benchmarks.peers.peer import PeerConfig
 from benchmarks.peers.record import PeerRun, PeersRecord
@@ -180,9 +180,9 @@ def _folder(work: Path | None) -> Iterator[Path]:
 @click.option("--limit", type=click.IntRange(1), help="Ask the first N queries only; no record without --out.")
 @click.option("--quick", is_flag=True, help="A few dozen shortened documents; no record without --out.")
 @click.option("--seed", default=0, show_default=True, help="Of the quick part, of tests and intervals.")
-@click.option("--data", default=DATA, type=click.Path(path_type=Path), help="Folder that holds the datasets.")
+@data_option
 @click.option("--work", type=click.Path(path_type=Path), help="Folder that keeps what peers build; else it is removed.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the record.")
+@out_option
 @click.pass_context
 def main(
     context: click.Context,

@@ -12,8 +12,8 @@ from typing import TypeAlias
 import click
 import numpy as np
 
-from benchmarks.datasets import DATA, Dataset, checksum, open_dataset, read_documents
-from benchmarks.options import tell
+from benchmarks.datasets import Dataset, checksum, open_dataset, read_documents
+from benchmarks.options import data_option, out_option, plot_option, tell
 from benchmarks.origin import command_line
 from benchmarks.prepare import label_of
 from benchmarks.record_file import write_fields
@@ -162,9 +162,9 @@ def run(
 @click.option("--max-chars", type=click.IntRange(1), help="Leave out longer documents.")
 @click.option("--seed", default=0, show_default=True, help="Of the draw, the damages, tests and intervals.")
 @click.option("--quick", is_flag=True, help="Three hosts among 40 documents; no record unless --out is given.")
-@click.option("--data", default=DATA, type=click.Path(path_type=Path), help="Folder that holds the datasets.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the record.  [default: benchmarks/results]")
-@click.option("--plot-out", type=click.Path(path_type=Path), help="Folder for plots, PNG and SVG; none by default.")
+@data_option
+@out_option
+@plot_option
 @click.pass_context
 def main(
     context: click.Context,

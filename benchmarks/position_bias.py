@@ -9,11 +9,10 @@ from pathlib import Path
 
 import click
 import numpy as np
-from click.core import ParameterSource
 from numpy.typing import NDArray
 
-from benchmarks.datasets import DATA, Dataset, Qrels, checksum, open_dataset, read_qrels, read_queries
-from benchmarks.options import WORK, tell
+from benchmarks.datasets import Dataset, Qrels, checksum, open_dataset, read_qrels, read_queries
+from benchmarks.options import data_option, out_option, plot_option, tell, work_option
 from benchmarks.origin import command_line
 from benchmarks.quick import quick_part
 from benchmarks.record_file import write_fields
@@ -148,10 +147,10 @@ def _mean_document_share(by_query: Sequence[Sequence[HitMass]]) -> float:
 @click.option("--exact", is_flag=True, help="Exact lists, instead of ANN lists.")
 @click.option("--quick", is_flag=True, help="A small seeded part of DATASET; a record only where --out is given.")
 @click.option("--seed", default=0, show_default=True, help="Of intervals, and of --quick.")
-@click.option("--data", default=DATA, type=click.Path(path_type=Path), help="Folder that holds the datasets.")
-@click.option("--work", default=WORK, type=click.Path(path_type=Path), help="Folder for indexes; kept and resumed.")
-@click.option("--out", default=RESULTS, type=click.Path(path_type=Path), help="Folder for records.")
-@click.option("--plot-out", type=click.Path(path_type=Path), help="Folder for plots.")
+@data_option
+@work_option
+@out_option
+@plot_option
 @click.pass_context
 def main(
     context: click.Context,
@@ -164,7 +163,7 @@ def main(
     seed: int,
     data: Path,
     work: Path,
-    out: Path,
+    out: Path | None,
     plot_out: Path | None,
 ) -> None:
     """Show which part of queries and targets carries the hits on DATASET, a task by name or a folder.
@@ -176,7 +175,6 @@ def main(
     from benchmarks.prepare import prepared_index
 
     command = command_line("benchmarks.position_bias", context, leave_out=("data", "work", "out", "plot_out"))
-    is_recorded = not quick or context.get_parameter_source("out") is ParameterSource.COMMANDLINE
     try:
         dataset = open_dataset(name, data)
         dataset = quick_part(dataset, split, work / "quick", seed=seed) if quick else dataset
@@ -187,8 +185,8 @@ def main(
             groups = collect_masses(lambda query: system.hits(query, k), queries, qrels)
         origin = describe_origin(command, seed)
         record = position_record(groups, system, dataset, split=split, k=k, origin=origin)
-        if is_recorded:
-            write_fields(record, out)
+        if folder := out or (None if quick else RESULTS):
+            write_fields(record, folder)
         if plot_out:
             plot_positions(record, plot_out)
     except EngineError as error:

@@ -17,8 +17,7 @@ import click
 import numpy as np
 
 from benchmarks.cut import first_words
-from benchmarks.datasets import DATA
-from benchmarks.options import WORK, names_of, read_numbers, tell
+from benchmarks.options import data_option, names_of, out_option, read_numbers, tell, work_option
 from benchmarks.origin import command_line
 from benchmarks.probing.frozen_vectors import FrozenVectors, encoder_vectors, tfidf_vectors
 from benchmarks.probing.labelled import LabelledCorpus, open_labelled, part_of, read_labelled
@@ -119,9 +118,9 @@ def prepare(system: str, trial: ProbeTrial, encoder: str, work: Path) -> FrozenV
 @click.option("--max-words", default=0, type=click.IntRange(0), help="Read no more of a document; 0 reads all.")
 @click.option("--quick", is_flag=True, help="A few documents of each class, and few draws.")
 @click.option("--seed", default=0, show_default=True, help="Of draws, of the part and of intervals.")
-@click.option("--data", default=DATA, type=click.Path(path_type=Path), help="Folder that holds the datasets.")
-@click.option("--work", default=WORK, type=click.Path(path_type=Path), help="Folder for vectors; kept and resumed.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for records; with --quick none by default.")
+@data_option
+@work_option
+@out_option
 @click.pass_context
 def main(
     context: click.Context,

@@ -12,7 +12,7 @@ from benchmarks.records import RetrievalRecord
 from benchmarks.significance import bootstrap_interval, randomization_p
 from engine.encoders.weights import MINILM_NAME
 
-WITHOUT = "without-"  # begins the names of encoders that were trained without a corpus
+_WITHOUT = "without-"  # begins the names of encoders that were trained without a corpus
 _ORDER = ("evidence", "document", "bm25")
 _NOTE = (
     f"{PRIMARY} has the gain 2^relevance - 1, and a bootstrap interval over queries. p: two-sided paired "
@@ -21,8 +21,11 @@ _NOTE = (
 
 
 def retrieval_table(records: Sequence[RetrievalRecord]) -> str:
-    """Quality by task and system, with p-values where both records are there; encoders of `WITHOUT` left aside."""
-    shown = sorted((record for record in records if not _is_without(record)), key=_place)
+    """Quality by task and system, with p-values where both records are there.
+
+    Encoders that were trained without a corpus are left aside.
+    """
+    shown = sorted((record for record in records if not is_without(record)), key=_place)
     rivals = (_is_untrained, _is_document, _is_bm25)
     head = ["Task (queries)", "System", f"{PRIMARY} [95 %]", *METRICS[1:], "p, untrained", "p, document", "p, BM25"]
     columns = [_p_values(shown, records, rival) for rival in rivals]
@@ -33,7 +36,7 @@ def retrieval_table(records: Sequence[RetrievalRecord]) -> str:
 
 def leave_one_out_table(records: Sequence[RetrievalRecord]) -> str:
     """Each corpus by the encoder that was trained without it, beside the untrained one and BM25."""
-    trained = [record for record in records if _is_without(record, of_own_task=True) and record.system == "evidence"]
+    trained = [record for record in records if is_without(record, of_own_task=True) and record.system == "evidence"]
     tasks = {record.task for record in trained}
     others = [record for record in records if record.task in tasks and (_is_untrained(record) or _is_bm25(record))]
     shown = sorted([*trained, *others], key=_place)
@@ -48,8 +51,9 @@ def _label(record: RetrievalRecord) -> str:
     return record.encoder.partition("@")[0]
 
 
-def _is_without(record: RetrievalRecord, *, of_own_task: bool = False) -> bool:
-    return _label(record) == WITHOUT + record.task if of_own_task else _label(record).startswith(WITHOUT)
+def is_without(record: RetrievalRecord, *, of_own_task: bool = False) -> bool:
+    """Whether its encoder was trained without a corpus; with `of_own_task`, without the one that it was asked on."""
+    return _label(record) == _WITHOUT + record.task if of_own_task else _label(record).startswith(_WITHOUT)
 
 
 def _is_untrained(record: RetrievalRecord) -> bool:

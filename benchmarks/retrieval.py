@@ -9,12 +9,10 @@ from itertools import islice
 from pathlib import Path
 
 import click
-from click.core import ParameterSource
 
 from benchmarks.baselines.text_baselines import TEXT_BASELINES, fitted_baselines
 from benchmarks.bm25 import BM25
 from benchmarks.datasets import (
-    DATA,
     Dataset,
     Qrels,
     absent_targets,
@@ -26,7 +24,7 @@ from benchmarks.datasets import (
 )
 from benchmarks.formats.trec import write_qrels, write_run
 from benchmarks.metrics import evaluate, means
-from benchmarks.options import WORK, names_of, tell
+from benchmarks.options import data_option, names_of, out_option, tell, work_option
 from benchmarks.origin import command_line
 from benchmarks.quality_tables import retrieval_table
 from benchmarks.quick import quick_part
@@ -136,9 +134,9 @@ def _fit_bm25(dataset: Dataset) -> tuple[System, BuildCost]:
 @click.option(
     "--vectors", type=click.Path(path_type=Path, exists=True), help="Word vectors as text, for wmd and others."
 )
-@click.option("--data", default=DATA, type=click.Path(path_type=Path), help="Folder that holds the datasets.")
-@click.option("--work", default=WORK, type=click.Path(path_type=Path), help="Folder for indexes; kept and resumed.")
-@click.option("--out", default=RESULTS, type=click.Path(path_type=Path), help="Folder for records.")
+@data_option
+@work_option
+@out_option
 @click.option("--run-out", type=click.Path(path_type=Path), help="Folder for runs and judgments in TREC's format.")
 @click.option("--sections", is_flag=True, help="With --run-out: also a run of the sections behind evidence, DOC#SEC.")
 @click.pass_context
@@ -156,7 +154,7 @@ def main(
     vectors: Path | None,
     data: Path,
     work: Path,
-    out: Path,
+    out: Path | None,
     run_out: Path | None,
     sections: bool,
 ) -> None:
@@ -170,7 +168,7 @@ def main(
         python -m benchmarks.retrieval my_corpus/ --out my_results/
     """
     command = command_line("benchmarks.retrieval", context, leave_out=("data", "work", "out"))
-    is_recorded = limit is None and (not quick or context.get_parameter_source("out") is ParameterSource.COMMANDLINE)
+    folder = None if limit else out or (None if quick else RESULTS)
     try:
         dataset = open_dataset(name, data)
         dataset = quick_part(dataset, split, work / "quick", seed=seed) if quick else dataset
@@ -180,8 +178,8 @@ def main(
             tell(f"{dataset.name}: {len(trial.queries)} queries to {system.name}")
             record, run = measure(system, cost, trial)
             records.append(record)
-            if is_recorded:
-                write_record(record, out)
+            if folder:
+                write_record(record, folder)
             if run_out:
                 write_run(run, run_out / f"{record.name}.trec", record.system)
                 write_qrels(trial.qrels, run_out / f"{dataset.name}-{split}.qrels")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.metrics import PRIMARY
 from benchmarks.plots import Curve, Point, draw_curves, draw_pareto, new_figure, save_plot
-from benchmarks.quality_tables import WITHOUT
+from benchmarks.quality_tables import is_without
 from benchmarks.quick import SUFFIX
 from benchmarks.records import RecallRecord, RetrievalRecord
 from benchmarks.significance import bootstrap_interval
@@ -32,9 +32,7 @@ def plot_quality(records: Sequence[RetrievalRecord], folder: Path) -> list[Path]
     """
     by_task: dict[tuple[str, str], list[RetrievalRecord]] = defaultdict(list)
     for record in records:
-        is_shown = (
-            record.split == "test" and not record.task.endswith(SUFFIX) and not record.encoder.startswith(WITHOUT)
-        )
+        is_shown = record.split == "test" and not record.task.endswith(SUFFIX) and not is_without(record)
         if is_shown:
             by_task[record.task, record.dataset].append(record)
     written: list[Path] = []

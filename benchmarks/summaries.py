@@ -16,7 +16,7 @@ import click
 import numpy as np
 
 from benchmarks.datasets import DATA, DatasetError
-from benchmarks.options import WORK, names_of, tell
+from benchmarks.options import names_of, out_option, tell, work_option
 from benchmarks.origin import command_line
 from benchmarks.record_file import write_fields
 from benchmarks.records import RESULTS, BuildCost
@@ -144,8 +144,8 @@ def measure(system: System, cost: BuildCost, trial: SummaryTrial, *, is_trained_
 @click.option("--quick", is_flag=True, help="A few topics, the first words of their papers, and few draws.")
 @click.option("--seed", default=0, show_default=True, help="Of candidates, of the part and of intervals.")
 @click.option("--data", "folder", default=DATA, type=click.Path(path_type=Path), help="Folder that holds clscisumm.")
-@click.option("--work", default=WORK, type=click.Path(path_type=Path), help="Folder for indexes; kept and resumed.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for records; with --quick none by default.")
+@work_option
+@out_option
 @click.pass_context
 def main(
     context: click.Context,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from benchmarks.baselines.arc_i import ArcIConfig, arc_i
 from benchmarks.baselines.dssm import DssmConfig, dssm
@@ -18,6 +19,8 @@ from benchmarks.baselines.smash import SmashConfig, smash
 from benchmarks.pairs.scorer import SMALL, PairScorer
 from engine.encoders.weights import MINILM_NAME
 from engine.errors import TrainingError
+
+WordsConfig: TypeAlias = ArcIConfig | HanConfig | SmashConfig | Re2Config
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,36 +59,14 @@ def _dssm(given: Given, is_small: bool) -> PairScorer:
     return dssm(config, device=given.device)
 
 
-def _arc_i(given: Given, is_small: bool) -> PairScorer:
-    config = ArcIConfig()
+def _of_words(
+    make: Callable[..., PairScorer], config: WordsConfig, small: Mapping[str, Any], given: Given, is_small: bool
+) -> PairScorer:
+    """A baseline over word vectors; `small` are its sizes for a first look."""
     config = replace(config, words=_words(config.words, given, is_small))
     if is_small:
-        config = replace(config, max_words=_SMALL_WORDS, features=32)
-    return arc_i(config, device=given.device)
-
-
-def _han(given: Given, is_small: bool) -> PairScorer:
-    config = HanConfig()
-    config = replace(config, words=_words(config.words, given, is_small))
-    if is_small:
-        config = replace(config, max_words=_SMALL_WORDS, width=16, attention_width=32)
-    return han(config, device=given.device)
-
-
-def _smash(given: Given, is_small: bool) -> PairScorer:
-    config = SmashConfig()
-    config = replace(config, words=_words(config.words, given, is_small))
-    if is_small:
-        config = replace(config, max_words=_SMALL_WORDS, width=16, attention_width=16)
-    return smash(config, device=given.device)
-
-
-def _re2(given: Given, is_small: bool) -> PairScorer:
-    config = Re2Config()
-    config = replace(config, words=_words(config.words, given, is_small))
-    if is_small:
-        config = replace(config, max_words=_SMALL_WORDS, width=32)
-    return re2(config, device=given.device)
+        config = replace(config, max_words=_SMALL_WORDS, **small)
+    return make(config, device=given.device)
 
 
 def _bert(name: str, max_tokens: int, given: Given, is_small: bool) -> PairScorer:
@@ -117,10 +98,10 @@ def _words(config: WordConfig, given: Given, is_small: bool) -> WordConfig:
 _SMALL_WORDS, _SMALL_TOKENS = 200, 64
 _MAKERS: Mapping[str, Callable[[Given, bool], PairScorer]] = {
     "dssm": _dssm,
-    "arc-i": _arc_i,
-    "han": _han,
-    "smash": _smash,
-    "re2": _re2,
+    "arc-i": partial(_of_words, arc_i, ArcIConfig(), {"features": 32}),
+    "han": partial(_of_words, han, HanConfig(), {"width": 16, "attention_width": 32}),
+    "smash": partial(_of_words, smash, SmashConfig(), {"width": 16, "attention_width": 16}),
+    "re2": partial(_of_words, re2, Re2Config(), {"width": 32}),
     "matchbert": partial(_bert, "matchbert", MATCHBERT_TOKENS),
     "s-bert-512": partial(_bert, "s-bert-512", 512),
     "s-longformer": _longformer,
