@@ -32,8 +32,8 @@ from benchmarks.vectors.timing import DOCUMENT_CHUNKS
 from benchmarks.vectors.truth import Truth, exact
 from engine.errors import EngineError
 from engine.index import Index
+from engine.neighbours import FIRST_DEPTH
 from engine.origin import Origin, describe_origin
-from engine.search import FIRST_DEPTH
 
 QUICK_DOCUMENTS = 150
 QUICK_QUERIES = 5

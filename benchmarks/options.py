@@ -44,8 +44,10 @@ def names_of(known: Collection[str]) -> Callable[[click.Context, click.Parameter
     return read
 
 
-def read_numbers(_context: click.Context, _parameter: click.Parameter, numbers: str) -> tuple[int, ...]:
-    """A callback that reads whole numbers from 1 on, separated by commas, each of them once."""
+def read_numbers(_context: click.Context, _parameter: click.Parameter, numbers: str | None) -> tuple[int, ...]:
+    """A callback that reads whole numbers from 1 on, by commas, each of them once; none where none is given."""
+    if numbers is None:
+        return ()
     if not all(number.strip().isdecimal() and int(number) > 0 for number in numbers.split(",")):
         raise click.BadParameter(f"{numbers!r} must be whole numbers from 1 on, separated by commas")
     return tuple(dict.fromkeys(int(number) for number in numbers.split(",")))

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from engine.deferred import Deferred
+
 Scalar: TypeAlias = str | int | float | bool | None
 MetadataValue: TypeAlias = Scalar | list[Scalar]
 
@@ -59,10 +61,11 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class Document(Deferred):
     """A document that was read, whole.
 
-    `pages` holds the offset at which each page starts, for formats that have pages.
+    One that comes from an index unpacks its text and sections when they are first
+    read. `pages` holds the offset at which each page starts, for formats that have pages.
     """
 
     doc_id: str
@@ -76,10 +79,11 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much of a document the encoder read."""
+    """How much of a document the encoder read, and of a query, how much was asked."""
 
     tokens_read: int
     tokens_total: int
+    chunks_pooled: int = 1  # neighbouring chunks that one vector of a very long query stands for, at most
 
     @property
     def share(self) -> float:

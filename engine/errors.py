@@ -6,7 +6,7 @@
     ├── IndexMismatch    the index was made by another encoder or version
     ├── IndexDamaged     a file of the index is not the one that was written
     ├── IndexBusy        another process is writing the index
-    ├── BudgetExceeded   a stated budget cannot be kept, told before work starts
+    ├── BudgetExceeded   a stated budget, or what the machine has, cannot be kept
     ├── RecallTooLow     a generation finds too little of the exact answer
     ├── TrainingError    data or settings that nothing can be learned from
     ├── QueryError       a filter, a doc_id or a number that cannot be answered
@@ -43,7 +43,7 @@ class IndexBusy(EngineError):
 
 
 class BudgetExceeded(EngineError):
-    """Raised before work starts when a stated budget cannot be kept."""
+    """Raised when memory, disk or GPU cannot hold what was asked: before work starts where that can be told."""
 
 
 class RecallTooLow(EngineError):

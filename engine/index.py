@@ -10,7 +10,6 @@ import numpy as np
 
 from engine.document import Chunk, Document
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
-from engine.encoders.loading import load_encoder
 from engine.errors import IndexMismatch, QueryError
 from engine.result import Result, SectionMatrix
 from engine.scoring.evidence import Scoring
@@ -70,6 +69,9 @@ class Index:
             IndexMismatch: what loads under its name has other weights or settings.
         """
         if self._encoder is None:
+            # Loads torch, which a question by id does without.
+            from engine.encoders.loading import load_encoder
+
             encoder = load_encoder(self.snapshot.meta["encoder"]["name"], device=self._device)
             self._check(encoder)
             self._encoder = encoder
@@ -156,7 +158,7 @@ class Index:
         at = np.array([position])
         document, coverage = snapshot.documents(at)[0]
         vectors = EncodedDocument(
-            document=snapshot.document_vectors[position],
+            document=snapshot.document_index.rows[position].astype(np.float32),
             sections=snapshot.section_vectors(position),
             chunks=snapshot.chunk_vectors(at)[0],
             chunk_spans=tuple(Chunk(*row) for row in snapshot.spans(position).tolist()),

@@ -76,7 +76,7 @@ class Result:
             "query": {
                 "doc_id": self.query.doc_id,
                 "title": self.query.title,
-                "coverage": _coverage(self.query_coverage),
+                "coverage": _coverage(self.query_coverage) | {"chunks_pooled": self.query_coverage.chunks_pooled},
             },
             "status": self.status.value,
             "n_found": self.n_found,

@@ -7,6 +7,7 @@ their chunks, D width.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.errors import QueryError
+from engine.long_query import pool_long
+from engine.neighbours import Neighbours
 from engine.result import Hit, Result, Status
 from engine.scoring.breakdown import break_down
 from engine.scoring.evidence import (
@@ -22,30 +25,16 @@ from engine.scoring.evidence import (
     Thresholds,
     chunk_weights,
     crowd_similarity,
-    document_crowd_similarity,
     exact_scores,
     list_scores,
     thresholds,
 )
-from engine.scoring.lists import (
-    RankedLists,
-    best_by_document,
-    empty_lists,
-    first_places,
-    merge,
-    segment_max,
-    top_documents,
-)
+from engine.scoring.lists import RankedLists, without_document
+from engine.scoring.similarity import Matches, best_matches, join
 from engine.store.snapshot import OpenGeneration, Positions, Snapshot
 
-SPARE_DOCUMENTS = 40  # in the list of a query chunk, beyond the crowd, before exact similarities are read
 MIN_RESCORED = 64  # documents rescored exactly, at least; and twice the page
-QUERY_BLOCK = 256  # query chunks multiplied at once
-SCAN_BLOCK_CHUNKS = 32_768  # target chunks gathered at once in an exact scan
-FIRST_DEPTH = 256  # chunks asked of the ANN index for each query chunk
-LAST_DEPTH = 8_192  # and at most
-SCAN_BELOW_CHUNKS = 20_000  # a filter that leaves fewer is scanned exactly
-SCAN_BELOW_SHARE = 0.05
+PASS_CHUNKS = 4_096  # query chunks whose lists are built in one pass over the index
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +60,27 @@ def as_stored(encoded: EncodedDocument) -> EncodedDocument:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """What one query meets in the index, before anything is rescored."""
+
+    lists: RankedLists  # of chunks
+    whole: RankedLists  # one list, of document vectors
+    limits: Thresholds
+    is_exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranking:
+    """Documents rescored from their stored vectors, best first, equal ones by position; with what hits need."""
+
+    positions: Positions  # (R,)
+    scores: NDArray[np.float64]  # (R,)
+    matches: Matches  # (I, R)
+    whole: Vectors  # (R,) cosines of the document vectors
+    n_found: int  # documents with a score above 0, the others included
+
+
 class Searcher:
     """Answers queries over one snapshot."""
 
@@ -79,15 +89,19 @@ class Searcher:
         snapshot: Snapshot,
         scoring: Scoring | None = None,
         generation: OpenGeneration | None = None,
+        scan_chunks: int | None = None,
     ) -> None:
-        """Search a snapshot under the given constants, by its own generation or one not published yet."""
+        """Search a snapshot.
+
+        Args:
+            snapshot: stays open meanwhile.
+            scoring: the constants.
+            generation: one that is not published yet, in place of the snapshot's own.
+            scan_chunks: target chunks in memory at one time, see `engine.neighbours`.
+        """
         self.snapshot = snapshot
         self.scoring = scoring or Scoring()
-        self._candidate = generation
-
-    @property
-    def _generation(self) -> OpenGeneration | None:
-        return self._candidate or self.snapshot.generation
+        self._neighbours = Neighbours(snapshot, generation, scan_chunks)
 
     def search(
         self,
@@ -100,6 +114,9 @@ class Searcher:
         exact: bool = False,
     ) -> Result:
         """Rank the documents of the index against a query.
+
+        A query of very many chunks is asked in fewer, pooled ones, see `engine.long_query`;
+        the coverage of the result says so.
 
         Args:
             query: the document to ask with.
@@ -115,23 +132,17 @@ class Searcher:
         if k < 1 or offset < 0:
             raise QueryError(f"k is {k} and offset {offset}; k must be at least 1 and offset at least 0")
         started = time.perf_counter()
+        vectors = pool_long(query.vectors)
         allowed = self._allowed(where, without)
-        lists, is_exact = self._lists(query.vectors.chunks, allowed, exact=exact)
-        whole = self._document_similarities(query.vectors.document, allowed)
-        limits = self._thresholds(query, lists, whole, int(allowed.sum()))
-        candidates, _ = list_scores(lists, whole, limits, self.scoring)
-        n_found = len(candidates)
-        rescored = candidates[: max(MIN_RESCORED, 2 * (offset + k))]
-        ordered, scores = self._rescore(query.vectors.chunks, rescored, whole, limits)
-        page = slice(offset, offset + k)
-        hits = self._hits(query, ordered[page], scores[page], offset, whole, limits)
+        found = self._evidence(vectors, allowed, exact=exact)
+        ranking = self._rescored(vectors, found, max(MIN_RESCORED, 2 * (offset + k)))
         return Result(
             query=query.document,
-            query_coverage=query.vectors.coverage,
-            hits=hits,
-            status=Status.CERTIFIED if is_exact else Status.ESTIMATED,
-            n_found=n_found,
-            n_searched=int(allowed.sum()),
+            query_coverage=vectors.coverage,
+            hits=self._hits(vectors, ranking, slice(offset, offset + k), found.limits),
+            status=Status.CERTIFIED if found.is_exact else Status.ESTIMATED,
+            n_found=ranking.n_found,
+            n_searched=int(np.count_nonzero(allowed)),
             seconds=time.perf_counter() - started,
         )
 
@@ -155,12 +166,50 @@ class Searcher:
         """
         if k < 1:
             raise QueryError(f"k is {k}; it must be at least 1")
-        allowed = self._allowed(None, without)
-        lists, _ = self._lists(query.vectors.chunks, allowed, exact=False)
-        whole = self._document_similarities(query.vectors.document, allowed)
-        limits = self._thresholds(query, lists, whole, int(allowed.sum()))
-        positions, scores = list_scores(lists, whole, limits, self.scoring)
+        found = self._evidence(pool_long(query.vectors), self._allowed(None, without), exact=False)
+        positions, scores = list_scores(found.lists, found.whole, found.limits, self.scoring)
         return positions[:k], scores[:k]
+
+    def top_positions(self, query: Query, *, k: int, without: str) -> Positions:
+        """Rows of the snapshot whose documents `search` would show, best first; no text is read.
+
+        Args:
+            query: the document to ask with.
+            k: how many at most.
+            without: doc_id of a document to leave out.
+        """
+        vectors = pool_long(query.vectors)
+        found = self._evidence(vectors, self._allowed(None, without), exact=False)
+        return self._rescored(vectors, found, max(MIN_RESCORED, 2 * k)).positions[:k]
+
+    def exact_top_positions(self, queries: Sequence[tuple[str, Query]], *, k: int) -> list[Positions]:
+        """What `search` with `exact` would show for indexed documents, each itself left out, best first.
+
+        Many queries share one pass over the vectors of the index, `PASS_CHUNKS` of their chunks at a time.
+
+        Args:
+            queries: doc_ids, and what they ask.
+            k: how many at most for each.
+        """
+        pooled = [(doc_id, pool_long(query.vectors)) for doc_id, query in queries]
+        everything = np.arange(self.snapshot.n_documents)
+        best: list[Positions] = []
+        for group in _passes(pooled):
+            # One place more than the crowd needs, for the query's own.
+            lists = self._neighbours.scan(
+                np.concatenate([vectors.chunks for _, vectors in group]), everything, self.scoring.crowd + 2
+            )
+            ends = np.cumsum([len(vectors.chunks) for _, vectors in group]).tolist()
+            for (doc_id, vectors), end in zip(group, ends, strict=True):
+                rows = slice(end - len(vectors.chunks), end)
+                allowed = self._allowed(None, doc_id)
+                own = self.snapshot.position(doc_id)
+                of_one = RankedLists(lists.documents[rows], lists.similarities[rows])
+                if own is not None:
+                    of_one = without_document(of_one, own)
+                found = self._weighed(vectors, of_one, allowed, is_exact=True)
+                best.append(self._rescored(vectors, found, max(MIN_RESCORED, 2 * k)).positions[:k])
+        return best
 
     def _allowed(self, where: str | None, without: str | None) -> NDArray[np.bool_]:
         allowed = np.ones(self.snapshot.n_documents, bool) if where is None else self.snapshot.matching(where)
@@ -169,123 +218,70 @@ class Searcher:
             allowed[position] = False
         return allowed
 
-    def _document_similarities(self, vector: Vectors, allowed: NDArray[np.bool_]) -> Vectors:
-        similarities = self.snapshot.document_vectors @ vector
-        return np.where(allowed, similarities, -np.inf).astype(np.float32)
-
-    def _thresholds(self, query: Query, lists: RankedLists, whole: Vectors, n_allowed: int) -> Thresholds:
-        theta = crowd_similarity(lists, self.scoring.crowd, n_allowed)
-        theta_document = document_crowd_similarity(whole[np.isfinite(whole)], self.scoring.document_crowd)
-        n_tokens = np.array([chunk.n_tokens for chunk in query.vectors.chunk_spans])
-        return thresholds(theta, theta_document, chunk_weights(n_tokens), self.scoring)
-
-    def _lists(self, queries: Vectors, allowed: NDArray[np.bool_], *, exact: bool) -> tuple[RankedLists, bool]:
-        """Lists of M + 1 documents a query chunk, and whether they are exact."""
+    def _evidence(self, vectors: EncodedDocument, allowed: NDArray[np.bool_], *, exact: bool) -> _Evidence:
         length = self.scoring.crowd + 1
-        if exact or self._is_filtered_hard(allowed) or (generation := self._generation) is None:
-            return self._scan(queries, np.flatnonzero(allowed), length), True
-        fresh = self.snapshot.is_fresh(generation.through_chunk)
-        scanned = self._scan(queries, np.flatnonzero(allowed & fresh), length)
-        covered = self._ann(generation, queries, allowed & ~fresh, length)
-        return merge(covered, scanned, length), generation.is_exact
+        lists, is_exact = self._neighbours.lists(vectors.chunks, allowed, length, exact=exact)
+        return self._weighed(vectors, lists, allowed, is_exact=is_exact)
 
-    def _is_filtered_hard(self, allowed: NDArray[np.bool_]) -> bool:
-        """Whether so little may be found that scanning it is quicker than searching past the rest."""
-        n_left_out = len(allowed) - int(allowed.sum())
-        n_chunks = int(self.snapshot.roster.n_chunks[allowed].sum())
-        return n_left_out > 1 and n_chunks <= max(SCAN_BELOW_CHUNKS, SCAN_BELOW_SHARE * self.snapshot.n_chunks)
+    def _weighed(
+        self, vectors: EncodedDocument, lists: RankedLists, allowed: NDArray[np.bool_], *, is_exact: bool
+    ) -> _Evidence:
+        """Lists of chunks, with that of the document vectors, and the thresholds of both."""
+        whole = self.snapshot.document_index.nearest(vectors.document, allowed, self.scoring.document_crowd + 1)
+        n_allowed = int(np.count_nonzero(allowed))
+        n_tokens = np.array([chunk.n_tokens for chunk in vectors.chunk_spans])
+        limits = thresholds(
+            crowd_similarity(lists, self.scoring.crowd, n_allowed),
+            float(crowd_similarity(whole, self.scoring.document_crowd, n_allowed)[0]),
+            chunk_weights(n_tokens),
+            self.scoring,
+        )
+        return _Evidence(lists, whole, limits, is_exact)
 
-    def _scan(self, queries: Vectors, positions: Positions, length: int) -> RankedLists:
-        """Exact lists by multiplying with every chunk of the given documents."""
-        lists = empty_lists(len(queries))
-        for block in self._blocks(positions):
-            vectors, starts = self.snapshot.chunk_vectors(block)
-            best = _best_chunks(queries, vectors, starts)
-            lists = merge(lists, top_documents(best, block, length), length)
-        return lists
-
-    def _blocks(self, positions: Positions) -> list[Positions]:
-        """Cut documents into runs of about `SCAN_BLOCK_CHUNKS` chunks."""
-        ends = np.cumsum(self.snapshot.roster.n_chunks[positions])
-        block = (ends - 1) // SCAN_BLOCK_CHUNKS
-        return np.split(positions, np.flatnonzero(np.diff(block)) + 1) if len(positions) else []
-
-    def _ann(
-        self, generation: OpenGeneration, queries: Vectors, allowed: NDArray[np.bool_], length: int
-    ) -> RankedLists:
-        """Lists from FAISS, deeper for the query chunks whose neighbours are of too few documents."""
-        n_wanted = min(length, int(allowed.sum()))
-        documents = np.full((len(queries), length), -1, np.int64)
-        similarities = np.full((len(queries), length), -np.inf, np.float32)
-        n_vectors = generation.ann.n_vectors
-        share = self.snapshot.roster.n_chunks[allowed].sum() / max(1, n_vectors)
-        depth = int(FIRST_DEPTH / max(share, FIRST_DEPTH / LAST_DEPTH))
-        open_rows = np.arange(len(queries) if n_wanted else 0)
-        while len(open_rows):
-            found = self._ann_once(generation, queries[open_rows], allowed, depth, length)
-            documents[open_rows], similarities[open_rows] = found.documents, found.similarities
-            if depth >= n_vectors or (depth >= LAST_DEPTH and not generation.is_exact):
-                break
-            open_rows = open_rows[(found.documents >= 0).sum(axis=1) < n_wanted]
-            depth *= 4
-        return RankedLists(documents, similarities)
-
-    def _ann_once(
-        self, generation: OpenGeneration, queries: Vectors, allowed: NDArray[np.bool_], depth: int, length: int
-    ) -> RankedLists:
-        ids, similarities = generation.ann.search(queries, depth)
-        positions = self.snapshot.documents_of_chunks(ids)
-        positions = np.where(allowed[positions], positions, -1)
-        if not generation.is_exact:
-            # Codes are coarse: the best chunk of a few documents more than wanted is multiplied exactly.
-            positions = np.where(first_places(positions, length + SPARE_DOCUMENTS), positions, -1)
-            rows, columns = np.nonzero(positions >= 0)
-            found = self.snapshot.chunks_by_id(ids[rows, columns], positions[rows, columns])
-            similarities[rows, columns] = np.einsum("nd,nd->n", queries[rows], found)
-        return best_by_document(positions, similarities, length)
-
-    def _rescore(
-        self, queries: Vectors, positions: Positions, whole: Vectors, limits: Thresholds
-    ) -> tuple[Positions, NDArray[np.float64]]:
-        """Documents and their exact scores, from the stored vectors: best first, equal ones by position."""
+    def _rescored(self, vectors: EncodedDocument, found: _Evidence, n_most: int) -> _Ranking:
+        """The best documents by the lists, ranked by exact scores from the stored vectors."""
+        candidates, _ = list_scores(found.lists, found.whole, found.limits, self.scoring)
+        positions = candidates[:n_most]
         if not len(positions):
-            return positions, np.zeros(0)
-        vectors, starts = self.snapshot.chunk_vectors(positions)
-        best = _best_chunks(queries, vectors, starts)
-        scores = exact_scores(best, whole[positions], limits, self.scoring)
+            nothing = Matches(np.empty((len(vectors.chunks), 0), np.float32), np.empty((len(vectors.chunks), 0), int))
+            return _Ranking(positions, np.zeros(0), nothing, np.zeros(0, np.float32), 0)
+        matches = join(
+            [
+                best_matches(vectors.chunks, *self.snapshot.chunk_vectors(block))
+                for block in self._neighbours.blocks(positions)
+            ]
+        )
+        whole = self.snapshot.document_index.similarities(vectors.document, positions)
+        scores = exact_scores(matches.similarities, whole, found.limits, self.scoring)
         order = np.lexsort((positions, -scores))
-        return positions[order], scores[order]
+        return _Ranking(positions[order], scores[order], matches.of(order), whole[order], len(candidates))
 
-    def _hits(
-        self,
-        query: Query,
-        positions: Positions,
-        scores: NDArray[np.float64],
-        offset: int,
-        whole: Vectors,
-        limits: Thresholds,
-    ) -> tuple[Hit, ...]:
-        vectors, starts = self.snapshot.chunk_vectors(positions)
-        similarities = np.split(query.vectors.chunks @ vectors.T, starts[1:], axis=1)
-        hits = []
-        for number, (document, coverage) in enumerate(self.snapshot.documents(positions)):
-            position = int(positions[number])
-            breakdown = break_down(
-                query.vectors.chunk_spans,
-                self.snapshot.spans(position),
-                similarities[number],
-                float(whole[position]),
-                limits,
-                self.scoring,
-            )
-            hits.append(Hit(offset + number + 1, float(scores[number]), document, breakdown, coverage))
-        return tuple(hits)
+    def _hits(self, vectors: EncodedDocument, ranking: _Ranking, page: slice, limits: Thresholds) -> tuple[Hit, ...]:
+        positions = ranking.positions[page]
+        breakdowns = break_down(
+            vectors.chunk_spans,
+            [self.snapshot.spans(position) for position in positions.tolist()],
+            ranking.matches.of(np.arange(len(ranking.positions))[page]),
+            ranking.whole[page],
+            limits,
+            self.scoring,
+        )
+        shown = zip(ranking.scores[page].tolist(), self.snapshot.documents(positions), breakdowns, strict=True)
+        return tuple(
+            Hit(page.start + rank, score, document, breakdown, coverage)
+            for rank, (score, (document, coverage), breakdown) in enumerate(shown, start=1)
+        )
 
 
-def _best_chunks(queries: Vectors, vectors: Vectors, starts: NDArray[np.int64]) -> Vectors:
-    """s_i(t) (I, R) of documents whose chunks (J, D) lie one after another."""
-    blocks = [
-        segment_max(queries[first : first + QUERY_BLOCK] @ vectors.T, starts)
-        for first in range(0, len(queries), QUERY_BLOCK)
-    ]
-    return np.concatenate(blocks)
+def _passes(queries: Sequence[tuple[str, EncodedDocument]]) -> Iterator[list[tuple[str, EncodedDocument]]]:
+    """Runs of queries of about so many chunks; a longer one is one by itself."""
+    run: list[tuple[str, EncodedDocument]] = []
+    n_chunks = 0
+    for query in queries:
+        if run and n_chunks + len(query[1].chunks) > PASS_CHUNKS:
+            yield run
+            run, n_chunks = [], 0
+        run.append(query)
+        n_chunks += len(query[1].chunks)
+    if run:
+        yield run

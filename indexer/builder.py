@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -13,9 +14,15 @@ from engine.store.ann import AUTO
 from engine.store.catalog import CATALOG_FILE
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
-from indexer.generation import RECALL_FLOOR, needs_generation, publish_generation
+from indexer.accelerator import limited_vram
+from indexer.budget import Budget, fit_batches, left_beside, refuse_memory
+from indexer.disk import DiskGuard
+from indexer.extension import can_extend, extend_generation
+from indexer.footprint import Footprint, Watch, folder_bytes
+from indexer.generation import needs_generation, publish_generation, rungs_for
+from indexer.ladder import SCAN, describe_ladder
 from indexer.pipeline import BuildReport, Pipeline, Progress
-from indexer.plan import fit_factory
+from indexer.recall import RECALL_FLOOR
 
 
 def build(
@@ -26,6 +33,8 @@ def build(
     device: str | None = None,
     factory: str = AUTO,
     memory_bytes: int | None = None,
+    vram_bytes: int | None = None,
+    disk_bytes: int | None = None,
     recall_floor: float = RECALL_FLOOR,
     prune: bool = False,
     progress: Progress | None = None,
@@ -42,24 +51,40 @@ def build(
         encoder: an encoder or its name; by default the one of the index, or the bundled one.
         device: where a named encoder runs.
         factory: FAISS factory string, or `auto`.
-        memory_bytes: what the FAISS index may take.
+        memory_bytes: what the process may take, see `indexer.footprint`; batches and the type of
+            the FAISS index follow from it.
+        vram_bytes: what weights and batches may take on a GPU.
+        disk_bytes: what the index folder may take.
         recall_floor: least document recall of a new generation.
         prune: remove documents that did not come.
         progress: called after each commit.
-        tell: hears one line a step of building the generation.
+        tell: hears one line a step of building the generation, and when something is done otherwise than usual.
 
     Raises:
         IndexBusy: another process writes the index.
         IndexMismatch: the index belongs to another encoder.
-        BudgetExceeded: the FAISS index would not fit; documents are committed, the generation is not.
+        BudgetExceeded: memory or GPU do not hold the encoder, and nothing was read; or the disk is full, or the
+            factory string asked for does not fit, and what was committed is safe.
         RecallTooLow: the factory string cannot reach the floor; documents are committed, the generation is not.
     """
+    budget = Budget(memory_bytes, vram_bytes, disk_bytes)
+    disk = DiskGuard(Path(path), disk_bytes)
     with Writer(Path(path)) as writer:
         asked = encoder or writer.meta.get("encoder", {}).get("name", DEFAULT_ENCODER)
         used = load_encoder(asked, device=device) if isinstance(asked, str) else asked
         writer.claim({"name": used.name, "fingerprint": used.fingerprint, "width": used.width})
-        report = Pipeline(writer, used, progress).run(documents, prune=prune)
-        refresh_generation(writer, factory, memory_bytes=memory_bytes, recall_floor=recall_floor, tell=tell)
+        footprint = Footprint()
+        refuse_memory(budget, footprint.own_bytes(), used.width)
+        with Watch(footprint) as watch, limited_vram(used, vram_bytes):
+            left = left_beside(memory_bytes, footprint)
+            pipeline = Pipeline(writer, used, progress, sizes=fit_batches(left, used.width), disk=disk, tell=tell)
+            report = pipeline.run(documents, prune=prune)
+            started = time.perf_counter()
+            left = left_beside(memory_bytes, footprint)
+            refresh_generation(writer, factory, left_bytes=left, disk=disk, recall_floor=recall_floor, tell=tell)
+            report.generation_seconds = time.perf_counter() - started
+    report.peak_memory_bytes = watch.peak_bytes
+    report.disk_bytes = folder_bytes(writer.folder)
     return report
 
 
@@ -75,14 +100,26 @@ def refresh_generation(
     writer: Writer,
     factory: str,
     *,
-    memory_bytes: int | None = None,
+    left_bytes: int | None = None,
+    disk: DiskGuard | None = None,
     recall_floor: float = RECALL_FLOOR,
     tell: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Publish a generation if the documents have outgrown the one there is."""
+    """Publish a generation if the documents have outgrown the one there is, and some type of index fits.
+
+    New documents are added to the published one where it can take them, see `indexer.extension`,
+    and all is built anew otherwise. Where nothing fits, queries scan the documents that no
+    generation covers. Arguments and errors as of `publish_generation`.
+    """
     with Snapshot(writer.folder) as snapshot:
-        is_needed = needs_generation(snapshot, factory)
-        n_chunks, width = snapshot.n_chunks, snapshot.width
-    if is_needed:
-        factory, _ = fit_factory(factory, n_chunks, width, memory_bytes)
-        publish_generation(writer, factory, recall_floor=recall_floor, tell=tell)
+        if not needs_generation(snapshot, factory):
+            return
+        rungs = rungs_for(snapshot, factory, left_bytes)
+        is_extended = can_extend(snapshot, factory, rungs[-1], left_bytes)
+    if rungs[-1].factory == SCAN:
+        for line in describe_ladder(rungs, left_bytes):
+            tell(line)
+        return
+    if is_extended and extend_generation(writer, rungs[-1], disk=disk, recall_floor=recall_floor, tell=tell):
+        return
+    publish_generation(writer, factory, left_bytes=left_bytes, disk=disk, recall_floor=recall_floor, tell=tell)

@@ -8,20 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.encoders.encoder import Vectors
-from engine.errors import RecallTooLow
-from engine.search import Query, Searcher
-from engine.store.ann import AUTO, AnnIndex, Ids, choose_factory, training_size
-from engine.store.snapshot import OpenGeneration, Snapshot, ranges
+from engine.errors import BudgetExceeded
+from engine.store.ann import AUTO, AnnIndex, Ids, index_bytes, is_exact_factory, training_size
+from engine.store.snapshot import OpenGeneration, Positions, Snapshot, ranges
 from engine.store.writer import Writer
+from indexer.disk import DiskGuard
+from indexer.ladder import SCAN, BuildSizes, Rung, Size, climb_down, describe_ladder
+from indexer.recall import RECALL_FLOOR, RecallSample, tune
 
-RECALL_FLOOR = 0.95  # of the exact top 10 documents; under it nothing is published
-RECALL_TARGET = 0.98  # and up to which nprobe is raised
-RECALL_K = 10
-RECALL_QUERIES = 48
-FRESH_SHARE = 0.1  # fresh chunks, relative to those covered, that make a new generation worth its time
+FRESH_SHARE = 0.01  # fresh chunks, relative to those covered, that make a new generation worth its time
 FRESH_CHUNKS = 5_000  # fewer are scanned in a few milliseconds
-_BLOCK_DOCUMENTS = 512
-_FIRST_NPROBE = 8
+FRESH_MOST = 20_000  # and more are not, however many are covered
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +41,28 @@ def needs_generation(snapshot: Snapshot, factory: str) -> bool:
     if factory != AUTO and factory != row.factory:
         return True
     n_fresh = int(snapshot.roster.n_chunks[snapshot.is_fresh(row.through_chunk)].sum())
-    n_covered = snapshot.n_chunks - n_fresh
-    n_dead = row.n_vectors - n_covered
-    return n_fresh > max(FRESH_CHUNKS, FRESH_SHARE * n_covered) or n_dead > max(FRESH_CHUNKS, n_covered)
+    return is_outgrown(int(row.n_vectors), snapshot.n_chunks - n_fresh, n_fresh)
+
+
+def is_outgrown(n_vectors: int, n_covered: int, n_fresh: int) -> bool:
+    """Whether a generation has too little to do with the documents that are there.
+
+    Args:
+        n_vectors: in it.
+        n_covered: of those, of documents that are still there.
+        n_fresh: chunks that came later.
+    """
+    n_dead = n_vectors - n_covered
+    n_scanned = max(FRESH_CHUNKS, min(FRESH_SHARE * n_covered, FRESH_MOST))
+    return n_fresh > n_scanned or n_dead > max(FRESH_CHUNKS, n_covered)
 
 
 def publish_generation(
     writer: Writer,
     factory: str = AUTO,
     *,
+    left_bytes: int | None = None,
+    disk: DiskGuard | None = None,
     recall_floor: float = RECALL_FLOOR,
     seed: int = 0,
     tell: Callable[[str], None] = lambda _: None,
@@ -62,104 +72,116 @@ def publish_generation(
     Args:
         writer: holds the index.
         factory: a FAISS factory string, or `auto`.
+        left_bytes: memory that may be taken beside what the process holds; None is no limit.
+        disk: that the index may fill; by default all that is free.
         recall_floor: least share of the exact top 10 documents that must be found.
         seed: of the training sample and the measured queries.
         tell: hears one line a step.
 
     Raises:
+        BudgetExceeded: memory or disk do not hold it; nothing changed.
         RecallTooLow: no nprobe reaches the floor; nothing changed.
         IndexMismatch: FAISS cannot build the factory string over these vectors.
     """
     with Snapshot(writer.folder) as snapshot:
-        chosen = choose_factory(snapshot.n_chunks, snapshot.width) if factory == AUTO else factory
+        rungs = rungs_for(snapshot, factory, left_bytes)
+        rung, chosen = rungs[-1], rungs[-1].factory
+        for line in describe_ladder(rungs, left_bytes) if left_bytes is not None else []:
+            tell(line)
+        if chosen == SCAN:
+            raise BudgetExceeded(
+                f"no FAISS index over {snapshot.n_chunks:,} vectors {snapshot.width} wide can be built in "
+                f"{max(0, left_bytes or 0) / 1e6:,.1f} MB; queries go on scanning the shards, or allow more --memory"
+            )
         tell(f"building {chosen} over {snapshot.n_chunks:,} chunk vectors")
         rng = np.random.default_rng(seed)
-        sample = _sample(snapshot, training_size(chosen), rng)
-        ann = AnnIndex.build(chosen, snapshot.width, sample, _blocks(snapshot))
-        through = int((snapshot.roster.first_chunk + snapshot.roster.n_chunks).max(initial=1)) - 1
-        is_exact = chosen in ("Flat", "IDMap2,Flat")
-        nprobe, recall, n_queries = 0, 1.0, 0
-        if not is_exact:
-            queries = _sampled_queries(snapshot, rng)
-            n_queries = len(queries)
-            candidate = OpenGeneration(ann, through, is_exact=False)
-            nprobe, recall = _tune(snapshot, candidate, queries, recall_floor, tell)
+        ann = _built(snapshot, chosen, rung.sizes, rng)
+        candidate = OpenGeneration(ann, last_chunk(snapshot), is_exact_factory(chosen))
+        recall, n_queries = 1.0, 0
+        if not candidate.is_exact:
+            sample = RecallSample(snapshot, rng, scan_chunks=rung.sizes.scan_chunks)
+            recall, n_queries = tune(sample, candidate, recall_floor, tell), len(sample)
+        guard = disk or DiskGuard(writer.folder)
+        return publish(writer, candidate, Measured(chosen, recall, n_queries), guard, trained_vectors=ann.n_vectors)
+
+
+def last_chunk(snapshot: Snapshot) -> int:
+    """The highest id of a chunk."""
+    return int((snapshot.roster.first_chunk + snapshot.roster.n_chunks).max(initial=1)) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What is recorded of a generation beside its file."""
+
+    factory: str
+    recall: float  # 1 for an exact one, which is not measured
+    n_queries: int
+
+
+def publish(
+    writer: Writer, candidate: OpenGeneration, measured: Measured, disk: DiskGuard, *, trained_vectors: int
+) -> Generation:
+    """Write an index, and name it in the catalog in place of the generation before.
+
+    Args:
+        writer: holds the index.
+        candidate: built or grown in memory.
+        measured: its type and recall.
+        disk: that it may fill.
+        trained_vectors: how many there were when it was trained.
+
+    Raises:
+        BudgetExceeded: the disk does not hold it; nothing changed.
+    """
+    ann = candidate.ann
+    with disk.room_for(index_bytes(measured.factory, ann.n_vectors, ann.width), "the FAISS index"):
         number, path = writer.next_generation_file()
         written = ann.write(path)
+    nprobe = ann.nprobe if ann.n_lists else 0
     generation = {
         "id": number,
-        "factory": chosen,
+        "factory": measured.factory,
         "nprobe": nprobe,
-        "through_chunk": through,
+        "through_chunk": candidate.through_chunk,
         "n_vectors": ann.n_vectors,
-        "is_exact": is_exact,
-        "recall": recall,
-        "recall_queries": n_queries,
+        "is_exact": candidate.is_exact,
+        "recall": measured.recall,
+        "recall_queries": measured.n_queries,
         "file": path.relative_to(writer.folder).as_posix(),
         "size_bytes": written.size_bytes,
         "digest": written.digest,
     }
-    writer.publish(generation)
-    return Generation(number, chosen, nprobe, ann.n_vectors, recall, is_exact)
+    writer.publish(generation, trained_vectors=trained_vectors)
+    return Generation(number, measured.factory, nprobe, ann.n_vectors, measured.recall, candidate.is_exact)
+
+
+def rungs_for(snapshot: Snapshot, factory: str, left_bytes: int | None) -> tuple[Rung, ...]:
+    """The types of index that were considered, the chosen one last; see `indexer.ladder.climb_down`."""
+    return climb_down(factory, Size(snapshot.n_documents, snapshot.n_chunks, snapshot.width), left_bytes)
+
+
+def _built(snapshot: Snapshot, factory: str, sizes: BuildSizes, rng: np.random.Generator) -> AnnIndex:
+    sample = _sample(snapshot, training_size(factory, sizes.points_per_list), rng)
+    blocks = chunk_blocks(snapshot, np.arange(snapshot.n_documents), sizes.block_chunks)
+    return AnnIndex.build(factory, snapshot.width, sample, blocks, n_vectors=snapshot.n_chunks)
 
 
 def _sample(snapshot: Snapshot, size: int, rng: np.random.Generator) -> Vectors:
     """Training rows, drawn by whole documents so that few shards are touched."""
+    if not size:
+        return np.empty((0, snapshot.width), np.float32)
     order = rng.permutation(snapshot.n_documents)
     enough = int(np.searchsorted(np.cumsum(snapshot.roster.n_chunks[order]), size)) + 1
     vectors, _ = snapshot.chunk_vectors(np.sort(order[:enough]))
-    if len(vectors) > size:
-        vectors = vectors[np.sort(rng.choice(len(vectors), size, replace=False))]
-    return vectors
+    # A view: drawing rows would be a copy, for the few by which the last document goes beyond.
+    return vectors[:size]
 
 
-def _blocks(snapshot: Snapshot) -> Iterator[tuple[Ids, Vectors]]:
-    for first in range(0, snapshot.n_documents, _BLOCK_DOCUMENTS):
-        positions = np.arange(first, min(first + _BLOCK_DOCUMENTS, snapshot.n_documents))
-        vectors, _ = snapshot.chunk_vectors(positions)
-        yield ranges(snapshot.roster.first_chunk[positions], snapshot.roster.n_chunks[positions]), vectors
-
-
-def _sampled_queries(snapshot: Snapshot, rng: np.random.Generator) -> list[tuple[str, Query]]:
-    from engine.index import Index
-
-    index = Index(snapshot)
-    names = snapshot.doc_ids()
-    chosen = rng.choice(len(names), min(RECALL_QUERIES, len(names)), replace=False)
-    return [(names[position], index.stored_query(names[position])) for position in np.sort(chosen)]
-
-
-def _tune(
-    snapshot: Snapshot,
-    candidate: OpenGeneration,
-    queries: list[tuple[str, Query]],
-    floor: float,
-    tell: Callable[[str], None],
-) -> tuple[int, float]:
-    """Raise nprobe until the target is reached, or at least the floor: (nprobe, recall)."""
-    ann = candidate.ann
-    exact, approximate = Searcher(snapshot), Searcher(snapshot, generation=candidate)
-    truth = [_found(exact, name, query, is_exact=True) for name, query in queries]
-
-    def measured() -> float:
-        found = [_found(approximate, name, query, is_exact=False) for name, query in queries]
-        shares = [len(a & b) / len(b) for a, b in zip(found, truth, strict=True) if b]
-        recall = float(np.mean(shares)) if shares else 1.0
-        tell(f"nprobe {ann.nprobe}: document recall@{RECALL_K} {recall:.3f} over {len(shares)} queries")
-        return recall
-
-    ann.nprobe = min(_FIRST_NPROBE, ann.n_lists)
-    recall = measured()
-    while recall < max(floor, RECALL_TARGET) and ann.nprobe < ann.n_lists:
-        ann.nprobe = min(2 * ann.nprobe, ann.n_lists)
-        recall = measured()
-    if recall < floor:
-        raise RecallTooLow(
-            f"document recall@{RECALL_K} is {recall:.3f} at best, under the floor of {floor}; nothing was "
-            "published: use --factory auto, or codes with more bits"
-        )
-    return ann.nprobe, recall
-
-
-def _found(searcher: Searcher, name: str, query: Query, *, is_exact: bool) -> set[str]:
-    return {hit.doc_id for hit in searcher.search(query, k=RECALL_K, without=name, exact=is_exact).hits}
+def chunk_blocks(snapshot: Snapshot, positions: Positions, block_chunks: int) -> Iterator[tuple[Ids, Vectors]]:
+    """Ids and vectors of documents in runs of about so many chunks; a longer document is one by itself."""
+    roster = snapshot.roster
+    block = (np.cumsum(roster.n_chunks[positions]) - 1) // block_chunks
+    for run in np.split(positions, np.flatnonzero(np.diff(block)) + 1):
+        vectors, _ = snapshot.chunk_vectors(run)
+        yield ranges(roster.first_chunk[run], roster.n_chunks[run]), vectors

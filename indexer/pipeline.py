@@ -18,15 +18,16 @@ from dataclasses import dataclass, field
 from typing import NoReturn, Protocol, TypeVar
 
 from engine.document import Document
-from engine.encoders.encoder import Encoder, SegmentedDocument
+from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
 from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.store.documents import content_hash
 from engine.store.writer import Indexed, Writer
+from indexer.disk import DiskGuard
 
 BATCH_CHARS = 1 << 19  # about 9 s of encoding on two cores; what a kill can cost
-_LOOKUP = 64  # documents compared with the catalog in one statement, at most
-_LOOKUP_CHARS = 1 << 23  # and their text, which is held in memory
+LOOKUP_DOCUMENTS = 64  # documents compared with the catalog in one statement, at most
+LOOKUP_CHARS = 1 << 23  # and their text, which is held in memory
 
 Item = TypeVar("Item")
 Read = TypeVar("Read", bound=Document | Unreadable)
@@ -37,6 +38,14 @@ class Progress(Protocol):
 
     def __call__(self, report: BuildReport) -> None:
         """Take note; called after each commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSizes:
+    """How much is held in memory at one time, in characters."""
+
+    batch_chars: int  # encoded and committed together
+    lookup_chars: int  # compared with the catalog together
 
 
 @dataclass
@@ -52,7 +61,10 @@ class BuildReport:
     n_sections_merged: int = 0  # tiny headed parts that went into a neighbour
     n_sections_cut: int = 0  # pieces that came of huge ones
     encode_seconds: float = 0.0
-    seconds: float = 0.0
+    seconds: float = 0.0  # reading, encoding and storing
+    generation_seconds: float = 0.0
+    peak_memory_bytes: int = 0  # own memory of the process, see `indexer.footprint`; 0 where nobody watched
+    disk_bytes: int = 0  # of the index folder afterwards; likewise
     failures: list[Unreadable] = field(default_factory=list)
 
     @property
@@ -89,11 +101,32 @@ class _Seen:
 class Pipeline:
     """One run over a corpus, into a writer."""
 
-    def __init__(self, writer: Writer, encoder: Encoder, progress: Progress | None = None) -> None:
-        """Bind the run to an open writer and a loaded encoder."""
+    def __init__(
+        self,
+        writer: Writer,
+        encoder: Encoder,
+        progress: Progress | None = None,
+        *,
+        sizes: BatchSizes | None = None,
+        disk: DiskGuard | None = None,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Bind the run to an open writer and a loaded encoder.
+
+        Args:
+            writer: of the index.
+            encoder: that the writer has claimed.
+            progress: called after each commit.
+            sizes: of batches; the usual by default.
+            disk: that the index may fill; by default all that is free.
+            tell: hears one line when something is done otherwise than planned.
+        """
         self.writer = writer
         self.encoder = encoder
         self.report = BuildReport()
+        self.sizes = sizes or BatchSizes(BATCH_CHARS, LOOKUP_CHARS)
+        self._disk = disk or DiskGuard(writer.folder)
+        self._say = tell
         self._progress = progress
         self._seen = _Seen()
         self._in_flight: set[str] = set()  # read, but not known to be in the catalog yet
@@ -120,7 +153,7 @@ class Pipeline:
 
     def encode_again(self, documents: Iterable[Document]) -> BuildReport:
         """Encode documents that are indexed already and put the new vectors in place of the old ones."""
-        for group in _groups(documents):
+        for group in _groups(documents, self.sizes.lookup_chars):
             self._encode_and_commit(_Pending([self.encoder.segment(document) for document in group], len(group)))
         return self.report
 
@@ -141,7 +174,7 @@ class Pipeline:
             batch.append(segmented)
             n_replaced += known is not None
             n_chars += len(document.text)
-            if n_chars >= BATCH_CHARS:
+            if n_chars >= self.sizes.batch_chars:
                 yield _Pending(batch, n_replaced)
                 batch, n_replaced, n_chars = [], 0, 0
         if batch:
@@ -149,7 +182,7 @@ class Pipeline:
 
     def _changed(self, documents: Iterable[Document | Unreadable]) -> Iterator[tuple[Document, Indexed | None]]:
         """The documents that must be encoded, each with what the index holds in its place."""
-        for group in _groups(map(_storable, documents)):
+        for group in _groups(map(_storable, documents), self.sizes.lookup_chars):
             while self._landed:
                 self._in_flight.discard(self._landed.popleft())
             known = self.writer.indexed([document.doc_id for document in group if isinstance(document, Document)])
@@ -183,11 +216,11 @@ class Pipeline:
                 self._seen.add(there.id)
 
     def _encode_and_commit(self, pending: _Pending) -> None:
-        started = time.perf_counter()
-        encoded = self.encoder.encode_segmented(pending.documents)
-        self.report.encode_seconds += time.perf_counter() - started
+        encoded = self._encode(pending.documents)
         documents = [segmented.document for segmented in pending.documents]
-        for document_id in self.writer.commit(list(zip(documents, encoded, strict=True))):
+        with self._disk.room_for(_stored_bytes(documents, encoded), f"a batch of {len(documents):,} documents"):
+            ids = self.writer.commit(list(zip(documents, encoded, strict=True)))
+        for document_id in ids:
             self._seen.add(document_id)
         self._landed.extend(document.doc_id for document in documents)
         self.report.n_added += len(documents) - pending.n_replaced
@@ -197,6 +230,14 @@ class Pipeline:
         for document in documents:
             self.report.n_sections_merged += sum(section.n_merged - 1 for section in document.sections)
             self.report.n_sections_cut += sum(section.n_parts > 1 for section in document.sections)
+
+    def _encode(self, documents: list[SegmentedDocument]) -> list[EncodedDocument]:
+        started, before = time.perf_counter(), self.encoder.tokens_at_once
+        encoded = self.encoder.encode_segmented(documents)
+        self.report.encode_seconds += time.perf_counter() - started
+        if before is None and (now := self.encoder.tokens_at_once) is not None:
+            self._say(f"the GPU has no room for larger batches: going on with {now:,} tokens at once")
+        return encoded
 
     def _prune(self) -> None:
         failed = frozenset(failure.source for failure in self.report.failures)
@@ -238,13 +279,21 @@ def _storable(document: Document | Unreadable) -> Document | Unreadable:
     return document
 
 
-def _groups(documents: Iterable[Read]) -> Iterator[list[Read]]:
+def _stored_bytes(documents: list[Document], encoded: list[EncodedDocument]) -> int:
+    """What a commit may write, at most: rows in float16, and texts as if they could not be deflated."""
+    texts = sum(len(document.text.encode()) for document in documents)
+    rows = sum(2 * len(one.document) * (1 + len(one.sections) + len(one.chunks)) for one in encoded)
+    spans = sum(16 * len(one.chunks) for one in encoded)
+    return texts + rows + spans
+
+
+def _groups(documents: Iterable[Read], most_chars: int) -> Iterator[list[Read]]:
     group: list[Read] = []
     n_chars = 0
     for document in documents:
         group.append(document)
         n_chars += len(document.text) if isinstance(document, Document) else 0
-        if len(group) >= _LOOKUP or n_chars >= _LOOKUP_CHARS:
+        if len(group) >= LOOKUP_DOCUMENTS or n_chars >= most_chars:
             yield group
             group, n_chars = [], 0
     if group:

@@ -1,134 +1,92 @@
-"""What a run would do and cost, before it starts: documents, tokens, time, disk and memory. Writes nothing."""
+"""The plan of a run, as values: counts, and time, memory, GPU memory and disk with their parts."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
-
-from engine.document import Document
-from engine.encoders.encoder import Encoder, SegmentedDocument
-from engine.errors import BudgetExceeded, DocumentError
-from engine.readers import Unreadable
-from engine.store.ann import AUTO, choose_factory, index_bytes
-from engine.store.catalog import CATALOG_FILE
-from engine.store.documents import content_hash
-from engine.store.snapshot import Snapshot
-
-_SAMPLE_CHARS = 400_000  # segmented, to learn tokens a character
-_PROBE_TOKENS = 16_000  # encoded, to learn tokens a second
-_TEXT_SHARE = 0.42  # of the characters, deflated and with page overhead
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 
-@dataclass
+@dataclass(frozen=True)
+class Parts:
+    """Base of what has a total: the sum of its fields."""
+
+    @property
+    def total(self) -> float:
+        """The sum."""
+        values: list[float] = [getattr(self, field.name) for field in fields(self)]
+        return sum(values)
+
+
+@dataclass(frozen=True)
+class Seconds(Parts):
+    """Where the time goes."""
+
+    reading: float = 0.0  # and segmenting, as far as it is not hidden behind encoding
+    encoding: float = 0.0
+    storing: float = 0.0
+    generation: float = 0.0
+
+
+@dataclass(frozen=True)
+class Memory(Parts):
+    """Own memory at its most, in bytes; freed parts count, for they seldom go back to the system."""
+
+    program: int = 0
+    weights: int = 0  # of the encoder, on the CPU
+    encoding: int = 0  # reading, tokenizing and encoding at their most, beyond that
+    batches: int = 0  # documents that wait, and vectors that are not stored yet
+    index: int = 0  # of FAISS
+    building: int = 0  # training and adding, or measuring the recall
+
+
+@dataclass(frozen=True)
+class Vram(Parts):
+    """Memory of the GPU at its most, in bytes, what the driver takes not counted."""
+
+    weights: int = 0
+    batch: int = 0
+
+
+@dataclass(frozen=True)
+class Disk(Parts):
+    """The index folder at its largest, in bytes, with what is there now."""
+
+    catalog: int = 0
+    shards: int = 0
+    generation: int = 0
+    replaced_generation: int = 0  # that stays until the new one is published
+
+    @property
+    def afterwards(self) -> int:
+        """What stays."""
+        return int(self.total) - self.replaced_generation
+
+
+@dataclass(frozen=True)
 class Plan:
-    """Counts are of this run; bytes are of the whole index afterwards, where it says so."""
+    """Counts are of this run; bytes and the index are of afterwards. Estimates, but for what `is_counted`."""
 
-    n_new: int = 0
-    n_changed: int = 0
-    n_unchanged: int = 0
-    n_unreadable: int = 0
-    n_chars: int = 0  # of what must be encoded
-    n_tokens: int = 0  # estimated
-    n_chunks: int = 0  # estimated, of this run
-    n_chunks_after: int = 0  # estimated, of the index
-    seconds: float = 0.0  # estimated, encoding
-    disk_bytes: int = 0  # estimated, added
-    factory: str = AUTO
-    ann_bytes: int = 0  # estimated memory of the FAISS index afterwards
+    n_new: int
+    n_changed: int
+    n_unchanged: int
+    n_unreadable: int
+    n_chars: int  # this and below of what must be encoded
+    n_tokens: int
+    n_chunks: int
+    n_chunks_after: int  # of the index
+    is_counted: bool  # whether all documents were read, not a sample
+    factory: str  # of the new generation; "" where none is due
+    seconds: Seconds
+    memory: Memory
+    mapped_bytes: int  # pages of shards that are mapped beside, and taken back when memory is short
+    vram: Vram | None  # None on the CPU
+    disk: Disk
+    ladder: tuple[str, ...]  # the types of index that were considered
 
-
-def make_plan(
-    path: Path,
-    documents: Iterable[Document | Unreadable],
-    encoder: Encoder,
-    *,
-    factory: str = AUTO,
-    memory_bytes: int | None = None,
-) -> Plan:
-    """Read a corpus, compare it with the index, and estimate from a sample.
-
-    Raises:
-        BudgetExceeded: no FAISS index over so many chunks fits into the memory.
-    """
-    plan = Plan()
-    sample = _compare(plan, path, documents, encoder)
-    tokens = sum(segmented.coverage.tokens_total for segmented in sample)
-    chars = sum(len(segmented.document.text) for segmented in sample)
-    if chars:
-        plan.n_tokens = round(plan.n_chars * tokens / chars)
-        plan.n_chunks = round(plan.n_chars * sum(len(one.chunks) for one in sample) / chars)
-        plan.seconds = plan.n_tokens / _tokens_per_second(sample, encoder)
-    plan.n_chunks_after += plan.n_chunks
-    plan.disk_bytes = round(plan.n_chunks * (2 * encoder.width * 1.3 + 16) + plan.n_chars * _TEXT_SHARE)
-    plan.factory, plan.ann_bytes = fit_factory(factory, plan.n_chunks_after, encoder.width, memory_bytes)
-    return plan
-
-
-def fit_factory(factory: str, n_vectors: int, width: int, memory_bytes: int | None) -> tuple[str, int]:
-    """The factory string to use under a memory budget, and the bytes its index will take.
-
-    Raises:
-        BudgetExceeded: the factory asked for, or every one that `auto` may take, is larger.
-    """
-    chosen = choose_factory(n_vectors, width, memory_bytes) if factory == AUTO else factory
-    needed = index_bytes(chosen, n_vectors, width)
-    if memory_bytes is not None and needed > memory_bytes:
-        raise BudgetExceeded(
-            f"a {chosen} index over {n_vectors:,} vectors {width} wide takes {needed / 1e6:,.0f} MB, "
-            f"--memory allows {memory_bytes / 1e6:,.0f} MB; allow more, or name a smaller --factory, "
-            f"for example IVF1024,PQ{max(1, width // 16)}x4fs"
-        )
-    return chosen, needed
-
-
-def _compare(
-    plan: Plan, path: Path, documents: Iterable[Document | Unreadable], encoder: Encoder
-) -> list[SegmentedDocument]:
-    """Count what is new, changed and unchanged; segment a sample of what must be encoded."""
-    snapshot = Snapshot(path) if (path / CATALOG_FILE).exists() else None
-    hashes = snapshot.content_hashes() if snapshot is not None else {}
-    sizes = snapshot.chunk_counts() if snapshot is not None else {}
-    plan.n_chunks_after = sum(sizes.values())
-    sample: list[SegmentedDocument] = []
-    n_sampled = 0
-    for document in documents:
-        if isinstance(document, Unreadable):
-            plan.n_unreadable += 1
-            continue
-        known = hashes.get(document.doc_id)
-        if known == content_hash(document):
-            plan.n_unchanged += 1
-            continue
-        plan.n_new += known is None
-        plan.n_changed += known is not None
-        plan.n_chunks_after -= sizes.get(document.doc_id, 0)
-        plan.n_chars += len(document.text)
-        if n_sampled < _SAMPLE_CHARS:
-            n_sampled += len(document.text)
-            sample += _segmented(document, encoder, plan)
-    if snapshot is not None:
-        snapshot.close()
-    return sample
-
-
-def _segmented(document: Document, encoder: Encoder, plan: Plan) -> list[SegmentedDocument]:
-    try:
-        return [encoder.segment(document)]
-    except DocumentError:
-        plan.n_unreadable += 1
-        return []
-
-
-def _tokens_per_second(sample: list[SegmentedDocument], encoder: Encoder) -> float:
-    """Encode some of the sample after a first document to warm up, and time it."""
-    encoder.encode_segmented(sample[:1])
-    started = time.perf_counter()
-    n_tokens = 0
-    for segmented in sample:
-        encoder.encode_segmented([segmented])
-        n_tokens += segmented.coverage.tokens_read
-        if n_tokens >= _PROBE_TOKENS:
-            break
-    return n_tokens / max(time.perf_counter() - started, 1e-9)
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON, with totals."""
+        parts = {"seconds": self.seconds, "memory": self.memory, "vram": self.vram, "disk": self.disk}
+        return {
+            **asdict(self),
+            **{name: None if part is None else {**asdict(part), "total": part.total} for name, part in parts.items()},
+        }

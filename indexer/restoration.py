@@ -17,8 +17,8 @@ from engine.store.documents import load_documents
 from engine.store.seal import SEAL_SUFFIX
 from engine.store.writer import Writer
 from indexer.builder import refresh_generation
-from indexer.generation import RECALL_FLOOR
 from indexer.pipeline import Pipeline
+from indexer.recall import RECALL_FLOOR
 from indexer.verification import Damage, Finding, verify
 
 _RECALL_NOISE = 0.02  # by which two trainings over the same vectors may differ

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -133,3 +135,12 @@ def test_a_query_without_text_is_refused(index: Index) -> None:
 def test_a_path_may_be_text(built_folder: Path) -> None:
     with Index.open(str(built_folder)) as index:
         assert index.n_documents == 60
+
+
+def test_a_question_by_id_loads_no_torch(built_folder: Path) -> None:
+    code = (
+        "import sys; from engine.index import Index; "
+        f"print(len(Index.open({str(built_folder)!r}).search_id('doc003').hits), 'torch' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "10 False\n"

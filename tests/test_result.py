@@ -27,7 +27,11 @@ RESULT = Result(QUERY, Coverage(0, 0), (HIT,), Status.ESTIMATED, 7, 30, 0.012345
 
 def test_a_result_as_plain_values_says_everything() -> None:
     assert RESULT.to_dict() == {
-        "query": {"doc_id": "q", "title": "Query", "coverage": {"tokens_read": 0, "tokens_total": 0, "share": 1.0}},
+        "query": {
+            "doc_id": "q",
+            "title": "Query",
+            "coverage": {"tokens_read": 0, "tokens_total": 0, "share": 1.0, "chunks_pooled": 1},
+        },
         "status": "estimated",
         "n_found": 7,
         "n_searched": 30,

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-import engine.search as search_module
+import engine.neighbours as neighbours_module
+import engine.scoring.similarity as similarity_module
 from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.errors import QueryError
@@ -18,6 +20,7 @@ from engine.index import Index
 from engine.result import Hit, Result, Status
 from engine.scoring.evidence import Scoring
 from engine.search import Query, Searcher, as_stored
+from engine.store.ann import AnnIndex
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from indexer.builder import build
@@ -182,15 +185,15 @@ def test_a_filter_is_as_if_the_rest_were_not_there(any_index: Index, corpus: lis
 @pytest.mark.parametrize("where", ["family = 'even'", "year >= 2001", "doc_id != 'doc013'"])
 def test_a_filter_is_the_same_past_the_index(any_index: Index, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     scanned = any_index.search(QUERY, where=where, scoring=SMALL, exact=True)
-    monkeypatch.setattr(search_module, "SCAN_BELOW_CHUNKS", 0)
-    monkeypatch.setattr(search_module, "FIRST_DEPTH", 2)
+    monkeypatch.setattr(neighbours_module, "SCAN_BELOW_CHUNKS", 0)
+    monkeypatch.setattr(neighbours_module, "FIRST_DEPTH", 2)
     found = any_index.search(QUERY, where=where, scoring=SMALL)
     assert_same(found.hits, scanned.hits)
 
 
 def test_depth_grows_until_there_are_enough_documents(any_index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     exact = any_index.search(QUERY, exact=True)
-    monkeypatch.setattr(search_module, "FIRST_DEPTH", 1)
+    monkeypatch.setattr(neighbours_module, "FIRST_DEPTH", 1)
     shallow = any_index.search(QUERY)
     assert_same(shallow.hits, exact.hits)
 
@@ -198,17 +201,24 @@ def test_depth_grows_until_there_are_enough_documents(any_index: Index, monkeypa
 def test_a_query_of_many_blocks_scores_the_same(
     any_index: Index, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_module, "QUERY_BLOCK", 3)
-    monkeypatch.setattr(search_module, "SCAN_BLOCK_CHUNKS", 20)
+    monkeypatch.setattr(similarity_module, "QUERY_BLOCK", 3)
+    monkeypatch.setattr(neighbours_module, "SCAN_BLOCK_CHUNKS", 20)
     expected = scores_by_hand(stored([QUERY])["query"], stored(corpus), SMALL)
     assert_is(any_index.search(QUERY, scoring=SMALL), expected)
     assert_is(any_index.search(QUERY, scoring=SMALL, exact=True), expected)
 
 
+def test_a_scan_of_few_chunks_at_once_finds_the_same(flat_folder: Path, corpus: list[Document]) -> None:
+    with Snapshot(flat_folder) as snapshot:
+        query = Query(corpus[7], as_stored(FakeEncoder().encode([corpus[7]])[0]))
+        whole, small = (Searcher(snapshot, scan_chunks=one).search(query, exact=True) for one in (None, 20))
+    assert_same(small.hits, whole.hits)
+
+
 def test_a_query_longer_than_a_block_scores_the_same(any_index: Index, corpus: list[Document]) -> None:
     long = make_document("long", [("all", " ".join(document.text for document in corpus[:35]))])
     query = stored([long])["long"]
-    assert len(query.chunks) > search_module.QUERY_BLOCK
+    assert len(query.chunks) > similarity_module.QUERY_BLOCK
     assert_is(any_index.search(long, scoring=SMALL), scores_by_hand(query, stored(corpus), SMALL))
 
 
@@ -388,3 +398,63 @@ def test_a_page_out_of_range_is_refused(index: Index, k: int, offset: int) -> No
 def test_leaving_out_a_name_that_is_not_there_leaves_out_nothing(index: Index) -> None:
     query = Query(QUERY, stored([QUERY])["query"])
     assert Searcher(index.snapshot).search(query, without="no such").n_searched == 60
+
+
+@pytest.fixture(scope="module")
+def coded_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four hundred documents under coarse codes in lists, of which few are looked into."""
+    folder = tmp_path_factory.mktemp("coded") / "x.lm"
+    build(folder, make_corpus(400), encoder=FakeEncoder(), factory="IVF32,PQ16x4fs", recall_floor=0.5)
+    return folder
+
+
+RARE = ["family = 'even'", "topic = 3", "year = 2007", "topic in (1, 6) and year < 2005", "year = 2007 and topic = 7"]
+
+
+def found_share(index: Index, where: str | None) -> float:
+    """Of the hits of exact searches, those that are found; every ninth document asks."""
+    shares = []
+    for name in index.snapshot.doc_ids()[::9]:
+        exact, found = (index.search_id(name, where=where, exact=one) for one in (True, False))
+        assert found.status is Status.ESTIMATED
+        shares.append(len({hit.doc_id for hit in exact.hits} & {hit.doc_id for hit in found.hits}) / len(exact.hits))
+    return float(np.mean(shares))
+
+
+@pytest.mark.parametrize("nprobe", [4, 16])
+def test_a_filter_costs_no_recall(coded_folder: Path, nprobe: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbours_module, "SCAN_BELOW_CHUNKS", 0)
+    monkeypatch.setattr(neighbours_module, "SCAN_BELOW_SHARE", 0.0)
+    with Index.open(coded_folder, encoder=FakeEncoder()) as index:
+        assert index.snapshot.generation is not None
+        index.snapshot.generation.ann.nprobe = nprobe
+        without_filter = found_share(index, None)
+        assert without_filter > 0.8
+        for where in RARE:
+            assert found_share(index, where) >= without_filter
+
+
+class CountingIndex(AnnIndex):
+    """Remembers how deep it was asked."""
+
+    def __init__(self, of: AnnIndex, nprobe: int) -> None:
+        super().__init__(of._index, nprobe)
+        self.depths: list[int] = []
+
+    def search(
+        self, queries: Vectors, k: int, *, allowed: NDArray[np.bool_] | None = None, nprobe: int | None = None
+    ) -> tuple[NDArray[np.int64], Vectors]:
+        self.depths.append(k)
+        return super().search(queries, k, allowed=allowed, nprobe=nprobe)
+
+
+@pytest.mark.parametrize(("nprobe", "depths"), [(1, [128]), (32, [128, 512, 2048])])
+def test_lists_that_are_exhausted_are_not_asked_again(coded_folder: Path, nprobe: int, depths: list[int]) -> None:
+    """A list holds some 120 chunks."""
+    with Snapshot(coded_folder) as snapshot:
+        assert snapshot.generation is not None
+        counting = CountingIndex(snapshot.generation.ann, nprobe)
+        generation = replace(snapshot.generation, ann=counting)
+        query = Query(QUERY, stored([QUERY])["query"])
+        Searcher(snapshot, Scoring(crowd=300), generation).search(query)
+    assert counting.depths == depths

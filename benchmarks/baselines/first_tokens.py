@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from benchmarks.baselines.pair_model import CosineHead, SiameseModel
 from engine.document import Document
 from engine.encoders.backbone import Backbone
-from engine.encoders.batching import read_batches
 
 _TOKEN_BUDGET = 8192  # of one pass, padding counted
 
@@ -42,12 +41,11 @@ class FirstTokens(SiameseModel[list[int]]):
             return self.backbone.pool(documents, _TOKEN_BUDGET)
         pooler = self.pooler
 
-        def read(batch: Sequence[int]) -> Tensor:
-            ids, mask = self.backbone.tokenizer.pad([documents[position] for position in batch])
-            pooled: Tensor = pooler(self.backbone.hidden_states(ids, mask))
-            return pooled.float()
+        def pool(hidden: Tensor, _: Tensor) -> Tensor:
+            pooled: Tensor = pooler(hidden)
+            return pooled
 
-        return read_batches(self.backbone.batches(documents, _TOKEN_BUDGET), read)
+        return self.backbone.read(documents, _TOKEN_BUDGET, pool)
 
 
 def first_tokens(document: Document, backbone: Backbone, max_tokens: int) -> list[int]:

@@ -19,7 +19,7 @@ from torch.nn.functional import linear, normalize
 from transformers import T5EncoderModel
 
 from engine.encoders.backbone import bound_kernel_caches, default_device, default_dtype
-from engine.encoders.batching import read_batches, token_budget_batches
+from engine.encoders.batching import BatchReader, group_by_length
 from engine.encoders.description import read_json
 from engine.encoders.encoder import Vectors
 from engine.encoders.model_folder import quiet_transformers
@@ -70,6 +70,7 @@ class Instructor:
         self.tokenizer.check_ids(len(self.model.get_input_embeddings().weight))
         self._dense = _load_dense(folder).to(self.device)  # (D, H)
         self.width = len(self._dense)
+        self._reader = BatchReader()
         ((self._prefix, _),) = self.tokenizer.tokenize([instruction])
         self.max_tokens = MAX_TOKENS - self.tokenizer.n_special - len(self._prefix)
         if self.max_tokens < 1:
@@ -82,9 +83,13 @@ class Instructor:
         if not sequences:
             return torch.empty((0, self.width)).numpy()
         n_around = len(self._prefix) + self.tokenizer.n_special
-        batches = token_budget_batches([len(sequence) + n_around for sequence in sequences], token_budget)
+        group = group_by_length([len(sequence) + n_around for sequence in sequences])
+
+        def read(batch: Sequence[int]) -> Tensor:
+            return self._read([sequences[position] for position in batch])
+
         with inference(self.model):
-            rows: Vectors = read_batches(batches, lambda batch: self._read([sequences[at] for at in batch])).numpy()
+            rows: Vectors = self._reader.read(len(sequences), token_budget, group, read).numpy()
         return rows
 
     def _read(self, sequences: Sequence[Sequence[int]]) -> Tensor:

@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 from benchmarks.vectors.candidate import VectorIndex
 from benchmarks.vectors.collection import Collection
 from benchmarks.vectors.truth import LIST_LENGTH, SCORING, limits_of, rank_by_lists
+from engine.deepening import LAST_DEPTH, document_lists
 from engine.encoders.encoder import Vectors
+from engine.neighbours import FIRST_DEPTH
 from engine.scoring.evidence import exact_scores
-from engine.scoring.lists import RankedLists, best_by_document, first_places, segment_max
-from engine.search import FIRST_DEPTH, LAST_DEPTH, MIN_RESCORED, SPARE_DOCUMENTS
+from engine.scoring.similarity import best_matches
+from engine.search import MIN_RESCORED
 from engine.store.ann import Ids
 
-_BLOCK_QUERIES = 64  # chunks whose found rows are in memory at once: 24 MiB at a depth of 256
+_BLOCK_QUERIES = 64  # chunks whose found rows are in memory at once: 12 MiB at a depth of 128
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,9 @@ def answer(index: VectorIndex, collection: Collection, k: int) -> Answers:
     chunks = np.concatenate([np.pad(rows, ((0, 0), (0, k - rows.shape[1])), constant_values=-1) for rows in blocks])
     if not asks_documents(index):
         return Answers(chunks, None, 0)
-    watched = _Watched(index)
-    documents = [ranked(watched, collection, queries, k).tolist() for queries in collection.query_documents()]
-    return Answers(chunks, documents, watched.deepest)
+    asked = Asked(index, collection)
+    documents = [ranked(asked, queries, k).tolist() for queries in collection.query_documents()]
+    return Answers(chunks, documents, asked.deepest)
 
 
 def asks_documents(index: VectorIndex) -> bool:
@@ -69,20 +71,48 @@ def nearest(index: VectorIndex, collection: Collection, queries: Vectors, k: int
     return np.take_along_axis(rows, order, axis=1), np.take_along_axis(found, order, axis=1)
 
 
-def ranked(index: VectorIndex, collection: Collection, queries: Vectors, k: int) -> NDArray[np.int64]:
+class Asked:
+    """An index over a collection, as `engine.deepening.ChunkIndex` demands it; chunks are named by their rows."""
+
+    first_depth = FIRST_DEPTH
+
+    def __init__(self, index: VectorIndex, collection: Collection) -> None:
+        """Ask an index that is built over a collection."""
+        self.collection = collection
+        self.deepest = 0  # chunks that were asked for at most, so far
+        self.last_depth = min(len(collection.rows), LAST_DEPTH)
+        self.is_coded = index.is_rescored
+        self.is_bounded = index.search_width is None  # a graph finds more where it is asked for more
+        self._index = index
+
+    def search(self, queries: Vectors, depth: int) -> tuple[Ids, Vectors]:
+        """As `ChunkIndex.search`."""
+        self.deepest = max(self.deepest, depth)
+        return self._index.search(queries, depth)
+
+    def documents(self, ids: Ids) -> NDArray[np.int64]:
+        """As `ChunkIndex.documents`; all may be found."""
+        return np.where(ids >= 0, self.collection.owners[ids], -1)
+
+    def vectors(self, ids: Ids, documents: NDArray[np.int64]) -> Vectors:
+        """As `ChunkIndex.vectors`."""
+        return self.collection.rows[ids].astype(np.float32)
+
+
+def ranked(asked: Asked, queries: Vectors, k: int) -> NDArray[np.int64]:
     """The best `k` targets of a query document, best first, as `engine.search` goes about it.
 
-    Lists of documents are made of the chunks that are found. Where the index is rescored, the
-    best targets by these lists are scored again by all of their chunks.
+    Lists of documents are made of the chunks that are found, by the engine itself. Where the index
+    is rescored, the best targets by these lists are scored again by all of their chunks.
     """
-    lists = _document_lists(index, collection, queries)
-    if not index.is_rescored:
+    collection = asked.collection
+    lists = document_lists(asked, queries, LIST_LENGTH, collection.n_documents)
+    if not asked.is_coded:
         return rank_by_lists(lists, collection.n_documents, k)
     documents = rank_by_lists(lists, collection.n_documents, max(MIN_RESCORED, 2 * k))
     if not len(documents):
         return documents
-    rows, starts = collection.chunks_of(documents)
-    best = segment_max(queries @ rows.T, starts)  # (I, documents)
+    best = best_matches(queries, *collection.chunks_of(documents)).similarities  # (I, documents)
     limits = limits_of(lists, collection.n_documents)
     scores = exact_scores(best, np.zeros(len(documents), np.float32), limits, SCORING)
     return documents[np.lexsort((documents, -scores))][:k]
@@ -94,45 +124,3 @@ def similarities(collection: Collection, queries: Vectors, rows: Ids) -> Vectors
     exact = np.full(rows.shape, -np.inf, np.float32)
     exact[at, column] = np.einsum("nd,nd->n", queries[at], collection.rows[rows[at, column]].astype(np.float32))
     return exact
-
-
-def _document_lists(index: VectorIndex, collection: Collection, queries: Vectors) -> RankedLists:
-    """Lists of documents, deeper for the query chunks whose neighbours are of too few documents."""
-    wanted = min(LIST_LENGTH, collection.n_documents)
-    documents = np.full((len(queries), LIST_LENGTH), -1, np.int64)
-    best = np.full((len(queries), LIST_LENGTH), -np.inf, np.float32)
-    depth, n_rows = FIRST_DEPTH, len(collection.rows)
-    unfilled = np.arange(len(queries))
-    while len(unfilled):
-        found = _document_lists_of(index, collection, queries[unfilled], depth)
-        documents[unfilled], best[unfilled] = found.documents, found.similarities
-        if depth >= min(n_rows, LAST_DEPTH):
-            break
-        unfilled = unfilled[(found.documents >= 0).sum(axis=1) < wanted]
-        depth *= 4
-    return RankedLists(documents, best)
-
-
-def _document_lists_of(index: VectorIndex, collection: Collection, queries: Vectors, depth: int) -> RankedLists:
-    """Lists from so many chunks each; where the index is rescored, each document's first one is multiplied exactly."""
-    rows, found = index.search(queries, depth)
-    documents = np.where(rows >= 0, collection.owners[rows], -1)
-    if index.is_rescored:
-        documents = np.where(first_places(documents, LIST_LENGTH + SPARE_DOCUMENTS), documents, -1)
-        found = similarities(collection, queries, np.where(documents >= 0, rows, -1))
-    return best_by_document(documents, found, LIST_LENGTH)
-
-
-class _Watched:
-    """An index that is built, and how many chunks it was asked for at most."""
-
-    def __init__(self, index: VectorIndex) -> None:
-        self.deepest = 0
-        self.is_rescored = index.is_rescored
-        self.search_width = index.search_width
-        self._index = index
-        self.build, self.set, self.write = index.build, index.set, index.write
-
-    def search(self, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
-        self.deepest = max(self.deepest, k)
-        return self._index.search(queries, k)

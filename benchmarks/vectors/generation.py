@@ -8,9 +8,8 @@ import numpy as np
 
 from benchmarks.vectors.candidate import value_of
 from engine.encoders.encoder import Vectors
-from engine.store.ann import AnnIndex, Ids, training_size
-
-_BLOCK_ROWS = 65_536
+from engine.store.ann import AnnIndex, Ids, is_exact_factory, training_size
+from indexer.ladder import BuildSizes
 
 
 class GenerationIndex:
@@ -25,17 +24,19 @@ class GenerationIndex:
             factory: FAISS factory string of a generation.
             seed: of the training rows.
         """
-        self.is_rescored = factory != "Flat"
+        self.is_rescored = not is_exact_factory(factory)
         self._factory = factory
         self._seed = seed
 
     def build(self, rows: Vectors) -> None:
         """As `VectorIndex.build`."""
-        n = min(len(rows), training_size(self._factory))
+        sizes = BuildSizes()
+        n = min(len(rows), training_size(self._factory, sizes.points_per_list))
         sample = np.sort(np.random.default_rng(self._seed).choice(len(rows), n, replace=False))
-        blocks = ((first, rows[first : first + _BLOCK_ROWS]) for first in range(0, len(rows), _BLOCK_ROWS))
+        size = sizes.block_chunks
+        blocks = ((first, rows[first : first + size]) for first in range(0, len(rows), size))
         numbered = ((np.arange(first, first + len(block)), block) for first, block in blocks)
-        self._index = AnnIndex.build(self._factory, rows.shape[1], rows[sample], numbered)
+        self._index = AnnIndex.build(self._factory, rows.shape[1], rows[sample], numbered, n_vectors=len(rows))
 
     def set(self, setting: str) -> None:
         """As `VectorIndex.set`."""

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from benchmarks.packages import require
 from benchmarks.vectors.candidate import Candidate, Library, VectorIndex
-from engine.store.ann import choose_factory, index_bytes, n_lists_for, n_lists_of
+from engine.store.ann import factory_ladder, n_lists_for, n_lists_of
 
 EXTRA = "ann"
 # hnswlib's own defaults, given to every graph alike.
@@ -19,7 +19,7 @@ _REFINED = 10  # candidates read again for each neighbour wanted, where FAISS do
 def candidates(
     n_vectors: int, width: int, libraries: Collection[Library], *, k: int = 10, is_quick: bool = False
 ) -> list[Candidate]:
-    """The types of some libraries for so many vectors.
+    """The types of some libraries for so many vectors; ours are all that `auto` can stand for.
 
     Args:
         n_vectors: C.
@@ -31,7 +31,7 @@ def candidates(
     widths = sorted({max(ef, k) for ef in EFS})
     graphs = tuple(f"ef={ef}" for ef in widths)
     of_library = {
-        Library.LONGMATCH: [(factory, _probes(factory)) for factory in generation_factories(n_vectors, width)],
+        Library.LONGMATCH: [(factory, _probes(factory)) for factory in factory_ladder(n_vectors, width)],
         Library.FAISS: _faiss_types(n_vectors, width, widths),
         Library.HNSWLIB: [(f"M{LINKS},efC{EF_CONSTRUCTION}", graphs)],
         Library.USEARCH: [(f"M{LINKS},efC{EF_CONSTRUCTION},{dtype}", graphs) for dtype in ("f32", "f16", "i8")],
@@ -43,16 +43,6 @@ def candidates(
         if library in libraries
         for factory, settings in of_library[library]
     ]
-
-
-def generation_factories(n_vectors: int, width: int) -> list[str]:
-    """What `auto` stands for: without a limit on memory, and under every limit that makes it choose another."""
-    factories = [choose_factory(n_vectors, width)]
-    while True:
-        smaller = choose_factory(n_vectors, width, index_bytes(factories[-1], n_vectors, width) - 1)
-        if smaller in factories:
-            return factories
-        factories.append(smaller)
 
 
 def _faiss_types(n_vectors: int, width: int, widths: Collection[int]) -> list[tuple[str, tuple[str, ...]]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.measuring.latency import Percentiles, percentiles
 from benchmarks.measuring.peak import forget_peak, peak_rss_mib
-from benchmarks.vectors.asking import asks_documents, nearest, ranked
+from benchmarks.vectors.asking import Asked, asks_documents, nearest, ranked
 from benchmarks.vectors.candidate import VectorIndex
 from benchmarks.vectors.collection import Collection
 from engine.encoders.encoder import Vectors
@@ -46,7 +46,8 @@ def chunk_latency(index: VectorIndex, collection: Collection, k: int) -> Percent
 def document_latency(index: VectorIndex, collection: Collection, k: int) -> Percentiles:
     """Of documents of `DOCUMENT_CHUNKS` chunks, from vectors to ranking; shorter ones are repeated, longer ones cut."""
     documents = [np.resize(chunks, (DOCUMENT_CHUNKS, chunks.shape[1])) for chunks in collection.query_documents()]
-    return _timed(documents, lambda chunks: ranked(index, collection, chunks, k))
+    asked = Asked(index, collection)
+    return _timed(documents, lambda chunks: ranked(asked, chunks, k))
 
 
 def _timed(queries: Sequence[Vectors], ask: Callable[[Vectors], object]) -> Percentiles:

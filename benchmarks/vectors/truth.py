@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from benchmarks.vectors.collection import Collection
 from engine.encoders.encoder import Vectors
 from engine.scoring.evidence import Scoring, Thresholds, crowd_similarity, list_scores, thresholds
-from engine.scoring.lists import RankedLists, merge, segment_max, top_documents
+from engine.scoring.lists import RankedLists, empty_lists, merge, segment_max, top_documents
 
 SCORING = Scoring(document_weight=0.0)  # chunks alone: there are no vectors of whole documents here
 LIST_LENGTH = SCORING.crowd + 1
@@ -87,8 +87,7 @@ def rank_by_lists(lists: RankedLists, n_documents: int, k: int) -> NDArray[np.in
     Returns:
         (n,) document numbers, best first.
     """
-    limits = limits_of(lists, n_documents)
-    documents, _ = list_scores(lists, np.zeros(n_documents, np.float32), limits, SCORING)
+    documents, _ = list_scores(lists, empty_lists(1), limits_of(lists, n_documents), SCORING)
     return documents[:k]
 
 

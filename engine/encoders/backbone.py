@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.encoders.batching import read_batches, token_budget_batches
+from engine.encoders.batching import BatchReader, token_budget_batches
 from engine.encoders.encoder import Vectors
 from engine.encoders.long_attention import attention_of
 from engine.encoders.model_folder import LAYER, load_model, quiet_transformers
@@ -104,6 +104,7 @@ class Backbone:
         self.tokenizer = Tokenizer(folder)
         model, _ = load_model(folder, self.dtype)
         self.model: Any = model.to(self.device).eval()
+        self.reader = BatchReader()
         self._attention = attention_of(self.model)
         self._as_loaded = _n_changes(self.model)
         self.tokenizer.check_ids(len(self.model.get_input_embeddings().weight))
@@ -138,7 +139,7 @@ class Backbone:
 
         Args:
             sequences: N lists of ids, without special tokens, each at most `max_tokens` long.
-            token_budget: most tokens of one forward pass, padding counted.
+            token_budget: most tokens of one forward pass, padding counted; fewer where a GPU has no room for so many.
 
         Returns:
             (N, D) float32, unit rows, in the order given.
@@ -156,11 +157,31 @@ class Backbone:
         if not sequences:
             return torch.empty((0, self.width), device=self.device)
 
+        return self.read(sequences, token_budget, self._pooled)
+
+    def read(
+        self, sequences: Sequence[Sequence[int]], token_budget: int, pool: Callable[[Tensor, Tensor], Tensor]
+    ) -> Tensor:
+        """Rows made otherwise than `pooling` says, with gradients where torch records them.
+
+        Args:
+            sequences: as of `encode`, at least one.
+            token_budget: as of `encode`.
+            pool: from the last hidden states (B, L, H) float32 of a batch, and its mask (B, L), to rows (B, W).
+
+        Returns:
+            (N, W) in the order given.
+        """
+
         def read(batch: Sequence[int]) -> Tensor:
             ids, mask = self.tokenizer.pad([sequences[position] for position in batch])
-            return self._pooled(self.hidden_states(ids, mask).float(), mask)
+            return pool(self.hidden_states(ids, mask).float(), mask)
 
-        return read_batches(self.batches(sequences, token_budget), read)
+        def group(positions: Sequence[int], budget: int) -> Iterator[list[int]]:
+            for batch in self.batches([sequences[position] for position in positions], budget):
+                yield [positions[at] for at in batch]
+
+        return self.reader.read(len(sequences), token_budget, group, read)
 
     def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Last hidden states, with gradients where torch records them.

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from engine.document import Coverage, Document
 from engine.encoders.backbone import Backbone, Pooling, default_dtype
-from engine.encoders.batching import read_batches, token_budget_batches
+from engine.encoders.batching import group_by_length
 from engine.encoders.chunking import chunk_document
 from engine.encoders.colde_config import ColdeConfig, Freeze
 from engine.encoders.colde_layers import ColdeLayers
@@ -69,6 +69,7 @@ class ColdeEncoder(TrainableEncoder):
                 "CoLDE reads chunks: give it a BERT-like model"
             )
         self.backbone = backbone
+        self.device, self.reader = backbone.device, backbone.reader
         self.config = config
         self.name = name
         self.width = config.projection_width
@@ -213,8 +214,12 @@ class ColdeEncoder(TrainableEncoder):
         lengths = [len(chunk.token_ids) + self.backbone.tokenizer.n_special for chunk in chunks]
         if not chunks:
             return []
-        batches = token_budget_batches(lengths, TOKEN_BUDGET)
-        rows = read_batches(batches, lambda batch: self._read([chunks[position] for position in batch]))
+        rows = self.backbone.reader.read(
+            len(chunks),
+            TOKEN_BUDGET,
+            group_by_length(lengths),
+            lambda batch: self._read([chunks[position] for position in batch]),
+        )
         return list(torch.split(rows, [len(section) for section in sections]))
 
     def _read(self, chunks: Sequence[PlacedChunk]) -> Tensor:

@@ -44,6 +44,12 @@ class Encoder(ABC):
 
     name: str  # what `load_encoder` takes to make this encoder again
     width: int
+    device: str = "cpu"  # where it encodes: cpu, cuda or cuda:N
+
+    @property
+    def tokens_at_once(self) -> int | None:
+        """To what batches were shrunk because the GPU had no room for more; None while they were not."""
+        return None
 
     @property
     @abstractmethod

@@ -68,6 +68,7 @@ class MeanEncoder(TrainableEncoder):
             raise EncoderError(f"a window of {window_tokens} tokens holds nothing; give it at least 1")
         self.backbone = backbone
         self.module = backbone.model
+        self.device, self.reader = backbone.device, backbone.reader
         self.name = name or str(backbone.folder)
         self.window_tokens = self.chunk_tokens = min(window_tokens, backbone.max_tokens)
         self.width = backbone.width

@@ -13,7 +13,7 @@ from torch.nn.functional import normalize
 
 from engine.document import Document
 from engine.encoders.backbone import bound_kernel_caches, default_device, default_dtype
-from engine.encoders.batching import read_batches, token_budget_batches
+from engine.encoders.batching import BatchReader, group_by_length, token_budget_batches
 from engine.encoders.chunking import chunk_document
 from engine.encoders.description import CONFIG_FILE, read_configuration, write_description
 from engine.encoders.encoder import SegmentedDocument
@@ -85,6 +85,7 @@ class SmithEncoder(TrainableEncoder):
         self.tokenizer = tokenizer
         self.name = name
         self.device = device
+        self.reader = BatchReader()
         self.width = self.config.vector_width
         self.chunk_tokens = self.config.capacity
         self.tower = tower
@@ -185,7 +186,7 @@ class SmithEncoder(TrainableEncoder):
             return self.module.blocks(ids.to(self.device), seen)[1]
 
         lengths = [len(ids) + 1 + self.config.n_separators for ids in blocks]
-        return read_batches(token_budget_batches(lengths, TOKEN_BUDGET), read)
+        return self.reader.read(len(blocks), TOKEN_BUDGET, group_by_length(lengths), read)
 
     def combine(self, documents: Sequence[SegmentedDocument], states: Sequence[Tensor]) -> Embedded:
         """The document encoder over windows of blocks, those of like length together; see the class."""

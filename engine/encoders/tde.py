@@ -79,6 +79,7 @@ class TdeEncoder(TrainableEncoder):
         self.config = config
         self.name = name
         self.backbone = backbone
+        self.device, self.reader = backbone.device, backbone.reader
         self.chunk_tokens = min(config.sentence_tokens - tokenizer.n_special, backbone.max_tokens)
         if self.chunk_tokens < 1:
             raise EncoderError(

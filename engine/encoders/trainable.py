@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from engine.encoders.batching import BatchReader
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, unit
 
 
@@ -41,6 +42,18 @@ class TrainableEncoder(Encoder):
     kind: str  # stands in `longmatch.json`
     module: nn.Module  # holds every weight of both stages
     chunk_tokens: int  # most tokens of a chunk, special ones not counted
+    reader: BatchReader  # of the first stage
+
+    @property
+    def tokens_at_once(self) -> int | None:
+        """See `Encoder`."""
+        return self.reader.limit
+
+    @property
+    def weights_bytes(self) -> int:
+        """What the weights take on `device`."""
+        held = (*self.module.parameters(), *self.module.buffers())
+        return sum(tensor.numel() * tensor.element_size() for tensor in held)
 
     @classmethod
     @abstractmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from engine.document import Document, Span
-from engine.report.table import section_label, snippet
+from engine.report.table import pooled_note, section_label, snippet
 from engine.result import Hit, Result
 from engine.scoring.breakdown import SectionPair
 
@@ -26,8 +26,9 @@ def result_html(result: Result) -> str:
     coverage = result.query_coverage
     head = (
         f"<p><b>{escape(result.query.title)}</b> <span class='quiet'>{coverage.tokens_read:,} of "
-        f"{coverage.tokens_total:,} tokens read; {len(result.hits)} of {result.n_found:,} matching, "
-        f"{result.n_searched:,} searched, {result.status.value}</span></p>"
+        f"{coverage.tokens_total:,} tokens read{pooled_note(coverage)}; "
+        f"{len(result.hits)} of {result.n_found:,} matching, {result.n_searched:,} searched, "
+        f"{result.status.value}</span></p>"
     )
     best = result.hits[0].score if result.hits else 1.0
     hits = "".join(_hit(hit, result.query, best) for hit in result.hits)

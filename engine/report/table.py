@@ -42,8 +42,14 @@ def _head(result: Result, width: int) -> list[str]:
 
 def _coverage(coverage: Coverage) -> str:
     if coverage.tokens_read == coverage.tokens_total:
-        return f"all {coverage.tokens_total:,} tokens read"
-    return f"{coverage.tokens_read:,} of {coverage.tokens_total:,} tokens read ({coverage.share:.1%})"
+        return f"all {coverage.tokens_total:,} tokens read{pooled_note(coverage)}"
+    share = f"({coverage.share:.1%}){pooled_note(coverage)}"
+    return f"{coverage.tokens_read:,} of {coverage.tokens_total:,} tokens read {share}"
+
+
+def pooled_note(coverage: Coverage) -> str:
+    """What is said of a query that was too long to be asked chunk by chunk; nothing of another."""
+    return f", up to {coverage.chunks_pooled} chunks pooled into one" if coverage.chunks_pooled > 1 else ""
 
 
 def _no_hits(result: Result) -> str:

@@ -1,20 +1,24 @@
 """The parts of a score: which section meets which, by which spans, for how much. Values and one pure function.
 
-Letters in shapes: I query chunks, C chunks of the target.
+Letters in shapes: I query chunks, R targets, C chunks of one.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.deferred import Deferred, deferred
 from engine.document import Chunk, Span
 from engine.encoders.encoder import Vectors
 from engine.scoring.evidence import Scoring, Thresholds, rise
+from engine.scoring.similarity import Matches
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +54,11 @@ class DocumentPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Breakdown:
-    """All parts of one score; their contributions sum to it."""
+class Breakdown(Deferred):
+    """All parts of one score; their contributions sum to it.
+
+    A search leaves the pairs to be made when they are first read.
+    """
 
     pairs: tuple[SectionPair, ...]  # strongest first
     document: DocumentPart
@@ -64,57 +71,79 @@ class Breakdown:
 
 def break_down(
     query_chunks: Sequence[Chunk],
-    target_spans: NDArray[np.int32],
-    similarities: Vectors,
-    document_similarity: float,
+    target_spans: Sequence[NDArray[np.int32]],
+    matches: Matches,
+    document_similarities: Vectors,
     limits: Thresholds,
     scoring: Scoring,
-) -> Breakdown:
-    """Take one target's score apart.
+) -> list[Breakdown]:
+    """Take the scores of targets apart.
 
     Args:
         query_chunks: I chunks of the query.
-        target_spans: (C, 4) section, start, stop, tokens of the target's chunks.
-        similarities: (I, C) cosines.
-        document_similarity: cosine of the whole documents.
+        target_spans: for each target, (C, 4) section, start, stop, tokens of its chunks.
+        matches: (I, R) best chunks and their cosines.
+        document_similarities: (R,) cosines of the whole documents.
         limits: thresholds of this query.
         scoring: the constants of the score.
+
+    Returns:
+        R breakdowns, in the order of the targets.
     """
-    best = similarities.argmax(axis=1)
-    similarity = similarities[np.arange(len(best)), best]
-    contribution = limits.weights * rise(similarity, limits.chunks, scoring.power)
-    pairs: dict[tuple[int, int], list[ChunkPart]] = defaultdict(list)
-    for i in np.flatnonzero(contribution > 0).tolist():
-        section, start, stop, _ = target_spans[best[i]].tolist()
-        pairs[query_chunks[i].section, section].append(
+    contributions = limits.weights[:, None] * rise(matches.similarities, limits.chunks[:, None], scoring.power)
+    of_whole = scoring.document_weight * rise(document_similarities, limits.document, scoring.power)
+    breakdowns = []
+    for number, spans in enumerate(target_spans):
+        rows = np.flatnonzero(contributions[:, number] > 0)
+        make = partial(
+            _pairs,
+            query_chunks,
+            rows,
+            spans[matches.chunks[rows, number]],
+            matches.similarities[rows, number],
+            contributions[rows, number],
+            limits,
+        )
+        whole = DocumentPart(
+            float(document_similarities[number]), limits.document, scoring.document_weight, float(of_whole[number])
+        )
+        breakdowns.append(deferred(Breakdown, make, document=whole))
+    return breakdowns
+
+
+def _pairs(
+    query_chunks: Sequence[Chunk],
+    rows: NDArray[np.int64],  # (n,) the query chunks that contribute
+    spans: NDArray[np.int32],  # (n, 4) of their best matches
+    similarities: Vectors,  # (n,)
+    contributions: NDArray[np.float64],  # (n,)
+    limits: Thresholds,
+) -> Mapping[str, Any]:
+    parts: dict[tuple[int, int], list[ChunkPart]] = defaultdict(list)
+    for number, row in enumerate(rows.tolist()):
+        section, start, stop, _ = spans[number].tolist()
+        chunk = query_chunks[row]
+        parts[chunk.section, section].append(
             ChunkPart(
-                query=Span(query_chunks[i].start, query_chunks[i].stop),
+                query=Span(chunk.start, chunk.stop),
                 target=Span(start, stop),
-                similarity=float(similarity[i]),
-                theta=float(limits.chunks[i]),
-                weight=float(limits.weights[i]),
-                contribution=float(contribution[i]),
+                similarity=float(similarities[number]),
+                theta=float(limits.chunks[row]),
+                weight=float(limits.weights[row]),
+                contribution=float(contributions[number]),
             )
         )
-    whole = DocumentPart(
-        similarity=document_similarity,
-        theta=limits.document,
-        weight=scoring.document_weight,
-        contribution=float(
-            scoring.document_weight * rise(np.array(document_similarity), limits.document, scoring.power)
-        ),
-    )
-    return Breakdown(_by_strength(pairs), whole)
+    return {"pairs": _by_strength(parts)}
 
 
-def _by_strength(pairs: dict[tuple[int, int], list[ChunkPart]]) -> tuple[SectionPair, ...]:
+def _by_strength(parts: dict[tuple[int, int], list[ChunkPart]]) -> tuple[SectionPair, ...]:
     summed = [
         SectionPair(
             query_section,
             target_section,
-            sum(part.contribution for part in parts),
-            tuple(sorted(parts, key=lambda part: -part.contribution)),
+            sum(part.contribution for part in of_pair),
+            tuple(sorted(of_pair, key=lambda part: -part.contribution)),
         )
-        for (query_section, target_section), parts in pairs.items()
+        for (query_section, target_section), of_pair in parts.items()
     ]
     return tuple(sorted(summed, key=lambda pair: (-pair.contribution, pair.query_section, pair.target_section)))

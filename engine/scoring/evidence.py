@@ -119,28 +119,28 @@ def rise(similarity: NDArray[np.floating], theta: NDArray[np.floating] | float, 
 
 
 def list_scores(
-    lists: RankedLists, document_similarities: Vectors, limits: Thresholds, scoring: Scoring
+    lists: RankedLists, whole: RankedLists, limits: Thresholds, scoring: Scoring
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Score all documents that rise above some threshold, from the lists alone.
 
     Args:
         lists: as for `crowd_similarity`.
-        document_similarities: (N,) cosine of the whole documents, -inf where one may not be found.
+        whole: one such list of the whole-document vectors, longer than their crowd where there is one.
         limits: from `thresholds`.
         scoring: the constants.
 
     Returns:
         Positions and scores, best first, equal scores by rising position.
     """
-    scores = np.zeros(len(document_similarities))
-    real = lists.documents >= 0
-    contributions = limits.weights[:, None] * rise(lists.similarities, limits.chunks[:, None], scoring.power)
-    np.add.at(scores, lists.documents[real], contributions[real])
-    if scoring.document_weight:
-        scores += scoring.document_weight * rise(document_similarities, limits.document, scoring.power)
-    found = np.flatnonzero(scores > 0)
-    order = np.lexsort((found, -scores[found]))
-    return found[order], scores[found[order]]
+    chunks = limits.weights[:, None] * rise(lists.similarities, limits.chunks[:, None], scoring.power)
+    of_whole = scoring.document_weight * rise(whole.similarities, limits.document, scoring.power)
+    contributions = np.concatenate([chunks.ravel(), of_whole.ravel()])
+    documents = np.concatenate([lists.documents.ravel(), whole.documents.ravel()])
+    counts = (documents >= 0) & (contributions > 0)
+    found, at = np.unique(documents[counts], return_inverse=True)
+    scores = np.bincount(at, contributions[counts], minlength=len(found)).astype(np.float64)
+    order = np.lexsort((found, -scores))
+    return found[order], scores[order]
 
 
 def exact_scores(

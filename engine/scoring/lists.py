@@ -89,12 +89,33 @@ def first_places(documents: NDArray[np.int64], length: int) -> NDArray[np.bool_]
     Returns:
         (I, K) bool.
     """
+    # The documents wanted nearly always stand in the leading columns.
+    width = min(documents.shape[1], 2 * length)
+    while True:
+        first = _first_in_row(documents[:, :width])
+        if width == documents.shape[1] or (np.count_nonzero(first, axis=1) >= length).all():
+            break
+        width = min(documents.shape[1], 2 * width)
+    places = np.zeros(documents.shape, bool)
+    places[:, :width] = first & (np.cumsum(first, axis=1) <= length)
+    return places
+
+
+def _first_in_row(documents: NDArray[np.int64]) -> NDArray[np.bool_]:
     row = np.arange(len(documents))[:, None]
     keys = np.where(documents >= 0, row * (documents.max(initial=0) + 1) + documents, -1)
     found, at = np.unique(keys, return_index=True)
     first = np.zeros(documents.shape, bool)
     first.ravel()[at[found >= 0]] = True
-    return first & (np.cumsum(first, axis=1) <= length)
+    return first
+
+
+def without_document(lists: RankedLists, document: int) -> RankedLists:
+    """The same lists as if one document were not there; each ends one place earlier."""
+    is_gone = lists.documents == document
+    documents = np.where(is_gone, -1, lists.documents)
+    kept = _sorted(documents, np.where(is_gone, -np.inf, lists.similarities).astype(np.float32))
+    return RankedLists(kept.documents[:, :-1], kept.similarities[:, :-1])
 
 
 def merge(one: RankedLists, other: RankedLists, length: int) -> RankedLists:

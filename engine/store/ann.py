@@ -27,23 +27,23 @@ AUTO = "auto"
 ANN_FOLDER = "ann"
 FLAT_LIMIT = 50_000  # vectors up to which an exact index is quick enough and needs no training
 TRAINING_POINTS_PER_LIST = 64
+KMEANS_ROUNDS = 10
+MIN_POINTS_PER_LIST = 39  # under which FAISS warns
+# Looking into a shorter list costs nearly as much: one of 58 codes took as long as one of 117 (PQ32x4fs, 64 wide).
+LONG_LIST = 200
+_EXACT = ("Flat", "SQfp16")  # shards hold float16, so its codes lose nothing
+_UNTRAINED = (*_EXACT, "SQbf16")
 
 
 def choose_factory(n_vectors: int, width: int, memory_bytes: int | None = None) -> str:
-    """The factory string that `auto` stands for.
-
-    Few vectors are searched exactly. Many go to inverted lists of 4-bit product
-    codes, the quickest type at equal recall, because their exact similarities
-    are read from the shards afterwards; coarser codes where memory is short.
+    """The factory string that `auto` stands for: the first of `factory_ladder` that fits, or else the last.
 
     Args:
         n_vectors: chunks to be covered.
         width: D.
         memory_bytes: what the index may take; without one, what is quickest.
     """
-    ladder = ["Flat"] if n_vectors <= FLAT_LIMIT else []
-    lists = f"IVF{n_lists_for(n_vectors)}"
-    ladder += [f"{lists},PQ{m}x4fs" for m in (width // 2, width // 4, width // 8) if m and width % m == 0]
+    ladder = factory_ladder(n_vectors, width)
     fitting = [
         factory for factory in ladder if memory_bytes is None or index_bytes(factory, n_vectors, width) <= memory_bytes
     ]
@@ -51,11 +51,41 @@ def choose_factory(n_vectors: int, width: int, memory_bytes: int | None = None) 
 
 
 def n_lists_for(n_vectors: int) -> int:
-    """Inverted lists for so many vectors: a power of two near 2 sqrt(n), at least 1."""
-    n_lists: int = 1 << round(float(np.log2(2 * np.sqrt(max(n_vectors, 1)))))
-    while n_lists > max(1, n_vectors // 39):  # FAISS wants 39 training points a list
+    """Inverted lists for so many vectors, a power of two.
+
+    Near 4 sqrt(n) where lists are then long enough to be worth it, else 2 sqrt(n); never so
+    many that FAISS lacks training points.
+    """
+    n_lists = _power_of_two(4 * np.sqrt(n_vectors))
+    if n_vectors < LONG_LIST * n_lists:
+        n_lists = _power_of_two(2 * np.sqrt(n_vectors))
+    while n_lists > max(1, n_vectors // MIN_POINTS_PER_LIST):
         n_lists //= 2
     return max(1, n_lists)
+
+
+def factory_ladder(n_vectors: int, width: int) -> list[str]:
+    """Factory strings for so many vectors, the best first, each smaller than the one before.
+
+    Few vectors are searched exactly, in float32 or float16, or nearly so in 8 bits.
+    Many go to inverted lists of 4-bit product codes, the quickest type at equal recall,
+    because their exact similarities are read from the shards afterwards; coarser codes
+    where memory is short.
+    """
+    lists = f"IVF{n_lists_for(n_vectors)}"
+    coded = [f"{lists},PQ{m}x4fs" for m in (width // 2, width // 4, width // 8) if m and width % m == 0]
+    return [*(["Flat", "SQfp16", "SQ8"] if n_vectors <= FLAT_LIMIT else []), *coded]
+
+
+def _power_of_two(number: float) -> int:
+    """The nearest one, by ratio."""
+    power = round(float(np.log2(max(number, 1))))
+    return 1 << power
+
+
+def is_exact_factory(factory: str) -> bool:
+    """Whether every vector is compared, at the precision at which the shards hold it."""
+    return _without_ids(factory) in _EXACT
 
 
 def index_bytes(factory: str, n_vectors: int, width: int) -> int:
@@ -77,9 +107,9 @@ def n_lists_of(factory: str) -> int:
     return int(match[1]) if match else 0
 
 
-def training_size(factory: str) -> int:
-    """Vectors that a factory string wants to be trained on, at most."""
-    return max(n_lists_of(factory), 1024) * TRAINING_POINTS_PER_LIST
+def training_size(factory: str, points_per_list: int = TRAINING_POINTS_PER_LIST) -> int:
+    """Vectors that a factory string wants to be trained on, at most; 0 for a type that learns nothing."""
+    return 0 if _without_ids(factory) in _UNTRAINED else max(n_lists_of(factory), 1024) * points_per_list
 
 
 def multiply_by_blas(width: int) -> None:
@@ -100,7 +130,14 @@ class AnnIndex:
         multiply_by_blas(index.d)
 
     @classmethod
-    def build(cls, factory: str, width: int, sample: Vectors, blocks: Iterable[tuple[Ids, Vectors]]) -> AnnIndex:
+    def build(
+        cls,
+        factory: str,
+        width: int,
+        sample: Vectors,
+        blocks: Iterable[tuple[Ids, Vectors]],
+        n_vectors: int = 0,
+    ) -> AnnIndex:
         """Train on a sample and add vectors block by block.
 
         Args:
@@ -108,6 +145,7 @@ class AnnIndex:
             width: D.
             sample: (n, D) float32 training rows.
             blocks: ids (B,) and rows (B, D) float32.
+            n_vectors: of all blocks, where known: an index without lists is then never moved as it grows.
 
         Raises:
             IndexMismatch: FAISS does not know the string, or the type cannot take ids.
@@ -116,9 +154,10 @@ class AnnIndex:
             index = faiss.index_factory(width, _with_ids(factory), faiss.METRIC_INNER_PRODUCT)
             if ivf := _ivf(index):
                 ivf.cp.max_points_per_centroid = TRAINING_POINTS_PER_LIST
-                ivf.cp.niter = 10
+                ivf.cp.niter = KMEANS_ROUNDS
             if not index.is_trained:
                 index.train(sample)
+            _reserve(index, n_vectors)
             for ids, rows in blocks:
                 index.add_with_ids(np.ascontiguousarray(rows, np.float32), ids)
         except (RuntimeError, AssertionError) as error:
@@ -134,8 +173,18 @@ class AnnIndex:
         return write_durably(path, lambda unfinished: faiss.write_index(self._index, str(unfinished)))
 
     @classmethod
-    def open(cls, path: Path, expected: Checksum, *, n_vectors: int, width: int, nprobe: int) -> AnnIndex:
+    def open(
+        cls, path: Path, expected: Checksum, *, n_vectors: int, width: int, nprobe: int, is_mapped: bool = True
+    ) -> AnnIndex:
         """Check a file, then map it; a damaged FAISS file would load and answer wrongly.
+
+        Args:
+            path: of the file.
+            expected: what was written.
+            n_vectors: in it.
+            width: D.
+            nprobe: lists to look into; ignored by types that have none.
+            is_mapped: leave the codes in the file; False reads them into memory, so that vectors can be added.
 
         Raises:
             IndexDamaged: the file is not the one that was written.
@@ -143,7 +192,7 @@ class AnnIndex:
         check_file(path, expected)
         faiss.set_deserialization_vector_byte_limit(max(1 << 20, 4 * expected.size_bytes))
         try:
-            index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+            index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC if is_mapped else 0)
         except RuntimeError as error:
             raise IndexDamaged(f"{path} is no FAISS index ({error}); mend it: longmatch repair INDEX") from error
         if (index.ntotal, index.d) != (n_vectors, width):
@@ -160,27 +209,73 @@ class AnnIndex:
         return int(ivf.nlist) if ivf else 0
 
     @property
+    def width(self) -> int:
+        """D."""
+        return int(self._index.d)
+
+    @property
     def n_vectors(self) -> int:
         """Vectors in the index, those of removed documents included."""
         return int(self._index.ntotal)
 
-    def search(self, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
+    @property
+    def can_filter(self) -> bool:
+        """Whether a search can be told which ids count: types of lists or plain codes."""
+        codes = faiss.downcast_index(getattr(self._index, "index", self._index))
+        return self.n_lists > 0 or isinstance(codes, faiss.IndexFlatCodes)
+
+    def search(
+        self, queries: Vectors, k: int, *, allowed: NDArray[np.bool_] | None = None, nprobe: int | None = None
+    ) -> tuple[Ids, Vectors]:
         """Ids and similarities of the nearest vectors of each query row.
+
+        Args:
+            queries: (I, D).
+            k: vectors wanted of each.
+            allowed: for each id from 0 on, whether it may be found; ids beyond the end may not. All may by default.
+            nprobe: lists looked into, those of the index by default.
 
         Returns:
             (I, K) int64 and (I, K) float32, best first; id -1 where there were fewer than K.
         """
         k = min(k, self.n_vectors)
-        parameters = None
-        if self.n_lists and self.nprobe:
-            parameters = faiss.SearchParametersIVF(nprobe=self.nprobe)  # type: ignore[call-arg]
+        selected: dict[str, Any] = {} if allowed is None else {"sel": selector(allowed)}
+        nprobe = min(nprobe or self.nprobe, self.n_lists)
+        parameters: Any = None
+        if nprobe:
+            parameters = faiss.SearchParametersIVF(nprobe=nprobe, **selected)  # type: ignore[call-arg]
+        elif selected:
+            parameters = faiss.SearchParameters(**selected)
         D, I = self._index.search(np.ascontiguousarray(queries, np.float32), k, params=parameters)  # noqa: E741
         return I, D
 
+    def add(self, blocks: Iterable[tuple[Ids, Vectors]]) -> None:
+        """Add vectors without training again, to an index that was built here or opened unmapped."""
+        for ids, rows in blocks:
+            self._index.add_with_ids(np.ascontiguousarray(rows, np.float32), ids)
+
+
+def selector(allowed: NDArray[np.bool_]) -> Any:  # noqa: ANN401
+    """What tells FAISS which ids count: for each id from 0 on, whether it may be found."""
+    return faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))  # type: ignore[call-arg, arg-type]
+
 
 def _with_ids(factory: str) -> str:
+    # IDMap2 also maps ids back to rows, which nothing here asks, for some 60 bytes more a vector.
     has_own_ids = factory.startswith(("IDMap", "IVF")) or ",IVF" in factory
-    return factory if has_own_ids else f"IDMap2,{factory}"
+    return factory if has_own_ids else f"IDMap,{factory}"
+
+
+def _without_ids(factory: str) -> str:
+    return re.sub(r"^IDMap2?,", "", factory)
+
+
+def _reserve(index: Any, n_vectors: int) -> None:  # noqa: ANN401
+    """Make room for codes at once: one that grows by doubling needs both the old and the new room in between."""
+    codes = faiss.downcast_index(getattr(index, "index", index))
+    if isinstance(codes, faiss.IndexFlatCodes):
+        codes.codes.resize(n_vectors * codes.code_size)
+        codes.codes.resize(0)
 
 
 def _ivf(index: Any) -> Any:  # noqa: ANN401

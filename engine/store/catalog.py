@@ -47,6 +47,17 @@ class ShardRow(Table):
     n_chunks: Mapped[int]
 
 
+class ShardDigestRow(Table):
+    """Digests of the parts of one shard file, so that a reader checks what it reads, not the whole file.
+
+    A shard that an earlier version wrote has none, and is checked whole.
+    """
+
+    __tablename__ = "shard_digests"
+    shard_id: Mapped[int] = mapped_column(ForeignKey("shards.id", ondelete="CASCADE"), primary_key=True)
+    digests: Mapped[dict[str, Any]]  # by tensor, and that of the header; see `engine.store.shards`
+
+
 class DocumentRow(Table):
     """One document that can be found; where its vectors lie; what was read of it.
 

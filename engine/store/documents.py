@@ -5,18 +5,41 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, String, bindparam, delete, insert, select, type_coerce
 
+from engine.deferred import deferred
 from engine.document import Coverage, Document, Section
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexDamaged
 from engine.store.catalog import DocumentRow, SectionRow, TextRow
 
 _IDS_PER_STATEMENT = 500
+# Made once: a search that makes them anew spends more on that than on their rows.
+_DOCUMENTS = (
+    select(DocumentRow.__table__, TextRow.deflated)
+    .join(TextRow, TextRow.document_id == DocumentRow.id)
+    .where(DocumentRow.id.in_(bindparam("ids", expanding=True)))
+)
+_SECTIONS = (
+    select(
+        SectionRow.document_id,
+        SectionRow.heading,
+        type_coerce(SectionRow.path, String),  # JSON, decoded with the text
+        SectionRow.start,
+        SectionRow.stop,
+        SectionRow.n_merged,
+        SectionRow.part,
+        SectionRow.n_parts,
+    )
+    .where(SectionRow.document_id.in_(bindparam("ids", expanding=True)))
+    .order_by(SectionRow.document_id, SectionRow.position)
+)
 
 
 def content_hash(document: Document) -> str:
@@ -97,31 +120,47 @@ def load_documents(connection: Connection, document_ids: Sequence[int]) -> list[
     Raises:
         IndexDamaged: a text or a value cannot be read.
     """
+    found = stored_documents(connection, document_ids)
+    for document, _ in found:
+        document.text  # noqa: B018 - reading it unpacks text and sections
+    return found
+
+
+def stored_documents(connection: Connection, document_ids: Sequence[int]) -> list[tuple[Document, Coverage]]:
+    """Read documents, in the order of the ids; an id that is not there is left out.
+
+    Text and sections stay packed in memory until one of them is first read, which may
+    raise IndexDamaged then; the connection is not needed for it.
+
+    Raises:
+        IndexDamaged: a value cannot be read.
+    """
     found: dict[int, tuple[Document, Coverage]] = {}
     for ids in _blocks(document_ids):
-        try:
+        with _damage():
             found |= _load_block(connection, ids)
-        except (zlib.error, ValueError, KeyError, TypeError) as error:
-            raise IndexDamaged(
-                f"a document in the catalog cannot be read ({error}); check it: longmatch verify INDEX"
-            ) from error
     return [found[document_id] for document_id in document_ids if document_id in found]
+
+
+@contextmanager
+def _damage() -> Iterator[None]:
+    try:
+        yield
+    except (zlib.error, ValueError, KeyError, TypeError) as error:
+        raise IndexDamaged(
+            f"a document in the catalog cannot be read ({error}); check it: longmatch verify INDEX"
+        ) from error
 
 
 def _load_block(connection: Connection, ids: Sequence[int]) -> dict[int, tuple[Document, Coverage]]:
     found: dict[int, tuple[Document, Coverage]] = {}
     sections = _load_sections(connection, ids)
-    statement = (
-        select(DocumentRow.__table__, TextRow.deflated)
-        .join(TextRow, TextRow.document_id == DocumentRow.id)
-        .where(DocumentRow.id.in_(ids))
-    )
-    for row in connection.execute(statement).mappings():
-        document = Document(
+    for row in connection.execute(_DOCUMENTS, {"ids": ids}).mappings().all():
+        document = deferred(
+            Document,
+            partial(_unpacked, row["deflated"], sections[row["id"]]),
             doc_id=row["doc_id"],
             title=row["title"],
-            text=zlib.decompress(row["deflated"]).decode(),
-            sections=tuple(sections[row["id"]]),
             metadata=row["metadata"],
             source=row["source"],
             pages=tuple(row["pages"]),
@@ -130,24 +169,21 @@ def _load_block(connection: Connection, ids: Sequence[int]) -> dict[int, tuple[D
     return found
 
 
-def _load_sections(connection: Connection, ids: Sequence[int]) -> dict[int, list[Section]]:
-    sections: dict[int, list[Section]] = {document_id: [] for document_id in ids}
-    columns = (
-        SectionRow.document_id,
-        SectionRow.heading,
-        SectionRow.path,
-        SectionRow.start,
-        SectionRow.stop,
-        SectionRow.n_merged,
-        SectionRow.part,
-        SectionRow.n_parts,
-    )
-    rows = connection.execute(
-        select(*columns).where(SectionRow.document_id.in_(ids)).order_by(SectionRow.document_id, SectionRow.position)
-    )
-    for document_id, heading, path, *numbers in rows:
-        sections[document_id].append(Section(heading, tuple(path), *numbers))
+def _load_sections(connection: Connection, ids: Sequence[int]) -> dict[int, list[Sequence[Any]]]:
+    sections: dict[int, list[Sequence[Any]]] = {document_id: [] for document_id in ids}
+    for row in connection.execute(_SECTIONS, {"ids": ids}).all():
+        sections[row[0]].append(row)
     return sections
+
+
+def _unpacked(deflated: bytes, sections: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    with _damage():
+        return {
+            "text": zlib.decompress(deflated).decode(),
+            "sections": tuple(
+                Section(heading, tuple(json.loads(path)), *numbers) for _, heading, path, *numbers in sections
+            ),
+        }
 
 
 def _blocks(ids: Sequence[int]) -> Iterable[list[int]]:

@@ -1,5 +1,9 @@
 """Immutable files of float16 vectors, one a committed batch, memory-mapped for reading.
 
+The catalog holds a checksum of each file, and digests of its parts: the header, and each
+tensor. A reader holds a part against its digest before it first looks into it, so that a
+question about document vectors does not read all the chunks.
+
 Letters in shapes: N documents of a shard, S their sections, C their chunks, D width.
 """
 
@@ -14,14 +18,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import xxhash
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 from engine.encoders.encoder import EncodedDocument
-from engine.store.durable import Checksum, check_mapped, write_durably
+from engine.store.durable import Checksum, check_mapped, check_part, check_size, write_durably
 
 SHARD_FOLDER = "shards"
-_DTYPES = {"F16": np.float16, "I32": np.int32}
+_DTYPES: dict[str, type[np.generic]] = {"F16": np.float16, "I32": np.int32}
+_TENSORS = ("documents", "sections", "chunks", "spans")
+_HEADER = "header"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +42,23 @@ class Shard:
 
 
 class ShardSet:
-    """The shards that one reader is pinned to: all mapped at once, each checked and parsed at first use."""
+    """The shards that one reader is pinned to: all mapped at once, each part checked and parsed at first use."""
 
-    def __init__(self, folder: Path, written: Mapping[int, tuple[str, Checksum]]) -> None:
-        """Map the shards of an index folder, given their files and checksums by number."""
+    def __init__(
+        self, folder: Path, written: Mapping[int, tuple[str, Checksum]], digests: Mapping[int, str] | None = None
+    ) -> None:
+        """Map the shards of an index folder.
+
+        Args:
+            folder: of the index.
+            written: files and checksums by number.
+            digests: of the parts of each file, as JSON; a shard without is checked whole.
+        """
         self._written = {number: (folder / file, expected) for number, (file, expected) in written.items()}
         self._mapped = {number: map_file(path) for number, (path, _) in self._written.items()}
-        self._parsed: dict[int, Shard] = {}
+        self._digests = digests or {}
+        self._whole: dict[int, Shard] = {}
+        self._parts: dict[int, _Parts] = {}
 
     @property
     def is_whole(self) -> bool:
@@ -49,17 +66,62 @@ class ShardSet:
         return all(content is not None for content in self._mapped.values())
 
     def __getitem__(self, number: int) -> Shard:
-        """A shard's arrays.
+        """All arrays of a shard, the whole file checked.
 
         Raises:
             IndexDamaged: the file is not the one that was written.
         """
-        if number not in self._parsed:
+        if number not in self._whole:
             content = self._mapped[number]
             check_mapped(content, *self._written[number])
             assert content is not None
-            self._parsed[number] = parse_shard(content)
-        return self._parsed[number]
+            self._whole[number] = parse_shard(content)
+        return self._whole[number]
+
+    def documents(self, number: int) -> NDArray[np.float16]:
+        """(N, D) of a shard; this and the next three raise IndexDamaged where that part is not what was written."""
+        return self._part(number, "documents")
+
+    def sections(self, number: int) -> NDArray[np.float16]:
+        """(S, D)."""
+        return self._part(number, "sections")
+
+    def chunks(self, number: int) -> NDArray[np.float16]:
+        """(C, D)."""
+        return self._part(number, "chunks")
+
+    def spans(self, number: int) -> NDArray[np.int32]:
+        """(C, 4), see `Shard`."""
+        return self._part(number, "spans")
+
+    def _part(self, number: int, name: str) -> NDArray[Any]:
+        if number in self._whole or number not in self._digests:
+            whole: NDArray[Any] = getattr(self[number], name)
+            return whole
+        if number not in self._parts:
+            path, expected = self._written[number]
+            self._parts[number] = _Parts(self._mapped[number], path, expected, json.loads(self._digests[number]))
+        return self._parts[number][name]
+
+
+class _Parts:
+    """The tensors of one mapped file, each held against its digest once."""
+
+    def __init__(self, content: mmap.mmap | None, path: Path, expected: Checksum, digests: Mapping[str, str]) -> None:
+        self._content = check_size(content, path, expected)
+        self._path = path
+        self._digests = digests
+        self._checked: dict[str, NDArray[Any]] = {}
+        stop = _header_stop(self._content)
+        check_part(self._content, 0, stop, path, digests[_HEADER])
+        self._tensors = _read_header(self._content)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._checked:
+            tensor = self._tensors[name]
+            check_part(self._content, tensor.start, tensor.stop, self._path, self._digests[name])
+            self._checked[name] = tensor.view(self._content)
+        return self._checked[name]
 
 
 def shard_arrays(encoded: Sequence[EncodedDocument]) -> Shard:
@@ -80,12 +142,7 @@ def shard_file(number: int) -> str:
 
 def write_shard(path: Path, shard: Shard) -> Checksum:
     """Write a shard durably; it belongs to the index only when the catalog names it."""
-    tensors: dict[str, NDArray[Any]] = {
-        "documents": shard.documents,
-        "sections": shard.sections,
-        "chunks": shard.chunks,
-        "spans": shard.spans,
-    }
+    tensors: dict[str, NDArray[Any]] = {name: getattr(shard, name) for name in _TENSORS}
     return write_durably(path, lambda unfinished: save_file(tensors, unfinished))
 
 
@@ -99,18 +156,46 @@ def map_file(path: Path) -> mmap.mmap | None:
 
 
 def parse_shard(content: mmap.mmap) -> Shard:
-    """View a mapped shard, whose checksum was already held against the catalog, as arrays.
+    """View a mapped shard, whose checksum was already held against the catalog, as arrays."""
+    return Shard(**{name: tensor.view(content) for name, tensor in _read_header(content).items()})
 
-    The safetensors header is read here, not by its library, whose arrays are copies.
-    """
-    header_size = int.from_bytes(content[:8], "little")
-    header = json.loads(content[8 : 8 + header_size])
 
-    def mapped(name: str) -> NDArray[np.generic]:
-        about = header[name]
-        first, _ = about["data_offsets"]
-        shape = tuple(about["shape"])
-        dtype = _DTYPES[about["dtype"]]
-        return np.frombuffer(content, dtype, math.prod(shape), 8 + header_size + first).reshape(shape)
+def part_digests(path: Path) -> dict[str, str]:
+    """Digests of the parts of a shard that was just written: of its header, and of each tensor by name."""
+    content = map_file(path)
+    assert content is not None
+    whole = memoryview(content)
+    parts = {name: (tensor.start, tensor.stop) for name, tensor in _read_header(content).items()}
+    parts[_HEADER] = 0, _header_stop(content)
+    return {name: xxhash.xxh3_128_hexdigest(whole[start:stop]) for name, (start, stop) in parts.items()}
 
-    return Shard(mapped("documents"), mapped("sections"), mapped("chunks"), mapped("spans"))  # type: ignore[arg-type]
+
+@dataclass(frozen=True, slots=True)
+class _Tensor:
+    """Where a tensor lies in a file."""
+
+    dtype: type[np.generic]
+    shape: tuple[int, ...]
+    start: int
+    stop: int
+
+    def view(self, content: mmap.mmap) -> NDArray[Any]:
+        return np.frombuffer(content, self.dtype, math.prod(self.shape), self.start).reshape(self.shape)
+
+
+def _header_stop(content: mmap.mmap) -> int:
+    return 8 + int.from_bytes(content[:8], "little")
+
+
+def _read_header(content: mmap.mmap) -> dict[str, _Tensor]:
+    """Read the safetensors header here, not by its library, whose arrays are copies."""
+    stop = _header_stop(content)
+    header = json.loads(content[8:stop])
+    return {
+        name: _Tensor(
+            _DTYPES[header[name]["dtype"]],
+            tuple(header[name]["shape"]),
+            *(stop + offset for offset in header[name]["data_offsets"]),
+        )
+        for name in _TENSORS
+    }

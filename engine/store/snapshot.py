@@ -6,6 +6,7 @@ Letters in shapes: N documents, C chunks of those asked for, D width.
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, String, func, inspect, select, type_coerce
 from sqlalchemy.exc import DatabaseError
 
 from engine.document import Coverage, Document
@@ -26,12 +27,15 @@ from engine.store.catalog import (
     DocumentRow,
     FailureRow,
     GenerationRow,
+    ShardDigestRow,
     ShardRow,
     connect,
     read_meta,
 )
-from engine.store.documents import load_documents
+from engine.store.document_index import DocumentIndex
+from engine.store.documents import stored_documents
 from engine.store.durable import Checksum
+from engine.store.roster import read_roster
 from engine.store.seal import check_seal
 from engine.store.shards import Shard, ShardSet
 from engine.store.where import parse_where
@@ -49,23 +53,6 @@ class OpenGeneration:
     is_exact: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Roster:
-    """Where the vectors of each document lie; all arrays are (N,), in the order of catalog ids."""
-
-    ids: NDArray[np.int64]
-    shard: NDArray[np.int64]
-    document_row: NDArray[np.int64]
-    section_row: NDArray[np.int64]
-    n_sections: NDArray[np.int64]
-    chunk_row: NDArray[np.int64]
-    first_chunk: NDArray[np.int64]
-    n_chunks: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-
 class Snapshot:
     """An index as it was when opened: documents, mapped shards, the ANN generation."""
 
@@ -81,6 +68,7 @@ class Snapshot:
         if not catalog.exists():
             raise IndexMismatch(f"{folder} holds no index; make one: longmatch index {folder} PATH...")
         check_seal(catalog)
+        self._last_position: tuple[str, int | None] | None = None
         for _ in range(_OPENINGS):
             self._pin(catalog)
             if self._shards.is_whole:
@@ -94,19 +82,21 @@ class Snapshot:
         self._connection: Connection = connect(catalog, read_only=True).connect()
         try:
             self.meta: dict[str, Any] = read_meta(self._connection)
-            self.roster = _read_roster(self._connection)
+            self.roster = read_roster(self._connection)
             self._shard_rows = {row.id: row for row in self._connection.execute(select(ShardRow.__table__))}
+            digests = _read_digests(self._connection)
             self.generation_row = self._connection.execute(
                 select(GenerationRow.__table__).order_by(GenerationRow.id.desc()).limit(1)
             ).first()
-        except DatabaseError as error:
+        except (DatabaseError, sqlite3.DatabaseError) as error:
             self._connection.close()
-            raise IndexDamaged(f"{catalog} cannot be read ({error.orig}); check it: longmatch verify INDEX") from error
+            reason = getattr(error, "orig", error)
+            raise IndexDamaged(f"{catalog} cannot be read ({reason}); check it: longmatch verify INDEX") from error
         except IndexMismatch:
             self._connection.close()
             raise
         written = {number: (row.file, Checksum(row.size_bytes, row.digest)) for number, row in self._shard_rows.items()}
-        self._shards = ShardSet(self.folder, written)
+        self._shards = ShardSet(self.folder, written, digests)
 
     def __enter__(self) -> Snapshot:
         return self
@@ -165,12 +155,17 @@ class Snapshot:
         return self.roster.first_chunk > through_chunk
 
     @cached_property
+    def document_index(self) -> DocumentIndex:
+        """The document vectors, read from the shards at first use."""
+        rows = np.empty((self.n_documents, self.width), np.float16)
+        for number, positions in self._by_shard(np.arange(self.n_documents)):
+            rows[positions] = self._shards.documents(number)[self.roster.document_row[positions]]
+        return DocumentIndex(rows)
+
+    @cached_property
     def document_vectors(self) -> Vectors:
         """(N, D) float32, unit rows up to half precision."""
-        vectors = np.empty((self.n_documents, self.width), np.float32)
-        for number, positions in self._by_shard(np.arange(self.n_documents)):
-            vectors[positions] = self.shard(number).documents[self.roster.document_row[positions]]
-        return vectors
+        return self.document_index.rows.astype(np.float32)
 
     def chunk_vectors(self, positions: Positions) -> tuple[Vectors, NDArray[np.int64]]:
         """The chunk vectors of documents, one document after another.
@@ -182,32 +177,43 @@ class Snapshot:
             (C, D) float32 rows, and for each document the row at which it starts.
         """
         counts = self.roster.n_chunks[positions]
-        starts = np.concatenate([[0], np.cumsum(counts)])
-        vectors = np.empty((int(starts[-1]), self.width), np.float32)
-        for number, members in self._by_shard(positions):
-            rows = ranges(self.roster.chunk_row[positions[members]], counts[members])
-            vectors[ranges(starts[members], counts[members])] = self.shard(number).chunks[rows]
-        return vectors, starts[:-1]
+        ends = np.cumsum(counts)
+        rows, numbers = self.roster.chunk_row[positions], self.roster.shard[positions]
+        half = np.empty((int(ends[-1]) if len(ends) else 0, self.width), np.float16)
+        # Documents that follow each other in a shard too are one stretch of it.
+        is_next = (numbers[1:] == numbers[:-1]) & (rows[1:] == rows[:-1] + counts[:-1])
+        first = np.flatnonzero(np.concatenate([[True], ~is_next])[: len(positions)])
+        begins = (ends - counts)[first]
+        stretches = zip(
+            numbers[first].tolist(),
+            rows[first].tolist(),
+            begins.tolist(),
+            np.append(begins[1:], len(half)).tolist(),
+            strict=False,  # of no documents there is an end and no beginning
+        )
+        for number, row, begin, end in stretches:
+            half[begin:end] = self._shards.chunks(number)[row : row + end - begin]
+        return half.astype(np.float32), ends - counts
 
     def chunks_by_id(self, ids: NDArray[np.int64], positions: Positions) -> Vectors:
         """The vectors (C, D) of single chunks, given their ids and the documents they belong to."""
-        vectors = np.empty((len(ids), self.width), np.float32)
+        half = np.empty((len(ids), self.width), np.float16)
         rows = self.roster.chunk_row[positions] + ids - self.roster.first_chunk[positions]
         for number, members in self._by_shard(positions):
-            vectors[members] = self.shard(number).chunks[rows[members]]
-        return vectors
+            half[members] = self._shards.chunks(number)[rows[members]]
+        return half.astype(np.float32)
 
     def spans(self, position: int) -> NDArray[np.int32]:
         """(C, 4) section, start, stop and tokens of the chunks of one document."""
         first = int(self.roster.chunk_row[position])
-        shard = self.shard(int(self.roster.shard[position]))
-        return shard.spans[first : first + int(self.roster.n_chunks[position])]
+        spans = self._shards.spans(int(self.roster.shard[position]))
+        return spans[first : first + int(self.roster.n_chunks[position])]
 
     def section_vectors(self, position: int) -> Vectors:
         """(S, D) float32 section vectors of one document."""
         first, count = (int(column[position]) for column in (self.roster.section_row, self.roster.n_sections))
-        shard = self.shard(int(self.roster.shard[position]))
-        return shard.sections[first : first + count].astype(np.float32)
+        sections = self._shards.sections(int(self.roster.shard[position]))
+        return sections[first : first + count].astype(np.float32)
 
     def _by_shard(self, positions: Positions) -> list[tuple[int, NDArray[np.int64]]]:
         """Group documents: (shard number, indices into `positions`)."""
@@ -217,8 +223,17 @@ class Snapshot:
         return list(zip(found.tolist(), np.split(order, first[1:]), strict=True)) if len(positions) else []
 
     def shard(self, number: int) -> Shard:
-        """A shard; see `ShardSet`."""
+        """All arrays of a shard; see `ShardSet`."""
         return self._shards[number]
+
+    def chunks_of(self, documents: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """For each chunk id from 0 on, whether it belongs to one of the given documents, (N,) bool."""
+        first, counts = self.roster.first_chunk[documents], self.roster.n_chunks[documents]
+        steps = np.zeros(int((first + counts).max(initial=0)) + 1, np.int8)
+        steps[first] += 1  # ids are used once, so no two documents begin, and no two end, at the same one
+        steps[first + counts] -= 1
+        belongs: NDArray[np.bool_] = np.cumsum(steps, dtype=np.int8).astype(bool)
+        return belongs
 
     def documents_of_chunks(self, chunk_ids: NDArray[np.int64]) -> Positions:
         """Position of the document that each chunk belongs to; -1 for removed ones and id -1."""
@@ -236,9 +251,13 @@ class Snapshot:
         return order, self.roster.first_chunk[order]
 
     def position(self, doc_id: str) -> int | None:
-        """Position of a document by its name."""
-        found = self._connection.execute(select(DocumentRow.id).where(DocumentRow.doc_id == doc_id)).scalar()
-        return None if found is None else int(np.searchsorted(self.roster.ids, found))
+        """Position of a document by its name; the last name is remembered, as a query by id asks twice."""
+        last = self._last_position
+        if last is None or last[0] != doc_id:
+            found = self._connection.execute(select(DocumentRow.id).where(DocumentRow.doc_id == doc_id)).scalar()
+            last = doc_id, None if found is None else int(np.searchsorted(self.roster.ids, found))
+            self._last_position = last
+        return last[1]
 
     def doc_ids(self) -> list[str]:
         """All names, in the order of positions."""
@@ -270,8 +289,8 @@ class Snapshot:
         return np.isin(self.roster.ids, np.array(ids, np.int64))
 
     def documents(self, positions: Positions) -> list[tuple[Document, Coverage]]:
-        """Documents with their text, in the order asked."""
-        return load_documents(self._connection, self.roster.ids[positions].tolist())
+        """Documents in the order asked; text and sections are unpacked when first read, also after closing."""
+        return stored_documents(self._connection, self.roster.ids[positions].tolist())
 
     def totals(self) -> dict[str, int]:
         """Counts that `info` shows: sections, tokens read and in all, failures, shards, bytes of vectors."""
@@ -299,19 +318,11 @@ class Snapshot:
         return [(row.source, row.reason) for row in rows]
 
 
-def _read_roster(connection: Connection) -> Roster:
-    columns = (
-        DocumentRow.id,
-        DocumentRow.shard_id,
-        DocumentRow.document_row,
-        DocumentRow.section_row,
-        DocumentRow.n_sections,
-        DocumentRow.chunk_row,
-        DocumentRow.first_chunk,
-        DocumentRow.n_chunks,
-    )
-    rows = connection.execute(select(*columns).order_by(DocumentRow.id)).all()
-    return Roster(*np.array(rows, np.int64).reshape(-1, len(columns)).T.copy())
+def _read_digests(connection: Connection) -> dict[int, str]:
+    if not inspect(connection).has_table(ShardDigestRow.__tablename__):
+        return {}  # an earlier version wrote this index
+    columns = ShardDigestRow.shard_id, type_coerce(ShardDigestRow.digests, String)  # decoded one by one, when needed
+    return {row[0]: row[1] for row in connection.execute(select(*columns))}
 
 
 def ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:

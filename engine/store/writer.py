@@ -1,4 +1,4 @@
-"""The one writer of an index: lock, commits, removals, generations, failures. Encodes nothing.
+"""The one writer of an index: commits, removals, generations, failures. Encodes nothing.
 
 Order of every commit: file, fsync, rename, fsync of the folder, then one transaction that names it.
 """
@@ -6,39 +6,30 @@ Order of every commit: file, fsync, rename, fsync of the folder, then one transa
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
-from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
-from sqlalchemy.exc import DatabaseError
 
 from engine.document import Document, MetadataValue
 from engine.encoders.encoder import EncodedDocument
-from engine.errors import IndexBusy, IndexDamaged, IndexMismatch
+from engine.errors import IndexMismatch
 from engine.store.ann import ANN_FOLDER
 from engine.store.catalog import (
-    CATALOG_FILE,
-    SCHEMA_VERSION,
     DocumentRow,
     FailureRow,
     GenerationRow,
+    ShardDigestRow,
     ShardRow,
-    connect,
-    read_meta,
     write_meta,
 )
 from engine.store.documents import delete_documents, document_rows, insert_texts
 from engine.store.durable import Checksum, fsync_folder
-from engine.store.seal import break_seal, check_seal, is_sealed, is_unsealed, seal
-from engine.store.shards import SHARD_FOLDER, Shard, shard_arrays, shard_file, write_shard
-
-LOCK_FILE = "writer.lock"
+from engine.store.shards import Shard, part_digests, shard_arrays, shard_file, write_shard
+from engine.store.writable import WritableIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,113 +42,8 @@ class Indexed:
     source: str
 
 
-class Writer:
-    """Holds the writer lock of an index folder from opening to closing; makes the folder if need be."""
-
-    def __init__(self, folder: Path, *, trust_catalog: bool = False) -> None:
-        """Take the lock and open the catalog for writing.
-
-        Args:
-            folder: the index.
-            trust_catalog: do not hold the catalog against its seal; for a repair that checked it otherwise.
-
-        Raises:
-            IndexBusy: another process holds the lock.
-            IndexDamaged: the catalog is not what was written.
-            IndexMismatch: the folder holds something else than an index.
-        """
-        self.folder = folder
-        self.catalog = folder / CATALOG_FILE
-        if folder.exists() and not folder.is_dir():
-            raise IndexMismatch(f"{folder} is a file; an index is a folder: name another path")
-        is_index = self.catalog.exists() or (folder / LOCK_FILE).exists()
-        if folder.is_dir() and any(folder.iterdir()) and not is_index:
-            raise IndexMismatch(f"{folder} is not empty and holds no index; name a new folder or an index")
-        folder.mkdir(parents=True, exist_ok=True)
-        # The lock comes first: it is what tells a run killed right here from a folder of something else.
-        self._lock = FileLock(folder / LOCK_FILE)
-        try:
-            self._lock.acquire(timeout=0)
-        except Timeout:
-            raise IndexBusy(f"another process is writing {folder}; wait for it to end") from None
-        try:
-            self._open(trust_catalog=trust_catalog)
-        except BaseException:
-            self._lock.release()
-            raise
-
-    def _open(self, *, trust_catalog: bool) -> None:
-        for subfolder in (self.folder / SHARD_FOLDER, self.folder / ANN_FOLDER):
-            subfolder.mkdir(exist_ok=True)
-        # A catalog that was sealed and is gone is damage; beginning anew would sweep away the shards it named.
-        if (self.catalog.exists() or is_sealed(self.catalog)) and not trust_catalog:
-            check_seal(self.catalog)
-        try:
-            if self.catalog.exists() and not is_unsealed(self.catalog):
-                with connect(self.catalog, read_only=True).connect() as reader:
-                    read_meta(reader)  # an index of another version stays as it is, its seal too
-            break_seal(self.catalog)
-            self._engine = connect(self.catalog, read_only=False)
-            # Held to the end: closing the last connection would move the log into the catalog behind the seal's back.
-            self._held = self._engine.connect()
-            self._file = _file_id(self.catalog)
-            with self._transaction() as connection:
-                self.meta = read_meta(connection)
-                write_meta(connection, {"schema_version": SCHEMA_VERSION})
-        except DatabaseError as error:
-            reason = f"{self.catalog} cannot be read ({error.orig})"
-            raise IndexDamaged(f"{reason}; check it: longmatch verify INDEX") from error
-        self._sweep()
-
-    def _check_place(self) -> None:
-        """Make sure that the folder is still the one that was opened: the files of another are not ours to touch.
-
-        Raises:
-            IndexMismatch: it was moved, removed, or replaced by another index.
-        """
-        if _file_id(self.catalog) != self._file:
-            raise IndexMismatch(
-                f"{self.folder} was moved or replaced by another folder while it was written; what was committed is "
-                "where it was moved to, and nothing was written here: run the command again on the one that is meant"
-            )
-
-    def _sweep(self) -> None:
-        """Delete files that the catalog does not name: what a killed run left."""
-        self._check_place()
-        with self.read() as connection:
-            named = set(connection.execute(select(ShardRow.file)).scalars())
-            named |= set(connection.execute(select(GenerationRow.file)).scalars())
-        for path in (self.folder / SHARD_FOLDER).iterdir():
-            if f"{SHARD_FOLDER}/{path.name}" not in named:
-                path.unlink()
-        for path in (self.folder / ANN_FOLDER).glob("*/*"):
-            if f"{ANN_FOLDER}/{path.parent.name}/{path.name}" not in named:
-                path.unlink()
-        for path in (self.folder / ANN_FOLDER).iterdir():
-            if path.is_dir() and not any(path.iterdir()):
-                path.rmdir()
-
-    def __enter__(self) -> Writer:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Seal the catalog and release the lock."""
-        try:
-            self._held.close()
-            if _file_id(self.catalog) == self._file:
-                seal(self.catalog, self._engine)
-            self._engine.dispose()
-        finally:
-            self._lock.release()
-
-    def read(self) -> Connection:
-        """A connection for reading, for use as a context manager."""
-        return self._engine.connect()
+class Writer(WritableIndex):
+    """Commits to an index folder, which it holds from opening to closing; see `WritableIndex`."""
 
     def claim(self, encoder: Mapping[str, Any]) -> None:
         """Bind the index to an encoder, the first time.
@@ -208,13 +94,14 @@ class Writer:
         file = shard_file(number)
         self._check_place()
         written = write_shard(self.folder / file, shard)
+        digests = part_digests(self.folder / file)
         ids = list(range(counters["document"], counters["document"] + len(encoded)))
         with self._transaction() as connection:
             names = [document.doc_id for document, _ in encoded]
             for block in _blocks(names):
                 replaced = connection.execute(select(DocumentRow.id).where(DocumentRow.doc_id.in_(block)))
                 delete_documents(connection, replaced.scalars().all())
-            connection.execute(insert(ShardRow).values(_shard_row(number, file, written, shard)))
+            _insert_shard(connection, number, written, shard, digests)
             connection.execute(insert(DocumentRow), document_rows(encoded, ids, number, counters["chunk"]))
             insert_texts(connection, zip(ids, (document for document, _ in encoded), strict=True))
             self._forget_failures(connection, [document.source for document, _ in encoded])
@@ -231,19 +118,6 @@ class Writer:
         """The next ids. They only grow, and no id is used twice."""
         counters: dict[str, int] = self.meta.get("counters", {"shard": 1, "document": 1, "chunk": 1})
         return counters
-
-    @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
-        """One transaction, whose pages move from the log into the catalog at once.
-
-        So a damaged log costs the last transaction at most. With several in it, some
-        pages would come from the log, others, newer, from the catalog: nothing could be read.
-        """
-        with self._engine.begin() as connection:
-            yield connection
-        driver = self._held.connection.driver_connection
-        assert driver is not None
-        driver.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def replace_shards(
         self,
@@ -267,10 +141,11 @@ class Writer:
         file = shard_file(number)
         self._check_place()
         written = write_shard(self.folder / file, shard) if document_ids else None
+        digests = part_digests(self.folder / file) if document_ids else {}
         section_rows, chunk_rows = np.cumsum(n_sections) - n_sections, np.cumsum(n_chunks) - n_chunks
         with self._transaction() as connection:
             if written is not None:
-                connection.execute(insert(ShardRow).values(_shard_row(number, file, written, shard)))
+                _insert_shard(connection, number, written, shard, digests)
                 places = zip(document_ids, section_rows.tolist(), chunk_rows.tolist(), strict=True)
                 connection.execute(
                     update(DocumentRow.__table__)  # type: ignore[arg-type]
@@ -296,12 +171,6 @@ class Writer:
         with self._transaction() as connection:
             connection.execute(delete(ShardRow).where(ShardRow.id.in_(numbers)))
         self._sweep()
-
-    def vacuum(self) -> None:
-        """Give unused pages of the catalog back to the system."""
-        driver = self._held.connection.driver_connection
-        assert driver is not None
-        driver.execute("VACUUM")
 
     def update_metadata(self, documents: Sequence[tuple[int, Document]]) -> None:
         """Set metadata and source of documents whose content is unchanged; nothing is encoded."""
@@ -358,12 +227,18 @@ class Writer:
         fsync_folder(path.parent.parent)
         return number, path
 
-    def publish(self, generation: Mapping[str, Any]) -> None:
-        """Name a generation whose file is on disk, in place of the ones before; values by column name."""
+    def publish(self, generation: Mapping[str, Any], *, trained_vectors: int | None = None) -> None:
+        """Name a generation whose file is on disk, in place of the ones before.
+
+        Args:
+            generation: values by column name.
+            trained_vectors: how many there were when its type was last trained; by default those it holds.
+        """
+        trained = generation["n_vectors"] if trained_vectors is None else trained_vectors
         with self._transaction() as connection:
             connection.execute(delete(GenerationRow))
             connection.execute(insert(GenerationRow).values(**generation))
-            write_meta(connection, {"last_generation": generation["id"]})
+            write_meta(connection, {"last_generation": generation["id"], "trained_vectors": trained})
         self.meta["last_generation"] = generation["id"]
         self._sweep()
 
@@ -374,24 +249,19 @@ class Writer:
         self._sweep()
 
 
-def _file_id(path: Path) -> tuple[int, int] | None:
-    """Device and number of a file, whatever its name; None where there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _shard_row(number: int, file: str, written: Checksum, shard: Shard) -> dict[str, Any]:
-    return {
+def _insert_shard(
+    connection: Connection, number: int, written: Checksum, shard: Shard, digests: Mapping[str, str]
+) -> None:
+    row = {
         "id": number,
-        "file": file,
+        "file": shard_file(number),
         "size_bytes": written.size_bytes,
         "digest": written.digest,
         "n_documents": len(shard.documents),
         "n_chunks": len(shard.chunks),
     }
+    connection.execute(insert(ShardRow).values(row))
+    connection.execute(insert(ShardDigestRow).values(shard_id=number, digests=dict(digests)))
 
 
 def _blocks(names: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -41,6 +41,7 @@ class FrozenFirstStage(TrainableEncoder):
         self.module = encoder.module
         self.name = encoder.name
         self.width = encoder.width
+        self.device, self.reader = encoder.device, encoder.reader
         self.chunk_tokens = encoder.chunk_tokens
 
     @property

@@ -9,6 +9,7 @@ import click
 from engine.errors import EngineError
 from indexer.cli.asking import info, query, show
 from indexer.cli.building import index
+from indexer.cli.planning import plan
 from indexer.cli.pretraining import pretrain
 from indexer.cli.training import train
 from indexer.cli.upkeep import compact, doctor, remove, repair, verify
@@ -40,5 +41,5 @@ def main() -> None:
     """
 
 
-for command in (index, query, show, info, remove, verify, repair, compact, doctor, pretrain, train):
+for command in (index, plan, query, show, info, remove, verify, repair, compact, doctor, pretrain, train):
     main.add_command(command)

@@ -11,6 +11,7 @@ import tqdm
 
 if TYPE_CHECKING:
     from indexer.pipeline import BuildReport
+    from indexer.plan import Plan
     from indexer.training import Step
 
 _SECONDS_BETWEEN_LINES = 5.0
@@ -57,15 +58,17 @@ class _Progress:
 class BuildProgress(_Progress):
     """Hears of commits and tells of them: documents that are on disk, rate, time left."""
 
-    def __init__(self, n_files: int | None = None, stream: TextIO | None = None) -> None:
+    def __init__(self, n_files: int | None = None, stream: TextIO | None = None, *, plan: Plan | None = None) -> None:
         """Tell of a run.
 
         Args:
             n_files: files of the corpus, where known; documents may be more.
             stream: standard error by default.
+            plan: of the run, where one was made: time is then told by tokens that are left.
         """
         super().__init__(stream)
         self._n_files = n_files
+        self._plan = plan
         if self._is_terminal:
             self._bar = self._open_bar(n_files, "doc")
 
@@ -74,18 +77,33 @@ class BuildProgress(_Progress):
         if self._bar is not None:
             if self._n_files is not None and report.n_seen > self._n_files:
                 self._bar.total = None
-            self._bar.set_postfix_str(f"{report.n_tokens / max(report.seconds, 1e-9):,.0f} tokens/s")
+            rate = f"{report.n_tokens / max(report.seconds, 1e-9):,.0f} tokens/s"
+            # The bar counts documents, whose lengths differ; tokens tell the time better.
+            self._bar.set_postfix_str(", ".join([rate, *(self._time_left(report) if self._plan else [])]))
             self._bar.update(report.n_seen - self._bar.n)
         elif self._is_due():
             self.tell(self._line(report))
 
     def _line(self, report: BuildReport) -> str:
         rate = report.n_tokens / max(report.seconds, 1e-9)
-        told = f"{report.n_seen:,} documents"
+        told = [f"{report.n_seen:,} documents"]
         if self._n_files is not None and report.n_seen <= self._n_files:
-            left = report.seconds / max(report.n_seen, 1) * (self._n_files - report.n_seen)
-            told += f" of {self._n_files:,}, about {left:,.0f} s left"
-        return f"{told}, {report.n_tokens:,} tokens, {rate:,.0f} tokens/s"
+            told[0] += f" of {self._n_files:,}"
+        told += [*self._time_left(report), f"{report.n_tokens:,} tokens", f"{rate:,.0f} tokens/s"]
+        return ", ".join(told)
+
+    def _time_left(self, report: BuildReport) -> list[str]:
+        """By the speed of this run: of tokens where they were planned, else of documents."""
+        if self._plan is not None:
+            left = max(0, self._plan.n_tokens - report.n_tokens) / max(1, self._plan.n_tokens)
+            planned = self._plan.seconds.total - self._plan.seconds.generation
+            pace = report.seconds * self._plan.n_tokens / report.n_tokens if report.n_tokens else planned
+            seconds = left * pace + self._plan.seconds.generation
+        elif self._n_files is not None and report.n_seen <= self._n_files:
+            seconds = report.seconds / max(report.n_seen, 1) * (self._n_files - report.n_seen)
+        else:
+            return []
+        return [f"about {seconds:,.0f} s left"]
 
 
 class TrainingProgress(_Progress):

@@ -10,15 +10,16 @@ from benchmarks.options import names_of, read_numbers, tell
 @click.command()
 @click.option("--systems", default="b", callback=names_of(["a", "b"]))
 @click.option("--shots", default="5", callback=read_numbers)
-def program(systems: tuple[str, ...], shots: tuple[int, ...]) -> None:
+@click.option("--sizes", callback=read_numbers)
+def program(systems: tuple[str, ...], shots: tuple[int, ...], sizes: tuple[int, ...]) -> None:
     tell("working")
-    click.echo(f"{systems} {shots}")
+    click.echo(f"{systems} {shots} {sizes}")
 
 
 def test_names_and_numbers_are_read_each_once() -> None:
     done = CliRunner().invoke(program, ["--systems", "b, a,b", "--shots", "10,5,10"])
-    assert (done.stdout, done.stderr) == ("('b', 'a') (10, 5)\n", "working\n")
-    assert CliRunner().invoke(program).stdout == "('b',) (5,)\n"
+    assert (done.stdout, done.stderr) == ("('b', 'a') (10, 5) ()\n", "working\n")
+    assert CliRunner().invoke(program).stdout == "('b',) (5,) ()\n"
 
 
 @pytest.mark.parametrize(

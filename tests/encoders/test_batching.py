@@ -1,12 +1,26 @@
-"""Batches under a budget of padded tokens."""
+"""Batches under a budget of padded tokens, and what becomes of one that a GPU has no room for."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
-from engine.encoders.batching import read_batches, token_budget_batches
+from engine.document import Document
+from engine.encoders.batching import BatchReader, group_by_length, token_budget_batches
+from engine.encoders.trainable import TrainableEncoder
+from engine.errors import BudgetExceeded
+from tests.encoders.tiny import tiny_colde, tiny_mean, tiny_smith, tiny_tde
+from tests.fakes import make_document
+
+LENGTHS = [3, 9, 4, 8, 1]
 
 
 @given(st.lists(st.integers(0, 50), max_size=40), st.integers(1, 200))
@@ -18,14 +32,106 @@ def test_every_position_is_in_exactly_one_batch_within_the_budget(lengths: list[
 
 
 def test_the_longest_come_first_and_like_lengths_together() -> None:
-    assert list(token_budget_batches([3, 9, 4, 8, 1], 16)) == [[1], [3, 2], [0, 4]]
+    assert list(token_budget_batches(LENGTHS, 16)) == [[1], [3, 2], [0, 4]]
 
 
 def test_no_sequence_makes_no_batch() -> None:
     assert list(token_budget_batches([], 10)) == []
 
 
+@dataclass
+class SmallGpu:
+    """Raises as torch does above a number of padded tokens; rows are positions."""
+
+    room: int
+    read_batches: list[list[int]] = field(default_factory=list)
+    n_refused: int = 0
+
+    def read(self, batch: Sequence[int]) -> Tensor:
+        if len(batch) * max(LENGTHS[position] for position in batch) > self.room:
+            self.n_refused += 1
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nmore")
+        self.read_batches.append(list(batch))
+        return torch.tensor([[position, 1.0] for position in batch])
+
+
+def read(gpu: SmallGpu, reader: BatchReader, budget: int = 32) -> list[list[float]]:
+    with torch.inference_mode():
+        rows: list[list[float]] = reader.read(5, budget, group_by_length(LENGTHS), gpu.read).tolist()
+    return rows
+
+
 def test_rows_come_back_in_the_order_of_their_positions() -> None:
-    batches = [[3, 0], [4], [2, 1]]
-    rows = read_batches(batches, lambda batch: torch.tensor([[position, 1.0] for position in batch]))
-    assert rows.tolist() == [[0, 1], [1, 1], [2, 1], [3, 1], [4, 1]]
+    gpu = SmallGpu(room=100)
+    assert read(gpu, BatchReader(), 16) == [[0, 1], [1, 1], [2, 1], [3, 1], [4, 1]]
+    assert gpu.read_batches == [[1], [3, 2], [0, 4]]
+
+
+def test_a_batch_that_does_not_fit_is_read_in_halves_and_so_are_all_later_ones() -> None:
+    gpu, reader = SmallGpu(room=16), BatchReader()
+    assert read(gpu, reader) == [[0, 1], [1, 1], [2, 1], [3, 1], [4, 1]]
+    assert (reader.limit, gpu.n_refused) == (16, 1)
+    assert gpu.read_batches == [[1], [3, 2], [0, 4]]
+    read(gpu, reader)
+    assert gpu.n_refused == 1
+
+
+def test_what_was_read_before_is_not_read_again() -> None:
+    gpu = SmallGpu(room=9)
+    first_short_ones = [[4, 0], [1, 2, 3]]
+
+    def group(positions: Sequence[int], budget: int) -> list[list[int]]:
+        return first_short_ones if len(positions) == 5 else [[position] for position in positions]
+
+    with torch.inference_mode():
+        rows = BatchReader().read(5, 32, group, gpu.read)
+    assert rows[:, 0].tolist() == [0, 1, 2, 3, 4]
+    assert gpu.read_batches == [[4, 0], [1], [2], [3]]
+
+
+def test_one_sequence_that_does_not_fit_ends_with_the_next_step() -> None:
+    with pytest.raises(BudgetExceeded) as raised:
+        read(SmallGpu(room=8), BatchReader())
+    assert str(raised.value) == (
+        "the GPU has no room for one chunk beside the weights (CUDA out of memory. Tried to allocate 2.00 GiB.); "
+        "free its memory, allow more --vram, or use --device cpu"
+    )
+
+
+def test_with_gradients_nothing_is_read_again() -> None:
+    reader = BatchReader()
+    with pytest.raises(torch.cuda.OutOfMemoryError):
+        reader.read(5, 32, group_by_length(LENGTHS), SmallGpu(room=16).read)
+    assert reader.limit is None
+
+
+TEXT = "the quick brown fox jumps over the lazy dog. every score of a query and its target document. " * 4
+
+
+def _document() -> Document:
+    return make_document("a", [("one", TEXT), ("two", "a dark house by the river bank. " * 9)])
+
+
+@pytest.mark.parametrize("kind", ["mean", "smith", "colde", "tde"])
+def test_encoders_of_every_kind_shrink_and_give_the_same_vectors(kind: str, bert_folder: Path) -> None:
+    makers: dict[str, Callable[[Path], TrainableEncoder]] = {
+        "mean": tiny_mean,
+        "smith": tiny_smith,
+        "colde": tiny_colde,
+        "tde": tiny_tde,
+    }
+    encoder = makers[kind](bert_folder)
+    (before,) = encoder.encode([_document()])
+    assert encoder.tokens_at_once is None
+    for module in encoder.module.modules():
+        if isinstance(module, torch.nn.Embedding):
+            module.register_forward_pre_hook(_no_room_for_more_than_three)
+    (after,) = encoder.encode([_document()])
+    assert encoder.tokens_at_once is not None and encoder.tokens_at_once < 4096
+    np.testing.assert_allclose(after.chunks, before.chunks, atol=1e-5)
+    np.testing.assert_allclose(after.document, before.document, atol=1e-5)
+
+
+def _no_room_for_more_than_three(_: torch.nn.Module, given: tuple[Tensor]) -> None:
+    if given[0].dim() == 2 and len(given[0]) > 3:
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory.")

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from engine.document import Document
-from engine.errors import IndexBusy, IndexMismatch
+from engine.errors import BudgetExceeded, IndexBusy, IndexMismatch, RecallTooLow
 from engine.index import Index
 from engine.store.seal import check_seal
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from indexer.builder import build
-from indexer.generation import RecallTooLow
+from indexer.footprint import folder_bytes
 from tests.fakes import FakeEncoder, make_document
 
 
@@ -69,3 +70,29 @@ def test_an_empty_corpus_makes_an_empty_index(tmp_path: Path) -> None:
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
         assert index.search(make_document("q", "any words")).hits == ()
         assert index.document_vectors()[0] == []
+
+
+def test_the_report_tells_memory_and_disk(tmp_path: Path, corpus: list[Document]) -> None:
+    report = build(tmp_path / "x.lm", corpus, encoder=FakeEncoder())
+    assert report.disk_bytes == folder_bytes(tmp_path / "x.lm") > 0
+    assert 50_000_000 < report.peak_memory_bytes < 10_000_000_000
+    assert report.generation_seconds > 0
+
+
+def test_a_memory_that_does_not_hold_the_program_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    def unread() -> Iterator[Document]:
+        pytest.fail("it was read")
+        yield make_document("a", "words")
+
+    with pytest.raises(BudgetExceeded, match=r"--memory allows 1 MB: allow at least \d+M"):
+        build(tmp_path / "x.lm", unread(), encoder=FakeEncoder(), memory_bytes=1_000_000)
+
+
+def test_a_disk_budget_is_kept_and_what_was_committed_can_be_found(tmp_path: Path, corpus: list[Document]) -> None:
+    build(tmp_path / "x.lm", corpus[:20], encoder=FakeEncoder())
+    limit = folder_bytes(tmp_path / "x.lm") + 20_000
+    with pytest.raises(BudgetExceeded, match="make room and run the same command again"):
+        build(tmp_path / "x.lm", corpus, encoder=FakeEncoder(), disk_bytes=limit)
+    assert folder_bytes(tmp_path / "x.lm") <= limit
+    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
+        assert index.search(corpus[7]).hits[0].doc_id == "doc007"

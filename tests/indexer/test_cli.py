@@ -77,12 +77,45 @@ def test_dry_run_writes_nothing(tmp_path: Path, papers: Path, bert_folder: Path,
     assert not (tmp_path / "p.lm").exists()
 
 
+def test_plan_tells_each_total_with_its_parts(papers: Path, bert_folder: Path, run: Run) -> None:
+    told = run("plan", papers, "--encoder", bert_folder, "--device", "cpu").stdout
+    lines = [line.split("  ", 1)[0] for line in told.splitlines() if not line.startswith(" ")]
+    assert lines == [
+        *("new", "changed", "unchanged", "unreadable", "to encode"),
+        *("time", "memory", "GPU memory", "disk", "FAISS index"),
+    ]
+    for part in ("weights of the encoder", "training and adding", "shards: vectors", "> Flat (exact) takes"):
+        assert part in told
+    plan = json.loads(run("plan", papers, "--encoder", bert_folder, "--json").stdout)
+    assert (plan["n_new"], plan["factory"]) == (16, "Flat")
+
+
+@pytest.mark.parametrize("command", ["plan", "index"])
 def test_an_impossible_budget_is_refused_with_both_numbers(
+    tmp_path: Path, papers: Path, bert_folder: Path, run: Run, command: str
+) -> None:
+    paths = [tmp_path / "p.lm", papers] if command == "index" else [papers]
+    result = run(command, *paths, "--encoder", bert_folder, "--memory", "100")
+    assert result.exit_code == 1
+    assert "--memory allows 0 MB" in result.stderr and "allow at least" in result.stderr
+    assert not (tmp_path / "p.lm").exists()
+
+
+def test_a_run_under_a_budget_is_planned_and_compared_with_its_plan(
     tmp_path: Path, papers: Path, bert_folder: Path, run: Run
 ) -> None:
-    result = run("index", tmp_path / "p.lm", papers, "--encoder", bert_folder, "--dry-run", "--memory", "100")
-    assert result.exit_code == 1
-    assert "--memory allows 0 MB" in result.stderr and "takes" in result.stderr
+    result = run("index", tmp_path / "p.lm", papers, "--encoder", bert_folder, "--memory", "8G", "--disk", "1G")
+    assert result.exit_code == 0
+    assert "> Flat (exact) takes" in result.stderr
+    assert result.stdout.startswith("16 added")
+    outcome = [line.split() for line in result.stdout.splitlines()[-3:]]
+    assert [(line[0], line[-1], "planned" in line) for line in outcome] == [
+        (name, "taken", True) for name in ("time", "memory", "disk")
+    ]
+    again = run("index", tmp_path / "p.lm", papers, "--memory", "8G", "--json")
+    told = json.loads(again.stdout)
+    assert (told["n_unchanged"], told["plan"]["n_unchanged"]) == (16, 16)
+    assert told["peak_memory_bytes"] > 0 and told["plan"]["memory"]["total"] > 0
 
 
 def test_prune_removes_what_is_gone(tmp_path: Path, papers: Path, bert_folder: Path, run: Run) -> None:

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 import indexer.generation as generation_module
+import indexer.recall as recall_module
 from engine.document import Document
-from engine.errors import IndexMismatch
+from engine.errors import BudgetExceeded, IndexMismatch, RecallTooLow
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
-from indexer.builder import build
-from indexer.generation import Generation, RecallTooLow, needs_generation, publish_generation
+from indexer.builder import build, refresh_generation
+from indexer.disk import DiskGuard
+from indexer.generation import Generation, is_outgrown, needs_generation, publish_generation
 from tests.fakes import FakeEncoder, make_corpus
 
 
@@ -69,7 +71,7 @@ def test_a_recall_under_the_floor_is_refused_and_the_old_generation_stays(folder
 
 
 def test_nprobe_is_raised_until_the_floor_is_reached(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generation_module, "_FIRST_NPROBE", 1)
+    monkeypatch.setattr(recall_module, "_FIRST_NPROBE", 1)
     said: list[str] = []
     with Writer(folder) as writer:
         made = publish_generation(writer, "IVF16,Flat", recall_floor=0.9999, tell=said.append)
@@ -101,6 +103,49 @@ def test_a_factory_that_cannot_be_built_changes_nothing(folder: Path) -> None:
     assert published(folder) == (1, "Flat", 1.0)
 
 
+def test_float16_is_exact_too(folder: Path) -> None:
+    assert publish(folder, "SQfp16").is_exact
+
+
+def test_the_budget_chooses_the_type_and_the_ladder_is_told(folder: Path) -> None:
+    with Snapshot(folder) as snapshot:
+        (flat,) = generation_module.rungs_for(snapshot, "Flat", None)
+    said: list[str] = []
+    with Writer(folder) as writer:
+        made = publish_generation(writer, left_bytes=flat.needed_bytes - 1, tell=said.append)
+    assert made.factory == "SQfp16"
+    assert said[0].startswith("  Flat (exact) takes ") and said[0].endswith(" MB are left")
+    assert said[1].startswith("> SQfp16 (exact) takes ")
+
+
+def test_where_no_type_fits_queries_go_on_scanning(tmp_path: Path, corpus: list[Document]) -> None:
+    said: list[str] = []
+    with Writer(tmp_path / "x.lm") as writer:
+        writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
+        writer.commit(list(zip(corpus, FakeEncoder().encode(corpus), strict=True)))
+        refresh_generation(writer, "auto", left_bytes=0, tell=said.append)
+        with pytest.raises(BudgetExceeded, match=r"no FAISS index over .* queries go on scanning the shards"):
+            publish_generation(writer, left_bytes=0)
+    assert said[-1] == "> no FAISS index: queries scan the mapped shards, exactly and slowly"
+    with Snapshot(tmp_path / "x.lm") as snapshot:
+        assert snapshot.generation is None
+
+
+def test_small_blocks_hold_the_same_vectors(folder: Path) -> None:
+    with Snapshot(folder) as snapshot:
+        (whole,) = generation_module.chunk_blocks(snapshot, np.arange(60), 10**6)
+        small = list(generation_module.chunk_blocks(snapshot, np.arange(60), 20))
+    assert len(small) > 10 and max(len(ids) for ids, _ in small) <= 40
+    assert np.array_equal(np.concatenate([ids for ids, _ in small]), whole[0])
+    assert np.array_equal(np.concatenate([rows for _, rows in small]), whole[1])
+
+
+def test_a_generation_that_the_disk_does_not_hold_is_not_written(folder: Path) -> None:
+    with Writer(folder) as writer, pytest.raises(BudgetExceeded, match="the FAISS index needs"):
+        publish_generation(writer, "IVF4,Flat", disk=DiskGuard(folder, 10))
+    assert published(folder) == (1, "Flat", 1.0)
+
+
 @pytest.mark.parametrize(("factory", "expected"), [("auto", False), ("Flat", False), ("SQ8", True)])
 def test_another_factory_calls_for_a_generation(folder: Path, factory: str, expected: bool) -> None:
     with Snapshot(folder) as snapshot:
@@ -113,13 +158,28 @@ def _add(folder: Path, documents: list[Document]) -> None:
 
 
 def test_fresh_chunks_call_for_a_generation_when_they_are_many(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generation_module, "FRESH_CHUNKS", 10)
+    monkeypatch.setattr(generation_module, "FRESH_CHUNKS", 20)
     _add(folder, [make_corpus(70)[61]])
     with Snapshot(folder) as snapshot:
         assert not needs_generation(snapshot, "auto")
     _add(folder, make_corpus(70)[60:])
     with Snapshot(folder) as snapshot:
         assert needs_generation(snapshot, "auto")
+
+
+@pytest.mark.parametrize(
+    ("n_covered", "n_fresh", "expected"),
+    [
+        (0, 5_000, False),
+        (100_000, 5_001, True),
+        (1_000_000, 10_000, False),
+        (1_000_000, 10_001, True),
+        (10_000_000, 20_000, False),
+        (10_000_000, 20_001, True),
+    ],
+)
+def test_no_more_is_scanned_than_is_quick(n_covered: int, n_fresh: int, expected: bool) -> None:
+    assert is_outgrown(n_covered, n_covered, n_fresh) is expected
 
 
 def test_removed_chunks_call_for_a_generation_when_they_are_most(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,10 +13,13 @@ import pytest
 
 import indexer.pipeline as pipeline_module
 from engine.document import Document
+from engine.errors import BudgetExceeded
 from engine.readers import Unreadable
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
-from indexer.pipeline import BuildReport, Pipeline
+from indexer.disk import DiskGuard
+from indexer.footprint import folder_bytes
+from indexer.pipeline import BatchSizes, BuildReport, Pipeline
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 CORPUS = make_corpus(12)
@@ -272,3 +275,44 @@ def test_a_batch_holds_documents_of_about_its_size(folder: Path, encoder: FakeEn
         patch.setattr(pipeline_module, "BATCH_CHARS", 2 * len(CORPUS[0].text))
         run(folder, [replace(CORPUS[0], doc_id=f"d{number}") for number in range(5)], encoder)
     assert encoder.batches == [["d0", "d1"], ["d2", "d3"], ["d4"]]
+
+
+def test_batches_are_as_large_as_asked(folder: Path, encoder: FakeEncoder) -> None:
+    same = [replace(CORPUS[0], doc_id=f"d{number}") for number in range(5)]
+    with Writer(folder) as writer:
+        writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
+        Pipeline(writer, encoder, sizes=BatchSizes(3 * len(CORPUS[0].text), 1)).run(same)
+    assert encoder.batches == [["d0", "d1", "d2"], ["d3", "d4"]]
+
+
+@pytest.mark.usefixtures("one_a_batch")
+def test_a_disk_that_is_full_leaves_what_was_committed_and_the_next_run_goes_on(folder: Path) -> None:
+    run(folder, CORPUS[:3], FakeEncoder())
+    with Writer(folder) as writer:
+        guard = DiskGuard(folder, folder_bytes(folder) + 40_000)
+        with pytest.raises(BudgetExceeded, match=r"a batch of 1 documents needs .* run the same command again"):
+            Pipeline(writer, FakeEncoder(), disk=guard).run(CORPUS)
+    there = contents(folder)
+    assert there.items() <= texts(CORPUS).items() and 3 < len(there) < 12
+    again = FakeEncoder()
+    run(folder, CORPUS, again)
+    assert again.encoded == [document.doc_id for document in CORPUS if document.doc_id not in there]
+    assert contents(folder) == texts(CORPUS)
+
+
+class ShrinkingEncoder(FakeEncoder):
+    """Has room for ever fewer tokens, as on a GPU that others fill."""
+
+    @property
+    def tokens_at_once(self) -> int | None:
+        return None if len(self.batches) < 2 else 4096 >> len(self.batches)
+
+
+@pytest.mark.usefixtures("one_a_batch")
+def test_smaller_batches_on_a_gpu_are_told_once(folder: Path) -> None:
+    said: list[str] = []
+    with Writer(folder) as writer:
+        writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
+        Pipeline(writer, ShrinkingEncoder(), tell=said.append).run(CORPUS)
+    assert said == ["the GPU has no room for larger batches: going on with 1,024 tokens at once"]
+    assert contents(folder) == texts(CORPUS)

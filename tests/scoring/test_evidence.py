@@ -20,7 +20,7 @@ from engine.scoring.evidence import (
     rise,
     thresholds,
 )
-from engine.scoring.lists import RankedLists, top_documents
+from engine.scoring.lists import RankedLists, empty_lists, top_documents
 
 
 def scores_by_hand(best: Vectors, whole: Vectors, n_tokens: list[int], scoring: Scoring) -> list[float]:
@@ -57,7 +57,8 @@ def scores_of(best: Vectors, whole: Vectors, n_tokens: list[int], scoring: Scori
         scoring,
     )
     from_lists = np.zeros(len(positions))
-    found, values = list_scores(lists, whole, limits, scoring)
+    of_whole = top_documents(whole[None], positions, scoring.document_crowd + 1)
+    found, values = list_scores(lists, of_whole, limits, scoring)
     from_lists[found] = values
     return exact_scores(best, whole, limits, scoring), from_lists
 
@@ -116,7 +117,7 @@ def test_the_last_of_a_short_list_stands_in_for_the_crowd() -> None:
 
 
 def test_equal_scores_rank_by_position() -> None:
-    whole = np.full(5, -np.inf, np.float32)
+    whole = empty_lists(1)
     lists = top_documents(np.array([[0.5, 0.9, 0.5, 0.9, 0.1]], np.float32), np.arange(5), 5)
     limits = thresholds(np.array([0.1], np.float32), 0.0, np.ones(1), Scoring())
     assert list_scores(lists, whole, limits, Scoring())[0].tolist() == [1, 3, 0, 2]

@@ -12,9 +12,11 @@ from engine.scoring.lists import (
     RankedLists,
     best_by_document,
     empty_lists,
+    first_places,
     merge,
     segment_max,
     top_documents,
+    without_document,
 )
 
 
@@ -88,3 +90,24 @@ def test_absent_documents_end_a_merged_row() -> None:
     one = RankedLists(np.array([[4, -1]]), np.array([[0.1, -np.inf]], np.float32))
     other = RankedLists(np.array([[2]]), np.array([[-0.3]], np.float32))
     assert merge(one, other, 3).documents.tolist() == [[4, 2, -1]]
+
+
+@given(st.integers(0, 10_000), st.integers(0, 40), st.integers(1, 8))
+def test_first_places_equal_a_loop(seed: int, n_results: int, length: int) -> None:
+    documents = np.random.default_rng(seed).integers(-1, 9, (3, n_results))
+    by_hand = np.zeros(documents.shape, bool)
+    for row, column in np.ndindex(*documents.shape):
+        before = {one for one in documents[row, :column].tolist() if one >= 0}
+        one = int(documents[row, column])
+        by_hand[row, column] = one >= 0 and one not in before and len(before) < length
+    assert first_places(documents, length).tolist() == by_hand.tolist()
+
+
+@given(st.integers(0, 10_000), st.integers(1, 9), st.integers(0, 9))
+def test_lists_without_a_document_are_those_of_the_others(seed: int, n_documents: int, gone: int) -> None:
+    similarities = table(seed, 3, n_documents)
+    kept = np.array([number for number in range(n_documents) if number != gone], np.int64)
+    longer = top_documents(similarities, np.arange(n_documents), n_documents)
+    expected = rows(top_documents(similarities[:, kept], kept, n_documents)) if len(kept) else [[]] * 3
+    wanted = [row[: n_documents - 1] for row in expected]
+    assert rows(without_document(longer, gone)) == wanted

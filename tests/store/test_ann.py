@@ -10,7 +10,7 @@ import pytest
 
 from engine.encoders.encoder import Vectors, unit
 from engine.errors import IndexDamaged, IndexMismatch
-from engine.store.ann import AnnIndex, Ids, choose_factory, training_size
+from engine.store.ann import AnnIndex, Ids, choose_factory, factory_ladder, index_bytes, is_exact_factory, training_size
 from engine.store.durable import Checksum
 
 WIDTH = 16
@@ -120,8 +120,9 @@ def test_a_factory_that_faiss_cannot_build_is_a_mismatch(rows: Vectors, ids: Ids
         (0, 384, "Flat"),
         (50_000, 384, "Flat"),
         (50_001, 384, "IVF512,PQ192x4fs"),
-        (1_000_000, 384, "IVF2048,PQ192x4fs"),
-        (1_000_000, 7, "IVF2048,PQ1x4fs"),
+        (250_000, 384, "IVF1024,PQ192x4fs"),
+        (1_000_000, 384, "IVF4096,PQ192x4fs"),
+        (1_000_000, 7, "IVF4096,PQ1x4fs"),
     ],
 )
 def test_auto_searches_few_vectors_exactly_and_many_by_lists(n_vectors: int, width: int, factory: str) -> None:
@@ -130,7 +131,103 @@ def test_auto_searches_few_vectors_exactly_and_many_by_lists(n_vectors: int, wid
 
 @pytest.mark.parametrize(
     ("factory", "size"),
-    [("IVF1024,PQ64x4fs", 65_536), ("OPQ16,IVF4096,Flat", 262_144), ("IVF1024_HNSW32,Flat", 65_536), ("SQ8", 65_536)],
+    [
+        ("IVF1024,PQ64x4fs", 65_536),
+        ("OPQ16,IVF4096,Flat", 262_144),
+        ("IVF1024_HNSW32,Flat", 65_536),
+        ("SQ8", 65_536),
+        ("Flat", 0),
+        ("IDMap2,Flat", 0),
+        ("SQfp16", 0),
+    ],
 )
-def test_training_takes_64_vectors_a_list(factory: str, size: int) -> None:
+def test_training_takes_64_vectors_a_list_and_none_where_nothing_is_learned(factory: str, size: int) -> None:
     assert training_size(factory) == size
+
+
+def test_training_takes_fewer_vectors_where_asked() -> None:
+    assert training_size("IVF4096,PQ64x4fs", 39) == 4096 * 39
+
+
+@pytest.mark.parametrize("n_vectors", [1_000, 50_000, 50_001, 10_000_000])
+def test_each_type_of_the_ladder_is_smaller_than_the_one_before(n_vectors: int) -> None:
+    sizes = [index_bytes(factory, n_vectors, 384) for factory in factory_ladder(n_vectors, 384)]
+    assert sizes == sorted(sizes, reverse=True) and len(set(sizes)) == len(sizes)
+    for size, factory in zip(sizes, factory_ladder(n_vectors, 384), strict=True):
+        assert choose_factory(n_vectors, 384, size) == factory
+
+
+@pytest.mark.parametrize("factory", ["Flat", "SQfp16", "SQ8", "IVF8,PQ8x4fs"])
+def test_the_estimated_size_is_that_of_the_file(rows: Vectors, ids: Ids, factory: str, tmp_path: Path) -> None:
+    written = build(factory, rows, ids).write(tmp_path / "i")
+    assert index_bytes(factory, 500, WIDTH) == pytest.approx(written.size_bytes, rel=0.15, abs=2_000)
+
+
+def test_float16_codes_of_vectors_from_shards_are_exact(rows: Vectors, ids: Ids) -> None:
+    stored = rows.astype(np.float16).astype(np.float32)
+    flat, half = (build(factory, stored, ids).search(rows[:40], 10) for factory in ("Flat", "SQfp16"))
+    assert np.array_equal(half[0], flat[0])
+    np.testing.assert_allclose(half[1], flat[1], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("factory", "expected"),
+    [("Flat", True), ("IDMap2,Flat", True), ("SQfp16", True), ("SQ8", False), ("IVF8,Flat", False)],
+)
+def test_what_compares_all_vectors_in_full_is_exact(factory: str, expected: bool) -> None:
+    assert is_exact_factory(factory) is expected
+
+
+@pytest.mark.parametrize("factory", ["Flat", "SQ8", "IVF8,PQ8x4fs", "HNSW16"])
+def test_an_index_whose_size_was_known_answers_the_same(rows: Vectors, ids: Ids, factory: str) -> None:
+    halves = [(ids[:200], rows[:200]), (ids[200:], rows[200:])]
+    known = AnnIndex.build(factory, WIDTH, rows, halves, n_vectors=500)
+    assert known.n_vectors == 500
+    assert np.array_equal(known.search(rows[:20], 5)[0], build(factory, rows, ids).search(rows[:20], 5)[0])
+
+
+CAN_FILTER = ["Flat", "SQfp16", "SQ8", "IVF8,Flat", "IVF8,PQ8x4fs", "RR16,IVF8,Flat", "IVF8,RaBitQ"]
+
+
+@pytest.mark.parametrize("factory", CAN_FILTER)
+def test_what_may_not_be_found_is_not(rows: Vectors, ids: Ids, factory: str) -> None:
+    index = build(factory, rows, ids)
+    assert index.can_filter
+    allowed = np.zeros(ids[300] + 1, bool)
+    allowed[ids[:301:10]] = True
+    found, _ = index.search(rows[:9], 40, allowed=allowed, nprobe=8)
+    expected = [*ids[:301:10].tolist(), *[-1] * 9]
+    assert [sorted(row, key=lambda one: (one < 0, one)) for row in found.tolist()] == [expected] * 9
+
+
+@pytest.mark.parametrize("factory", ["HNSW16", "PQ8x4fs"])
+def test_a_type_that_cannot_be_told_says_so(rows: Vectors, ids: Ids, factory: str) -> None:
+    assert not build(factory, rows, ids).can_filter
+
+
+def test_other_lists_may_be_looked_into_than_usual(rows: Vectors, ids: Ids) -> None:
+    index = build("IVF8,Flat", rows, ids)
+    index.nprobe = 1
+    assert (index.search(rows[:9], 500)[0] < 0).any()
+    assert not (index.search(rows[:9], 500, nprobe=8)[0] < 0).any()
+    assert not (index.search(rows[:9], 500, nprobe=800)[0] < 0).any()
+
+
+@pytest.mark.parametrize("factory", ["Flat", "SQ8", "IVF8,Flat", "IVF8,PQ8x4fs", "RR16,IVF8,Flat"])
+def test_vectors_are_added_to_an_index_read_into_memory(rows: Vectors, ids: Ids, factory: str, tmp_path: Path) -> None:
+    trained = AnnIndex.build(factory, WIDTH, rows, [(ids[:200], rows[:200])])
+    written = trained.write(tmp_path / "i")
+    grown = AnnIndex.open(tmp_path / "i", written, n_vectors=200, width=WIDTH, nprobe=8, is_mapped=False)
+    grown.add([(ids[200:350], rows[200:350]), (ids[350:], rows[350:])])
+    trained.nprobe = 8
+    trained.add([(ids[200:], rows[200:])])
+    assert grown.n_vectors == 500
+    assert np.array_equal(grown.search(rows[:20], 5)[0], trained.search(rows[:20], 5)[0])
+    assert np.array_equal(grown.search(rows[:20], 5)[0], build_with(factory, rows, ids).search(rows[:20], 5)[0])
+
+
+def build_with(factory: str, rows: Vectors, ids: Ids) -> AnnIndex:
+    """All at once, where training is the same."""
+    index = build(factory, rows, ids)
+    index.nprobe = 8
+    return index

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +18,7 @@ from engine.document import Document
 from engine.errors import IndexDamaged, IndexMismatch
 from engine.result import Status
 from engine.search import Query, Searcher
-from engine.store.seal import is_unsealed
+from engine.store.seal import is_unsealed, write_seal
 from engine.store.snapshot import Snapshot, ranges
 from engine.store.writer import Writer
 from indexer.builder import build
@@ -145,16 +148,60 @@ def test_a_writer_does_not_wait_for_readers(folder: Path) -> None:
     assert not is_unsealed(folder / "catalog.sqlite")
 
 
-@pytest.mark.parametrize("at", [0, 8, 100, -1])
-def test_a_damaged_shard_is_found_before_it_is_read(
-    folder: Path, flip_byte: Callable[[Path, int], None], at: int
+READ: dict[str, Callable[[Snapshot], object]] = {
+    "chunks": lambda snapshot: snapshot.chunk_vectors(np.array([4])),
+    "single chunks": lambda snapshot: snapshot.chunks_by_id(snapshot.roster.first_chunk[[4]], np.array([4])),
+    "spans": lambda snapshot: snapshot.spans(4),
+    "sections": lambda snapshot: snapshot.section_vectors(4),
+    "documents": lambda snapshot: snapshot.document_vectors,
+}
+
+
+def found_damaged(folder: Path) -> set[str]:
+    """What of a document of the second shard cannot be read; the first shard can."""
+    damaged = set()
+    for name, read in READ.items():
+        with Snapshot(folder) as snapshot:
+            snapshot.chunk_vectors(np.array([0]))
+            try:
+                read(snapshot)
+            except IndexDamaged as error:
+                assert re.search(r"000002\.safetensors has checksum .*; mend it: longmatch repair INDEX", str(error))
+                damaged.add(name)
+    return damaged
+
+
+def test_a_damaged_part_of_a_shard_is_found_before_it_is_read(
+    folder: Path, flip_byte: Callable[[Path, int], None]
 ) -> None:
     path = folder / "shards" / "000002.safetensors"
-    flip_byte(path, at)
-    with Snapshot(folder) as snapshot:
-        snapshot.chunk_vectors(np.array([0]))
-        with pytest.raises(IndexDamaged, match=r"000002\.safetensors has checksum .*; mend it: longmatch repair INDEX"):
-            snapshot.chunk_vectors(np.array([4]))
+    header = 8 + int.from_bytes(path.read_bytes()[:8], "little")
+    kinds: set[frozenset[str]] = set()
+    for at in [0, 8, 100, header - 1, *range(header, path.stat().st_size, 97), path.stat().st_size - 1]:
+        flip_byte(path, at)
+        damaged = found_damaged(folder)
+        assert damaged == set(READ) if at < header else damaged
+        kinds.add(frozenset(damaged))
+        flip_byte(path, at)
+    assert found_damaged(folder) == set()
+    one_tensor = [{"documents"}, {"sections"}, {"spans"}, {"chunks", "single chunks"}]
+    assert kinds == {frozenset(READ), *map(frozenset, one_tensor)}
+
+
+def test_a_shard_without_digests_of_its_parts_is_checked_whole(
+    folder: Path, flip_byte: Callable[[Path, int], None]
+) -> None:
+    """As an earlier version wrote it."""
+    with closing(sqlite3.connect(folder / "catalog.sqlite")) as catalog:
+        catalog.execute("DROP TABLE shard_digests")
+        catalog.commit()
+        catalog.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    write_seal(folder / "catalog.sqlite")
+    assert found_damaged(folder) == set()
+    flip_byte(folder / "shards" / "000002.safetensors", -1)
+    assert found_damaged(folder) == set(READ)
+    Writer(folder).close()  # makes the table, and leaves the shards as they are
+    assert found_damaged(folder) == set(READ)
 
 
 def test_a_cut_or_missing_shard_is_found(folder: Path) -> None:
@@ -230,3 +277,30 @@ def test_ranges_equals_a_loop(pairs: list[tuple[int, int]]) -> None:
     starts, counts = (np.array([pair[side] for pair in pairs], np.int64) for side in (0, 1))
     by_hand = [start + number for start, count in pairs for number in range(count)]
     assert ranges(starts, counts).tolist() == by_hand
+
+
+@pytest.mark.parametrize("kept", [[], [0], [3, 4, 7], list(range(11))])
+def test_the_chunks_of_documents_are_those_of_a_loop(folder: Path, kept: list[int]) -> None:
+    with Snapshot(folder) as snapshot:
+        documents = np.isin(np.arange(11), kept)
+        roster = snapshot.roster
+        by_hand = [
+            chunk
+            for position in kept
+            for chunk in range(roster.first_chunk[position], roster.first_chunk[position] + roster.n_chunks[position])
+        ]
+        assert np.flatnonzero(snapshot.chunks_of(documents)).tolist() == sorted(by_hand)
+
+
+def test_documents_are_read_after_the_index_is_closed(folder: Path) -> None:
+    with Snapshot(folder) as snapshot:
+        found = snapshot.documents(np.arange(11))
+    assert [document for document, _ in found] == expected()
+
+
+def test_a_name_is_looked_up_once(folder: Path) -> None:
+    with Snapshot(folder) as snapshot:
+        assert (snapshot.position("doc004"), snapshot.position("none"), snapshot.position("doc004")) == (3, None, 3)
+        snapshot.position("doc001")
+        snapshot.close()
+        assert snapshot.position("doc001") == 1

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.vectors.asking import answer, asks_documents, nearest, ranked
+from benchmarks.vectors.asking import Asked, answer, asks_documents, nearest, ranked
 from benchmarks.vectors.collection import Collection
 from benchmarks.vectors.truth import SCORING, exact
 from engine.encoders.encoder import Vectors
 from engine.index import Index
+from engine.neighbours import FIRST_DEPTH
 from engine.search import Searcher
 from engine.store.ann import Ids
 from engine.store.snapshot import Snapshot
@@ -72,7 +73,7 @@ def test_rankings_are_those_of_the_engine(tmp_path: Path) -> None:
         for doc_id in ("d3", "d40", "d77"):
             query = index.stored_query(doc_id)
             expected = [int(hit.doc_id[1:]) for hit in searcher.search(query, k=10).hits]
-            found = ranked(OfSnapshot(snapshot), collection, query.vectors.chunks, 10)
+            found = ranked(Asked(OfSnapshot(snapshot), collection), query.vectors.chunks, 10)
             assert [int(snapshot.doc_ids()[number][1:]) for number in found] == expected
 
 
@@ -88,17 +89,17 @@ def crowded(collection: Collection) -> Collection:
 def test_lists_are_asked_for_again_where_one_document_fills_them(collection: Collection) -> None:
     one = crowded(collection)
     expected = exact(one, 5).documents[0]
-    assert ranked(built(Scan(), one), one, one.queries, 5).tolist() == expected
+    assert ranked(Asked(built(Scan(), one), one), one.queries, 5).tolist() == expected
 
 
 def test_answers_tell_how_deep_documents_asked(collection: Collection) -> None:
-    assert answer(built(Scan(), collection), collection, 5).deepest == 256
+    assert answer(built(Scan(), collection), collection, 5).deepest == FIRST_DEPTH == 128
     one = crowded(collection)
-    assert answer(built(Scan(), one), one, 5).deepest == 1024
+    assert answer(built(Scan(), one), one, 5).deepest == 512
 
 
 def test_a_graph_that_is_set_to_a_narrow_search_is_not_asked_with_documents(collection: Collection) -> None:
-    narrow, wide = built(Scan(search_width=128), collection), built(Scan(search_width=256), collection)
+    narrow, wide = built(Scan(search_width=64), collection), built(Scan(search_width=128), collection)
     assert not asks_documents(narrow) and asks_documents(wide) and asks_documents(Scan())
     answers = answer(narrow, collection, 5)
     assert (answers.documents, answers.deepest, answers.chunks.shape) == (None, 0, (24, 5))

@@ -11,10 +11,10 @@ from benchmarks.vectors.asking import answer, asks_documents
 from benchmarks.vectors.candidate import Candidate, Library, VectorIndex, value_of
 from benchmarks.vectors.collection import Collection
 from benchmarks.vectors.judging import chunk_recall, document_recall
-from benchmarks.vectors.sweep import candidates, check_packages, generation_factories, make_index
+from benchmarks.vectors.sweep import candidates, check_packages, make_index
 from benchmarks.vectors.truth import exact
 from engine.errors import MissingExtra
-from engine.store.ann import choose_factory, index_bytes
+from engine.store.ann import choose_factory, factory_ladder
 
 WIDEST = [
     Candidate(Library.LONGMATCH, "Flat", ("",)),
@@ -85,11 +85,22 @@ def test_graphs_tell_how_widely_they_are_searched(candidate: Candidate, collecti
 
 
 def test_our_factories_are_those_auto_chooses_under_any_limit() -> None:
-    assert generation_factories(1_000_000, 384) == ["IVF2048,PQ192x4fs", "IVF2048,PQ96x4fs", "IVF2048,PQ48x4fs"]
-    assert generation_factories(1000, 384)[0] == "Flat"
-    for limit in range(0, 60_000_000, 7_000_000):
-        assert choose_factory(100_000, 64, limit) in generation_factories(100_000, 64)
-    assert index_bytes("IVF2048,PQ48x4fs", 1_000_000, 384) < index_bytes("IVF2048,PQ192x4fs", 1_000_000, 384)
+    def ours(n_vectors: int, width: int) -> list[str]:
+        return [candidate.factory for candidate in candidates(n_vectors, width, [Library.LONGMATCH])]
+
+    assert ours(1_000_000, 384) == ["IVF4096,PQ192x4fs", "IVF4096,PQ96x4fs", "IVF4096,PQ48x4fs"]
+    assert ours(1000, 384)[:3] == ["Flat", "SQfp16", "SQ8"]
+    for n_vectors in (1000, 100_000):
+        limits = [None, *range(0, 60 * n_vectors, n_vectors)]
+        assert {choose_factory(n_vectors, 64, limit) for limit in limits} <= set(ours(n_vectors, 64))
+
+
+def test_types_whose_codes_lose_nothing_are_not_rescored() -> None:
+    rescored = {
+        candidate.factory: make_index(candidate, build_threads=1, threads=1, seed=0).is_rescored
+        for candidate in candidates(1000, 16, [Library.LONGMATCH])
+    }
+    assert rescored == {factory: factory not in ("Flat", "SQfp16") for factory in factory_ladder(1000, 16)}
 
 
 def test_a_sweep_names_each_type_once_and_quickly_has_fewer_settings() -> None:

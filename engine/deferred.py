@@ -1,0 +1,54 @@
+"""Frozen values some of whose fields are made when they are first read. Knows nothing of what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+Value = TypeVar("Value", bound="Deferred")
+
+
+class Deferred:
+    """Base of a frozen dataclass with slots, any of whose fields may be left to be made later.
+
+    Such a value is of the same class as one that was made whole: it compares, prints,
+    copies and pickles alike, and whoever reads it cannot tell.
+    """
+
+    __slots__ = ("_make",)
+
+    if not TYPE_CHECKING:  # a misspelt field stays an error to mypy
+
+        def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+            # Python comes here only for what is not set: a field still to be made, or no field at all.
+            make = _pending(self)
+            if make is not None and name in type(self).__dataclass_fields__:
+                for field, value in make().items():
+                    object.__setattr__(self, field, value)
+                with suppress(AttributeError):  # another thread made the same values meanwhile
+                    object.__delattr__(self, "_make")
+            return object.__getattribute__(self, name)
+
+
+def deferred(kind: type[Value], make: Callable[[], Mapping[str, Any]], /, **given: object) -> Value:
+    """A value whose other fields are made when one of them is first read.
+
+    Args:
+        kind: a frozen dataclass.
+        make: gives the fields that are not given, by name; what it holds is let go of afterwards.
+        given: fields that are there already.
+    """
+    value = object.__new__(kind)
+    for field, given_value in given.items():
+        object.__setattr__(value, field, given_value)
+    object.__setattr__(value, "_make", make)
+    return value
+
+
+def _pending(value: Deferred) -> Callable[[], Mapping[str, Any]] | None:
+    try:
+        make: Callable[[], Mapping[str, Any]] = object.__getattribute__(value, "_make")
+    except AttributeError:
+        return None
+    return make

@@ -1,0 +1,148 @@
+"""`longmatch plan`, and what `index` prints of plans: before a run its parts, afterwards what became of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import click
+
+from indexer.cli.shared import device_option, json_option
+from indexer.cli.sizes import parse_bytes
+
+if TYPE_CHECKING:
+    from indexer.pipeline import BuildReport
+    from indexer.plan import Parts, Plan
+
+memory_option = click.option(
+    "--memory", type=parse_bytes, metavar="SIZE", help="Most memory of the whole process, as 2G or 500M."
+)
+vram_option = click.option("--vram", type=parse_bytes, metavar="SIZE", help="Most GPU memory of weights and batches.")
+disk_option = click.option("--disk", type=parse_bytes, metavar="SIZE", help="Most disk space of the index.")
+encoder_option = click.option(
+    "--encoder", help="Encoder or backbone: a folder, a hub name, or the bundled longmatch-minilm."
+)
+factory_option = click.option(
+    "--factory", default="auto", show_default=True, help="FAISS factory string, as Flat or IVF1024,PQ64x4fs."
+)
+
+_MEANING = {
+    "reading": "reading and segmenting that the encoder waits for",
+    "encoding": "encoding",
+    "storing": "storing",
+    "generation": "building the FAISS index",
+    "program": "the program",
+    "weights": "weights of the encoder",
+    "batches": "documents and vectors on their way",
+    "index": "the FAISS index",
+    "building": "training and adding, or measuring recall",
+    "batch": "a batch",
+    "catalog": "catalog: texts and sections",
+    "shards": "shards: vectors",
+    "replaced_generation": "the old FAISS index, until it is replaced",
+}
+_MEANING_OF_MEMORY = {"encoding": "reading and encoding a batch"}
+_MEANING_OF_DISK = {"generation": "the FAISS index"}
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@encoder_option
+@factory_option
+@memory_option
+@vram_option
+@disk_option
+@device_option
+@json_option
+def plan(
+    paths: tuple[str, ...],
+    encoder: str | None,
+    factory: str,
+    memory: int | None,
+    vram: int | None,
+    disk: int | None,
+    device: str | None,
+    as_json: bool,
+) -> None:
+    """Say what a new index of PATH... would take: time, memory, GPU memory, disk; write nothing.
+
+    It is estimated from a sample of all formats and lengths, which is read and
+    in part encoded. For an index that is there: longmatch index INDEX PATH... --dry-run.
+
+    \b
+    Example:
+        longmatch plan ./papers --memory 4G
+    """
+    from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
+    from indexer.budget import Budget
+    from indexer.planning import make_plan
+
+    loaded = load_encoder(encoder or DEFAULT_ENCODER, device=device)
+    show_plan(make_plan(None, paths, loaded, factory=factory, budget=Budget(memory, vram, disk)), as_json)
+
+
+def show_plan(plan: Plan, as_json: bool) -> None:
+    """Print a plan."""
+    click.echo(json.dumps(plan.to_dict()) if as_json else describe_plan(plan))
+
+
+def describe_plan(plan: Plan) -> str:
+    """A plan line by line: each total with what it consists of."""
+    from engine.report.table import simple_table
+
+    about = "" if plan.is_counted else "about "
+    rows = [
+        ("new", f"{about}{plan.n_new:,} documents"),
+        ("changed", f"{about}{plan.n_changed:,}"),
+        ("unchanged", f"{about}{plan.n_unchanged:,}"),
+        ("unreadable", f"{about}{plan.n_unreadable:,}"),
+        ("to encode", f"{about}{plan.n_tokens:,} tokens in {plan.n_chunks:,} chunks"),
+        ("time", f"about {duration(plan.seconds.total)}"),
+        *_parts(plan.seconds, duration),
+        ("memory", f"about {megabytes(plan.memory.total)} at most"),
+        *_parts(plan.memory, megabytes, _MEANING_OF_MEMORY),
+        ("", f"(and up to {megabytes(plan.mapped_bytes)} of mapped shards, given back when memory is short)"),
+    ]
+    if plan.vram is None:
+        rows.append(("GPU memory", "none, the encoder runs on the CPU"))
+    else:
+        rows += [("GPU memory", f"about {megabytes(plan.vram.total)} at most"), *_parts(plan.vram, megabytes)]
+    rows += [
+        ("disk", f"about {megabytes(plan.disk.total)} at most, {megabytes(plan.disk.afterwards)} afterwards"),
+        *_parts(plan.disk, megabytes, _MEANING_OF_DISK),
+    ]
+    rows += [("FAISS index" if not number else "", line) for number, line in enumerate(plan.ladder or ("none is due",))]
+    return simple_table(rows)
+
+
+def _parts(parts: Parts, told: Callable[[float], str], meanings: dict[str, str] | None = None) -> list[tuple[str, str]]:
+    known = _MEANING | (meanings or {})
+    values = [(known[field.name], getattr(parts, field.name)) for field in fields(parts)]
+    return [("", f"  {told(value)}  {meaning}") for meaning, value in values if value]
+
+
+def describe_outcome(plan: Plan, report: BuildReport) -> str:
+    """What was planned beside what came."""
+    took = report.seconds + report.generation_seconds
+    rows = [
+        ("time", duration(plan.seconds.total), duration(took)),
+        ("memory", megabytes(plan.memory.total), megabytes(report.peak_memory_bytes)),
+        ("disk", megabytes(plan.disk.afterwards), megabytes(report.disk_bytes)),
+    ]
+    return "\n".join(f"{name:<8}{planned:>14} planned {came:>14} taken" for name, planned, came in rows)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def megabytes(size: float) -> str:
+    """Bytes as people say them."""
+    return f"{size / 1e6:,.1f} MB"

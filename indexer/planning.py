@@ -1,0 +1,233 @@
+"""Makes the plan of a run from a sample of its corpus, before it starts. Writes nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.encoders.encoder import Encoder
+from engine.errors import BudgetExceeded
+from engine.store.ann import ANN_FOLDER, AUTO
+from engine.store.catalog import CATALOG_FILE
+from engine.store.shards import SHARD_FOLDER
+from engine.store.snapshot import Snapshot
+from indexer.accelerator import forget_peak, is_on_gpu, limited_vram, peak_vram, weights_bytes
+from indexer.budget import Budget, batch_bytes, fit_batches, refuse_memory
+from indexer.disk import DiskGuard
+from indexer.extension import Standing
+from indexer.footprint import Footprint, Watch, folder_bytes
+from indexer.generation import is_outgrown
+from indexer.ladder import SCAN, SMALL, Rung, Size, climb_down, describe_ladder
+from indexer.pipeline import LOOKUP_DOCUMENTS, BatchSizes
+from indexer.plan import Disk, Memory, Plan, Seconds, Vram
+from indexer.probe import Counts, Known, Sample, read_sample, store_seconds_per_char, tokens_per_second
+from indexer.rates import Rates, extension_seconds, generation_seconds, measure_rates
+from indexer.sampling import draw, units_of
+
+_SPAN_BYTES = 16  # of a chunk, beside its row
+_SHARD_SHARE = 1.01  # header of a shard
+
+
+@dataclass(frozen=True)
+class _There:
+    """The index as it is."""
+
+    known: Known
+    n_documents: int = 0
+    n_chunks: int = 0
+    n_fresh: int = 0  # chunks that no generation covers
+    n_vectors: int = 0  # of the generation
+    n_trained: int = 0  # there were when it was trained
+    factory: str = ""  # likewise; "" without one
+
+
+def make_plan(
+    path: Path | None,
+    paths: Sequence[str],
+    encoder: Encoder,
+    *,
+    factory: str = AUTO,
+    budget: Budget | None = None,
+    seed: int = 0,
+) -> Plan:
+    """Estimate a run from a sample of the corpus.
+
+    Args:
+        path: of the index, which need not be there; None to plan without one.
+        paths: of the corpus, as `indexer.read_corpus` takes them; standard input is read to its end.
+        encoder: that would be used. It is measured, so nothing else should run.
+        factory: FAISS factory string, or `auto`.
+        budget: what may be taken.
+        seed: of the sample.
+
+    Raises:
+        BudgetExceeded: the budget cannot be kept. Told before the corpus is read, if program and
+            encoder are too large already.
+        DocumentError: a path does not exist, or nothing readable was found.
+    """
+    budget = budget or Budget()
+    footprint = Footprint()
+    held = footprint.own_bytes()
+    refuse_memory(budget, held, encoder.width)
+    there = _there(path)
+    with ExitStack() as stack:
+        stack.enter_context(limited_vram(encoder, budget.vram_bytes))
+        watch = stack.enter_context(Watch(footprint))
+        if is_on_gpu(encoder):
+            forget_peak(encoder)
+        sample = read_sample(draw(units_of(paths), there.known.hashes, seed), encoder, there.known, seed)
+        encoding, storing = _pace(sample, encoder)
+        rates = measure_rates(encoder.width)
+        vram = _vram(encoder)
+    counts = sample.counts
+    loaded = Footprint().own_bytes() - footprint.own_bytes()  # code of the program that was not in use before
+    held, peak = held + loaded, watch.peak_bytes + loaded
+    after = Size(
+        there.n_documents + round(counts.n_new),
+        max(0, round(there.n_chunks - counts.n_chunks_replaced + counts.n_chunks)),
+        encoder.width,
+    )
+    batches = _batches(counts, budget, peak, encoder.width)
+    left = None if budget.memory_bytes is None else budget.memory_bytes - peak - batches
+    rungs = climb_down(factory, after, left) if _is_due(there, counts, factory) else ()
+    rung = rungs[-1] if rungs else Rung(SCAN, 0, 0, SMALL, fits=True)
+    on_cpu = 0 if is_on_gpu(encoder) else min(held, weights_bytes(encoder))
+    disk = _disk(path, counts, rung, encoder.width)
+    _refuse_disk(path, disk, budget)
+    return Plan(
+        n_new=round(counts.n_new),
+        n_changed=round(counts.n_changed),
+        n_unchanged=round(counts.n_unchanged),
+        n_unreadable=round(counts.n_unreadable),
+        n_chars=round(counts.n_chars),
+        n_tokens=round(counts.n_tokens),
+        n_chunks=round(counts.n_chunks),
+        n_chunks_after=after.n_chunks,
+        is_counted=counts.is_all,
+        factory="" if rung.factory == SCAN else rung.factory,
+        seconds=Seconds(
+            reading=_shown_reading(counts.read_seconds, encoding, encoder),
+            encoding=encoding,
+            storing=storing,
+            generation=_generation_seconds(there, counts, factory, rung, after, rates),
+        ),
+        memory=Memory(
+            program=held - on_cpu,
+            weights=on_cpu,
+            encoding=peak - held,
+            batches=batches,
+            index=rung.index_bytes,
+            building=rung.work_bytes,
+        ),
+        mapped_bytes=disk.shards if rungs else 0,
+        vram=vram,
+        disk=disk,
+        ladder=tuple(describe_ladder(rungs, left)),
+    )
+
+
+def _there(path: Path | None) -> _There:
+    if path is None or not (path / CATALOG_FILE).exists():
+        return _There(Known())
+    with Snapshot(path) as snapshot:
+        row = snapshot.generation_row
+        fresh = snapshot.is_fresh(0 if row is None else row.through_chunk)
+        return _There(
+            Known(snapshot.content_hashes(), snapshot.chunk_counts()),
+            snapshot.n_documents,
+            snapshot.n_chunks,
+            int(snapshot.roster.n_chunks[fresh].sum()),
+            0 if row is None else row.n_vectors,
+            0 if row is None else snapshot.meta.get("trained_vectors", row.n_vectors),
+            "" if row is None else row.factory,
+        )
+
+
+def _is_due(there: _There, counts: Counts, factory: str) -> bool:
+    """Whether the run will build a generation; see `indexer.generation.needs_generation`."""
+    n_chunks = there.n_chunks + round(counts.n_chunks)
+    if not there.factory:
+        return n_chunks > 0
+    n_covered = there.n_chunks - there.n_fresh - round(counts.n_chunks_replaced)
+    is_other = factory not in (AUTO, there.factory)
+    return is_other or is_outgrown(there.n_vectors, n_covered, there.n_fresh + round(counts.n_chunks))
+
+
+def _generation_seconds(there: _There, counts: Counts, factory: str, rung: Rung, after: Size, rates: Rates) -> float:
+    """Of adding to the generation there is, or else of building one."""
+    n_fresh = there.n_fresh + round(counts.n_chunks)
+    n_covered = there.n_chunks - there.n_fresh - round(counts.n_chunks_replaced)
+    standing = Standing(there.factory, there.n_vectors, there.n_trained, n_covered, n_fresh)
+    if there.factory and standing.takes_in(factory, rung.factory):
+        return extension_seconds(rung, after, n_fresh, rates)
+    return generation_seconds(rung, after, rates)
+
+
+def _pace(sample: Sample, encoder: Encoder) -> tuple[float, float]:
+    """Seconds of encoding and of storing."""
+    if not sample.kept:
+        return 0.0, 0.0
+    encoding = sample.counts.n_tokens / tokens_per_second(sample.kept, encoder)
+    return encoding, sample.counts.n_chars * store_seconds_per_char(sample.kept, encoder.width)
+
+
+def _shown_reading(reading: float, encoding: float, encoder: Encoder) -> float:
+    """What of reading the encoder waits for: it has a thread of its own, which takes its share of the cores."""
+    if is_on_gpu(encoder):
+        return max(0.0, reading - encoding)
+    return max(reading / (os.cpu_count() or 1), reading - encoding)
+
+
+def _vram(encoder: Encoder) -> Vram | None:
+    if not is_on_gpu(encoder):
+        return None
+    weights = weights_bytes(encoder)
+    return Vram(weights, max(0, peak_vram(encoder) - weights))
+
+
+def _batches(counts: Counts, budget: Budget, held: int, width: int) -> int:
+    """Memory of the batches of a run, which are no larger than its corpus.
+
+    Raises:
+        BudgetExceeded: the smallest do not fit.
+    """
+    refuse_memory(budget, held, width)
+    chars_per_chunk = counts.n_chars / max(1.0, counts.n_chunks) or 1.0
+    left = None if budget.memory_bytes is None else budget.memory_bytes - held
+    sizes = fit_batches(left, width, chars_per_chunk)
+    n_documents = max(1.0, counts.n_new + counts.n_changed)
+    looked_up = min(sizes.lookup_chars, round(LOOKUP_DOCUMENTS * counts.n_chars / n_documents))
+    return batch_bytes(
+        BatchSizes(min(sizes.batch_chars, round(counts.n_chars)), min(looked_up, round(counts.n_chars))),
+        width,
+        chars_per_chunk,
+    )
+
+
+def _disk(path: Path | None, counts: Counts, rung: Rung, width: int) -> Disk:
+    rows = counts.n_new + counts.n_changed + counts.n_sections + counts.n_chunks
+    shards = _SHARD_SHARE * (rows * 2 * width + counts.n_chunks * _SPAN_BYTES)
+    there = Disk()
+    if path is not None and path.exists():
+        shards_now, generation = folder_bytes(path / SHARD_FOLDER), folder_bytes(path / ANN_FOLDER)
+        there = Disk(folder_bytes(path) - shards_now - generation, shards_now, generation)
+    is_replaced = bool(rung.index_bytes)
+    return Disk(
+        catalog=there.catalog + round(counts.catalog_bytes),
+        shards=there.shards + round(shards),
+        generation=rung.index_bytes if is_replaced else there.generation,
+        replaced_generation=there.generation if is_replaced else 0,
+    )
+
+
+def _refuse_disk(path: Path | None, disk: Disk, budget: Budget) -> None:
+    if path is not None:
+        DiskGuard(path, budget.disk_bytes).refuse(int(disk.total) - folder_bytes(path))
+    elif budget.disk_bytes is not None and disk.total > budget.disk_bytes:
+        raise BudgetExceeded(
+            f"the index would take {disk.total / 1e6:,.1f} MB, --disk allows {budget.disk_bytes / 1e6:,.1f} MB; "
+            f"allow at least {-(-int(disk.total) // 1_000_000):,}M, or index fewer documents"
+        )

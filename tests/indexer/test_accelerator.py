@@ -1,0 +1,33 @@
+"""The limit of a GPU, as far as it can be told without one."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.encoders.mean import MeanEncoder
+from engine.errors import BudgetExceeded
+from indexer.accelerator import is_on_gpu, limited_vram, weights_bytes
+from tests.fakes import FakeEncoder
+
+
+def test_the_weights_are_those_of_the_model(mean_encoder: MeanEncoder) -> None:
+    assert weights_bytes(mean_encoder) >= 4 * sum(one.numel() for one in mean_encoder.module.parameters())
+    assert weights_bytes(FakeEncoder()) == 0
+
+
+def test_on_the_cpu_a_limit_of_the_gpu_is_kept_anyway(mean_encoder: MeanEncoder) -> None:
+    assert not is_on_gpu(mean_encoder)
+    with limited_vram(mean_encoder, 1):
+        pass
+
+
+def test_weights_that_do_not_fit_are_refused_with_both_numbers(
+    mean_encoder: MeanEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mean_encoder, "device", "cuda:1")
+    assert is_on_gpu(mean_encoder)
+    with pytest.raises(BudgetExceeded) as raised, limited_vram(mean_encoder, 1000):
+        pytest.fail("it was begun")
+    assert str(raised.value).endswith(
+        "MB, --vram allows 0 MB; allow more than 1M, take a smaller --encoder, or use --device cpu"
+    )

@@ -1,0 +1,40 @@
+"""Batches follow from the memory there is; too little is refused with what would do."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.errors import BudgetExceeded
+from indexer.budget import SMALLEST, USUAL, Budget, batch_bytes, fit_batches, refuse_memory
+
+
+def test_without_a_limit_batches_are_the_usual() -> None:
+    assert fit_batches(None, 384) == USUAL
+    assert not Budget().is_limited
+    assert Budget(disk_bytes=0).is_limited
+
+
+@pytest.mark.parametrize("left", [100_000_000, 30_000_000, 20_000_000, 10_000_000, 3_000_000])
+def test_batches_leave_half_of_the_memory_to_the_index(left: int) -> None:
+    sizes = fit_batches(left, 384)
+    assert 2 * batch_bytes(sizes, 384) <= left or sizes == SMALLEST
+
+
+def test_first_fewer_documents_are_compared_together_then_batches_shrink() -> None:
+    chosen = [fit_batches(left, 384) for left in range(60_000_000, 0, -1_000_000)]
+    assert (chosen[0], chosen[-1]) == (USUAL, SMALLEST)
+    for sizes in chosen:
+        assert sizes.batch_chars == USUAL.batch_chars or sizes.lookup_chars == SMALLEST.lookup_chars
+    assert sorted(chosen, key=lambda sizes: -batch_bytes(sizes, 384)) == chosen
+
+
+def test_a_memory_that_does_not_hold_the_encoder_is_refused_with_the_smallest_that_does() -> None:
+    with pytest.raises(BudgetExceeded) as raised:
+        refuse_memory(Budget(memory_bytes=300_000_000), 500_000_000, 384)
+    smallest = 500_000_000 + batch_bytes(SMALLEST, 384)
+    assert str(raised.value) == (
+        f"program and encoder take 500 MB, with the smallest batches {smallest / 1e6:.0f} MB; --memory allows 300 MB: "
+        "allow at least 502M, or take a smaller --encoder"
+    )
+    refuse_memory(Budget(memory_bytes=502_000_000), 500_000_000, 384)
+    refuse_memory(Budget(), 500_000_000, 384)

@@ -1,0 +1,89 @@
+"""The type of index follows from the memory there is, and the ladder says why."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.encoders.encoder import unit
+from engine.errors import BudgetExceeded
+from engine.store.ann import AnnIndex, factory_ladder
+from indexer.footprint import Footprint, Watch
+from indexer.ladder import SCAN, SMALL, BuildSizes, Rung, Size, climb_down, describe_ladder
+
+FEW, MANY = Size(1_000, 40_000, 384), Size(25_000, 1_000_000, 384)
+
+
+def chosen(size: Size, left: int | None) -> str:
+    return climb_down("auto", size, left)[-1].factory
+
+
+def test_without_a_limit_the_best_is_taken() -> None:
+    assert [rung.factory for rung in climb_down("auto", FEW, None)] == ["Flat"]
+    assert chosen(MANY, None) == "IVF4096,PQ192x4fs"
+
+
+def test_less_memory_never_chooses_a_better_type() -> None:
+    for size in (FEW, MANY):
+        order = [*factory_ladder(size.n_chunks, size.width), SCAN]
+        places = [order.index(chosen(size, left)) for left in range(600_000_000, -1, -1_000_000)]
+        assert places == sorted(places)
+        assert set(places) > {0, len(order) - 1}
+
+
+def test_what_is_chosen_fits_and_what_was_given_up_does_not() -> None:
+    for left in range(0, 200_000_000, 7_000_000):
+        *given_up, last = climb_down("auto", FEW, left)
+        assert last.fits and last.needed_bytes <= left
+        assert all(rung.needed_bytes > left and not rung.fits for rung in given_up)
+
+
+def test_small_blocks_come_before_another_type() -> None:
+    (usual,) = climb_down("Flat", FEW, None)
+    (small,) = climb_down("Flat", FEW, usual.needed_bytes - 1)
+    assert (usual.sizes, small.sizes) == (BuildSizes(), SMALL)
+    assert small.needed_bytes < usual.needed_bytes
+
+
+def test_a_named_type_that_does_not_fit_is_refused_with_both_numbers_and_a_smaller_one() -> None:
+    with pytest.raises(BudgetExceeded) as raised:
+        climb_down("Flat", MANY, 100_000_000)
+    needed = 1_000_000 * (4 * 384 + 8) + 10 * 384 * 2_048 + 256 * 25_000
+    assert str(raised.value) == (
+        f"a Flat index over 1,000,000 vectors 384 wide takes {needed / 1e6:,.1f} MB while it is built, --memory "
+        f"leaves 100.0 MB for it; allow {-(-(needed - 100_000_000) // 1_000_000):,} MB more, or use --factory auto, "
+        "or a smaller one, for example IVF4096,PQ96x4fs"
+    )
+
+
+def test_the_ladder_marks_the_choice_and_says_why_not_the_others() -> None:
+    rungs = (
+        Rung("Flat", 60_000_000, 5_000_000, SMALL, fits=False),
+        Rung("SQfp16", 30_000_000, 5_000_000, SMALL, fits=True),
+    )
+    assert describe_ladder(rungs, 40_000_000) == [
+        "  Flat (exact) takes 65.0 MB to build, 40.0 MB are left",
+        "> SQfp16 (exact) takes 35.0 MB to build, in small blocks",
+    ]
+    assert describe_ladder(climb_down("auto", MANY, -5), -5)[-1] == (
+        "> no FAISS index: queries scan the mapped shards, exactly and slowly"
+    )
+    (best,) = describe_ladder(climb_down("auto", MANY, None), None)
+    assert best.startswith("> IVF4096,PQ192x4fs (codes in lists, rescored exactly from the shards) takes ")
+
+
+@pytest.mark.parametrize("factory", ["Flat", "SQfp16", "SQ8"])
+def test_building_takes_no_more_than_was_told(factory: str) -> None:
+    """The index itself is not moved as it grows; a fifth is left for what the interpreter does meanwhile."""
+    n_chunks, width, block = 120_000, 64, 16_384
+    (rung,) = climb_down(factory, Size(0, n_chunks, width), None)
+    rows = unit(np.random.default_rng(0).standard_normal((block, width)).astype(np.float32))
+    blocks = (
+        (np.arange(first, min(first + block, n_chunks)), rows[: n_chunks - first].copy())
+        for first in range(0, n_chunks, block)
+    )
+    footprint = Footprint()
+    before = footprint.own_bytes()
+    with Watch(footprint) as watch:
+        AnnIndex.build(factory, width, rows, blocks, n_chunks)
+    assert watch.peak_bytes - before < 1.2 * rung.needed_bytes

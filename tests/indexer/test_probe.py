@@ -1,0 +1,110 @@
+"""What is counted on a sample is what a run finds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.document import Document
+from engine.encoders.encoder import EncodedDocument, SegmentedDocument
+from engine.readers import Unreadable
+from engine.store.catalog import CATALOG_FILE
+from engine.store.documents import content_hash
+from engine.store.writer import Writer
+from indexer.pipeline import Pipeline
+from indexer.probe import Counts, Known, Sample, catalog_bytes, read_sample, store_seconds_per_char, tokens_per_second
+from indexer.sampling import Drawn, Unit
+from tests.fakes import FakeEncoder, make_corpus, make_document
+
+CORPUS = make_corpus(12)
+
+
+class Made(Unit):
+    """A unit that holds its document; nothing is read."""
+
+    def __init__(self, document: Document | Unreadable) -> None:
+        super().__init__("made", document.doc_id, 1)
+        object.__setattr__(self, "made", document)
+
+    def read(self) -> Document | Unreadable:
+        made: Document | Unreadable = self.made  # type: ignore[attr-defined]
+        return made
+
+
+def drawn(documents: list[Document | Unreadable], n: float = 1.0) -> list[Drawn]:
+    return [Drawn(Made(one), n, n) for one in documents]
+
+
+def counted(documents: list[Document | Unreadable], known: Known | None = None, n: float = 1.0) -> Counts:
+    return read_sample(drawn(documents, n), FakeEncoder(), known or Known()).counts
+
+
+def test_a_sample_that_is_all_is_counted_as_a_run_counts(tmp_path: Path) -> None:
+    counts = counted([*CORPUS, Unreadable("x", "bad", "x"), make_document("void", " ")])
+    with Writer(tmp_path / "x.lm") as writer:
+        writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
+        report = Pipeline(writer, FakeEncoder()).run(CORPUS)
+    assert (counts.n_new, counts.n_unreadable, counts.is_all) == (12, 2, True)
+    assert (counts.n_tokens, counts.n_chunks) == (report.n_tokens, report.n_chunks)
+    assert counts.n_chars == sum(len(one.text) for one in CORPUS)
+
+
+def test_new_changed_and_unchanged_are_told_apart() -> None:
+    hashes = {one.doc_id: content_hash(one) for one in CORPUS[:8]}
+    known = Known(hashes, dict.fromkeys(hashes, 5))
+    counts = counted([*CORPUS[:7], replace(CORPUS[7], text=CORPUS[7].text.upper()), *CORPUS[8:]], known)
+    assert (counts.n_unchanged, counts.n_changed, counts.n_new, counts.n_chunks_replaced) == (7, 1, 4, 5)
+    assert counts.n_chars == sum(len(one.text) for one in CORPUS[7:])
+
+
+def test_what_stands_for_ten_counts_ten_times() -> None:
+    one, ten = counted(list(CORPUS)), counted(list(CORPUS), n=10.0)
+    assert (ten.n_new, ten.n_tokens, ten.is_all) == (120, 10 * one.n_tokens, False)
+    assert ten.catalog_bytes == pytest.approx(10 * one.catalog_bytes)
+
+
+@pytest.mark.parametrize("n_words", [30, 400, 3_000])
+def test_the_size_of_the_catalog_is_that_of_sqlite(tmp_path: Path, n_words: int) -> None:
+    documents = [
+        make_document(
+            f"folder/document-{number:03d}.md",
+            [
+                (f"Section {part}", " ".join(f"{(number * 31 + word * part) % 9973:x}" for word in range(n_words // 4)))
+                for part in range(1, 5)
+            ],
+            metadata={"year": 2000 + number},
+        )
+        for number in range(80)
+    ]
+    with Writer(tmp_path / "x.lm") as writer:
+        writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
+    empty = (tmp_path / "x.lm" / CATALOG_FILE).stat().st_size
+    with Writer(tmp_path / "x.lm") as writer:
+        Pipeline(writer, FakeEncoder()).run(documents)
+    grown = (tmp_path / "x.lm" / CATALOG_FILE).stat().st_size - empty
+    assert sum(map(catalog_bytes, documents)) == pytest.approx(grown, rel=0.15)
+
+
+def test_speeds_are_measured_on_what_was_kept() -> None:
+    sample: Sample = read_sample(drawn(list(CORPUS)), FakeEncoder(), Known())
+    encoder = FakeEncoder()
+    assert tokens_per_second(sample.kept, encoder) > 0
+    assert set(encoder.encoded) == {one.doc_id for one in CORPUS}
+    assert store_seconds_per_char(sample.kept, 32) > 0
+
+
+def test_of_a_long_document_only_the_first_chunks_are_encoded() -> None:
+    long = make_document("long", " ".join(f"word{number}" for number in range(20_000)))
+    sample = read_sample(drawn([long]), FakeEncoder(), Known())
+    read: list[int] = []
+
+    class Counting(FakeEncoder):
+        def _one(self, segmented: SegmentedDocument) -> EncodedDocument:
+            read.append(segmented.coverage.tokens_read)
+            return super()._one(segmented)
+
+    tokens_per_second(sample.kept, Counting())
+    assert read == [512, 4096]
+    assert sample.counts.n_tokens == 20_000

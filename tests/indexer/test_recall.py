@@ -1,0 +1,110 @@
+"""The recall is that of searches one by one, and nprobe the least that is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import indexer.recall as recall_module
+from engine.errors import RecallTooLow
+from engine.index import Index
+from engine.search import Searcher
+from engine.store.snapshot import OpenGeneration, Snapshot
+from indexer.builder import build
+from indexer.recall import RECALL_TARGET, RecallSample, tune
+from tests.fakes import FakeEncoder, make_corpus
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("recall") / "x.lm"
+    build(folder, make_corpus(150), encoder=FakeEncoder(), factory="IVF32,Flat", recall_floor=0.0)
+    return folder
+
+
+@pytest.fixture
+def candidate(folder: Path) -> Iterator[OpenGeneration]:
+    with Snapshot(folder) as snapshot:
+        assert snapshot.generation is not None
+        yield snapshot.generation
+
+
+def sample_of(folder: Path, n_queries: int = 20) -> RecallSample:
+    return RecallSample(Snapshot(folder), np.random.default_rng(0), n_queries=n_queries, scan_chunks=100)
+
+
+@pytest.mark.parametrize("nprobe", [1, 4, 32])
+def test_recall_is_that_of_searches_one_by_one(folder: Path, candidate: OpenGeneration, nprobe: int) -> None:
+    candidate.ann.nprobe = nprobe
+    with Index.open(folder, encoder=FakeEncoder()) as index:
+        names = index.snapshot.doc_ids()
+        chosen = np.sort(np.random.default_rng(0).choice(150, 20, replace=False))
+        assert index.snapshot.generation is not None
+        index.snapshot.generation.ann.nprobe = nprobe
+        shares = []
+        for name in (names[position] for position in chosen):
+            exact, found = ({hit.doc_id for hit in index.search_id(name, exact=one).hits} for one in (True, False))
+            shares.append(len(exact & found) / len(exact))
+    assert sample_of(folder).recall(candidate) == pytest.approx(np.mean(shares))
+
+
+def test_one_pass_for_many_queries_ranks_as_exact_searches_do(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.search.PASS_CHUNKS", 60)  # a pass for every six queries or so
+    with Index.open(folder, encoder=FakeEncoder()) as index:
+        names = index.snapshot.doc_ids()
+        queries = [(name, index.stored_query(name)) for name in names[::7]]
+        together = Searcher(index.snapshot, scan_chunks=200).exact_top_positions(queries, k=10)
+        for (name, _), positions in zip(queries, together, strict=True):
+            alone = [hit.doc_id for hit in index.search_id(name, exact=True).hits]
+            assert [names[position] for position in positions] == alone
+
+
+def test_positions_are_those_of_the_hits_of_a_search(folder: Path) -> None:
+    with Index.open(folder, encoder=FakeEncoder()) as index:
+        names = index.snapshot.doc_ids()
+        for name in names[::29]:
+            found = Searcher(index.snapshot).top_positions(index.stored_query(name), k=5, without=name)
+            assert [names[position] for position in found] == [hit.doc_id for hit in index.search_id(name, k=5).hits]
+
+
+def test_the_least_nprobe_is_found_between_two_powers(folder: Path, candidate: OpenGeneration) -> None:
+    sample, said = sample_of(folder), list[str]()
+    recall = tune(sample, candidate, 0.5, said.append, first_nprobe=1)
+    chosen = candidate.ann.nprobe
+    assert recall == sample.recall(candidate) >= RECALL_TARGET
+    candidate.ann.nprobe = chosen - max(1, chosen // 8)
+    assert sample.recall(candidate) < RECALL_TARGET
+    tried = [int(line.split()[1].rstrip(":")) for line in said]
+    assert tried[:3] == [1, 2, 4] and len(tried) < 10
+
+
+def test_where_no_nprobe_reaches_the_target_the_least_of_the_best_is_kept(
+    folder: Path, candidate: OpenGeneration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recall_module, "RECALL_TARGET", 1.5)
+    said: list[str] = []
+    recall = tune(sample_of(folder), candidate, 0.5, said.append, first_nprobe=1)
+    told = {int(line.split()[1].rstrip(":")): float(line.split("recall@10 ")[1].split()[0]) for line in said}
+    assert candidate.ann.nprobe == min(one for one, found in told.items() if found >= max(told.values()) - 0.001)
+    assert recall == pytest.approx(told[candidate.ann.nprobe], abs=0.0005)
+
+
+def test_two_doublings_that_bring_nothing_end_the_search(
+    folder: Path, candidate: OpenGeneration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recall_module, "RECALL_TARGET", 1.5)
+    monkeypatch.setattr(recall_module, "_NO_GAIN", 1.0)
+    said: list[str] = []
+    tune(sample_of(folder), candidate, 0.1, said.append, first_nprobe=2)
+    assert [line.split()[1] for line in said] == ["2:", "4:", "8:"]
+    assert candidate.ann.nprobe == 2
+
+
+def test_a_floor_out_of_reach_is_refused_after_all_lists(folder: Path, candidate: OpenGeneration) -> None:
+    said: list[str] = []
+    with pytest.raises(RecallTooLow, match=r"under the floor of 1\.5; nothing was published"):
+        tune(sample_of(folder), candidate, 1.5, said.append)
+    assert said[-1].startswith("nprobe 32: document recall@10 1.000 over 20 queries")

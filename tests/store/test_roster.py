@@ -1,0 +1,32 @@
+"""The roster is the catalog's own columns."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import astuple
+from pathlib import Path
+
+import numpy as np
+
+from engine.store.snapshot import Snapshot
+from engine.store.writer import Writer
+
+
+def test_the_roster_is_what_the_catalog_says_row_by_row(built_folder: Path) -> None:
+    with closing(sqlite3.connect(f"file:{built_folder / 'catalog.sqlite'}?mode=ro", uri=True)) as catalog:
+        rows = catalog.execute(
+            "SELECT id, shard_id, document_row, section_row, n_sections, chunk_row, first_chunk, n_chunks "
+            "FROM documents ORDER BY id"
+        ).fetchall()
+    with Snapshot(built_folder) as snapshot:
+        columns = astuple(snapshot.roster)
+    assert np.array(columns).T.tolist() == [list(row) for row in rows]
+    assert all(column.dtype == np.int64 and column.flags.c_contiguous for column in columns)
+
+
+def test_the_roster_of_no_document_is_empty(tmp_path: Path) -> None:
+    with Writer(tmp_path / "x.lm") as writer:
+        writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
+    with Snapshot(tmp_path / "x.lm") as snapshot:
+        assert [column.shape for column in astuple(snapshot.roster)] == [(0,)] * 8

@@ -1,0 +1,179 @@
+"""One writer at a time; what it holds is an index, sealed when it lets go, and no other folder is touched."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+from sqlalchemy import text
+
+from engine.errors import IndexBusy, IndexDamaged, IndexMismatch
+from engine.store.seal import check_seal, is_unsealed
+from engine.store.snapshot import Snapshot
+from engine.store.writable import LOCK_FILE
+from engine.store.writer import Writer
+from tests.fakes import make_document
+from tests.store.written import ENCODER, commit, contents
+
+
+def test_a_second_writer_is_refused(folder: Path) -> None:
+    with Writer(folder), pytest.raises(IndexBusy) as raised:
+        Writer(folder)
+    assert str(raised.value) == f"another process is writing {folder}; wait for it to end"
+
+
+def test_a_writer_in_another_process_is_refused(folder: Path) -> None:
+    code = f"from pathlib import Path; from engine.store.writer import Writer; Writer(Path({str(folder)!r}))"
+    with Writer(folder):
+        run = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False
+        )
+    assert f"IndexBusy: another process is writing {folder}; wait for it to end" in run.stderr
+
+
+def test_a_lock_that_lies_about_is_no_lock(folder: Path) -> None:
+    (folder / LOCK_FILE).touch()
+    with Writer(folder) as writer:
+        assert len([number for number, _ in writer.sources()]) == 3
+
+
+def test_readers_do_not_need_the_lock(folder: Path) -> None:
+    with FileLock(folder / LOCK_FILE):
+        assert len(contents(folder)) == 3
+
+
+def test_a_closed_writer_leaves_a_sealed_catalog(folder: Path) -> None:
+    assert not is_unsealed(folder / "catalog.sqlite")
+    check_seal(folder / "catalog.sqlite")
+    with Writer(folder):
+        assert is_unsealed(folder / "catalog.sqlite")
+    assert not is_unsealed(folder / "catalog.sqlite")
+
+
+def test_a_writer_that_raises_seals_and_lets_go(folder: Path) -> None:
+    with pytest.raises(ZeroDivisionError), Writer(folder):
+        raise ZeroDivisionError
+    check_seal(folder / "catalog.sqlite")
+    Writer(folder).close()
+
+
+def test_files_that_the_catalog_does_not_name_are_swept(folder: Path) -> None:
+    orphans = [folder / "shards" / "000009.safetensors", folder / "shards" / "000001.safetensors.tmp"]
+    orphans += [folder / "ann" / "000003" / "chunks.faiss"]
+    for orphan in orphans:
+        orphan.parent.mkdir(exist_ok=True)
+        orphan.write_bytes(b"left by a killed run")
+    Writer(folder).close()
+    assert [path.name for path in (folder / "shards").iterdir()] == ["000001.safetensors"]
+    assert list((folder / "ann").iterdir()) == []
+
+
+def test_a_foreign_folder_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(IndexMismatch) as raised:
+        Writer(tmp_path)
+    assert str(raised.value) == f"{tmp_path} is not empty and holds no index; name a new folder or an index"
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_file_is_no_index_folder(tmp_path: Path) -> None:
+    (tmp_path / "x.lm").write_text("")
+    with pytest.raises(IndexMismatch) as raised:
+        Writer(tmp_path / "x.lm")
+    assert str(raised.value) == f"{tmp_path / 'x.lm'} is a file; an index is a folder: name another path"
+
+
+def test_a_damaged_catalog_is_refused_and_the_lock_given_back(
+    folder: Path, flip_byte: Callable[[Path, int], None]
+) -> None:
+    flip_byte(folder / "catalog.sqlite", 5000)
+    with pytest.raises(IndexDamaged, match="sealed were"):
+        Writer(folder)
+    flip_byte(folder / "catalog.sqlite", 5000)
+    Writer(folder).close()
+
+
+def test_an_unsealed_catalog_that_is_garbage_is_damage(folder: Path) -> None:
+    (folder / "catalog.sqlite.seal").write_text('"unsealed"')
+    (folder / "catalog.sqlite").write_bytes(b"garbage" * 1000)
+    with pytest.raises(IndexDamaged, match=r"catalog.sqlite cannot be read \(.*\); check it: longmatch verify INDEX"):
+        Writer(folder)
+    with pytest.raises(IndexDamaged, match=r"catalog.sqlite cannot be read \(.*\); check it: longmatch verify INDEX"):
+        Snapshot(folder)
+
+
+def test_a_refused_writer_leaves_the_seal_whole(folder: Path) -> None:
+    with Writer(folder) as writer, writer._engine.begin() as connection:
+        connection.execute(text("UPDATE meta SET value = '99' WHERE key = 'schema_version'"))
+    with pytest.raises(IndexMismatch, match="schema version 99"):
+        Writer(folder)
+    assert not is_unsealed(folder / "catalog.sqlite")
+
+
+def test_a_run_that_was_killed_at_its_first_steps_can_go_on(tmp_path: Path) -> None:
+    folder = tmp_path / "x.lm"
+    folder.mkdir()
+    with Writer(folder):
+        pass
+    for name in ("catalog.sqlite", "catalog.sqlite.seal"):
+        (folder / name).unlink()
+    with Writer(folder) as writer:
+        writer.claim(ENCODER)
+        assert commit(writer, make_document("a", "some words")) == [1]
+
+
+def test_a_catalog_without_tables_is_an_index_begun(folder: Path) -> None:
+    begun = folder.with_name("begun.lm")
+    begun.mkdir()
+    sqlite3.connect(begun / "catalog.sqlite").execute("PRAGMA journal_mode=WAL").connection.close()
+    (begun / "catalog.sqlite.seal").write_text('"unsealed"\n')
+    with pytest.raises(IndexMismatch, match="was begun but holds nothing yet; fill it: longmatch index"):
+        Snapshot(begun)
+    with Writer(begun) as writer:
+        assert writer.meta == {}
+
+
+def test_a_sealed_catalog_that_is_gone_is_damage_and_its_shards_stay(folder: Path) -> None:
+    (folder / "catalog.sqlite").unlink()
+    with pytest.raises(IndexDamaged, match=r"catalog\.sqlite cannot be read \(No such file or directory\)"):
+        Writer(folder)
+    assert [path.name for path in (folder / "shards").iterdir()] == ["000001.safetensors"]
+
+
+def test_a_damaged_log_costs_the_last_transaction_at_most(folder: Path) -> None:
+    code = f"""
+import os; from pathlib import Path; from engine.store.writer import Writer
+from tests.fakes import FakeEncoder, make_document
+writer = Writer(Path({str(folder)!r}))
+writer.record_failure("bad.pdf", "no text")
+document = make_document("a", "words of a")
+writer.commit([(document, FakeEncoder().encode([document])[0])])
+os._exit(9)
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False)
+    log = folder / "catalog.sqlite-wal"
+    whole = log.read_bytes()
+    for size in range(0, len(whole), 2000):
+        log.write_bytes(whole[:size])
+        assert contents(folder).keys() == {"doc000", "doc001", "doc002", "a"}
+
+
+def test_a_folder_that_was_replaced_is_left_alone(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, other := tmp_path / "other.lm")
+    writer = Writer(folder)
+    folder.rename(moved := tmp_path / "moved.lm")
+    other.rename(folder)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    for act in (lambda: commit(writer, make_document("new", "text")), writer.withdraw_generations):
+        with pytest.raises(IndexMismatch, match="was moved or replaced by another folder while it was written"):
+            act()
+    writer.close()
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    with Writer(moved) as again:
+        assert len(again.sources()) == 3

@@ -1,0 +1,23 @@
+"""What tests write into an index, and what they read from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from engine.document import Document
+from engine.store.snapshot import Snapshot
+from engine.store.writer import Writer
+from tests.fakes import FakeEncoder
+
+ENCODER = {"name": "fake", "fingerprint": "f" * 32, "width": 32}
+
+
+def commit(writer: Writer, *documents: Document) -> list[int]:
+    return writer.commit(list(zip(documents, FakeEncoder().encode(documents), strict=True)))
+
+
+def contents(folder: Path) -> dict[str, str]:
+    with Snapshot(folder) as snapshot:
+        return {document.doc_id: document.text for document, _ in snapshot.documents(np.arange(snapshot.n_documents))}
