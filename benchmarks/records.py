@@ -15,6 +15,7 @@ from benchmarks.papers.record import PaperRecord
 from benchmarks.peers.record import PeersRecord
 from benchmarks.probing.record import ProbeRecord
 from benchmarks.record_file import KIND, RecordError, name_of, rebuild, write_fields
+from benchmarks.scaling.record import CrowdRecord, ScaleRecord
 from benchmarks.scisumm.record import SummaryRecord
 from benchmarks.sections.records import FacetsRecord, FaithfulnessRecord, PlantedRecord
 from benchmarks.slices.records import LengthRecord, PositionRecord
@@ -156,6 +157,8 @@ Record: TypeAlias = (
     | PlantedRecord
     | PeersRecord
     | AnnRecord
+    | ScaleRecord
+    | CrowdRecord
     | PaperRecord
 )
 _KINDS: Mapping[str, type[Record]] = {kind.kind: kind for kind in get_args(Record)}

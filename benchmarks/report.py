@@ -35,6 +35,8 @@ from benchmarks.records import (
     TrainingRecord,
     read_records,
 )
+from benchmarks.scaling.record import CrowdRecord, ScaleRecord
+from benchmarks.scaling.tables import cost_model_table, crowd_table, scale_table
 from benchmarks.scisumm.record import SummaryRecord
 from benchmarks.scisumm.tables import summary_table
 from benchmarks.sections.facet_report import facets_table
@@ -122,6 +124,9 @@ TABLES: Mapping[str, Table] = {
     "planted": Table((PlantedRecord,), planted_table),
     "peers": Table((PeersRecord,), peers_table),
     "ann": Table((AnnRecord,), ann_table),
+    "scale": Table((ScaleRecord,), scale_table),
+    "cost_model": Table((ScaleRecord,), cost_model_table),
+    "crowd": Table((CrowdRecord,), crowd_table),
     "papers": Table((PaperRecord,), paper_table),
 }
 

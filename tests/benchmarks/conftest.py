@@ -15,6 +15,7 @@ from benchmarks.datasets import DATA, TASKS, Dataset, open_dataset, read_documen
 from engine.document import Document
 from engine.origin import Machine, Origin
 from engine.scoring.evidence import Scoring
+from tests.benchmarks.real_index import write_real_index
 
 CORPUS = {
     "cat": "The cat sat beside another cat on the warm mat.",
@@ -62,6 +63,14 @@ def beir_folder(tmp_path: Path) -> Path:
     (folder / "queries.jsonl").write_text(json.dumps({"_id": "1", "text": "which cat sat"}) + "\n")
     for split in ("dev", "test"):
         (folder / "qrels" / f"{split}.tsv").write_text("query-id\tcorpus-id\tscore\n1\t2\t1\n")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def real_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of 240 documents, see `tests.benchmarks.real_index`."""
+    folder = tmp_path_factory.mktemp("real") / "papers@0.lm"
+    write_real_index(folder)
     return folder
 
 

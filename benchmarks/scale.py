@@ -1,0 +1,111 @@
+"""Grows indexes of given sizes from a real one, and measures building and asking them; a record for each size."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from benchmarks.options import WORK, out_option, read_numbers, tell
+from benchmarks.origin import command_line
+from benchmarks.records import RESULTS, write_record
+from benchmarks.scaling.building import Real
+from benchmarks.scaling.measuring import Trial, measure
+from benchmarks.scaling.tables import scale_table
+from engine.errors import EngineError
+from engine.origin import describe_origin
+from engine.store.ann import AUTO
+from engine.store.snapshot import Snapshot
+from indexer.cli.sizes import parse_bytes
+from indexer.recall import RECALL_FLOOR
+
+DEFAULT_CHUNKS = (1_000_000,)
+QUICK_REAL, QUICK_GROWTH, QUICK_QUERIES = 60, (2, 4, 8), 5
+
+
+@click.command()
+@click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
+@click.option("--chunks", callback=read_numbers, help=f"Sizes, separated by commas.  [default: {DEFAULT_CHUNKS[0]}]")
+@click.option("--real", "n_real", type=click.IntRange(16), help="Real documents to begin with; all by default.")
+@click.option("--factory", default=AUTO, show_default=True, help="FAISS factory string.")
+@click.option("--recall-floor", default=RECALL_FLOOR, show_default=True, help="Of a generation that is published.")
+@click.option("--memory", "memory_bytes", type=parse_bytes, metavar="SIZE", help="Budget of what publishes.")
+@click.option("--cap", "cap_bytes", type=parse_bytes, metavar="SIZE", help="Private memory of each measured process.")
+@click.option("--queries", "n_queries", type=click.IntRange(1), help="Asked of each kind.  [default: 100]")
+@click.option("--query-chunks", default=40, show_default=True, type=click.IntRange(1), help="Of a query, about.")
+@click.option("-k", "--top", "k", default=10, show_default=True, type=click.IntRange(1), help="Targets to return.")
+@click.option("--threads", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(1), help="Of a search.")
+@click.option("--workers", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(1), help="Of a batch.")
+@click.option("--seed", default=0, show_default=True, help="Of growth and queries.")
+@click.option("--quick", is_flag=True, help="A few real documents, grown a little; a record only with --out.")
+@click.option("--work", type=click.Path(path_type=Path), help="Folder for grown indexes; kept and gone on with.")
+@out_option
+@click.pass_context
+def main(
+    context: click.Context,
+    path: Path,
+    chunks: tuple[int, ...],
+    n_real: int | None,
+    factory: str,
+    recall_floor: float,
+    memory_bytes: int | None,
+    cap_bytes: int | None,
+    n_queries: int | None,
+    query_chunks: int,
+    k: int,
+    threads: int,
+    workers: int,
+    seed: int,
+    quick: bool,
+    work: Path | None,
+    out: Path | None,
+) -> None:
+    """Grow INDEX to one or more sizes, in one folder from small to large, and measure each.
+
+    \b
+    Example:
+        python -m benchmarks.scale papers.lm --chunks 250000,500000,1000000
+    """
+    origin = describe_origin(command_line("benchmarks.scale", context, leave_out=("work", "out")), seed)
+    real = Real(path, n_real or (QUICK_REAL if quick else None), seed)
+    records = []
+    try:
+        with ExitStack() as stack:
+            if quick and work is None:
+                work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="longmatch-scale-")))
+            with Snapshot(path) as snapshot:
+                source = real.source(snapshot)
+                name = f"{path.stem.partition('@')[0]}@{source.checksum}"
+                n_there = int(source.n_chunks.sum())
+            growths = tuple(n_there * times for times in QUICK_GROWTH)
+            sizes = chunks or (growths if quick else DEFAULT_CHUNKS)
+            trial = Trial(
+                real=real,
+                source_name=name,
+                folder=(work or WORK) / f"scale-{name}-seed{seed}.lm",
+                factory=factory,
+                recall_floor=recall_floor,
+                memory_bytes=memory_bytes,
+                cap_bytes=cap_bytes,
+                n_queries=n_queries or (QUICK_QUERIES if quick else 100),
+                query_chunks=query_chunks,
+                k=k,
+                threads=threads,
+                workers=workers,
+                is_quick=quick,
+                origin=origin,
+            )
+            for n_chunks in sorted(sizes):
+                records.append(measure(trial, n_chunks, tell))
+                if out or not quick:
+                    write_record(records[-1], out or RESULTS)
+    except EngineError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(scale_table(records))
+
+
+if __name__ == "__main__":
+    main()

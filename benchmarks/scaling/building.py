@@ -1,0 +1,59 @@
+"""Growing an index and publishing its generation, each the work of a process of its own; answers are plain values."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.scaling.folder import grow_folder, prepared_growth
+from benchmarks.scaling.source import Source
+from engine.store.snapshot import Snapshot
+from engine.store.writer import Writer
+from indexer.budget import left_beside
+from indexer.footprint import Footprint
+from indexer.generation import publish_generation, rungs_for
+
+
+@dataclass(frozen=True)
+class Real:
+    """The real documents that are put in first, and grown."""
+
+    index: Path
+    n_documents: int | None  # a seeded sample of so many; None for all
+    seed: int
+
+    def source(self, snapshot: Snapshot) -> Source:
+        """Those documents of the open index."""
+        whole = Source(snapshot)
+        if self.n_documents is None or self.n_documents >= len(whole):
+            return whole
+        return whole.part(np.sort(np.random.default_rng(self.seed).permutation(len(whole))[: self.n_documents]))
+
+
+def grow(real: Real, folder: Path, n_chunks: int) -> dict[str, Any]:
+    """Grow an index, in a process that does nothing else."""
+    with Snapshot(real.index) as snapshot:
+        growth, recipe = prepared_growth(folder, real.source(snapshot), real.seed, Source(snapshot))
+        grown, n_added = grow_folder(folder, growth, recipe, n_chunks)
+    return {"n_added": n_added, **asdict(grown)}
+
+
+def publish(folder: Path, factory: str, memory_bytes: int | None, recall_floor: float) -> dict[str, Any]:
+    """Publish a generation over all documents, so that none is left to be scanned, unless there is that very one.
+
+    Memory is what this process may take in all, as for `longmatch index`.
+    """
+    started = time.perf_counter()
+    with Writer(folder) as writer:
+        left = left_beside(memory_bytes, Footprint())
+        with Snapshot(folder) as snapshot:
+            row, n_chunks = snapshot.generation_row, snapshot.n_chunks
+            chosen = rungs_for(snapshot, factory, left)[-1].factory
+        is_new = row is None or (row.n_vectors, row.factory) != (n_chunks, chosen)
+        if is_new:
+            publish_generation(writer, factory, left_bytes=left, recall_floor=recall_floor)
+    return {"seconds": time.perf_counter() - started, "is_new": is_new}

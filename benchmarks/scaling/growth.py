@@ -1,0 +1,121 @@
+"""Arbitrarily many documents made from real ones, as a stream of blocks, in memory that does not grow.
+
+First come the real documents themselves, copy 0. Then copy 1 of the whole corpus,
+copy 2, and so on, each in an order of its own; a stream that is cut off is the
+beginning of every longer one. Copy c turns (see `turning`) document r by the angles
+
+    turn * sqrt(2 (1 - s_r)) * g_c,p        in plane p
+
+g_c standard normal, the same for all documents of the copy; s_r how near the rest of
+the corpus comes to document r, so that the root is the distance to its neighbours.
+Documents that are near each other have about the same s_r, so they turn together and
+stay near: topics stay topics. A lonely document goes far, one of a crowd does not, and
+both come to lie about where their neighbours in a larger corpus would; `turn`, which
+scales that, is found by `calibration`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.scaling.neighbours import nearest_by_document
+from benchmarks.scaling.source import BLOCK_CHUNKS, Block, Source, runs
+from benchmarks.scaling.turning import Planes, principal_planes, turned
+from engine.errors import IndexMismatch
+from engine.store.snapshot import Positions
+
+_SAMPLE_CHUNKS = 20_000  # of which principal directions are those of the corpus
+_ORDER, _ANGLES = 1, 2  # keep the random numbers of the two apart
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Which documents a stream holds, one after another."""
+
+    originals: Positions  # (B,) rows of the source
+    copies: NDArray[np.int64]  # (B,) rising from 0
+
+    def __len__(self) -> int:
+        return len(self.originals)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A source, where its documents lie, and how far copies of them are turned; from `learn_growth`."""
+
+    source: Source
+    planes: Planes = field(repr=False)
+    distances: NDArray[np.float32] = field(repr=False)  # (N,) to the neighbours of each document
+    turn: float
+    seed: int
+
+    def order(self, n_chunks: int) -> Order:
+        """The shortest stream of at least so many chunks."""
+        n_copies = -(-n_chunks // int(self.source.n_chunks.sum()))
+        originals = np.concatenate([self._order_of_copy(copy) for copy in range(n_copies)])
+        copies = np.repeat(np.arange(n_copies), len(self.source))
+        n_documents = int(np.searchsorted(np.cumsum(self.source.n_chunks[originals]), n_chunks)) + 1
+        return Order(originals[:n_documents], copies[:n_documents])
+
+    def _order_of_copy(self, copy: int) -> Positions:
+        return np.random.default_rng([self.seed, _ORDER, copy]).permutation(len(self.source))
+
+    def blocks(self, order: Order, first: int = 0, block_chunks: int = BLOCK_CHUNKS) -> Iterator[Block]:
+        """The documents of a stream from number `first` on, with their vectors.
+
+        Args:
+            order: from `order`.
+            first: documents to leave out.
+            block_chunks: about how many chunks are in memory at once.
+        """
+        originals, copies = order.originals[first:], order.copies[first:]
+        n_real = int(np.searchsorted(copies, 1))
+        for run in runs(self.source.n_chunks[originals[:n_real]], block_chunks):
+            yield self.source.read(originals[:n_real][run])
+        for run in runs(self.source.n_chunks[originals[n_real:]], block_chunks):
+            yield self._turned(self.source.read(originals[n_real:][run]), copies[n_real:][run])
+
+    def _turned(self, block: Block, copies: NDArray[np.int64]) -> Block:
+        angles = self.turn * self.distances[block.originals, None] * self._directions(copies)
+        return replace(
+            block,
+            copies=copies,
+            documents=turned(block.documents, self.planes, angles, np.ones(len(copies), np.int64)),
+            sections=turned(block.sections, self.planes, angles, block.n_sections),
+            chunks=turned(block.chunks, self.planes, angles, block.n_chunks),
+        )
+
+    def _directions(self, copies: NDArray[np.int64]) -> NDArray[np.float32]:
+        """(B, P) standard normal, equal for documents of one copy."""
+        found, at = np.unique(copies, return_inverse=True)
+        drawn = [
+            np.random.default_rng([self.seed, _ANGLES, copy]).standard_normal(self.planes.n, np.float32)
+            for copy in found.tolist()
+        ]
+        return np.stack(drawn)[at]
+
+
+def learn_growth(source: Source, *, turn: float = 1.0, seed: int = 0) -> Growth:
+    """Learn where the documents of a source lie: holds a few chunks of each against all others.
+
+    Costs 8 N C D operations for N documents with C chunks in all.
+
+    Raises:
+        IndexMismatch: the source was itself grown from another.
+    """
+    if source.is_grown:
+        raise IndexMismatch("the index was itself grown from another one; name that one")
+    planes = principal_planes(_sampled_chunks(source, np.random.default_rng(seed)))
+    near = nearest_by_document(source.blocks, len(source), seed)
+    return Growth(source, planes, np.sqrt(2 * np.clip(1 - near, 0, None)), turn, seed)
+
+
+def _sampled_chunks(source: Source, rng: np.random.Generator) -> NDArray[np.float32]:
+    """Chunk vectors of whole documents, which are drawn until there are enough."""
+    order = rng.permutation(len(source))
+    enough = int(np.searchsorted(np.cumsum(source.n_chunks[order]), _SAMPLE_CHUNKS)) + 1
+    return source.read(np.sort(order[:enough])).chunks

@@ -1,0 +1,142 @@
+"""Grows an index to a size, publishes its generation, asks it, and puts what each step took into a record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+from benchmarks.measuring.latency import percentiles
+from benchmarks.recall import document_recall
+from benchmarks.record_file import rebuild
+from benchmarks.scaling import asking, building
+from benchmarks.scaling.calibration import Calibration
+from benchmarks.scaling.neighbours import Neighbours
+from benchmarks.scaling.notes import Noted, note, noted
+from benchmarks.scaling.processes import CAP_KIND, Memory, ask
+from benchmarks.scaling.record import Asked, Cold, GrowthCost, ScaleRecord
+from benchmarks.scaling.source import COPY_MARK
+from engine.origin import Origin
+from engine.store.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How each size is built and asked."""
+
+    real: building.Real
+    source_name: str  # with checksum
+    folder: Path  # of the grown index
+    factory: str
+    recall_floor: float
+    memory_bytes: int | None  # budget of the process that publishes
+    cap_bytes: int | None  # that each process may take
+    n_queries: int  # of each kind
+    query_chunks: int
+    k: int
+    threads: int
+    workers: int
+    is_quick: bool
+    origin: Origin
+
+
+def measure(trial: Trial, n_chunks: int, tell: Callable[[str], None]) -> ScaleRecord:
+    """Measure one size; what is there of it is not built again.
+
+    Raises:
+        EngineError: the index cannot be grown to this size, its generation finds too little, or a process took more
+            than the cap.
+    """
+    folder = trial.folder
+    tell(f"{n_chunks:,} chunks: growing")
+    grown, memory = ask(building.grow, trial.real, folder, n_chunks, cap_bytes=trial.cap_bytes)
+    made = _taken(folder, "grow", Noted(grown["generate_seconds"] + grown["commit_seconds"], memory), grown["n_added"])
+    tell("publishing")
+    how = (trial.factory, trial.memory_bytes, trial.recall_floor)
+    told, memory = ask(building.publish, folder, *how, cap_bytes=trial.cap_bytes)
+    published = _taken(folder, f"publish {n_chunks}", Noted(told["seconds"], memory), told["is_new"])
+    tell("exact answers")
+    which = (trial.n_queries, trial.query_chunks, trial.real.seed)
+    exact, _ = ask(asking.exact_answers, folder, *which, trial.k)
+    names, truth = exact["names"], exact["found"]
+    near, _ = ask(asking.describe, folder, trial.real.seed)
+    tell("asking")
+    asking.forget_pages(folder)
+    cap = trial.cap_bytes
+    told, search_memory = ask(asking.latency, folder, names, trial.k, cap_bytes=cap, threads=trial.threads)
+    batch, batch_memory = ask(asking.throughput, folder, list(truth), trial.k, trial.workers, cap_bytes=cap)
+    memories = {"grow": made.memory, "publish": published.memory, "search": search_memory, "batch": batch_memory}
+    cost = GrowthCost(
+        round(grown["generate_seconds"], 1),
+        round(grown["commit_seconds"], 1),
+        round(published.seconds, 1),
+    )
+    asked = {kind: _asked(answers, truth) for kind, answers in told["asked"].items() if answers["found"]}
+    cold = Cold(round(told["open_seconds"], 3), round(told["first_seconds"], 3))
+    crowded = rebuild(Calibration, grown["calibration"]), rebuild(Neighbours, near)
+    return _record(trial, *crowded, cost, asked, cold, round(batch["queries_per_second"], 2), memories)
+
+
+def _taken(folder: Path, step: str, now: Noted, is_done: int | bool) -> Noted:
+    """What a step took now if it did something, else what it took when it did."""
+    known = noted(folder, step)
+    return note(folder, step, now) if is_done or known is None else known
+
+
+def _asked(answers: dict[str, Any], truth: dict[str, list[str]]) -> Asked:
+    stages, found = answers["stages_ms"], answers["found"]
+    shares = document_recall(list(found.values()), [truth[name] for name in found])
+    return Asked(
+        n_queries=len(found),
+        n_chunks=median(answers["n_chunks"]),
+        latency=percentiles([sum(times.values()) for times in stages]),
+        stages_ms={stage: round(fmean(times[stage] for times in stages), 3) for stage in stages[0]},
+        faiss_p50_ms=round(median(answers["faiss_ms"]), 3) if answers["faiss_ms"] else None,
+        recall=round(fmean(shares), 4),
+        lowest_recall=round(min(shares), 4),
+    )
+
+
+def _record(
+    trial: Trial,
+    calibration: Calibration,
+    neighbours: Neighbours,
+    growth: GrowthCost,
+    asked: dict[str, Asked],
+    cold: Cold,
+    queries_per_second: float,
+    memory: dict[str, Memory],
+) -> ScaleRecord:
+    with Snapshot(trial.folder) as snapshot:
+        generation = snapshot.generation
+        row = snapshot.generation_row
+        assert generation is not None and row is not None
+        return ScaleRecord(
+            source=trial.source_name,
+            is_quick=trial.is_quick,
+            n_documents=snapshot.n_documents,
+            n_real=sum(COPY_MARK not in name for name in snapshot.doc_ids()),
+            n_chunks=snapshot.n_chunks,
+            width=snapshot.width,
+            factory=row.factory,
+            n_lists=generation.ann.n_lists,
+            nprobe=row.nprobe,
+            generation_recall=row.recall,
+            memory_bytes=trial.memory_bytes,
+            cap_bytes=trial.cap_bytes,
+            cap_kind=CAP_KIND if trial.cap_bytes else "",
+            k=trial.k,
+            threads=trial.threads,
+            workers=trial.workers,
+            calibration=calibration,
+            neighbours=neighbours,
+            growth=growth,
+            disk=asking.disk_bytes(trial.folder),
+            cold=cold,
+            asked=asked,
+            queries_per_second=queries_per_second,
+            memory=memory,
+            origin=trial.origin,
+        )

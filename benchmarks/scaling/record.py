@@ -1,0 +1,115 @@
+"""What the scale programs record: values only, one file a size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from benchmarks.measuring.latency import Percentiles
+from benchmarks.scaling.calibration import Calibration
+from benchmarks.scaling.neighbours import Neighbours
+from benchmarks.scaling.processes import Memory
+from engine.origin import Origin
+
+
+@dataclass(frozen=True)
+class GrowthCost:
+    """What making the index took, all calls together that it took to grow it to its size."""
+
+    generate_seconds: float
+    commit_seconds: float
+    publish_seconds: float  # of this size's generation: training, adding, measuring, writing; 0 where it was there
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Queries of one kind, warm, one at a time; encoding aside, full breakdown of the page included."""
+
+    n_queries: int
+    n_chunks: float  # of a query document, median
+    latency: Percentiles
+    stages_ms: dict[str, float]  # mean milliseconds of a search by stage; they sum to its mean
+    faiss_p50_ms: float | None  # the first search of the ANN index alone; None without a generation
+    recall: float  # share of the exact best k found, mean, in [0, 1]
+    lowest_recall: float
+
+
+@dataclass(frozen=True)
+class Cold:
+    """A fresh process on files that were dropped from the page cache."""
+
+    open_seconds: float
+    first_seconds: float  # from there to the first answer: checking files, reading all document vectors, one search
+
+
+@dataclass(frozen=True)
+class ScaleRecord:
+    """An index of one size, grown from a real one: what it takes, how quickly it answers, what it finds."""
+
+    kind: ClassVar[str] = "scale"
+
+    source: str  # name of the real index, and its checksum
+    is_quick: bool
+    n_documents: int
+    n_real: int  # of them
+    n_chunks: int
+    width: int
+    factory: str
+    n_lists: int  # 0 where the factory has none
+    nprobe: int
+    generation_recall: float  # as measured before it was published
+    memory_bytes: int | None  # budget of the process that published, by which the factory was chosen
+    cap_bytes: int | None  # that each process was held to
+    cap_kind: str  # by what; "" without a cap
+    k: int
+    threads: int
+    workers: int  # that asked at once for `queries_per_second`
+    calibration: Calibration  # how the made documents were made, and how like the real ones they are
+    neighbours: Neighbours  # of the grown index
+    growth: GrowthCost
+    disk: dict[str, int]  # bytes of catalog, shards and ann
+    cold: Cold
+    asked: dict[str, Asked]  # by "real" and "synthetic"
+    queries_per_second: float  # many at once
+    memory: dict[str, Memory]  # of the processes "grow", "publish", "search" and "batch"
+    origin: Origin
+
+    @property
+    def name(self) -> str:
+        """Of the file, without suffix."""
+        capped = f"-cap{round(self.cap_bytes / 2**20)}m" if self.cap_bytes else ""
+        quick = "-quick" if self.is_quick else ""
+        return f"scale-{self.source.partition('@')[0]}-{self.n_chunks}{capped}{quick}"
+
+
+@dataclass(frozen=True)
+class CrowdPoint:
+    """One size of the collection."""
+
+    n_documents: int
+    n_chunks: int
+    among_all: dict[str, float]  # by M: nDCG@10 of the rankings as they are, made documents counting as irrelevant
+    among_real: dict[str, float]  # by M: with the made documents taken out, which leaves what theta does to the order
+
+
+@dataclass(frozen=True)
+class CrowdRecord:
+    """How well real queries are answered among made documents, by the size of the crowd that counts for nothing."""
+
+    kind: ClassVar[str] = "crowd"
+
+    dataset: str  # name@checksum
+    source: str
+    split: str
+    is_quick: bool
+    n_queries: int
+    calibration: Calibration
+    points: list[CrowdPoint]  # by rising size; the first is the real corpus
+    seconds: float
+    origin: Origin
+
+    @property
+    def name(self) -> str:
+        """Of the file, without suffix."""
+        quick = "-quick" if self.is_quick else ""
+        return f"crowd-{self.dataset.partition('@')[0]}-{self.split}{quick}"

@@ -1,0 +1,94 @@
+"""A searcher that knows how long each stage of a search took; it answers as any other.
+
+A stage is a method of `Searcher`, named here in the class body: one that is renamed there is an
+error at import. A stage within another one counts by itself alone, and what is in none counts as
+`OTHER`, so the stages sum to the whole and no part of it can be missed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Concatenate, ParamSpec, TypeVar
+
+from engine.index import Index
+from engine.result import Result
+from engine.search import Query, Searcher
+
+LISTS, DOCUMENTS, RESCORING, HITS = "lists", "document vectors", "rescoring", "hits"
+OTHER = "other"  # pooling of long queries, filter
+STAGES = (LISTS, DOCUMENTS, RESCORING, HITS, OTHER)
+
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
+
+
+class StageClock:
+    """Gives each moment to the innermost stage that runs."""
+
+    def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
+        """Begin with nothing spent.
+
+        Args:
+            now: seconds.
+        """
+        self.seconds = dict.fromkeys(STAGES, 0.0)
+        self._now = now
+        self._running: list[str] = []
+        self._since = 0.0
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Run a stage; the one around it waits."""
+        self._spend()
+        self._running.append(name)
+        try:
+            yield
+        finally:
+            self._spend()
+            self._running.pop()
+
+    def _spend(self) -> None:
+        now = self._now()
+        if self._running:
+            self.seconds[self._running[-1]] += now - self._since
+        self._since = now
+
+
+def staged(
+    name: str, method: Callable[Concatenate[Searcher, Arguments], Answer]
+) -> Callable[Concatenate[StagedSearcher, Arguments], Answer]:
+    """The same method, as a stage of `StagedSearcher`."""
+
+    def timed(self: StagedSearcher, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
+        with self.clock.stage(name):
+            return method(self, *arguments, **named)
+
+    return timed
+
+
+class StagedSearcher(Searcher):
+    """Takes the time of its own stages."""
+
+    def __init__(self, index: Index, now: Callable[[], float] = time.perf_counter) -> None:
+        """Search an open index under the constants that it always has; `now` gives seconds."""
+        super().__init__(index.snapshot)
+        self._now = now
+        self.clock = StageClock(now)
+
+    _evidence = staged(LISTS, Searcher._evidence)  # which calls the next one
+    _weighed = staged(DOCUMENTS, Searcher._weighed)  # and the thresholds
+    _rescored = staged(RESCORING, Searcher._rescored)
+    _hits = staged(HITS, Searcher._hits)
+
+    def timed_search(self, query: Query, k: int) -> tuple[Result, dict[str, float]]:
+        """Search for the targets of an indexed document, itself left out.
+
+        Returns:
+            The result, and milliseconds by stage; they sum to the time of the whole search.
+        """
+        self.clock = StageClock(self._now)
+        with self.clock.stage(OTHER):
+            result = self.search(query, k=k, without=query.document.doc_id)
+        return result, {stage: 1000 * seconds for stage, seconds in self.clock.seconds.items()}

@@ -1,0 +1,133 @@
+"""Tables of grown indexes, of what larger ones would cost, and of the crowd; drawn from records alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks.markdown import markdown, origins
+from benchmarks.scaling.cost_model import COSTS, MIB, check, fit, larger
+from benchmarks.scaling.neighbours import QUANTILES
+from benchmarks.scaling.record import CrowdRecord, ScaleRecord
+
+_MEDIAN = QUANTILES.index(0.5)
+PREDICTED = (100_000_000, 1_000_000_000)
+
+
+def scale_table(records: Sequence[ScaleRecord]) -> str:
+    """A row for each size and kind of query."""
+    head = ["Index", "Documents", "Chunks", "Nearest", "Factory", "nprobe", "Queries", "p50 / p99, ms", "Stages, ms"]
+    head += ["Recall", "Cold, s", "Queries/s", "Search, MiB", "Disk, MiB", "Grow + publish, s", "Cap, MiB"]
+    rows = [_row(record, kind) for record in _by_size(records) for kind in record.asked]
+    note = (
+        "Nearest: median cosine of a chunk and the nearest one of another document. Queries are documents of the "
+        "index, themselves left out; real ones, and made ones. Recall is that of the exact best targets. Cold: "
+        "opening, and the first answer, without page cache. Memory: private, then with pages of mapped files; a cap "
+        "holds the private memory of each process (RLIMIT_DATA)."
+    )
+    likeness = [_likeness(record) for record in {record.source: record for record in records}.values()]
+    return "\n".join([*markdown(head, rows), "", note, *likeness, "", *origins(records)])
+
+
+def _likeness(record: ScaleRecord) -> str:
+    """How like the made documents are to real ones, in a sentence for each kind of neighbour."""
+    real, grown = record.calibration.real, record.calibration.grown
+
+    def listed(values: Sequence[float]) -> str:
+        return " / ".join(f"{value:.2f}" for value in values)
+
+    return (
+        f"Made documents of `{record.source.partition('@')[0]}`: of {real.n_documents:,} real ones a quarter, grown "
+        f"fourfold, has cosines to the nearest chunk of another document of {listed(grown.nearest_chunk)} (at 5, 25, "
+        f"50, 75, 95 percent), all of them {listed(real.nearest_chunk)}; of documents {listed(grown.nearest_document)} "
+        f"and {listed(real.nearest_document)}; within documents {listed(grown.within)} and {listed(real.within)}."
+    )
+
+
+def _row(record: ScaleRecord, kind: str) -> list[str]:
+    asked, memory, growth = record.asked[kind], record.memory["search"], record.growth
+    made = growth.generate_seconds + growth.commit_seconds
+    return [
+        record.source.partition("@")[0],
+        f"{record.n_documents:,}",
+        f"{record.n_chunks:,}",
+        f"{record.neighbours.nearest_chunk[_MEDIAN]:.2f}",
+        record.factory,
+        str(record.nprobe or ""),
+        f"{asked.n_queries} {kind}, {asked.n_chunks:.0f} chunks",
+        f"{asked.latency.p50_ms:.1f} / {asked.latency.p99_ms:.1f}",
+        ", ".join(f"{stage} {value:.1f}" for stage, value in asked.stages_ms.items()),
+        f"{asked.recall:.3f} at {record.k}",
+        f"{record.cold.open_seconds:.1f} + {record.cold.first_seconds:.1f}",
+        f"{record.queries_per_second:.1f}",
+        f"{memory.peak_anonymous:,.0f}, {memory.peak:,.0f}",
+        f"{sum(record.disk.values()) / MIB:,.0f}",
+        f"{made:,.0f} + {growth.publish_seconds:,.0f}",
+        f"{record.cap_bytes / MIB:,.0f}" if record.cap_bytes else "",
+    ]
+
+
+def cost_model_table(records: Sequence[ScaleRecord]) -> str:
+    """A row for each cost: its coefficients, the largest measured size told by the smaller ones, larger ones."""
+    groups = {record.source: _by_size([one for one in records if one.source == record.source]) for record in records}
+    return "\n\n".join(_model(source, group) for source, group in groups.items())
+
+
+def _model(source: str, records: Sequence[ScaleRecord]) -> str:
+    name = source.partition("@")[0]
+    if len({record.n_chunks for record in records}) < 2:
+        return f"{name}: one size says nothing about others; measure at least 2, and 3 to check what they say."
+    checked = {one.cost.name: one for one in check(records)}
+    head = ["Cost", f"Largest measured, {records[-1].n_chunks:,} chunks", "The same, predicted from the smaller ones"]
+    head += [*(f"{n_chunks:,} chunks" for n_chunks in PREDICTED), "Model"]
+    rows = []
+    for cost in COSTS:
+        fitted, held_out = fit(cost, records), checked.get(cost.name)
+        terms = [f"{value:.2e} a {term}" for term, value in fitted.coefficients.items() if value]
+        rows.append(
+            [
+                f"{cost.name}, {cost.unit}",
+                f"{cost.measured(records[-1]):,.4g}",
+                f"{held_out.predicted:,.4g} ({held_out.predicted / held_out.measured:.2f} of it)" if held_out else "",
+                *(f"{fitted.at(larger(records, n_chunks)):,.4g}" for n_chunks in PREDICTED),
+                " + ".join(terms).replace("a once", "once"),
+            ]
+        )
+    note = (
+        f"Fitted on {len(records)} sizes of `{name}`; a larger index has as many chunks a document, the "
+        f"lists of `--factory auto`, and the nprobe of the largest one ({records[-1].nprobe}), whose recall is not "
+        "predicted."
+    )
+    return "\n".join([*markdown(head, rows), "", note, "", *origins(records)])
+
+
+def crowd_table(records: Sequence[CrowdRecord]) -> str:
+    """nDCG@10 by size of the collection and M; the best M of each size in bold."""
+    crowds = list(dict.fromkeys(crowd for record in records for point in record.points for crowd in point.among_all))
+    head = ["Task (queries)", "Documents", "Chunks", "Judged among", *(f"M = {crowd}" for crowd in crowds)]
+    rows = [
+        [
+            f"{record.dataset.partition('@')[0]} {record.split} ({record.n_queries})",
+            f"{point.n_documents:,}",
+            f"{point.n_chunks:,}",
+            among,
+            *_bold_best(values, crowds),
+        ]
+        for record in records
+        for point in record.points
+        for among, values in (("all", point.among_all), ("real ones", point.among_real))
+    ]
+    note = (
+        "nDCG@10. The first size of a task is its corpus; made documents count as irrelevant, or are taken out of the "
+        "rankings, which leaves what the thresholds do to the order of the real ones."
+    )
+    return "\n".join([*markdown(head, rows), "", note, "", *origins(records)])
+
+
+def _bold_best(values: dict[str, float], crowds: Sequence[str]) -> list[str]:
+    best = max(values.values())
+    cells = ("" if crowd not in values else f"{values[crowd]:.3f}" for crowd in crowds)
+    return [f"**{cell}**" if cell == f"{best:.3f}" else cell for cell in cells]
+
+
+def _by_size(records: Sequence[ScaleRecord]) -> list[ScaleRecord]:
+    return sorted(records, key=lambda record: (record.source, record.n_chunks, record.cap_bytes or 0))

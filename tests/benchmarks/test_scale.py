@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.records import read_records
+from benchmarks.scale import main
+from benchmarks.scaling.record import ScaleRecord
+
+
+def test_an_index_is_grown_published_and_asked(real_folder: Path, tmp_path: Path) -> None:
+    options = ["--real", "60", "--chunks", "700", "--queries", "3", "--query-chunks", "5", "--factory", "Flat"]
+    places = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, [str(real_folder), *options, "--quick", "--cap", "4GiB", *places])
+    assert done.exit_code == 0, done.output
+    (record,) = read_records(tmp_path / "out")
+    assert isinstance(record, ScaleRecord)
+    assert (record.n_real, record.factory, record.n_lists, record.cap_kind) == (60, "Flat", 0, "RLIMIT_DATA")
+    assert record.n_chunks >= 700 and record.is_quick and record.asked.keys() == {"real", "synthetic"}
+    for asked in record.asked.values():
+        assert (asked.n_queries, asked.n_chunks) == (3, 5)
+        assert asked.lowest_recall == asked.recall == 1
+        assert 0 < asked.latency.p50_ms <= asked.latency.p99_ms
+    assert record.calibration.turn > 0 < record.memory["search"].peak_anonymous < 4096
+    assert record.neighbours.n_chunks == record.n_chunks
+    assert record.disk["shards"] > 2 * 16 * record.n_chunks and record.origin.seed == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--chunks", "1e6"], "'1e6' must be whole numbers from 1 on, separated by commas"),
+        (["--cap", "much"], "'much' is no size; write for example 500M or 2G"),
+    ],
+)
+def test_mistakes_are_one_line(real_folder: Path, options: list[str], told: str) -> None:
+    done = CliRunner().invoke(main, [str(real_folder), *options])
+    assert done.exit_code == 2 and told in done.stderr.splitlines()[-1]
