@@ -38,16 +38,27 @@ def origins(records: Sequence[Measured]) -> list[str]:
 
 
 def measured(records: Sequence[Measured]) -> str:
-    """The line that names commits and machines."""
-    return f"Measured: {'; '.join(dict.fromkeys(_origin(record.origin) for record in records))}."
+    """The line that names machines, each with its commits."""
+    commits: dict[str, list[str]] = {}
+    for record in records:
+        commits.setdefault(_machine(record.origin), []).append(_commit(record.origin))
+    told = [f"{_counted(list(dict.fromkeys(of_one)))} on {machine}" for machine, of_one in commits.items()]
+    return f"Measured: {'; '.join(told)}."
 
 
 def _p_text(p: float) -> str:
     return f"{p:.3f}" if p >= 0.001 else "< 0.001"
 
 
-def _origin(origin: Origin) -> str:
+def _counted(commits: Sequence[str]) -> str:
+    return f"commit{'s' if len(commits) > 1 else ''} {', '.join(commits)}"
+
+
+def _commit(origin: Origin) -> str:
+    return (origin.commit[:10] or "unknown") + (" with changes" if origin.is_dirty else "")
+
+
+def _machine(origin: Origin) -> str:
     machine = origin.machine
-    commit = f"commit {origin.commit[:10] or 'unknown'}" + (" with changes" if origin.is_dirty else "")
     gpu = f", {machine.gpu}" if machine.gpu else ""
-    return f"{commit} on {machine.cpu}, {machine.cores} cores, {machine.memory_gib} GiB{gpu}"
+    return f"{machine.cpu}, {machine.cores} cores, {machine.memory_gib} GiB{gpu}"

@@ -47,17 +47,22 @@ def leave_one_out_table(records: Sequence[RetrievalRecord]) -> str:
     return "\n".join([*markdown(head, rows), "", note, "", *origins(shown)]) if shown else ""
 
 
-def _label(record: RetrievalRecord) -> str:
+def label(record: RetrievalRecord) -> str:
+    """Its system, and the encoder that this uses."""
+    return f"{record.system}, {_encoder(record)}" if record.encoder else record.system
+
+
+def _encoder(record: RetrievalRecord) -> str:
     return record.encoder.partition("@")[0]
 
 
 def is_without(record: RetrievalRecord, *, of_own_task: bool = False) -> bool:
     """Whether its encoder was trained without a corpus; with `of_own_task`, without the one that it was asked on."""
-    return _label(record) == _WITHOUT + record.task if of_own_task else _label(record).startswith(_WITHOUT)
+    return _encoder(record) == _WITHOUT + record.task if of_own_task else _encoder(record).startswith(_WITHOUT)
 
 
 def _is_untrained(record: RetrievalRecord) -> bool:
-    return (record.system, _label(record)) == ("evidence", MINILM_NAME)
+    return (record.system, _encoder(record)) == ("evidence", MINILM_NAME)
 
 
 def _is_document(record: RetrievalRecord) -> bool:
@@ -71,7 +76,7 @@ def _is_bm25(record: RetrievalRecord) -> bool:
 def _place(record: RetrievalRecord) -> tuple[int, str, str, int, bool, str]:
     tasks, systems = [*TASKS, record.task], [*_ORDER, record.system]
     place = tasks.index(record.task), record.task, record.split
-    return *place, systems.index(record.system), _label(record) == MINILM_NAME, record.encoder
+    return *place, systems.index(record.system), _encoder(record) == MINILM_NAME, record.encoder
 
 
 def _quality(record: RetrievalRecord) -> list[str]:
@@ -79,7 +84,7 @@ def _quality(record: RetrievalRecord) -> list[str]:
     split = "" if record.split == "test" else f", {record.split}"
     return [
         f"{record.task}{split} ({record.n_queries})",
-        f"{record.system}, {_label(record)}" if record.encoder else record.system,
+        label(record),
         f"{record.metrics[PRIMARY]:.3f} [{low:.3f}, {high:.3f}]",
         *(f"{record.metrics[name]:.3f}" for name in METRICS[1:]),
     ]

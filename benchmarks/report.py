@@ -24,6 +24,7 @@ from benchmarks.peers.record import PeersRecord
 from benchmarks.peers.table import peers_table
 from benchmarks.probing.record import ProbeRecord
 from benchmarks.probing.tables import probe_table
+from benchmarks.quality_overview import overview_table
 from benchmarks.quality_tables import leave_one_out_table, retrieval_table
 from benchmarks.quick import SUFFIX
 from benchmarks.records import (
@@ -109,6 +110,7 @@ def _promises(records: Sequence[Record]) -> str:
 
 
 TABLES: Mapping[str, Table] = {
+    "overview": Table((RetrievalRecord,), overview_table),
     "retrieval": Table((RetrievalRecord,), retrieval_table),
     "leave_one_out": Table((RetrievalRecord,), leave_one_out_table),
     "recall": Table((RecallRecord,), recall_table),

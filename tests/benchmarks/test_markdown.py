@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from benchmarks.markdown import markdown, origins, p_cells
+from benchmarks.markdown import markdown, measured, origins, p_cells
 from engine.origin import Origin
 
 
@@ -19,10 +19,17 @@ def test_the_lines_below_a_table_name_each_command_and_each_origin_once(origin: 
         "- `python -m benchmarks.retrieval pets`",
         "- `python -m benchmarks.ann x`",
         "",
-        "Measured: commit 0123456789 on A Processor, 2 cores, 24 GiB; commit 0123456789 with changes on A Processor, "
-        "2 cores, 24 GiB.",
+        "Measured: commits 0123456789, 0123456789 with changes on A Processor, 2 cores, 24 GiB.",
     ]
     assert origins([]) == []
+
+
+def test_commits_stand_with_their_machine(origin: Origin) -> None:
+    elsewhere = replace(origin, machine=replace(origin.machine, cores=16, gpu="A GPU"))
+    assert measured([One(origin), One(elsewhere)]) == (
+        "Measured: commit 0123456789 on A Processor, 2 cores, 24 GiB; commit 0123456789 on A Processor, 16 cores, "
+        "24 GiB, A GPU."
+    )
 
 
 def test_cells_stand_between_bars() -> None:
