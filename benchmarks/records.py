@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import ClassVar, TypeAlias, get_args
 
 from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
+from benchmarks.encoding.record import ThroughputRecord
 from benchmarks.measuring.latency import Percentiles
 from benchmarks.pairs.record import MatchingRecord
 from benchmarks.papers.record import PaperRecord
@@ -157,6 +158,7 @@ Record: TypeAlias = (
     | PlantedRecord
     | PeersRecord
     | AnnRecord
+    | ThroughputRecord
     | ScaleRecord
     | CrowdRecord
     | PaperRecord

@@ -15,6 +15,8 @@ import click
 
 from benchmarks.durability.promises import promise_lines
 from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
+from benchmarks.encoding.record import ThroughputRecord
+from benchmarks.encoding.tables import limit_table, throughput_table
 from benchmarks.markdown import markdown, origins
 from benchmarks.pairs.record import MatchingRecord
 from benchmarks.pairs.tables import matching_table
@@ -126,6 +128,8 @@ TABLES: Mapping[str, Table] = {
     "planted": Table((PlantedRecord,), planted_table),
     "peers": Table((PeersRecord,), peers_table),
     "ann": Table((AnnRecord,), ann_table),
+    "throughput": Table((ThroughputRecord,), throughput_table),
+    "limit": Table((ThroughputRecord,), limit_table),
     "scale": Table((ScaleRecord,), scale_table),
     "cost_model": Table((ScaleRecord,), cost_model_table),
     "crowd": Table((CrowdRecord,), crowd_table),

@@ -1,0 +1,107 @@
+"""Lets every way have its turn in every round, each in a fresh process, and puts the record together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from benchmarks.encoding.fidelity import Fidelity, measure_fidelity
+from benchmarks.encoding.flops import LayerSizes, chunk_flops
+from benchmarks.encoding.operators import profile_encoder
+from benchmarks.encoding.products import encoder_shapes, measure_products
+from benchmarks.encoding.record import IndexingParts, Pass, ThroughputRecord, WayRun
+from benchmarks.encoding.sample import Sample
+from benchmarks.encoding.ways import END_TO_END, WAYS, Job, Way
+from benchmarks.scaling.processes import ask
+from engine.errors import EngineError
+from engine.origin import Origin
+
+PROFILED_CHUNKS = 512
+FIDELITY_CHUNKS = 2000
+_ENCODE, _GENERATE = "encode_seconds", "generation_seconds"
+
+
+def measure(
+    job: Job,
+    sample: Sample,
+    sizes: LayerSizes,
+    rounds: int,
+    *,
+    label: str,
+    is_quick: bool,
+    origin: Origin,
+    tell: Callable[[str], None],
+) -> ThroughputRecord:
+    """Measure a sample. The ways have their turns forwards in one round and backwards in the next.
+
+    Args:
+        job: that each process is given.
+        sample: whose files the job names.
+        sizes: of the encoder.
+        rounds: at least one.
+        label: of the whole dataset, name@checksum.
+        is_quick: see `ThroughputRecord`.
+        origin: of the record.
+        tell: hears a line after each turn.
+
+    Raises:
+        EngineError: a way did not come to its end, or encoded other chunks than the sample has.
+    """
+    passes: dict[str, list[Pass]] = {name: [] for name in WAYS}
+    indexing: list[IndexingParts] = []
+    products: list[dict[str, float]] = []
+    for number in range(rounds):
+        answer, _ = ask(measure_products, encoder_shapes(sizes), job.config.threads, job.config.width)
+        products.append(answer)
+        for name in list(WAYS)[:: 1 if number % 2 == 0 else -1]:
+            answer, peak_mib = _turn(job, name, WAYS[name], sample.n_chunks)
+            passes[name].append(Pass(round(answer["seconds"], 3), round(answer["cpu_seconds"], 3), peak_mib))
+            if name == END_TO_END:
+                indexing.append(IndexingParts(round(answer[_ENCODE], 3), round(answer[_GENERATE], 3)))
+            tell(f"round {number + 1} of {rounds}, {name}: {sample.n_chunks:,} chunks in {answer['seconds']:.1f} s")
+    operators, _ = ask(profile_encoder, job, PROFILED_CHUNKS)
+    fidelity, _ = ask(measure_fidelity, job, FIDELITY_CHUNKS)
+    lengths = [n_tokens + job.config.n_special for n_tokens in sample.chunk_tokens]
+    return ThroughputRecord(
+        task=sample.dataset.name,
+        dataset=label,
+        is_quick=is_quick,
+        encoder=job.config.label,
+        threads=job.config.threads,
+        n_documents=sample.n_documents,
+        n_chunks=sample.n_chunks,
+        n_tokens=sample.n_tokens,
+        gflop=round(chunk_flops(sizes, lengths) / 1e9, 3),
+        ways={name: WayRun(WAYS[name].dtype or job.config.dtype, passes[name]) for name in WAYS},
+        indexing=indexing,
+        products=products,
+        operator_seconds={group: round(seconds, 4) for group, seconds in operators.items()},
+        fidelity=Fidelity(**fidelity),
+        origin=origin,
+    )
+
+
+def _turn(job: Job, name: str, way: Way, n_chunks: int) -> tuple[dict[str, Any], float]:
+    """What a way answers, and the most memory of its process in MiB."""
+    with _variables(way.variables):
+        answer, memory = ask(way.run, job, *way.given)
+    if answer["n_chunks"] != n_chunks:
+        raise EngineError(f"{name} encoded {answer['n_chunks']:,} chunks, the sample has {n_chunks:,}; report this")
+    return answer, memory.peak
+
+
+@contextmanager
+def _variables(values: Mapping[str, str]) -> Iterator[None]:
+    """Environment variables for processes that are started inside."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,80 @@
+"""How fast this machine multiplies matrices through torch: the limit that an encoder's speed is held against."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.encoding.flops import LayerSizes
+from benchmarks.measuring.thread_limits import limited_threads
+
+DTYPES = ("float32", "bfloat16")
+TOKENS = 4096  # of a batch of ours
+SQUARE = 2048
+_SECONDS = 0.4  # of each product, repeated
+_WARM_UP = 2
+
+
+@dataclass(frozen=True)
+class Shape:
+    """(M, K) times (K, N)."""
+
+    m: int
+    k: int
+    n: int
+
+    @property
+    def name(self) -> str:
+        """As records have it."""
+        return f"{self.m}x{self.k}x{self.n}"
+
+    @property
+    def flops(self) -> int:
+        """A multiplication and an addition being two."""
+        return 2 * self.m * self.k * self.n
+
+
+def encoder_shapes(sizes: LayerSizes) -> list[Shape]:
+    """The products of an encoder's linear layers over a batch, and a square one."""
+    width, inner = sizes.width, sizes.inner
+    return [
+        Shape(TOKENS, width, width),
+        Shape(TOKENS, width, inner),
+        Shape(TOKENS, inner, width),
+        Shape(SQUARE, SQUARE, SQUARE),
+    ]
+
+
+def measure_products(shapes: list[Shape], threads: int, width: int) -> dict[str, Any]:
+    """Multiply random matrices in each precision, as a linear layer does; in a process that does nothing else.
+
+    The quickest of all repetitions counts: the limit is what the machine can do, and
+    neighbours on it only take from that.
+
+    Args:
+        shapes: of products.
+        threads: of torch.
+        width: of the encoder's vectors.
+
+    Returns:
+        GFLOP/s by "DTYPE MxKxN".
+    """
+    with limited_threads(threads, width=width):
+        return {f"{dtype} {shape.name}": _gflops(shape, dtype) for dtype in DTYPES for shape in shapes}
+
+
+def _gflops(shape: Shape, dtype: str) -> float:
+    import torch
+
+    random = torch.Generator().manual_seed(0)
+    left, weight = (
+        torch.randn(rows, shape.k, generator=random).to(getattr(torch, dtype)) for rows in (shape.m, shape.n)
+    )
+    times: list[float] = []
+    with torch.inference_mode():
+        while len(times) <= _WARM_UP or sum(times) < _SECONDS:
+            started = time.perf_counter()
+            torch.nn.functional.linear(left, weight)
+            times.append(time.perf_counter() - started)
+    return round(shape.flops / min(times[_WARM_UP:]) / 1e9, 1)

@@ -1,0 +1,185 @@
+"""The ways to encode a sample that are compared, each the work of a fresh process; what they answer is plain values.
+
+Loading, and a first pass over a few chunks, are no part of what is timed.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.datasets import Dataset, read_documents
+from benchmarks.encoding.sample import read_texts
+from benchmarks.measuring.thread_limits import limited_threads
+from benchmarks.peers.peer import PeerConfig
+from engine.encoders.encoder import Encoder, SegmentedDocument
+from engine.errors import DocumentError
+
+if TYPE_CHECKING:
+    from indexer.pipeline import BuildReport
+
+WARM_UP = 64  # chunks that are encoded, and not counted, before a measurement
+END_TO_END, ENCODER_ALONE = "longmatch", "longmatch-encoder"
+DEFAULTS, OUR_SETTINGS, BFLOAT16 = "st-float32", "st-float32-tuned", "st-bfloat16"
+# What libgomp spins where no policy is set. Ours is inherited by every process of a run: idle
+# threads sleep. A rival that is measured as it comes must not pay for that.
+_UNTOUCHED = MappingProxyType({"GOMP_SPINCOUNT": "300000"})
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the process of each way is given."""
+
+    config: PeerConfig  # the shared weights, and threads
+    dataset: Dataset  # of the sample
+    texts: Path  # of its chunks, as `read_texts` reads them
+    work: Path  # folder for indexes, which are removed
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to encode a sample."""
+
+    run: Callable[..., dict[str, Any]]
+    given: tuple[Any, ...] = ()  # to `run`, after the job
+    dtype: str = ""  # of the weights; "" for that of the job's configuration
+    variables: Mapping[str, str] = field(default_factory=dict)  # of the environment of its process
+
+
+def index_all(job: Job) -> dict[str, Any]:
+    """Read, segment, tokenize, encode and store into a fresh index, as `longmatch index` does; then its generation."""
+    from engine.encoders.loading import load_encoder
+    from indexer.builder import build
+
+    ends: list[tuple[float, float]] = []
+
+    def note(report: BuildReport) -> None:
+        ends.append((time.perf_counter(), time.process_time()))
+
+    with limited_threads(job.config.threads, width=job.config.width), _fresh_folder(job.work) as folder:
+        encoder = load_encoder(job.config.encoder, device="cpu")
+        encoder.encode_segmented(first_chunks(_segmented(encoder, job), WARM_UP))
+        started, started_cpu = time.perf_counter(), time.process_time()
+        report = build(folder / "index.lm", read_documents(job.dataset), encoder=encoder, progress=note)
+        seconds = time.perf_counter() - started
+    if report.failures:
+        first = report.failures[0]
+        raise DocumentError(f"{first.doc_id}: {first.reason}; mend it, or leave it out of the corpus")
+    return {
+        "n_chunks": report.n_chunks,
+        "seconds": seconds - report.generation_seconds,
+        "cpu_seconds": ends[-1][1] - started_cpu,  # up to the last commit: the generation comes after it
+        "encode_seconds": report.encode_seconds,
+        "generation_seconds": report.generation_seconds,
+    }
+
+
+def encode_all(job: Job) -> dict[str, Any]:
+    """Encode the same batches of documents, read and segmented beforehand, and do nothing else."""
+    from engine.encoders.loading import load_encoder
+
+    with limited_threads(job.config.threads, width=job.config.width):
+        encoder = load_encoder(job.config.encoder, device="cpu")
+        segmented = list(_segmented(encoder, job))
+        encoder.encode_segmented(first_chunks(iter(segmented), WARM_UP))
+        timed = _Timed()
+        n_chunks = sum(len(one.chunks) for batch in batches(segmented) for one in encoder.encode_segmented(batch))
+        return {"n_chunks": n_chunks, **timed.told()}
+
+
+def encode_texts(job: Job, dtype: str, has_our_settings: bool) -> dict[str, Any]:
+    """Let sentence-transformers encode the chunks' texts in one call: batches of 32, sorted by length.
+
+    Args:
+        job: of the run.
+        dtype: of the weights.
+        has_our_settings: let torch multiply and wait as ours does, see `limited_threads`; else it is left as it comes.
+    """
+    threads = job.config.threads
+    with limited_threads(threads, width=job.config.width) if has_our_settings else _threads_alone(threads):
+        from benchmarks.peers.shared_weights import sentence_encoder
+        from engine.encoders.model_folder import quiet_transformers
+
+        texts = read_texts(job.texts)
+        with quiet_transformers():
+            model = sentence_encoder(replace(job.config, dtype=dtype), job.config.max_tokens)
+        model.encode(texts[:WARM_UP], show_progress_bar=False)
+        timed = _Timed()
+        vectors = model.encode(texts, show_progress_bar=False)
+        return {"n_chunks": len(vectors), **timed.told()}
+
+
+WAYS: Mapping[str, Way] = {
+    END_TO_END: Way(index_all),
+    ENCODER_ALONE: Way(encode_all),
+    DEFAULTS: Way(encode_texts, ("float32", False), "float32", _UNTOUCHED),
+    OUR_SETTINGS: Way(encode_texts, ("float32", True), "float32"),
+    BFLOAT16: Way(encode_texts, ("bfloat16", False), "bfloat16", _UNTOUCHED),
+}
+
+
+def batches(segmented: Sequence[SegmentedDocument]) -> Iterator[list[SegmentedDocument]]:
+    """Documents as `indexer.pipeline` encodes them together: until their text has so many characters."""
+    from indexer.pipeline import BATCH_CHARS
+
+    batch: list[SegmentedDocument] = []
+    n_chars = 0
+    for one in segmented:
+        batch.append(one)
+        n_chars += len(one.document.text)
+        if n_chars >= BATCH_CHARS:
+            yield batch
+            batch, n_chars = [], 0
+    if batch:
+        yield batch
+
+
+def first_chunks(segmented: Iterator[SegmentedDocument], n_chunks: int) -> list[SegmentedDocument]:
+    """The first documents that have so many chunks together, or all."""
+    first, n_there = list[SegmentedDocument](), 0
+    for one in segmented:
+        first.append(one)
+        n_there += len(one.chunks)
+        if n_there >= n_chunks:
+            break
+    return first
+
+
+def _segmented(encoder: Encoder, job: Job) -> Iterator[SegmentedDocument]:
+    return (encoder.segment(document) for document in read_documents(job.dataset))
+
+
+@contextmanager
+def _fresh_folder(work: Path) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="index-", dir=work) as folder:
+        yield Path(folder)
+
+
+@contextmanager
+def _threads_alone(threads: int) -> Iterator[None]:
+    """So many threads for torch and for tokenizers, and nothing else changed."""
+    import torch
+
+    os.environ["RAYON_NUM_THREADS"] = str(threads)
+    torch.set_num_threads(threads)
+    yield
+
+
+class _Timed:
+    """Time by the clock and of all cores, from its making on."""
+
+    def __init__(self) -> None:
+        self._started, self._started_cpu = time.perf_counter(), time.process_time()
+
+    def told(self) -> dict[str, float]:
+        return {
+            "seconds": time.perf_counter() - self._started,
+            "cpu_seconds": time.process_time() - self._started_cpu,
+        }

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+from transformers import AutoModel
+
+from benchmarks.encoding.flops import LayerSizes, chunk_flops, read_sizes
+from engine.errors import EncoderError
+
+
+def test_operations_are_those_that_torch_counts(bert_folder: Path) -> None:
+    model = AutoModel.from_pretrained(bert_folder, attn_implementation="eager", add_pooling_layer=False)
+    lengths = [7, 20, 48]
+    with FlopCounterMode(display=False) as counter, torch.inference_mode():
+        for length in lengths:
+            model(input_ids=torch.ones((1, length), dtype=torch.int64))
+    assert read_sizes(bert_folder) == LayerSizes(2, 32, 64)
+    assert chunk_flops(read_sizes(bert_folder), lengths) == counter.get_total_flops()
+
+
+def test_minilm_takes_26_million_a_token_at_its_full_length() -> None:
+    assert chunk_flops(LayerSizes(6, 384, 1536), [512]) / 512 == pytest.approx(26e6, rel=0.005)
+
+
+def test_other_layers_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "modernbert", "hidden_size": 8}))
+    with pytest.raises(EncoderError, match=r"is a 'modernbert', operations are counted for bert, .*; name an encoder"):
+        read_sizes(tmp_path)

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+from benchmarks.datasets import Dataset, open_dataset, read_documents
+from benchmarks.encoding.sample import Sample, draw_sample, read_texts
+from benchmarks.peers.peer import PeerConfig
+from engine.encoders.loading import load_encoder
+from engine.index import Index
+from indexer.builder import build
+from tests.fakes import FakeEncoder
+
+
+def drawn(dataset: Dataset, n_chunks: int, folder: Path, *, seed: int = 0) -> Sample:
+    folder.mkdir()
+    return draw_sample(dataset, FakeEncoder(), n_chunks, folder, seed=seed)
+
+
+def doc_ids(dataset: Dataset) -> list[str]:
+    return [document.doc_id for document in read_documents(dataset)]
+
+
+def test_documents_are_drawn_until_there_are_enough_chunks(whole: Dataset, tmp_path: Path) -> None:
+    sample = drawn(whole, 60, tmp_path / "some")
+    n_chunks = {one.doc_id: len(FakeEncoder().segment(one).chunks) for one in read_documents(whole)}
+    kept = [n_chunks[doc_id] for doc_id in doc_ids(sample.dataset)]
+    assert sample.n_chunks == len(read_texts(sample.texts)) == sum(kept) >= 60 > sum(kept) - max(kept)
+    assert (sample.n_documents, sample.n_tokens) == (len(kept), sum(sample.chunk_tokens))
+
+
+def test_the_lines_of_the_sample_are_those_of_the_corpus_in_its_order(whole: Dataset, tmp_path: Path) -> None:
+    sample = drawn(whole, 60, tmp_path / "some")
+    own, all_lines = (gzip.decompress(dataset.corpus.read_bytes()).splitlines() for dataset in (sample.dataset, whole))
+    assert own == [line for line in all_lines if line in own] and 0 < len(own) < len(all_lines)
+    assert next(read_documents(sample.dataset)).text in {one.text for one in read_documents(whole)}
+
+
+def test_the_seed_decides_which_documents(whole: Dataset, tmp_path: Path) -> None:
+    first, again, other = (
+        drawn(whole, 60, tmp_path / name, seed=seed) for name, seed in (("a", 0), ("b", 0), ("c", 1))
+    )
+    assert doc_ids(first.dataset) == doc_ids(again.dataset) != doc_ids(other.dataset)
+
+
+def test_a_small_corpus_is_its_own_sample(whole: Dataset, beir_folder: Path, tmp_path: Path) -> None:
+    assert doc_ids(drawn(whole, 10_000, tmp_path / "all").dataset) == doc_ids(whole)
+    beir = open_dataset(str(beir_folder))  # one of its documents has no text and is passed over
+    assert doc_ids(drawn(beir, 10_000, tmp_path / "beir").dataset) == ["1", "2"]
+
+
+def test_texts_are_those_of_the_chunks_that_an_index_holds(sample: Sample, config: PeerConfig, tmp_path: Path) -> None:
+    encoder = load_encoder(config.encoder, device="cpu")
+    build(tmp_path / "index.lm", read_documents(sample.dataset), encoder=encoder)
+    with Index.open(tmp_path / "index.lm", encoder=encoder) as index:
+        held = [
+            index.document(doc_id).text[chunk.start : chunk.stop]
+            for doc_id in doc_ids(sample.dataset)
+            for chunk in index.stored_query(doc_id).vectors.chunk_spans
+        ]
+    assert read_texts(sample.texts) == held and len(held) == sample.n_chunks
