@@ -10,6 +10,7 @@ from typing import ClassVar, TypeAlias, get_args
 
 from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
 from benchmarks.encoding.record import ThroughputRecord
+from benchmarks.gpus.record import GpuRecord
 from benchmarks.measuring.latency import Percentiles
 from benchmarks.pairs.record import MatchingRecord
 from benchmarks.papers.record import PaperRecord
@@ -159,6 +160,7 @@ Record: TypeAlias = (
     | PeersRecord
     | AnnRecord
     | ThroughputRecord
+    | GpuRecord
     | ScaleRecord
     | CrowdRecord
     | PaperRecord

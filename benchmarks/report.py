@@ -17,6 +17,8 @@ from benchmarks.durability.promises import promise_lines
 from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
 from benchmarks.encoding.record import ThroughputRecord
 from benchmarks.encoding.tables import limit_table, throughput_table
+from benchmarks.gpus.record import GpuRecord
+from benchmarks.gpus.table import gpu_table
 from benchmarks.markdown import markdown, origins
 from benchmarks.pairs.record import MatchingRecord
 from benchmarks.pairs.tables import matching_table
@@ -130,6 +132,7 @@ TABLES: Mapping[str, Table] = {
     "ann": Table((AnnRecord,), ann_table),
     "throughput": Table((ThroughputRecord,), throughput_table),
     "limit": Table((ThroughputRecord,), limit_table),
+    "gpu": Table((GpuRecord,), gpu_table),
     "scale": Table((ScaleRecord,), scale_table),
     "cost_model": Table((ScaleRecord,), cost_model_table),
     "crowd": Table((CrowdRecord,), crowd_table),

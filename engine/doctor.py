@@ -9,9 +9,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
 from engine.store.faiss_distribution import installed_faiss, require_one_faiss
+
+if TYPE_CHECKING:
+    from engine.store.gpus import Gpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,7 @@ def examine() -> Iterator[Check]:
     yield Check("python", True, f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     yield Check("processor", True, f"{os.cpu_count()} cores")
     yield Check("sqlite", sqlite3.sqlite_version_info >= (3, 38), sqlite3.sqlite_version)
-    for name, check in (("faiss", _faiss), ("torch", _torch), ("weights", _weights)):
+    for name, check in (("faiss", _faiss), ("torch", _torch), ("gpu search", _gpu_search), ("weights", _weights)):
         yield _guarded(name, check)
 
 
@@ -75,6 +79,41 @@ def _torch() -> str:
     name = torch.cuda.get_device_name(0) if device == "cuda" else "cpu"
     dtype = str(default_dtype(device)).removeprefix("torch.")
     return f"{torch.__version__}, encodes on {name} in {dtype}, {torch.get_num_threads()} threads"
+
+
+def _gpu_search() -> str:
+    """Search a few vectors on each GPU, as `--device cuda` would, and hold what is found against the CPU."""
+    from engine.devices import gpu_numbers
+    from engine.store.gpus import FaissGpus, why_none
+
+    numbers = gpu_numbers("cuda")
+    reason = why_none(numbers) if numbers else "torch sees no GPU"
+    return f"none, {reason}; indexes are searched on the CPU" if reason else try_search(FaissGpus(numbers))
+
+
+def try_search(gpus: Gpus) -> str:
+    """Tell what GPUs found of a few vectors.
+
+    Raises:
+        EngineError: it was not what the CPU finds.
+    """
+    import numpy as np
+
+    from engine.store.gpu_types import flat_parts
+    from engine.store.replica import Replica
+
+    rows = np.random.default_rng(0).standard_normal((4096, 64)).astype(np.float16).astype(np.float32)
+    ids = np.arange(len(rows))
+    blocks = [(ids[first : first + 512], rows[first : first + 512]) for first in range(0, len(rows), 512)]
+    found, similarities = Replica(flat_parts(gpus, blocks, len(rows), 64)).search(rows[:16], 1)
+    exact = (rows[:16] @ rows.T).max(axis=1)
+    error = float(np.abs(similarities[:, 0] / exact - 1).max())
+    if not np.array_equal(found[:, 0], ids[:16]) or error > 1e-3:
+        raise EngineError(f"GPUs found other vectors than the CPU, {error:.0e} apart; search there: --device cpu")
+    where = ", ".join(
+        f"{gpus.name(number)}, {gpus.free_bytes(number) / 2**30:,.1f} GiB free" for number in gpus.numbers
+    )
+    return f"as on the CPU within {error:.0e} of a similarity; {where}"
 
 
 def _weights() -> str:

@@ -8,9 +8,11 @@ from types import TracebackType
 
 import numpy as np
 
+from engine.acceleration import Acceleration, accelerate
+from engine.devices import check_device, is_gpu
 from engine.document import Chunk, Document
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
-from engine.errors import IndexMismatch, QueryError
+from engine.errors import EngineError, IndexMismatch, QueryError
 from engine.result import Result, SectionMatrix
 from engine.scoring.evidence import Scoring
 from engine.search import Query, Searcher, as_stored
@@ -25,9 +27,16 @@ class Index:
             print(index.search(document, k=5))
     """
 
-    def __init__(self, snapshot: Snapshot, encoder: Encoder | None = None, device: str | None = None) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        encoder: Encoder | None = None,
+        device: str | None = None,
+        acceleration: Acceleration | None = None,
+    ) -> None:
         """Wrap a snapshot; `Index.open` is the usual way."""
         self.snapshot = snapshot
+        self.acceleration = acceleration  # what a GPU does for searches, and why not; None where none was asked for
         self._device = device
         self._encoder = encoder
         if encoder is not None:
@@ -40,13 +49,23 @@ class Index:
         Args:
             path: its folder.
             encoder: the one that it was built with; loaded by the recorded name when first needed.
-            device: where to load it.
+            device: `cpu`; or `cuda` or `cuda:N`, to encode there, and to search there too: that copies
+                the vectors onto the GPU, and `acceleration` tells what came of it. By default queries are
+                encoded on a GPU where torch sees one, and searched on the CPU.
 
         Raises:
+            EncoderError: torch does not see that device.
             IndexMismatch: no index there, or another encoder's.
-            IndexDamaged: its catalog is not what was written.
+            IndexDamaged: its catalog is not what was written; or, with a GPU, a shard is not.
         """
-        return cls(Snapshot(Path(path)), encoder, device)
+        check_device(device)
+        snapshot = Snapshot(Path(path))
+        try:
+            acceleration = accelerate(snapshot, device) if device is not None and is_gpu(device) else None
+            return cls(snapshot, encoder, device, acceleration)
+        except EngineError:
+            snapshot.close()
+            raise
 
     def __enter__(self) -> Index:
         return self
@@ -57,7 +76,9 @@ class Index:
         self.close()
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Let go of the files, and of the GPU."""
+        if self.acceleration is not None:
+            self.acceleration.close()
         self.snapshot.close()
 
     @property
@@ -86,6 +107,10 @@ class Index:
                 "restore the encoder's files, or index the corpus again into a new folder"
             )
 
+    def searcher(self, scoring: Scoring | None = None) -> Searcher:
+        """What answers queries, on the GPU where the index was opened for one."""
+        return Searcher(self.snapshot, scoring, acceleration=self.acceleration)
+
     @property
     def n_documents(self) -> int:
         """Documents that can be found."""
@@ -113,7 +138,7 @@ class Index:
             QueryError: k, offset or filter cannot be used.
         """
         query = Query(document, as_stored(self.encoder.encode([document])[0]))
-        return Searcher(self.snapshot, scoring).search(query, k=k, offset=offset, where=where, exact=exact)
+        return self.searcher(scoring).search(query, k=k, offset=offset, where=where, exact=exact)
 
     def search_id(
         self,
@@ -131,9 +156,7 @@ class Index:
             QueryError: no such document; or k, offset or filter cannot be used.
         """
         query = self.stored_query(doc_id)
-        return Searcher(self.snapshot, scoring).search(
-            query, k=k, offset=offset, where=where, without=doc_id, exact=exact
-        )
+        return self.searcher(scoring).search(query, k=k, offset=offset, where=where, without=doc_id, exact=exact)
 
     def rank_id(self, doc_id: str, *, k: int) -> list[tuple[str, float]]:
         """The best targets of an indexed document, best first, itself left out; quick, and nothing is shown.
@@ -143,7 +166,7 @@ class Index:
         Raises:
             QueryError: no such document, or k below 1.
         """
-        positions, scores = Searcher(self.snapshot).rank(self.stored_query(doc_id), k=k, without=doc_id)
+        positions, scores = self.searcher().rank(self.stored_query(doc_id), k=k, without=doc_id)
         names = self._names
         return [(names[position], float(score)) for position, score in zip(positions, scores, strict=True)]
 

@@ -1,4 +1,4 @@
-"""Ranked lists of the documents nearest to each query chunk: by scanning, or by FAISS. Scores nothing.
+"""Ranked lists of the documents nearest to each query chunk: by scanning, by FAISS, or by a GPU. Scores nothing.
 
 Letters in shapes: I query chunks, N documents of the index, R length of a list, D width.
 """
@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from engine.deepening import LAST_DEPTH, document_lists
 from engine.encoders.encoder import Vectors
-from engine.scoring.lists import RankedLists, empty_lists, merge
-from engine.scoring.similarity import nearest_documents
+from engine.scoring.lists import RankedLists, empty_lists, merge, with_rows
+from engine.scoring.similarity import Multiply, nearest_documents, products
+from engine.store.replica import OpenReplica
 from engine.store.snapshot import OpenGeneration, Positions, Snapshot
 
 SCAN_BLOCK_CHUNKS = 32_768  # target chunks gathered at once in an exact scan
@@ -25,7 +26,13 @@ class Neighbours:
     """Builds lists over one snapshot."""
 
     def __init__(
-        self, snapshot: Snapshot, generation: OpenGeneration | None = None, scan_chunks: int | None = None
+        self,
+        snapshot: Snapshot,
+        generation: OpenGeneration | None = None,
+        scan_chunks: int | None = None,
+        *,
+        replica: OpenReplica | None = None,
+        multiply: Multiply = products,
     ) -> None:
         """Look into a snapshot.
 
@@ -33,10 +40,14 @@ class Neighbours:
             snapshot: stays open meanwhile.
             generation: one that is not published yet, in place of the snapshot's own.
             scan_chunks: target chunks in memory at one time in a scan, `SCAN_BLOCK_CHUNKS` by default.
+            replica: asked first, where it can answer.
+            multiply: makes the products of a scan.
         """
         self.snapshot = snapshot
         self._candidate = generation
         self._scan_chunks = scan_chunks
+        self._replica = replica
+        self._multiply = multiply
 
     def lists(
         self, queries: Vectors, allowed: NDArray[np.bool_], length: int, *, exact: bool
@@ -49,13 +60,45 @@ class Neighbours:
             length: R.
             exact: scan all vectors, whatever index there is.
         """
-        generation = None if exact or self._is_filtered_hard(allowed) else self._generation
+        if exact or self._is_filtered_hard(allowed):
+            return self.scan(queries, np.flatnonzero(allowed), length), True
+        if self._replica is not None:
+            return self.by_replica(self._replica, queries, allowed, length)
+        return self.by_generation(queries, allowed, length)
+
+    def by_generation(self, queries: Vectors, allowed: NDArray[np.bool_], length: int) -> tuple[RankedLists, bool]:
+        """As `lists`, by the FAISS index on the CPU, or by scanning where there is none."""
+        generation = self._generation
         if generation is None:
             return self.scan(queries, np.flatnonzero(allowed), length), True
-        fresh = self.snapshot.is_fresh(generation.through_chunk)
+        asked = _Asked(self.snapshot, generation, allowed)
+        return self._covered_and_fresh(asked, queries, allowed, length), generation.is_exact
+
+    def by_replica(
+        self, replica: OpenReplica, queries: Vectors, allowed: NDArray[np.bool_], length: int
+    ) -> tuple[RankedLists, bool]:
+        """As `lists`, by a GPU; the CPU answers what that cannot reach, and query chunks that it left short."""
+        asked = _Asked(self.snapshot, replica, allowed)
+        if not asked.is_within_reach:
+            return self.by_generation(queries, allowed, length)
+        lists = self._covered_and_fresh(asked, queries, allowed, length)
+        is_exact = replica.is_exact and _are_halves(queries)
+        n_wanted = min(length, int(np.count_nonzero(allowed)))
+        is_short = np.count_nonzero(lists.documents >= 0, axis=1) < n_wanted
+        if not is_short.any():
+            return lists, is_exact
+        others, are_exact = self.by_generation(queries[is_short], allowed, length)
+        return with_rows(lists, is_short, others), is_exact and are_exact
+
+    def _covered_and_fresh(
+        self, asked: _Asked, queries: Vectors, allowed: NDArray[np.bool_], length: int
+    ) -> RankedLists:
+        """What an index finds, and what is too new for it."""
+        fresh = self.snapshot.is_fresh(asked.through_chunk)
         scanned = self.scan(queries, np.flatnonzero(allowed & fresh), length)
-        covered = self._covered(generation, queries, allowed & ~fresh, length)
-        return merge(covered, scanned, length), generation.is_exact
+        n_covered = int(np.count_nonzero(allowed & ~fresh))
+        covered = document_lists(asked, queries, length, n_covered) if n_covered else empty_lists(len(queries))
+        return merge(covered, scanned, length)
 
     @property
     def _generation(self) -> OpenGeneration | None:
@@ -69,20 +112,12 @@ class Neighbours:
         n_chunks = int(self.snapshot.roster.n_chunks[allowed].sum())
         return n_chunks <= max(SCAN_BELOW_CHUNKS, SCAN_BELOW_SHARE * self.snapshot.n_chunks)
 
-    def _covered(
-        self, generation: OpenGeneration, queries: Vectors, allowed: NDArray[np.bool_], length: int
-    ) -> RankedLists:
-        n_documents = int(np.count_nonzero(allowed))
-        if not n_documents:
-            return empty_lists(len(queries))
-        return document_lists(_Asked(self.snapshot, generation, allowed), queries, length, n_documents)
-
     def scan(self, queries: Vectors, positions: Positions, length: int) -> RankedLists:
         """Exact lists by multiplying with every chunk of the given documents."""
         lists = empty_lists(len(queries))
         for block in self.blocks(positions):
             vectors, starts = self.snapshot.chunk_vectors(block)
-            lists = merge(lists, nearest_documents(queries, vectors, starts, block, length), length)
+            lists = merge(lists, nearest_documents(queries, vectors, starts, block, length, self._multiply), length)
         return lists
 
     def blocks(self, positions: Positions) -> list[Positions]:
@@ -93,27 +128,32 @@ class Neighbours:
 
 
 class _Asked:
-    """A generation as `engine.deepening` asks it, so that documents left out cost no recall.
+    """A generation or a replica as `engine.deepening` asks it, so that documents left out cost no recall.
 
     Of n vectors a share s may be found. FAISS looks into 1 / s as many lists, so that as
     many vectors that count are compared as without a filter. Where s is small, it is told
     which count; else it is asked for 1 / s as many chunks, and what does not is dropped.
     """
 
-    def __init__(self, snapshot: Snapshot, generation: OpenGeneration, allowed: NDArray[np.bool_]) -> None:
+    def __init__(
+        self, snapshot: Snapshot, generation: OpenGeneration | OpenReplica, allowed: NDArray[np.bool_]
+    ) -> None:
         self._snapshot = snapshot
         self._ann = generation.ann
-        self._allowed = allowed
-        share = int(snapshot.roster.n_chunks[allowed].sum()) / max(1, self._ann.n_vectors)
+        self._allowed = allowed & ~snapshot.is_fresh(generation.through_chunk)
+        self.through_chunk = generation.through_chunk
+        share = int(snapshot.roster.n_chunks[self._allowed].sum()) / max(1, self._ann.n_vectors)
         self._chunks: NDArray[np.bool_] | None = None
         self._nprobe = min(self._ann.n_lists, round(self._ann.nprobe / max(share, 1 / self._ann.n_vectors)))
         self.first_depth = int(FIRST_DEPTH / max(share, FIRST_DEPTH / LAST_DEPTH))
         if share < FILTER_BELOW_SHARE and self._ann.can_filter:
-            self._chunks = snapshot.chunks_of(allowed)
+            self._chunks = snapshot.chunks_of(self._allowed)
             self.first_depth = FIRST_DEPTH
-        n_vectors = self._ann.n_vectors
+        self.is_within_reach = self.first_depth <= self._ann.most_k and self._nprobe <= self._ann.most_nprobe
+        n_vectors = min(self._ann.n_vectors, self._ann.most_k)
         self.last_depth = n_vectors if generation.is_exact else min(n_vectors, LAST_DEPTH)
-        self.is_coded = not generation.is_exact
+        # A GPU rounds otherwise than the CPU, by which its hits would not be the same.
+        self.is_coded = not generation.is_exact or isinstance(generation, OpenReplica)
         self.is_bounded = self._ann.n_lists > 0
 
     def search(self, queries: Vectors, depth: int) -> tuple[NDArray[np.int64], Vectors]:
@@ -125,3 +165,8 @@ class _Asked:
 
     def vectors(self, ids: NDArray[np.int64], documents: Positions) -> Vectors:
         return self._snapshot.chunks_by_id(ids, documents)
+
+
+def _are_halves(queries: Vectors) -> bool:
+    """Whether float16 holds these rows as they are; flat vectors on a GPU are multiplied so."""
+    return bool((queries.astype(np.float16) == queries).all())

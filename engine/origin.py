@@ -15,6 +15,7 @@ _PACKAGES = (
     "torch",
     "faiss-cpu",
     "faiss-gpu",
+    "faiss-gpu-cuvs",
     "transformers",
     "numpy",
     "bm25s",

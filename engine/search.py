@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.acceleration import Acceleration
 from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.errors import QueryError
@@ -30,7 +31,7 @@ from engine.scoring.evidence import (
     thresholds,
 )
 from engine.scoring.lists import RankedLists, without_document
-from engine.scoring.similarity import Matches, best_matches, join
+from engine.scoring.similarity import Matches, best_matches, join, products
 from engine.store.snapshot import OpenGeneration, Positions, Snapshot
 
 MIN_RESCORED = 64  # documents rescored exactly, at least; and twice the page
@@ -90,6 +91,7 @@ class Searcher:
         scoring: Scoring | None = None,
         generation: OpenGeneration | None = None,
         scan_chunks: int | None = None,
+        acceleration: Acceleration | None = None,
     ) -> None:
         """Search a snapshot.
 
@@ -98,10 +100,13 @@ class Searcher:
             scoring: the constants.
             generation: one that is not published yet, in place of the snapshot's own.
             scan_chunks: target chunks in memory at one time, see `engine.neighbours`.
+            acceleration: of a GPU; none by default.
         """
         self.snapshot = snapshot
         self.scoring = scoring or Scoring()
-        self._neighbours = Neighbours(snapshot, generation, scan_chunks)
+        replica = None if acceleration is None else acceleration.replica
+        self._multiply = products if acceleration is None else acceleration.multiply
+        self._neighbours = Neighbours(snapshot, generation, scan_chunks, replica=replica, multiply=self._multiply)
 
     def search(
         self,
@@ -247,7 +252,7 @@ class Searcher:
             return _Ranking(positions, np.zeros(0), nothing, np.zeros(0, np.float32), 0)
         matches = join(
             [
-                best_matches(vectors.chunks, *self.snapshot.chunk_vectors(block))
+                best_matches(vectors.chunks, *self.snapshot.chunk_vectors(block), self._multiply)
                 for block in self._neighbours.blocks(positions)
             ]
         )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from engine.devices import check_device
 from engine.encoders.backbone import Backbone
 from engine.encoders.description import CONFIG_FILE, read_json
 from engine.encoders.encoder import Encoder
@@ -44,7 +44,7 @@ def load_encoder(
         EncoderError: it cannot be found or loaded.
     """
     folder = resolve_backbone(name)
-    device = _checked_device(device)
+    device = check_device(device)
     check_files(folder)
     config_file = folder / CONFIG_FILE
     if not config_file.exists():
@@ -70,16 +70,3 @@ def _class_of(kind: str) -> type[TrainableEncoder]:
     module, name = _KINDS[kind]
     made: type[TrainableEncoder] = getattr(importlib.import_module(module), name)
     return made
-
-
-def _checked_device(device: str | None) -> str | None:
-    if device is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", device):
-        raise EncoderError(f"device {device!r} is none of cpu, cuda, cuda:N; see what there is: longmatch doctor")
-    if device is not None and device.startswith("cuda"):
-        number = int(device.partition(":")[2] or 0)
-        if number >= torch.cuda.device_count():
-            raise EncoderError(
-                f"device {device!r} was asked for, torch {torch.__version__} sees {torch.cuda.device_count()} GPUs; "
-                "use --device cpu, or see longmatch doctor"
-            )
-    return device

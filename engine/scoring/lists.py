@@ -126,6 +126,24 @@ def merge(one: RankedLists, other: RankedLists, length: int) -> RankedLists:
     return RankedLists(merged.documents[:, :length], merged.similarities[:, :length])
 
 
+def with_rows(lists: RankedLists, rows: NDArray[np.bool_], others: RankedLists) -> RankedLists:
+    """The same lists but for some rows, which are taken from others.
+
+    Args:
+        lists: (I, R).
+        rows: (I,) those to replace, n of them.
+        others: (n, S), S any length.
+    """
+    width = max(lists.documents.shape[1], others.documents.shape[1])
+    documents = np.full((len(rows), width), -1, np.int64)
+    similarities = np.full((len(rows), width), -np.inf, np.float32)
+    for part, at in ((lists, np.arange(len(rows))), (others, np.flatnonzero(rows))):
+        documents[at], similarities[at] = -1, -np.inf
+        documents[at, : part.documents.shape[1]] = part.documents
+        similarities[at, : part.documents.shape[1]] = part.similarities
+    return RankedLists(documents, similarities)
+
+
 def _sorted(documents: NDArray[np.int64], similarities: Vectors) -> RankedLists:
     order = np.argsort(-similarities, axis=1, kind="stable")
     return RankedLists(np.take_along_axis(documents, order, axis=1), np.take_along_axis(similarities, order, axis=1))

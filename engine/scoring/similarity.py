@@ -5,6 +5,7 @@ Letters in shapes: I query chunks, R targets, J their chunks one after another, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,14 @@ from engine.encoders.encoder import Vectors
 from engine.scoring.lists import RankedLists, segment_max, top_documents
 
 QUERY_BLOCK = 256  # query chunks multiplied at once
+
+Multiply = Callable[[Vectors, Vectors], Vectors]  # (I, D), (J, D) -> (I, J) inner products, wherever they are made
+
+
+def products(queries: Vectors, vectors: Vectors) -> Vectors:
+    """All inner products (I, J) of the rows of two arrays, by numpy; float32 stays float32."""
+    found: Vectors = queries @ vectors.T
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +38,12 @@ class Matches:
 
 
 def nearest_documents(
-    queries: Vectors, vectors: Vectors, starts: NDArray[np.int64], positions: NDArray[np.int64], length: int
+    queries: Vectors,
+    vectors: Vectors,
+    starts: NDArray[np.int64],
+    positions: NDArray[np.int64],
+    length: int,
+    multiply: Multiply = products,
 ) -> RankedLists:
     """The documents whose best chunks s_i(t) = max_j <q_i, t_j> are nearest to each query chunk.
 
@@ -41,22 +55,26 @@ def nearest_documents(
         starts: (R,) first row of each document, rising; none is empty.
         positions: (R,) the documents.
         length: of a list; fewer where R is smaller.
+        multiply: makes the products.
     """
     blocks = [
-        top_documents(segment_max(queries[block] @ vectors.T, starts), positions, length) for block in _blocks(queries)
+        top_documents(segment_max(multiply(queries[block], vectors), starts), positions, length)
+        for block in _blocks(queries)
     ]
     return RankedLists(
         np.concatenate([block.documents for block in blocks]), np.concatenate([block.similarities for block in blocks])
     )
 
 
-def best_matches(queries: Vectors, vectors: Vectors, starts: NDArray[np.int64]) -> Matches:
+def best_matches(
+    queries: Vectors, vectors: Vectors, starts: NDArray[np.int64], multiply: Multiply = products
+) -> Matches:
     """The best chunk of every document, with its place; arguments as of `nearest_documents`."""
     lengths = np.diff(starts, append=len(vectors))
     number = np.arange(len(vectors)) - np.repeat(starts, lengths)  # of a chunk in its document
     best, places = [], []
     for block in _blocks(queries):
-        similarities = queries[block] @ vectors.T
+        similarities = multiply(queries[block], vectors)
         best.append(segment_max(similarities, starts))
         is_best = similarities == np.repeat(best[-1], lengths, axis=1)
         places.append(np.minimum.reduceat(np.where(is_best, number, len(vectors)), starts, axis=1))

@@ -6,6 +6,7 @@ Letters in shapes: I query chunks, K results each, D width.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,8 @@ def multiply_by_blas(width: int) -> None:
 class AnnIndex:
     """A FAISS index with our own ids; inner product, so cosine for unit rows."""
 
+    most_k = most_nprobe = sys.maxsize  # what one search may ask for
+
     def __init__(self, index: Any, nprobe: int = 0) -> None:  # noqa: ANN401
         """Wrap a FAISS index; `nprobe` is ignored by types that have none."""
         self._index = index
@@ -152,7 +155,7 @@ class AnnIndex:
         """
         try:
             index = faiss.index_factory(width, _with_ids(factory), faiss.METRIC_INNER_PRODUCT)
-            if ivf := _ivf(index):
+            if ivf := inverted_lists(index):
                 ivf.cp.max_points_per_centroid = TRAINING_POINTS_PER_LIST
                 ivf.cp.niter = KMEANS_ROUNDS
             if not index.is_trained:
@@ -205,7 +208,7 @@ class AnnIndex:
     @property
     def n_lists(self) -> int:
         """Inverted lists, 0 for a type without."""
-        ivf = _ivf(self._index)
+        ivf = inverted_lists(self._index)
         return int(ivf.nlist) if ivf else 0
 
     @property
@@ -217,6 +220,11 @@ class AnnIndex:
     def n_vectors(self) -> int:
         """Vectors in the index, those of removed documents included."""
         return int(self._index.ntotal)
+
+    @property
+    def inner(self) -> Any:  # noqa: ANN401
+        """The FAISS index itself; not to be changed."""
+        return self._index
 
     @property
     def can_filter(self) -> bool:
@@ -278,8 +286,8 @@ def _reserve(index: Any, n_vectors: int) -> None:  # noqa: ANN401
         codes.codes.resize(0)
 
 
-def _ivf(index: Any) -> Any:  # noqa: ANN401
-    """The inverted-file index inside, or None."""
+def inverted_lists(index: Any) -> Any:  # noqa: ANN401
+    """The inverted-file index inside a FAISS index, or None."""
     try:
         return faiss.extract_index_ivf(index)
     except RuntimeError:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from indexer.cli.shared import FAILED, PARTLY, device_option, index_argument, json_option, opened_index
+from indexer.cli.shared import FAILED, PARTLY, index_argument, json_option, opened_index, search_device_option
 
 if TYPE_CHECKING:
     from engine import Document, Index, Result
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     "--format", "form", type=click.Choice(["table", "json", "jsonl", "csv", "trec"]), default="table", show_default=True
 )
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write here, not to stdout.")
-@device_option
+@search_device_option
 def query(
     index: Path,
     documents: tuple[str, ...],

@@ -16,13 +16,19 @@ FAILED, PARTLY = 1, 3  # 0 is done, and click itself exits with 2 on wrong usage
 
 index_argument = click.argument("index", type=click.Path(file_okay=False, path_type=Path))
 device_option = click.option("--device", help="cpu, cuda or cuda:N; by default a GPU where there is one.")
+search_device_option = click.option(
+    "--device",
+    help="cpu; cuda (all GPUs) or cuda:N encodes and searches there; by default a GPU encodes and the CPU searches.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @contextmanager
 def opened_index(path: Path, device: str | None = None) -> Iterator[Index]:
-    """Open an index for asking, and close it afterwards."""
+    """Open an index for asking, and close it afterwards; what came of a GPU that was named is told on stderr."""
     from engine.index import Index
 
     with Index.open(path, device=device) as index:
+        if index.acceleration is not None:
+            click.echo(index.acceleration.told, err=True)
         yield index

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from engine.encoders.loading import DEFAULT_ENCODER
 from engine.index import Index
+from engine.store.snapshot import Snapshot
 from engine.training.corpus import TrainingCorpus
 from engine.training.mining import IndexMiner, LexicalMiner, Miner
 from indexer.builder import build
@@ -49,7 +50,8 @@ class Library:
             progress = _IndexProgress(corpus, context.tell)
             build(path, corpus.documents.values(), encoder=encoder, device=context.device, progress=progress)
         processes.wait()
-        return self._stack.enter_context(Index.open(path, device=context.device))
+        # Not by `Index.open`, which would copy the vectors onto the GPU: its memory is for training.
+        return self._stack.enter_context(Index(Snapshot(path), device=context.device))
 
     def miner(self, kind: Negatives, corpus: TrainingCorpus, encoder: str) -> Miner | None:
         """Who names the hard negatives of a corpus.

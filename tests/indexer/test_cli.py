@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from benchmarks.gpus.stand_in import StandInGpus
+from engine.acceleration import accelerate_on
 from indexer.cli import main
 
 TOPICS = ("fox", "dog", "river", "house")
@@ -141,6 +143,15 @@ def test_query_by_id_leaves_itself_out(built: Path, run: Run) -> None:
     assert [row["rank"] for row in rows] == [str(rank) for rank in range(1, len(rows) + 1)]
 
 
+def test_what_came_of_a_gpu_is_told_beside_the_hits(built: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.index.check_device", lambda device: device)
+    monkeypatch.setattr("engine.index.accelerate", lambda snapshot, _: accelerate_on(snapshot, StandInGpus()))
+    there, here = (run("query", str(built), "--id", "fox/0.md", *device) for device in (["--device", "cuda"], []))
+    assert there.stdout == here.stdout and there.exit_code == 0
+    assert there.stderr.startswith("searched on the GPU: every chunk in float16, ")
+    assert here.stderr == ""
+
+
 def test_query_reads_stdin(built: Path, run: Run) -> None:
     result = run("query", built, "-", "-k", "1", "--format", "trec", stdin=_text("river", 2))
     query_id, _, doc_id, rank, _, tag = result.stdout.split()
@@ -188,6 +199,7 @@ def test_output_goes_to_a_file(built: Path, tmp_path: Path, run: Run) -> None:
         (["index", "{built}", "/no/such/folder"], 1, "does not exist and no file matches it"),
         (["index", "{built}", "{papers}", "--memory", "much"], 2, "'much' is no size"),
         (["index", "{built}", "{papers}", "--device", "tpu"], 1, "is none of cpu, cuda, cuda:N"),
+        (["query", "{built}", "--id", "fox/0.md", "--device", "cuda:77"], 1, "device 'cuda:77' was asked for, torch "),
         (["index", "{papers}", "{papers}"], 1, "is not empty and holds no index"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from engine.scoring.lists import (
     merge,
     segment_max,
     top_documents,
+    with_rows,
     without_document,
 )
 
@@ -111,3 +113,16 @@ def test_lists_without_a_document_are_those_of_the_others(seed: int, n_documents
     expected = rows(top_documents(similarities[:, kept], kept, n_documents)) if len(kept) else [[]] * 3
     wanted = [row[: n_documents - 1] for row in expected]
     assert rows(without_document(longer, gone)) == wanted
+
+
+@pytest.mark.parametrize(("width", "other_width"), [(3, 3), (3, 2), (2, 3), (0, 2), (2, 0)])
+def test_some_rows_are_taken_from_other_lists(width: int, other_width: int) -> None:
+    rng = np.random.default_rng(width)
+    lists = RankedLists(rng.integers(0, 9, (4, width)), rng.random((4, width), np.float32))
+    others = RankedLists(rng.integers(10, 19, (2, other_width)), rng.random((2, other_width), np.float32))
+    found = with_rows(lists, np.array([False, True, False, True]), others)
+    longest = max(width, other_width)
+    for row, (of, at) in enumerate([(lists, 0), (others, 0), (lists, 2), (others, 1)]):
+        missing = longest - of.documents.shape[1]
+        assert found.documents[row].tolist() == [*of.documents[at].tolist(), *[-1] * missing]
+        assert found.similarities[row].tolist() == [*of.similarities[at].tolist(), *[-np.inf] * missing]

@@ -1,0 +1,1 @@
+"""What `benchmarks.gpu` measures, stage by stage."""

@@ -1,0 +1,90 @@
+"""FAISS on the CPU in the part of FAISS on GPUs, with what that cannot do; it answers as one would, only later.
+
+It takes the types that GPU FAISS takes, rounds flat vectors and the queries for them to
+float16, refuses selectors, and more than `MOST` vectors or lists a query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import faiss
+import numpy as np
+
+from engine.encoders.encoder import Vectors
+from engine.store.ann import Ids
+from engine.store.gpu_types import can_clone
+from engine.store.gpus import MOST
+
+
+class StandInGpus:
+    """As many GPUs as are asked for, each with as much room."""
+
+    def __init__(self, n: int = 1, free_bytes: int = 64 << 30) -> None:
+        """Pretend.
+
+        Args:
+            n: GPUs.
+            free_bytes: of each, whatever is placed there.
+        """
+        self.numbers: Sequence[int] = range(n)
+        self._free_bytes = free_bytes
+
+    def name(self, number: int) -> str:
+        """See `engine.store.gpus.Gpus`."""
+        return f"stand-in {number}"
+
+    def free_bytes(self, number: int) -> int:
+        """See `engine.store.gpus.Gpus`."""
+        return self._free_bytes
+
+    def place(self, index: Any, number: int) -> CappedIndex:  # noqa: ANN401
+        """See `engine.store.gpus.Gpus`."""
+        made: Any = faiss.downcast_index(index)
+        if isinstance(made, faiss.IndexFlat):
+            halves = faiss.IndexScalarQuantizer(made.d, faiss.ScalarQuantizer.QT_fp16, made.metric_type)
+            if made.ntotal:
+                halves.add(made.reconstruct_n(0, made.ntotal))
+            return CappedIndex(halves, is_half=True)
+        if not isinstance(made, faiss.IndexIVF) or not can_clone(made):
+            raise RuntimeError(f"{type(made).__name__} is not implemented on GPU")
+        return CappedIndex(faiss.clone_index(made), is_half=False)
+
+
+class CappedIndex:
+    """A FAISS index with the limits of one on a GPU."""
+
+    def __init__(self, index: Any, *, is_half: bool) -> None:  # noqa: ANN401
+        """Wrap an index; `is_half` rounds queries to float16."""
+        self._index = index
+        self._is_half = is_half
+
+    @property
+    def ntotal(self) -> int:
+        """Vectors in it."""
+        return int(self._index.ntotal)
+
+    def add(self, rows: Vectors) -> None:
+        """As of FAISS."""
+        self._index.add(rows)
+
+    def add_with_ids(self, rows: Vectors, ids: Ids) -> None:
+        """As of FAISS."""
+        self._index.add_with_ids(rows, ids)
+
+    def search(self, queries: Vectors, k: int, *, params: Any = None) -> tuple[Vectors, Ids]:  # noqa: ANN401
+        """As of FAISS.
+
+        Raises:
+            RuntimeError: a GPU would not do that.
+        """
+        nprobe = getattr(params, "nprobe", 0)
+        if k > MOST or nprobe > MOST:
+            raise RuntimeError(f"k {k} or nprobe {nprobe} is above {MOST}")
+        if getattr(params, "sel", None) is not None:
+            raise RuntimeError("a selector is ignored by GPU indexes")
+        if self._is_half:
+            queries = queries.astype(np.float16).astype(np.float32)
+        D, I = self._index.search(queries, k, params=params)  # noqa: E741
+        return D, I

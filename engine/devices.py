@@ -1,0 +1,44 @@
+"""The names of devices, and whether torch has them; torch is loaded where a GPU is named, and nothing else."""
+
+from __future__ import annotations
+
+import re
+
+from engine.errors import EncoderError
+
+
+def check_device(device: str | None) -> str | None:
+    """A device as it was named, once it is known to be there.
+
+    Args:
+        device: `cpu`, `cuda` or `cuda:N`; None leaves the choice to whoever uses it.
+
+    Raises:
+        EncoderError: it is none of these, or torch does not see it.
+    """
+    if device is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", device):
+        raise EncoderError(f"device {device!r} is none of cpu, cuda, cuda:N; see what there is: longmatch doctor")
+    if is_gpu(device):
+        import torch
+
+        assert device is not None
+        number = int(device.partition(":")[2] or 0)
+        if number >= torch.cuda.device_count():
+            raise EncoderError(
+                f"device {device!r} was asked for, torch {torch.__version__} sees {torch.cuda.device_count()} GPUs; "
+                "use --device cpu, or see longmatch doctor"
+            )
+    return device
+
+
+def is_gpu(device: str | None) -> bool:
+    """Whether a GPU is named."""
+    return device is not None and device.startswith("cuda")
+
+
+def gpu_numbers(device: str) -> list[int]:
+    """The GPUs that a name stands for when an index is searched: `cuda` for all of them."""
+    import torch
+
+    number = device.partition(":")[2]
+    return [int(number)] if number else list(range(torch.cuda.device_count()))

@@ -1,0 +1,130 @@
+"""A copy of an index on GPUs, in one part or several, asked as `AnnIndex` is. How it got there is no matter here.
+
+Letters in shapes: I query chunks, K results each, P parts, D width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.encoders.encoder import Vectors
+from engine.errors import BudgetExceeded
+from engine.store.ann import Ids
+from engine.store.faiss_distribution import require_one_faiss
+from engine.store.gpus import MOST
+
+require_one_faiss()
+import faiss  # noqa: E402
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some of the vectors, on one GPU."""
+
+    index: Any  # of FAISS
+    gpu: int
+    ids: Ids | None  # of its rows, where it counts them from 0; None where it has our ids
+
+
+class Replica:
+    """Searches all parts and merges what they found; one search at a time, as GPU FAISS wants it."""
+
+    can_filter = False  # GPU FAISS ignores a selector, or refuses it: what may not be found is sifted by the caller
+    most_k = most_nprobe = MOST
+
+    def __init__(self, parts: Sequence[Part], *, nprobe: int = 0, n_lists: int = 0) -> None:
+        """Take over parts that share no vector.
+
+        Args:
+            parts: at least one.
+            nprobe: lists that each part looks into; 0 of a type without lists.
+            n_lists: 0 of a type without lists.
+        """
+        self.parts = tuple(parts)
+        self.nprobe = nprobe
+        self.n_lists = n_lists
+        self.n_vectors = sum(int(part.index.ntotal) for part in parts)
+        self._lock = Lock()
+        self._gpus = sorted({part.gpu for part in parts})
+        self._threads = ThreadPoolExecutor(len(self._gpus)) if len(self._gpus) > 1 else None
+
+    def search(
+        self, queries: Vectors, k: int, *, allowed: NDArray[np.bool_] | None = None, nprobe: int | None = None
+    ) -> tuple[Ids, Vectors]:
+        """As `AnnIndex.search`, for at most `most_k` vectors.
+
+        Args:
+            queries: (I, D).
+            k: vectors wanted of each; beyond `most_k` no more are found.
+            allowed: None, see `can_filter`.
+            nprobe: lists looked into, as many as at `most_nprobe` at most.
+
+        Returns:
+            (I, K) int64 and (I, K) float32, best first; id -1 where there were fewer.
+
+        Raises:
+            BudgetExceeded: the GPU has no room for the search, or failed.
+        """
+        assert allowed is None
+        k = min(k, self.most_k, self.n_vectors)
+        rows = np.ascontiguousarray(queries, np.float32)
+        probed = min(nprobe or self.nprobe, self.n_lists, self.most_nprobe)
+        parameters: Any = faiss.SearchParametersIVF(nprobe=probed) if probed else None  # type: ignore[call-arg]
+
+        def ask(gpu: int) -> list[tuple[Ids, Vectors]]:
+            return [_ask(part, rows, k, parameters) for part in self.parts if part.gpu == gpu]
+
+        try:
+            with self._lock:
+                found = [one for of_gpu in self._each(ask) for one in of_gpu]
+        except RuntimeError as error:
+            reason = str(error).splitlines()[-1][-160:]
+            raise BudgetExceeded(
+                f"the GPU failed in a search of {len(rows)} chunks for {k} each ({reason}); "
+                "free its memory, or open the index on the CPU: --device cpu"
+            ) from error
+        return _merged(found, k)
+
+    def _each(self, ask: Callable[[int], list[tuple[Ids, Vectors]]]) -> list[list[tuple[Ids, Vectors]]]:
+        if self._threads is None:
+            return [ask(gpu) for gpu in self._gpus]
+        return list(self._threads.map(ask, self._gpus))
+
+    def close(self) -> None:
+        """Let go of the GPUs."""
+        self.parts = ()
+        if self._threads is not None:
+            self._threads.shutdown()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenReplica:
+    """A replica, and which chunks it covers: those with ids up to `through_chunk`."""
+
+    ann: Replica
+    through_chunk: int
+    is_exact: bool  # all vectors are compared, as the shards hold them
+    told: str  # what it is: type, GPUs, bytes
+
+
+def _ask(part: Part, queries: Vectors, k: int, parameters: Any) -> tuple[Ids, Vectors]:  # noqa: ANN401
+    D, I = part.index.search(queries, min(k, int(part.index.ntotal)), params=parameters)  # noqa: E741
+    ids = I if part.ids is None else np.where(I >= 0, part.ids[I], -1)
+    return ids, np.where(ids >= 0, D, -np.inf).astype(np.float32)
+
+
+def _merged(found: Sequence[tuple[Ids, Vectors]], k: int) -> tuple[Ids, Vectors]:
+    """The best k of the results of all parts, best first."""
+    ids, similarities = (np.concatenate(column, axis=1) for column in zip(*found, strict=True))  # (I, P K)
+    if len(found) > 1 and ids.shape[1] > k:
+        kept = np.argpartition(-similarities, k - 1, axis=1)[:, :k]
+        ids, similarities = (np.take_along_axis(one, kept, axis=1) for one in (ids, similarities))
+    order = np.argsort(-similarities, axis=1, kind="stable")
+    return np.take_along_axis(ids, order, axis=1), np.take_along_axis(similarities, order, axis=1)

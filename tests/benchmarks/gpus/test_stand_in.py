@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import faiss
+import numpy as np
+import pytest
+
+from benchmarks.gpus.stand_in import StandInGpus
+from tests.gpu_index import WIDTH, drawn_rows
+
+
+def test_what_a_gpu_would_refuse_is_refused() -> None:
+    flat = StandInGpus().place(faiss.IndexFlatIP(WIDTH), 0)
+    flat.add(drawn_rows(50, 0))
+    query = drawn_rows(1, 1)
+    with pytest.raises(RuntimeError, match="k 2049 or nprobe 0 is above 2048"):
+        flat.search(query, 2049)
+    chosen = faiss.SearchParameters(sel=faiss.IDSelectorBatch(np.arange(3)))  # type: ignore[call-arg, arg-type]
+    with pytest.raises(RuntimeError, match="a selector is ignored"):
+        flat.search(query, 3, params=chosen)
+    for factory in ("HNSW8", "PQ8", "IVF4,PQ8x4fs"):
+        index = faiss.index_factory(WIDTH, factory, faiss.METRIC_INNER_PRODUCT)
+        with pytest.raises(RuntimeError, match="is not implemented on GPU"):
+            StandInGpus().place(index, 0)
+
+
+def test_flat_vectors_that_are_there_come_along() -> None:
+    flat = faiss.IndexFlatIP(WIDTH)
+    flat.add(drawn_rows(50, 0))
+    placed = StandInGpus().place(flat, 0)
+    assert placed.ntotal == 50
+    assert placed.search(drawn_rows(50, 0)[7:8], 1)[1].tolist() == [[7]]

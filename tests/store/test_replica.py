@@ -1,0 +1,86 @@
+"""A replica in parts finds what one index of all vectors finds."""
+
+from __future__ import annotations
+
+import faiss
+import numpy as np
+import pytest
+
+import engine.store.gpu_types as gpu_types_module
+from benchmarks.gpus.stand_in import StandInGpus
+from engine.encoders.encoder import Vectors
+from engine.store.gpu_types import can_clone, centroids, flat_parts, list_parts, lists_of
+from engine.store.gpus import MOST
+from engine.store.replica import Replica
+from tests.gpu_index import WIDTH, drawn_rows
+
+ROWS = drawn_rows(3000, 1).astype(np.float16).astype(np.float32)
+IDS = np.arange(3000) * 5 + 2
+QUERIES = drawn_rows(7, 2).astype(np.float16).astype(np.float32)
+BLOCKS = [(IDS[first : first + 400], ROWS[first : first + 400]) for first in range(0, 3000, 400)]
+
+
+def by_hand(k: int) -> tuple[np.ndarray, Vectors]:
+    table = QUERIES @ ROWS.T
+    order = np.argsort(-table, axis=1)[:, :k]
+    return IDS[order], np.take_along_axis(table, order, axis=1)
+
+
+@pytest.mark.parametrize(
+    ("n_gpus", "numbers", "n_parts"), [(1, 1 << 30, 1), (1, 30_000, 4), (2, 1 << 30, 2), (3, 30_000, 4)]
+)
+@pytest.mark.parametrize("k", [1, 10, MOST, 10_000])
+def test_flat_parts_find_what_a_matrix_product_finds(
+    n_gpus: int, numbers: int, n_parts: int, k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu_types_module, "PART_NUMBERS", numbers)
+    replica = Replica(flat_parts(StandInGpus(n_gpus), BLOCKS, 3000, WIDTH))
+    assert len(replica.parts) == n_parts and {part.gpu for part in replica.parts} == set(range(n_gpus))
+    ids, similarities = replica.search(QUERIES, k)
+    expected, exact = by_hand(min(k, MOST))
+    assert np.array_equal(ids, expected)
+    np.testing.assert_allclose(similarities, exact, atol=1e-6)
+    replica.close()
+
+
+@pytest.mark.parametrize("n_gpus", [1, 2])
+@pytest.mark.parametrize("code", ["QT_fp16", "QT_8bit"])
+def test_lists_keep_their_centroids_and_are_probed_as_asked(n_gpus: int, code: str) -> None:
+    cpu = faiss.index_factory(WIDTH, "IVF8,PQ16x4fs", faiss.METRIC_INNER_PRODUCT)
+    cpu.train(ROWS)
+    around = centroids(lists_of(cpu, WIDTH))
+    parts = list_parts(StandInGpus(n_gpus), around, code, ROWS, BLOCKS)
+    replica = Replica(parts, nprobe=8, n_lists=8)
+    ids, similarities = replica.search(QUERIES, 10)
+    assert np.array_equal(ids[:, 0], by_hand(1)[0][:, 0])
+    np.testing.assert_allclose(similarities, by_hand(10)[1], atol=5e-3)
+    few, _ = replica.search(QUERIES, 2000, nprobe=1)
+    nearest = np.argmax(QUERIES @ around.T, axis=1)
+    owners = np.argmax(ROWS @ around.T, axis=1)
+    for row, own in zip(few, nearest, strict=True):
+        assert sorted(row[row >= 0].tolist()) == IDS[owners == own].tolist()
+
+
+@pytest.mark.parametrize(
+    ("factory", "expected"),
+    [
+        ("IVF8,Flat", True),
+        ("IVF8,SQ8", True),
+        ("IVF8,SQfp16", True),
+        ("IVF8,PQ16", True),
+        ("IVF8,SQ6", False),
+        ("IVF8,PQ16x4", False),
+        ("IVF8,PQ16x4fs", False),
+        ("IVF8,RaBitQ", False),
+        ("IVF8_HNSW8,Flat", False),
+    ],
+)
+def test_what_a_gpu_can_hold(factory: str, expected: bool) -> None:
+    index = faiss.index_factory(WIDTH, factory, faiss.METRIC_INNER_PRODUCT)
+    lists = lists_of(index, WIDTH)
+    assert lists is not None and can_clone(lists) is expected
+
+
+@pytest.mark.parametrize("factory", ["Flat", "HNSW8", "RR16,IVF8,Flat", "RR32,IVF8,Flat"])
+def test_what_has_no_lists_of_the_vectors_themselves(factory: str) -> None:
+    assert lists_of(faiss.index_factory(WIDTH, factory, faiss.METRIC_INNER_PRODUCT), WIDTH) is None

@@ -1,0 +1,44 @@
+"""What the machine offers, as far as it is about GPUs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks.gpus.stand_in import CappedIndex, StandInGpus
+from engine.doctor import examine, try_search
+from engine.encoders.encoder import Vectors
+from engine.errors import EngineError
+from engine.store.ann import Ids
+
+
+def test_gpus_that_find_what_the_cpu_finds_are_named_with_their_room() -> None:
+    told = try_search(StandInGpus(2, free_bytes=5 << 30))
+    assert told.startswith("as on the CPU within ")
+    assert told.endswith("of a similarity; stand-in 0, 5.0 GiB free, stand-in 1, 5.0 GiB free")
+
+
+class ShiftedIndex(CappedIndex):
+    def search(self, queries: Vectors, k: int, *, params: object = None) -> tuple[Vectors, Ids]:
+        D, I = super().search(queries, k, params=params)  # noqa: E741
+        return D, np.roll(I, 1, axis=0)
+
+
+class ShiftedGpus(StandInGpus):
+    def place(self, index: object, number: int) -> CappedIndex:
+        return ShiftedIndex(super().place(index, number)._index, is_half=True)
+
+
+def test_gpus_that_find_something_else_are_an_error() -> None:
+    with pytest.raises(EngineError, match=r"^GPUs found other vectors than the CPU, .* apart; search there"):
+        try_search(ShiftedGpus())
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="torch sees a GPU")
+def test_without_a_gpu_the_doctor_says_that_the_cpu_searches() -> None:
+    for check in examine():
+        if check.name == "gpu search":
+            assert (check.is_well, check.told) == (True, "none, torch sees no GPU; indexes are searched on the CPU")
+            return
+    pytest.fail("gpu search was not looked at")
