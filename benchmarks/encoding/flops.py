@@ -39,7 +39,7 @@ def read_sizes(folder: Path) -> LayerSizes:
     return LayerSizes(*(config[field] for field in _FIELDS))
 
 
-def chunk_flops(sizes: LayerSizes, lengths: Iterable[int]) -> int:
+def chunk_flops(sizes: LayerSizes, lengths: Iterable[float]) -> float:
     """Floating-point operations of the products of a forward pass, a multiplication and an addition being two.
 
     A chunk of L tokens, special ones counted, takes

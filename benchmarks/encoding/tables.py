@@ -31,7 +31,8 @@ _NOTE = (
 _LIMIT_NOTE = (
     "Operations: layers (8 L H^2 + 4 L H I + 4 L^2 H) for each chunk of L tokens, special ones counted, padding not, "
     "for width H and inner width I. Limit: the quickest product in the precision of the weights, of the encoder's own "
-    "shapes and of two square matrices, in the same round. Share of it: median [lowest, highest] over rounds."
+    "shapes and of two square matrices, in the same round. Share of it: median [lowest, highest] over rounds. GELU "
+    "that is applied as products are written counts among the linear layers."
 )
 
 
@@ -158,7 +159,8 @@ def limit_table(records: Sequence[ThroughputRecord]) -> str:
 
 
 def _account(record: ThroughputRecord) -> list[str]:
-    groups = sorted(shares(record.operator_seconds).items(), key=lambda item: -item[1])
+    told_groups = [item for item in shares(record.operator_seconds).items() if item[1]]
+    groups = sorted(told_groups, key=lambda item: -item[1])
     outside, told = overheads(record), record.fidelity
     return [
         f"- {record.task}, time of our encoder by operators (torch.profiler, a pass of its own): "

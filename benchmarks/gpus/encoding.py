@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from benchmarks.encoding.flops import LayerSizes, chunk_flops
 from benchmarks.gpus.machine import seconds_of
 from benchmarks.gpus.record import Encoded, Peak
 from benchmarks.packages import require
@@ -30,11 +31,7 @@ _MEDIAN_TOKENS, _SPREAD = 102, 0.57  # of mixed lengths: log-normal, 120 on aver
 
 
 def operations_per_token(config: Any, length: float) -> float | None:  # noqa: ANN401
-    """Additions and multiplications of the layers of a BERT-like model for a token of a sequence.
-
-        N (8 H^2 + 4 H F + 4 L H)
-
-    for N layers H wide with F inside and L tokens; embeddings, norms and softmax are left out.
+    """Floating-point operations of the layers of a BERT-like model for a token of a sequence, see `chunk_flops`.
 
     Args:
         config: of transformers.
@@ -46,8 +43,8 @@ def operations_per_token(config: Any, length: float) -> float | None:  # noqa: A
     names = ("num_hidden_layers", "hidden_size", "intermediate_size")
     if not all(hasattr(config, name) for name in names):
         return None
-    layers, wide, inner = (getattr(config, name) for name in names)
-    return float(layers * (8 * wide**2 + 4 * wide * inner + 4 * length * wide))
+    sizes = LayerSizes(*(getattr(config, name) for name in names))
+    return chunk_flops(sizes, [length]) / length
 
 
 def drawn_sequences(backbone: Backbone, lengths: Sequence[int], seed: int) -> list[list[int]]:

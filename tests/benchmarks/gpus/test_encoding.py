@@ -4,9 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
-from torch.utils.flop_counter import FlopCounterMode
 
+from benchmarks.encoding.flops import LayerSizes, chunk_flops
 from benchmarks.gpus.encoding import (
     ALONE,
     FROM_TEXT,
@@ -32,19 +31,10 @@ def measurements_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.gpus.machine.LEAST_SECONDS", 0.01)
 
 
-def test_operations_are_those_that_torch_counts(mean_encoder: MeanEncoder) -> None:
-    """Products of attention are counted by hand: torch has none for that kernel on the CPU."""
-    backbone = mean_encoder.backbone
-    ids, mask = torch.randint(5, 40, (3, 20)), torch.ones((3, 20), dtype=torch.bool)
-    with FlopCounterMode(display=False) as counter, torch.no_grad():
-        backbone.hidden_states(ids, mask)
-    of_attention = {"aten._scaled_dot_product_flash_attention_for_cpu", "aten.bmm"}
-    linear = sum(n for op, n in counter.get_flop_counts()["Global"].items() if str(op) not in of_attention)
-    config = backbone.model.config
-    attention = config.num_hidden_layers * 4 * 20 * config.hidden_size * 60
-    pooler = 3 * 2 * config.hidden_size**2  # of BERT's own, whose vectors are left unused
-    per_token = operations_per_token(config, 20)
-    assert per_token is not None and per_token * 60 == linear - pooler + attention
+def test_operations_of_a_token_are_its_share_of_those_of_a_chunk(mean_encoder: MeanEncoder) -> None:
+    config = mean_encoder.backbone.model.config
+    sizes = LayerSizes(config.num_hidden_layers, config.hidden_size, config.intermediate_size)
+    assert operations_per_token(config, 20) == chunk_flops(sizes, [20, 20, 20]) / 60
 
 
 def test_a_model_of_other_words_has_no_known_cost() -> None:
