@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +43,19 @@ class _There:
     factory: str = ""  # likewise; "" without one
 
 
+@dataclass(frozen=True)
+class _Tried:
+    """What a sample told."""
+
+    counts: Counts
+    encoding_seconds: float  # of the whole corpus, as below
+    storing_seconds: float
+    rates: Rates
+    held_bytes: int  # by program and encoder
+    peak_bytes: int  # while a batch was read and encoded, those included
+    vram: Vram | None
+
+
 def make_plan(
     path: Path | None,
     paths: Sequence[str],
@@ -69,32 +81,19 @@ def make_plan(
         DocumentError: a path does not exist, or nothing readable was found.
     """
     budget = budget or Budget()
-    footprint = Footprint()
-    held = footprint.own_bytes()
-    refuse_memory(budget, held, encoder.width)
     there = _there(path)
-    with ExitStack() as stack:
-        stack.enter_context(limited_vram(encoder, budget.vram_bytes))
-        watch = stack.enter_context(Watch(footprint))
-        if is_on_gpu(encoder):
-            forget_peak(encoder)
-        sample = read_sample(draw(units_of(paths), there.known.hashes, seed), encoder, there.known, seed)
-        encoding, storing = _pace(sample, encoder)
-        rates = measure_rates(encoder.width)
-        vram = _vram(encoder)
-    counts = sample.counts
-    loaded = Footprint().own_bytes() - footprint.own_bytes()  # code of the program that was not in use before
-    held, peak = held + loaded, watch.peak_bytes + loaded
+    tried = _try_out(paths, there.known, encoder, budget, seed)
+    counts = tried.counts
     after = Size(
         there.n_documents + round(counts.n_new),
         max(0, round(there.n_chunks - counts.n_chunks_replaced + counts.n_chunks)),
         encoder.width,
     )
-    batches = _batches(counts, budget, peak, encoder.width)
-    left = None if budget.memory_bytes is None else budget.memory_bytes - peak - batches
+    batches = _batches(counts, budget, tried.peak_bytes, encoder.width)
+    left = None if budget.memory_bytes is None else budget.memory_bytes - tried.peak_bytes - batches
     rungs = climb_down(factory, after, left) if _is_due(there, counts, factory) else ()
     rung = rungs[-1] if rungs else Rung(SCAN, 0, 0, SMALL, fits=True)
-    on_cpu = 0 if is_on_gpu(encoder) else min(held, weights_bytes(encoder))
+    on_cpu = 0 if is_on_gpu(encoder) else min(tried.held_bytes, weights_bytes(encoder))
     disk = _disk(path, counts, rung, encoder.width)
     _refuse_disk(path, disk, budget)
     return Plan(
@@ -109,24 +108,45 @@ def make_plan(
         is_counted=counts.is_all,
         factory="" if rung.factory == SCAN else rung.factory,
         seconds=Seconds(
-            reading=_shown_reading(counts.read_seconds, encoding, encoder),
-            encoding=encoding,
-            storing=storing,
-            generation=_generation_seconds(there, counts, factory, rung, after, rates),
+            reading=_shown_reading(counts.read_seconds, tried.encoding_seconds, encoder),
+            encoding=tried.encoding_seconds,
+            storing=tried.storing_seconds,
+            generation=_generation_seconds(there, counts, factory, rung, after, tried.rates),
         ),
         memory=Memory(
-            program=held - on_cpu,
+            program=tried.held_bytes - on_cpu,
             weights=on_cpu,
-            encoding=peak - held,
+            encoding=tried.peak_bytes - tried.held_bytes,
             batches=batches,
             index=rung.index_bytes,
             building=rung.work_bytes,
         ),
         mapped_bytes=disk.shards if rungs else 0,
-        vram=vram,
+        vram=tried.vram,
         disk=disk,
         ladder=tuple(describe_ladder(rungs, left)),
     )
+
+
+def _try_out(paths: Sequence[str], known: Known, encoder: Encoder, budget: Budget, seed: int) -> _Tried:
+    """Read a sample and encode some of it, inside the budget.
+
+    Raises:
+        BudgetExceeded: program and encoder are too large already.
+        DocumentError: see `make_plan`.
+    """
+    footprint = Footprint()
+    held = footprint.own_bytes()
+    refuse_memory(budget, held, encoder.width)
+    with limited_vram(encoder, budget.vram_bytes), Watch(footprint) as watch:
+        if is_on_gpu(encoder):
+            forget_peak(encoder)
+        sample = read_sample(draw(units_of(paths), known.hashes, seed), encoder, known, seed)
+        encoding, storing = _pace(sample, encoder)
+        rates = measure_rates(encoder.width)
+        vram = _vram(encoder)
+    loaded = Footprint().own_bytes() - footprint.own_bytes()  # code of the program that was not in use before
+    return _Tried(sample.counts, encoding, storing, rates, held + loaded, watch.peak_bytes + loaded, vram)
 
 
 def _there(path: Path | None) -> _There:

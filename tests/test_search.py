@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import engine.neighbours as neighbours_module
 import engine.scoring.similarity as similarity_module
@@ -20,7 +19,6 @@ from engine.index import Index
 from engine.result import Hit, Result, Status
 from engine.scoring.evidence import Scoring
 from engine.search import Query, Searcher, as_stored
-from engine.store.ann import AnnIndex
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from indexer.builder import build
@@ -398,63 +396,3 @@ def test_a_page_out_of_range_is_refused(index: Index, k: int, offset: int) -> No
 def test_leaving_out_a_name_that_is_not_there_leaves_out_nothing(index: Index) -> None:
     query = Query(QUERY, stored([QUERY])["query"])
     assert Searcher(index.snapshot).search(query, without="no such").n_searched == 60
-
-
-@pytest.fixture(scope="module")
-def coded_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four hundred documents under coarse codes in lists, of which few are looked into."""
-    folder = tmp_path_factory.mktemp("coded") / "x.lm"
-    build(folder, make_corpus(400), encoder=FakeEncoder(), factory="IVF32,PQ16x4fs", recall_floor=0.5)
-    return folder
-
-
-RARE = ["family = 'even'", "topic = 3", "year = 2007", "topic in (1, 6) and year < 2005", "year = 2007 and topic = 7"]
-
-
-def found_share(index: Index, where: str | None) -> float:
-    """Of the hits of exact searches, those that are found; every ninth document asks."""
-    shares = []
-    for name in index.snapshot.doc_ids()[::9]:
-        exact, found = (index.search_id(name, where=where, exact=one) for one in (True, False))
-        assert found.status is Status.ESTIMATED
-        shares.append(len({hit.doc_id for hit in exact.hits} & {hit.doc_id for hit in found.hits}) / len(exact.hits))
-    return float(np.mean(shares))
-
-
-@pytest.mark.parametrize("nprobe", [4, 16])
-def test_a_filter_costs_no_recall(coded_folder: Path, nprobe: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbours_module, "SCAN_BELOW_CHUNKS", 0)
-    monkeypatch.setattr(neighbours_module, "SCAN_BELOW_SHARE", 0.0)
-    with Index.open(coded_folder, encoder=FakeEncoder()) as index:
-        assert index.snapshot.generation is not None
-        index.snapshot.generation.ann.nprobe = nprobe
-        without_filter = found_share(index, None)
-        assert without_filter > 0.8
-        for where in RARE:
-            assert found_share(index, where) >= without_filter
-
-
-class CountingIndex(AnnIndex):
-    """Remembers how deep it was asked."""
-
-    def __init__(self, of: AnnIndex, nprobe: int) -> None:
-        super().__init__(of._index, nprobe)
-        self.depths: list[int] = []
-
-    def search(
-        self, queries: Vectors, k: int, *, allowed: NDArray[np.bool_] | None = None, nprobe: int | None = None
-    ) -> tuple[NDArray[np.int64], Vectors]:
-        self.depths.append(k)
-        return super().search(queries, k, allowed=allowed, nprobe=nprobe)
-
-
-@pytest.mark.parametrize(("nprobe", "depths"), [(1, [128]), (32, [128, 512, 2048])])
-def test_lists_that_are_exhausted_are_not_asked_again(coded_folder: Path, nprobe: int, depths: list[int]) -> None:
-    """A list holds some 120 chunks."""
-    with Snapshot(coded_folder) as snapshot:
-        assert snapshot.generation is not None
-        counting = CountingIndex(snapshot.generation.ann, nprobe)
-        generation = replace(snapshot.generation, ann=counting)
-        query = Query(QUERY, stored([QUERY])["query"])
-        Searcher(snapshot, Scoring(crowd=300), generation).search(query)
-    assert counting.depths == depths

@@ -7,8 +7,9 @@ import pytest
 import torch
 from click.testing import CliRunner, Result
 
-from benchmarks.gpu import PEERS, SIZES, main
+from benchmarks.gpu import main
 from benchmarks.gpus.record import GpuRecord
+from benchmarks.gpus.stages import PEERS, SIZES
 from benchmarks.gpus.table import gpu_table
 from benchmarks.record_file import rebuild
 
@@ -70,6 +71,7 @@ def test_the_table_is_what_is_printed(done: tuple[Result, GpuRecord]) -> None:
         (["--device", "cuda:77"], "device 'cuda:77' was asked for, torch"),
         (["--quick", "--device", "tpu"], "device 'tpu' is none of cpu, cuda, cuda:N"),
         (["--chunks", "none"], "'none' must be whole numbers"),
+        (["--chunks", "39"], "--chunks 39 is less than a document has; give 40 or more"),
     ],
 )
 def test_wrong_use_ends_with_one_line(arguments: list[str], told: str) -> None:
