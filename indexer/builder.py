@@ -20,7 +20,7 @@ from indexer.disk import DiskGuard
 from indexer.extension import can_extend, extend_generation
 from indexer.footprint import Footprint, Watch, folder_bytes
 from indexer.generation import needs_generation, publish_generation, rungs_for
-from indexer.ladder import SCAN, describe_ladder
+from indexer.ladder import SCAN, check_factory_option, describe_ladder
 from indexer.pipeline import BuildReport, Pipeline, Progress
 from indexer.recall import RECALL_FLOOR
 
@@ -50,7 +50,7 @@ def build(
         documents: a stream; `indexer.read_corpus` makes one from paths.
         encoder: an encoder or its name; by default the one of the index, or the bundled one.
         device: where a named encoder runs.
-        factory: FAISS factory string, or `auto`.
+        factory: FAISS factory string, `auto`, or `scan` for none: queries then read all vectors.
         memory_bytes: what the process may take, see `indexer.footprint`; batches and the type of
             the FAISS index follow from it.
         vram_bytes: what weights and batches may take on a GPU.
@@ -62,7 +62,7 @@ def build(
 
     Raises:
         IndexBusy: another process writes the index.
-        IndexMismatch: the index belongs to another encoder.
+        IndexMismatch: the index belongs to another encoder, or FAISS does not know the factory string.
         BudgetExceeded: memory or GPU do not hold the encoder, and nothing was read; or the disk is full, or the
             factory string asked for does not fit, and what was committed is safe.
         RecallTooLow: the factory string cannot reach the floor; documents are committed, the generation is not.
@@ -72,6 +72,7 @@ def build(
     with Writer(Path(path)) as writer:
         asked = encoder or writer.meta.get("encoder", {}).get("name", DEFAULT_ENCODER)
         used = load_encoder(asked, device=device) if isinstance(asked, str) else asked
+        check_factory_option(factory, used.width)
         writer.claim({"name": used.name, "fingerprint": used.fingerprint, "width": used.width})
         footprint = Footprint()
         refuse_memory(budget, footprint.own_bytes(), used.width)

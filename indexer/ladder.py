@@ -20,6 +20,7 @@ from engine.store.ann import (
     AUTO,
     MIN_POINTS_PER_LIST,
     TRAINING_POINTS_PER_LIST,
+    check_factory,
     choose_factory,
     factory_ladder,
     index_bytes,
@@ -28,7 +29,7 @@ from engine.store.ann import (
     training_size,
 )
 
-SCAN = "scan"  # stands where no factory string fits
+SCAN = "scan"  # no FAISS index: asked for, or where no factory string fits
 # Of a number of a row: float32 and float16 while it is gathered, float32 and codes inside FAISS.
 _BLOCK_BYTES = 10
 _SCAN_BYTES = 6  # likewise, when it is multiplied with queries
@@ -95,6 +96,16 @@ def climb_down(factory: str, size: Size, left_bytes: int | None) -> tuple[Rung, 
     if factory != AUTO:
         raise _does_not_fit(rungs[-1], size, left_bytes)
     return (*rungs, Rung(SCAN, 0, 0, SMALL, fits=True))
+
+
+def check_factory_option(factory: str, width: int) -> None:
+    """Refuse a factory string that FAISS does not know, before anything is read or encoded.
+
+    Raises:
+        IndexMismatch: it is one.
+    """
+    if factory not in (AUTO, SCAN):
+        check_factory(factory, width)
 
 
 def describe_ladder(rungs: Sequence[Rung], left_bytes: int | None) -> list[str]:

@@ -19,7 +19,7 @@ from indexer.disk import DiskGuard
 from indexer.extension import Standing
 from indexer.footprint import Footprint, Watch, folder_bytes
 from indexer.generation import is_outgrown
-from indexer.ladder import SCAN, SMALL, Rung, Size, climb_down, describe_ladder
+from indexer.ladder import SCAN, SMALL, Rung, Size, check_factory_option, climb_down, describe_ladder
 from indexer.pipeline import LOOKUP_DOCUMENTS, BatchSizes
 from indexer.plan import Disk, Memory, Plan, Seconds, Vram
 from indexer.probe import Counts, Known, Sample, read_sample, store_seconds_per_char, tokens_per_second
@@ -71,15 +71,17 @@ def make_plan(
         path: of the index, which need not be there; None to plan without one.
         paths: of the corpus, as `indexer.read_corpus` takes them; standard input is read to its end.
         encoder: that would be used. It is measured, so nothing else should run.
-        factory: FAISS factory string, or `auto`.
+        factory: FAISS factory string, `auto`, or `scan` for none.
         budget: what may be taken.
         seed: of the sample.
 
     Raises:
+        IndexMismatch: FAISS does not know the factory string.
         BudgetExceeded: the budget cannot be kept. Told before the corpus is read, if program and
             encoder are too large already.
         DocumentError: a path does not exist, or nothing readable was found.
     """
+    check_factory_option(factory, encoder.width)
     budget = budget or Budget()
     there = _there(path)
     tried = _try_out(paths, there.known, encoder, budget, seed)

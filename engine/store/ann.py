@@ -113,6 +113,15 @@ def training_size(factory: str, points_per_list: int = TRAINING_POINTS_PER_LIST)
     return 0 if _without_ids(factory) in _UNTRAINED else max(n_lists_of(factory), 1024) * points_per_list
 
 
+def check_factory(factory: str, width: int) -> None:
+    """Have FAISS read a factory string; whether the type can be trained shows when it is.
+
+    Raises:
+        IndexMismatch: FAISS does not know the string, or not for vectors so wide.
+    """
+    _empty_index(factory, width)
+
+
 def multiply_by_blas(width: int) -> None:
     """Let FAISS use BLAS in this process from three queries on.
 
@@ -153,8 +162,8 @@ class AnnIndex:
         Raises:
             IndexMismatch: FAISS does not know the string, or the type cannot take ids.
         """
+        index = _empty_index(factory, width)
         try:
-            index = faiss.index_factory(width, _with_ids(factory), faiss.METRIC_INNER_PRODUCT)
             if ivf := inverted_lists(index):
                 ivf.cp.max_points_per_centroid = TRAINING_POINTS_PER_LIST
                 ivf.cp.niter = KMEANS_ROUNDS
@@ -164,11 +173,7 @@ class AnnIndex:
             for ids, rows in blocks:
                 index.add_with_ids(np.ascontiguousarray(rows, np.float32), ids)
         except (RuntimeError, AssertionError) as error:
-            reason = str(error).splitlines()[-1].strip()[-160:]
-            raise IndexMismatch(
-                f"FAISS cannot build factory {factory!r} over {len(sample)} training vectors {width} wide ({reason}); "
-                "use --factory auto, Flat, SQ8, or IVF1024,PQ64x4fs"
-            ) from error
+            raise _refusal(factory, f"{len(sample)} training vectors {width} wide", error) from error
         return cls(index)
 
     def write(self, path: Path) -> Checksum:
@@ -266,6 +271,21 @@ class AnnIndex:
 def selector(allowed: NDArray[np.bool_]) -> Any:  # noqa: ANN401
     """What tells FAISS which ids count: for each id from 0 on, whether it may be found."""
     return faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))  # type: ignore[call-arg, arg-type]
+
+
+def _empty_index(factory: str, width: int) -> Any:  # noqa: ANN401
+    try:
+        return faiss.index_factory(width, _with_ids(factory), faiss.METRIC_INNER_PRODUCT)
+    except (RuntimeError, AssertionError) as error:
+        raise _refusal(factory, f"vectors {width} wide", error) from error
+
+
+def _refusal(factory: str, over: str, error: Exception) -> IndexMismatch:
+    reason = str(error).splitlines()[-1].strip()[-160:]
+    return IndexMismatch(
+        f"FAISS cannot build factory {factory!r} over {over} ({reason}); "
+        "use --factory auto, Flat, SQ8, or IVF1024,PQ64x4fs"
+    )
 
 
 def _with_ids(factory: str) -> str:

@@ -25,7 +25,10 @@ encoder_option = click.option(
     "--encoder", help="Encoder or backbone: a folder, a hub name, or the bundled longmatch-minilm."
 )
 factory_option = click.option(
-    "--factory", default="auto", show_default=True, help="FAISS factory string, as Flat or IVF1024,PQ64x4fs."
+    "--factory",
+    default="auto",
+    show_default=True,
+    help="FAISS factory string, as Flat or IVF1024,PQ64x4fs; scan for no FAISS index.",
 )
 
 _MEANING = {

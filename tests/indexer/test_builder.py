@@ -51,6 +51,22 @@ def test_another_encoder_is_refused_before_anything_is_encoded(tmp_path: Path, c
     assert other.encoded == []
 
 
+def test_a_factory_that_faiss_does_not_know_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    def unread() -> Iterator[Document]:
+        pytest.fail("a document was asked for")
+        yield
+
+    with pytest.raises(IndexMismatch, match="FAISS cannot build factory 'Nonsense' over vectors 32 wide"):
+        build(tmp_path / "x.lm", unread(), encoder=FakeEncoder(), factory="Nonsense")
+
+
+def test_scan_makes_no_generation(tmp_path: Path, corpus: list[Document]) -> None:
+    build(tmp_path / "x.lm", corpus, encoder=FakeEncoder(), factory="scan")
+    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
+        assert index.snapshot.generation is None
+        assert index.search(corpus[3]).hits[0].doc_id == corpus[3].doc_id
+
+
 def test_documents_stay_when_the_generation_is_refused(tmp_path: Path, corpus: list[Document]) -> None:
     with pytest.raises(RecallTooLow):
         build(tmp_path / "x.lm", corpus, encoder=FakeEncoder(), factory="IVF4,Flat", recall_floor=1.5)

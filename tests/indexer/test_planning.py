@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import BudgetExceeded
+from engine.errors import BudgetExceeded, IndexMismatch
 from indexer.budget import Budget
 from indexer.builder import build
 from indexer.corpus import read_corpus
@@ -153,3 +153,8 @@ def test_documents_that_join_a_generation_are_planned_as_such(
     n_asked = round(24 * joined.n_chunks_after / 31)
     assert joined.seconds.generation == pytest.approx(4 * added + n_asked * joined.n_chunks_after, rel=1e-6)
     assert built.seconds.generation > joined.seconds.generation
+
+
+def test_a_factory_that_faiss_does_not_know_is_refused(papers: Path) -> None:
+    with pytest.raises(IndexMismatch, match="FAISS cannot build factory 'Nonsense'"):
+        plan(None, papers, factory="Nonsense")
