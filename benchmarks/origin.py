@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 import click
@@ -27,6 +27,8 @@ def _words(parameter: click.Parameter, value: object) -> Iterable[str]:
     option = max(parameter.opts, key=len)
     if value is True:
         return [option]
+    if isinstance(value, Mapping):
+        return [option, ",".join(f"{name}={_told(one)}" for name, one in value.items())]
     return [option, ",".join(map(_told, value)) if isinstance(value, tuple) else _told(value)]
 
 

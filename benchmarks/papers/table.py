@@ -58,7 +58,8 @@ def _caption(records: Sequence[PaperRecord]) -> str:
         for one in records
         if one.size is not None
     )
-    cases = next((one for one in records if not one.failure), first)
+    n_train = max(one.n_train for one in records)
+    n_values = max(len(one.values) for one in records)
     backbone = str(first.bench.get("backbone", "")).partition("@")[0]
     begun = ", ".join(dict.fromkeys(one.begins_with for one in records if one.begins_with)) or backbone
     quick = " A quick run: its figures mean nothing." if first.is_quick else ""
@@ -66,7 +67,7 @@ def _caption(records: Sequence[PaperRecord]) -> str:
         f"**{first.paper}, {first.comparison}** (published: {first.source}), here on {first.bench['dataset']}.",
         f"Scale: at most {scale.steps:,} steps of {scale.batch} and {scale.seconds:,.0f} s,",
         f"{scale.training_tokens:,} tokens of a document in a step, {scale.max_words:,} words when it is judged;",
-        f"learned from {cases.n_train:,} examples, judged by {len(cases.values):,};",
+        f"learned from {n_train:,} examples, judged by {n_values:,};",
         f"{'; '.join(sizes) or 'no encoder'}, begun with {begun}; seed {first.origin.seed}.{quick}",
     ]
     return " ".join(told)

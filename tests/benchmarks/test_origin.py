@@ -9,17 +9,20 @@ from benchmarks.origin import command_line
 from engine.origin import describe_origin
 
 
+def read_sizes(_context: click.Context, _option: click.Parameter, given: str) -> dict[str, str]:
+    return dict(one.split("=") for one in given.split(",") if one)
+
+
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("-k", "--top", "k", default=10)
 @click.option("--exact", is_flag=True)
 @click.option("--encoder", default="")
 @click.option("--vectors", type=click.Path(path_type=Path))
+@click.option("--sizes", callback=read_sizes, default="")
 @click.option("--out", default="here")
 @click.pass_context
-def program(
-    context: click.Context, path: Path, k: int, exact: bool, encoder: str, vectors: Path | None, out: str
-) -> None:
+def program(context: click.Context, out: str, **_: object) -> None:
     click.echo(command_line("benchmarks.program", context, leave_out=("out",)))
 
 
@@ -28,10 +31,11 @@ def test_the_command_names_what_was_given_and_no_folder_of_this_machine() -> Non
     assert printed == "python -m benchmarks.program 'a b.lm' --top 5 --exact\n"
 
 
-def test_files_are_named_without_their_folders_and_hub_names_stay(tmp_path: Path) -> None:
+def test_values_are_told_as_they_are_typed_and_files_without_their_folders(tmp_path: Path) -> None:
     def printed(*options: str) -> str:
         return CliRunner().invoke(program, ["x", *options]).output.removeprefix("python -m benchmarks.program x ")
 
+    assert printed("--sizes", "one=1,two=2") == "--sizes one=1,two=2\n"
     assert printed("--vectors", "somewhere/glove.txt") == "--vectors glove.txt\n"
     assert printed("--vectors", ".") == "--vectors .\n"
     assert printed("--encoder", str(tmp_path / "mine")) == "--encoder mine\n"

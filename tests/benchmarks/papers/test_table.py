@@ -64,6 +64,7 @@ def test_rows_stand_in_the_order_of_the_paper_beside_its_numbers(records: list[P
         "**SMITH, pretraining** (published: table 5), here on pets@0. Scale: at most 3 steps of 8"
     )
     assert "4 layers, 128 wide, 4,552,704 weights, begun with random weights; seed 0." in lines[0]
+    assert "learned from 24 examples" in paper_table([replace(others[0], n_train=0), best]).split("\n")[0]
     assert lines[2] == "| Variant | accuracy [95 %] | p | Published | Steps | Seconds |"
     assert lines[4] == f"| np | {others[0].mean:.3f} [{low:.3f}, {high:.3f}] | < 0.001 | 0.7725 | 3 (2) | 7 |"
     assert [line.split(" | ")[0] for line in lines[5:7]] == ["| wp", "| **wp-sp**"]
