@@ -1,4 +1,4 @@
-"""How many floating-point operations a BERT takes for chunks of given lengths, from its configuration alone."""
+"""What a BERT multiplies, and how many operations chunks of given lengths take, from its configuration alone."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measuring.products import SQUARE, Shape
 from engine.encoders.description import read_json
 from engine.errors import EncoderError
 
 # Four projections of attention and two of the feed-forward part a layer; others gate, or share.
 _KINDS = ("bert", "camembert", "mpnet", "roberta", "xlm-roberta")
+_TOKENS = 4096  # of a batch of ours
 _FIELDS = ("num_hidden_layers", "hidden_size", "intermediate_size")
 
 
@@ -37,6 +39,12 @@ def read_sizes(folder: Path) -> LayerSizes:
             f"{folder} is a {kind!r}, operations are counted for {', '.join(_KINDS)}; name an encoder over one of them"
         )
     return LayerSizes(*(config[field] for field in _FIELDS))
+
+
+def encoder_shapes(sizes: LayerSizes) -> list[Shape]:
+    """The products of an encoder's linear layers over a batch, and a square one."""
+    width, inner = sizes.width, sizes.inner
+    return [Shape(_TOKENS, width, width), Shape(_TOKENS, width, inner), Shape(_TOKENS, inner, width), SQUARE]
 
 
 def chunk_flops(sizes: LayerSizes, lengths: Iterable[float]) -> float:

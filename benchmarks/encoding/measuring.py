@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from benchmarks.encoding.fidelity import Fidelity, measure_fidelity
-from benchmarks.encoding.flops import LayerSizes, chunk_flops
+from benchmarks.encoding.flops import LayerSizes, chunk_flops, encoder_shapes
 from benchmarks.encoding.operators import profile_encoder
-from benchmarks.encoding.products import encoder_shapes, measure_products
 from benchmarks.encoding.record import IndexingParts, Pass, ThroughputRecord, WayRun
 from benchmarks.encoding.sample import Sample
 from benchmarks.encoding.ways import END_TO_END, WAYS, Job, Way
+from benchmarks.measuring.products import measure_products
 from benchmarks.scaling.processes import ask
 from engine.errors import EngineError
 from engine.origin import Origin

@@ -9,6 +9,7 @@ from statistics import fmean, median
 from typing import Any
 
 from benchmarks.measuring.latency import percentiles
+from benchmarks.measuring.products import SQUARE, measure_products
 from benchmarks.recall import document_recall
 from benchmarks.record_file import rebuild
 from benchmarks.scaling import asking, building
@@ -66,6 +67,7 @@ def measure(trial: Trial, n_chunks: int, tell: Callable[[str], None]) -> ScaleRe
     asking.forget_pages(folder)
     cap = trial.cap_bytes
     told, search_memory = ask(asking.latency, folder, names, trial.k, cap_bytes=cap, threads=trial.threads)
+    gflops = _gflops(trial)
     batch, batch_memory = ask(asking.throughput, folder, list(truth), trial.k, trial.workers, cap_bytes=cap)
     memories = {"grow": made.memory, "publish": published.memory, "search": search_memory, "batch": batch_memory}
     cost = GrowthCost(
@@ -76,7 +78,13 @@ def measure(trial: Trial, n_chunks: int, tell: Callable[[str], None]) -> ScaleRe
     asked = {kind: _asked(answers, truth) for kind, answers in told["asked"].items() if answers["found"]}
     cold = Cold(round(told["open_seconds"], 3), round(told["first_seconds"], 3))
     crowded = rebuild(Calibration, grown["calibration"]), rebuild(Neighbours, near)
-    return _record(trial, *crowded, cost, asked, cold, round(batch["queries_per_second"], 2), memories)
+    return _record(trial, *crowded, cost, asked, cold, round(batch["queries_per_second"], 2), memories, gflops)
+
+
+def _gflops(trial: Trial) -> float:
+    with Snapshot(trial.folder) as snapshot:
+        products, _ = ask(measure_products, [SQUARE], trial.threads, snapshot.width)
+    return float(products[f"float32 {SQUARE.name}"])
 
 
 def _taken(folder: Path, step: str, now: Noted, is_done: int | bool) -> Noted:
@@ -108,6 +116,7 @@ def _record(
     cold: Cold,
     queries_per_second: float,
     memory: dict[str, Memory],
+    gflops: float,
 ) -> ScaleRecord:
     with Snapshot(trial.folder) as snapshot:
         generation = snapshot.generation
@@ -138,5 +147,6 @@ def _record(
             asked=asked,
             queries_per_second=queries_per_second,
             memory=memory,
+            gflops=gflops,
             origin=trial.origin,
         )

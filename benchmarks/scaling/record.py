@@ -72,6 +72,7 @@ class ScaleRecord:
     asked: dict[str, Asked]  # by "real" and "synthetic"
     queries_per_second: float  # many at once
     memory: dict[str, Memory]  # of the processes "grow", "publish", "search" and "batch"
+    gflops: float  # that this machine multiplied in float32 with as many threads, right after the queries
     origin: Origin
 
     @property

@@ -16,13 +16,14 @@ PREDICTED = (100_000_000, 1_000_000_000)
 def scale_table(records: Sequence[ScaleRecord]) -> str:
     """A row for each size and kind of query."""
     head = ["Index", "Documents", "Chunks", "Nearest", "Factory", "nprobe", "Queries", "p50 / p99, ms", "Stages, ms"]
-    head += ["Recall", "Cold, s", "Queries/s", "Search, MiB", "Disk, MiB", "Grow + publish, s", "Cap, MiB"]
+    head += ["Recall", "Cold, s", "Queries/s", "Search, MiB", "Disk, MiB", "Grow + publish, s", "Cap, MiB", "GFLOP/s"]
     rows = [_row(record, kind) for record in _by_size(records) for kind in record.asked]
     note = (
         "Nearest: median cosine of a chunk and the nearest one of another document. Queries are documents of the "
         "index, themselves left out; real ones, and made ones. Recall is that of the exact best targets. Cold: "
         "opening, and the first answer, without page cache. Memory: private, then with pages of mapped files; a cap "
-        "holds the private memory of each process (RLIMIT_DATA)."
+        "holds the private memory of each process (RLIMIT_DATA). GFLOP/s: of float32 products of square matrices on as "
+        "many threads in the same run, for comparison with other machines, and with this one at other times."
     )
     likeness = [_likeness(record) for record in {record.source: record for record in records}.values()]
     return "\n".join([*markdown(head, rows), "", note, *likeness, "", *origins(records)])
@@ -63,6 +64,7 @@ def _row(record: ScaleRecord, kind: str) -> list[str]:
         f"{sum(record.disk.values()) / MIB:,.0f}",
         f"{made:,.0f} + {growth.publish_seconds:,.0f}",
         f"{record.cap_bytes / MIB:,.0f}" if record.cap_bytes else "",
+        f"{record.gflops:,.0f}",
     ]
 
 

@@ -8,7 +8,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoModel
 
-from benchmarks.encoding.flops import LayerSizes, chunk_flops, read_sizes
+from benchmarks.encoding.flops import LayerSizes, chunk_flops, encoder_shapes, read_sizes
 from engine.errors import EncoderError
 
 
@@ -30,3 +30,9 @@ def test_other_layers_are_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "modernbert", "hidden_size": 8}))
     with pytest.raises(EncoderError, match=r"is a 'modernbert', operations are counted for bert, .*; name an encoder"):
         read_sizes(tmp_path)
+
+
+def test_the_linear_layers_of_the_encoder_are_among_the_products() -> None:
+    shapes = encoder_shapes(LayerSizes(6, 384, 1536))
+    assert [shape.name for shape in shapes] == ["4096x384x384", "4096x384x1536", "4096x1536x384", "2048x2048x2048"]
+    assert shapes[1].flops == shapes[2].flops == 2 * 4096 * 384 * 1536

@@ -51,5 +51,6 @@ def scale_record(origin: Origin, n_chunks: int, *, n_lists: int = 1024, is_quick
         asked={"real": asked, "synthetic": asked},
         queries_per_second=55.5,
         memory=dict.fromkeys(("grow", "publish", "search", "batch"), memory),
+        gflops=480.0,
         origin=origin,
     )

@@ -1,17 +1,15 @@
-"""How fast this machine multiplies matrices through torch: the limit that an encoder's speed is held against."""
+"""How fast this machine multiplies matrices through torch: the limit that speeds are held against."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.encoding.flops import LayerSizes
 from benchmarks.measuring.thread_limits import limited_threads
 
 DTYPES = ("float32", "bfloat16")
-TOKENS = 4096  # of a batch of ours
-SQUARE = 2048
 _SECONDS = 0.4  # of each product, repeated
 _WARM_UP = 2
 
@@ -35,18 +33,10 @@ class Shape:
         return 2 * self.m * self.k * self.n
 
 
-def encoder_shapes(sizes: LayerSizes) -> list[Shape]:
-    """The products of an encoder's linear layers over a batch, and a square one."""
-    width, inner = sizes.width, sizes.inner
-    return [
-        Shape(TOKENS, width, width),
-        Shape(TOKENS, width, inner),
-        Shape(TOKENS, inner, width),
-        Shape(SQUARE, SQUARE, SQUARE),
-    ]
+SQUARE = Shape(2048, 2048, 2048)
 
 
-def measure_products(shapes: list[Shape], threads: int, width: int) -> dict[str, Any]:
+def measure_products(shapes: Sequence[Shape], threads: int, width: int) -> dict[str, Any]:
     """Multiply random matrices in each precision, as a linear layer does; in a process that does nothing else.
 
     The quickest of all repetitions counts: the limit is what the machine can do, and
