@@ -25,8 +25,8 @@ class TransportConfig:
     Time grows between the square and the cube of `max_words`.
     """
 
-    max_words: int | None = 500  # distinct words of a document, its heaviest
-    max_targets: int | None = 300  # of a query that words are moved onto, those of the lowest bounds
+    max_words: int | None = 300  # distinct words of a document, its heaviest
+    max_targets: int | None = 200  # of a query that words are moved onto, those of the lowest bounds
 
 
 class TransportBaseline(WordVectorBaseline):

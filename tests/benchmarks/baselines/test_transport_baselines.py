@@ -98,7 +98,7 @@ def test_only_the_heaviest_words_are_moved_where_a_limit_is_given(kind: type[Tra
 
 def test_settings_name_the_limits_and_the_vectors(kind: type[TransportBaseline]) -> None:
     assert kind(config=ALL).settings.items() >= {"max_words": "all", "max_targets": "all", "word2vec_seed": 0}.items()
-    assert kind().settings.items() >= {"max_words": 500, "max_targets": 300}.items()
+    assert kind().settings.items() >= {"max_words": 300, "max_targets": 200}.items()
 
 
 def test_wmd_is_that_of_gensim() -> None:
