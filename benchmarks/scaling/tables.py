@@ -84,13 +84,16 @@ def _model(source: str, records: Sequence[ScaleRecord]) -> str:
     rows = []
     for cost in COSTS:
         fitted, held_out = fit(cost, records), checked.get(cost.name)
+        foreseen = (
+            f"{_number(held_out.predicted)} ({held_out.predicted / held_out.measured:.2f} of it)" if held_out else ""
+        )
         terms = [f"{value:.2e} a {term}" for term, value in fitted.coefficients.items() if value]
         rows.append(
             [
                 f"{cost.name}, {cost.unit}",
-                f"{cost.measured(records[-1]):,.4g}",
-                f"{held_out.predicted:,.4g} ({held_out.predicted / held_out.measured:.2f} of it)" if held_out else "",
-                *(f"{fitted.at(larger(records, n_chunks)):,.4g}" for n_chunks in PREDICTED),
+                _number(cost.measured(records[-1])),
+                foreseen,
+                *(_number(fitted.at(larger(records, n_chunks))) for n_chunks in PREDICTED),
                 " + ".join(terms).replace("a once", "once"),
             ]
         )
@@ -100,6 +103,11 @@ def _model(source: str, records: Sequence[ScaleRecord]) -> str:
         "predicted."
     )
     return "\n".join([*markdown(head, rows), "", note, "", *origins(records)])
+
+
+def _number(value: float) -> str:
+    """Three digits, or all before the point."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def crowd_table(records: Sequence[CrowdRecord]) -> str:
