@@ -15,6 +15,7 @@ from engine.encoders.encoder import Vectors
 from engine.scoring.lists import RankedLists
 from engine.store.ann import selector
 from engine.store.faiss_distribution import require_one_faiss
+from engine.store.halves import as_float32
 
 require_one_faiss()
 import faiss  # noqa: E402
@@ -37,7 +38,7 @@ class DocumentIndex:
 
     def similarities(self, vector: Vectors, positions: NDArray[np.int64]) -> Vectors:
         """Cosines (R,) float32 of a query's vector (D,) with some documents."""
-        found: Vectors = self.rows[positions].astype(np.float32) @ vector
+        found: Vectors = as_float32(self.rows[positions]) @ vector
         return found
 
     def nearest(self, vector: Vectors, allowed: NDArray[np.bool_], length: int) -> RankedLists:

@@ -35,6 +35,7 @@ from engine.store.catalog import (
 from engine.store.document_index import DocumentIndex
 from engine.store.documents import stored_documents
 from engine.store.durable import Checksum
+from engine.store.halves import as_float32
 from engine.store.roster import read_roster
 from engine.store.seal import check_seal
 from engine.store.shards import Shard, ShardSet
@@ -165,7 +166,7 @@ class Snapshot:
     @cached_property
     def document_vectors(self) -> Vectors:
         """(N, D) float32, unit rows up to half precision."""
-        return self.document_index.rows.astype(np.float32)
+        return as_float32(self.document_index.rows)
 
     def chunk_vectors(self, positions: Positions) -> tuple[Vectors, NDArray[np.int64]]:
         """The chunk vectors of documents, one document after another.
@@ -193,7 +194,7 @@ class Snapshot:
         )
         for number, row, begin, end in stretches:
             half[begin:end] = self._shards.chunks(number)[row : row + end - begin]
-        return half.astype(np.float32), ends - counts
+        return as_float32(half), ends - counts
 
     def chunks_by_id(self, ids: NDArray[np.int64], positions: Positions) -> Vectors:
         """The vectors (C, D) of single chunks, given their ids and the documents they belong to."""
@@ -201,7 +202,7 @@ class Snapshot:
         rows = self.roster.chunk_row[positions] + ids - self.roster.first_chunk[positions]
         for number, members in self._by_shard(positions):
             half[members] = self._shards.chunks(number)[rows[members]]
-        return half.astype(np.float32)
+        return as_float32(half)
 
     def spans(self, position: int) -> NDArray[np.int32]:
         """(C, 4) section, start, stop and tokens of the chunks of one document."""
@@ -213,7 +214,7 @@ class Snapshot:
         """(S, D) float32 section vectors of one document."""
         first, count = (int(column[position]) for column in (self.roster.section_row, self.roster.n_sections))
         sections = self._shards.sections(int(self.roster.shard[position]))
-        return sections[first : first + count].astype(np.float32)
+        return as_float32(sections[first : first + count])
 
     def _by_shard(self, positions: Positions) -> list[tuple[int, NDArray[np.int64]]]:
         """Group documents: (shard number, indices into `positions`)."""
