@@ -37,9 +37,11 @@ def test_flat_parts_find_what_a_matrix_product_finds(
     replica = Replica(flat_parts(StandInGpus(n_gpus), BLOCKS, 3000, WIDTH))
     assert len(replica.parts) == n_parts and {part.gpu for part in replica.parts} == set(range(n_gpus))
     ids, similarities = replica.search(QUERIES, k)
-    expected, exact = by_hand(min(k, MOST))
-    assert np.array_equal(ids, expected)
-    np.testing.assert_allclose(similarities, exact, atol=1e-6)
+    # Sums of one row in another order may differ in the last digit, and so may the order of rows that are as near.
+    np.testing.assert_allclose(similarities, by_hand(min(k, MOST))[1], atol=1e-6)
+    own = np.take_along_axis(QUERIES @ ROWS.T, np.searchsorted(IDS, ids), axis=1)
+    np.testing.assert_allclose(similarities, own, atol=1e-6)
+    assert all(len(np.unique(row)) == len(row) for row in ids)
     replica.close()
 
 
