@@ -78,7 +78,7 @@ def climb_down(factory: str, size: Size, left_bytes: int | None) -> tuple[Rung, 
     """The rungs down to the first that fits.
 
     Args:
-        factory: a FAISS factory string, which is then the only rung, or `auto`.
+        factory: a FAISS factory string or `scan`, which is then the only rung, or `auto`.
         size: of the index.
         left_bytes: what the process may take beside what it holds; None is no limit.
 
@@ -88,6 +88,9 @@ def climb_down(factory: str, size: Size, left_bytes: int | None) -> tuple[Rung, 
     Raises:
         BudgetExceeded: a factory string was named, and does not fit.
     """
+    scanning = Rung(SCAN, 0, 0, SMALL, fits=True)
+    if factory == SCAN:
+        return (scanning,)
     rungs: list[Rung] = []
     for one in factory_ladder(size.n_chunks, size.width) if factory == AUTO else [factory]:
         rungs.append(_rung(one, size, left_bytes))
@@ -95,7 +98,7 @@ def climb_down(factory: str, size: Size, left_bytes: int | None) -> tuple[Rung, 
             return tuple(rungs)
     if factory != AUTO:
         raise _does_not_fit(rungs[-1], size, left_bytes)
-    return (*rungs, Rung(SCAN, 0, 0, SMALL, fits=True))
+    return (*rungs, scanning)
 
 
 def check_factory_option(factory: str, width: int) -> None:

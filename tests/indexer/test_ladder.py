@@ -56,6 +56,11 @@ def test_a_named_type_that_does_not_fit_is_refused_with_both_numbers_and_a_small
     )
 
 
+def test_scanning_takes_no_memory_however_little_is_left() -> None:
+    (rung,) = climb_down(SCAN, MANY, 0)
+    assert (rung.factory, rung.needed_bytes, rung.fits) == (SCAN, 0, True)
+
+
 def test_the_ladder_marks_the_choice_and_says_why_not_the_others() -> None:
     rungs = (
         Rung("Flat", 60_000_000, 5_000_000, SMALL, fits=False),
