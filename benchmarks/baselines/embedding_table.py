@@ -65,7 +65,11 @@ def make_word_table(documents: Iterable[Document], config: WordConfig, *, seed: 
     if config.vectors is None:
         share = config.most_words / max(1, sum(counts.values()))
         source: VectorSource = Word2VecConfig(
-            width=config.width, min_count=config.min_count, epochs=config.epochs, seed=seed
+            width=config.width,
+            min_count=config.min_count,
+            epochs=config.epochs,
+            enough_words=config.epochs * config.most_words,
+            seed=seed,
         )
         texts = read_texts(_some(corpus, share, rng))
     else:

@@ -25,8 +25,8 @@ from benchmarks.systems import Settings
 class Word2VecConfig:
     """Skip-gram with negative sampling (Mikolov et al. 2013, arXiv:1310.4546), trained by one worker.
 
-    Width and skip-gram are those of ETM's word vectors; ten epochs, for our corpora
-    are small; all else is gensim's default.
+    Width and skip-gram are those of ETM's word vectors; ten epochs of a small corpus, fewer
+    of a large one, see `epochs_over`; all else is gensim's default.
     """
 
     width: int = 300
@@ -34,8 +34,13 @@ class Word2VecConfig:
     min_count: int = 5  # rarer words have no vector
     negative: int = 5
     sample: float = 1e-3
-    epochs: int = 10
+    epochs: int = 10  # at most
+    enough_words: int = 40_000_000  # read in all epochs together; once they are, no other epoch is begun
     seed: int = 0
+
+    def epochs_over(self, n_words: int) -> int:
+        """Epochs that a corpus of so many words gets: at least one."""
+        return max(1, min(self.epochs, math.ceil(self.enough_words / max(1, n_words))))
 
 
 VectorSource: TypeAlias = Word2VecConfig | Path  # to be trained, or a text file of word2vec or GloVe
@@ -64,7 +69,7 @@ def word_vectors(source: VectorSource, texts: Texts, *, seconds: float = math.in
         min_count=source.min_count,
         negative=source.negative,
         sample=source.sample,
-        epochs=source.epochs,
+        epochs=source.epochs_over(sum(map(len, texts.numbers))),
         seed=source.seed,
         sg=1,
         workers=1,

@@ -52,6 +52,19 @@ def test_training_ends_when_its_time_is_up(two_topics: Texts) -> None:
         word_vectors(TINY, two_topics, seconds=0)
 
 
+@pytest.mark.parametrize(
+    ("n_words", "n_epochs"), [(0, 10), (99, 10), (100, 10), (300, 4), (999, 2), (1000, 1), (5000, 1)]
+)
+def test_a_large_corpus_gets_as_many_epochs_as_make_enough_words(n_words: int, n_epochs: int) -> None:
+    assert Word2VecConfig(epochs=10, enough_words=1000).epochs_over(n_words) == n_epochs
+
+
+def test_no_epoch_is_begun_once_enough_words_were_read(two_topics: Texts) -> None:
+    n_words = sum(map(len, two_topics.numbers))
+    cut_short = word_vectors(replace(TINY, enough_words=2 * n_words), two_topics)
+    np.testing.assert_array_equal(cut_short.vectors, word_vectors(replace(TINY, epochs=2), two_topics).vectors)
+
+
 def test_a_file_is_read_in_place_of_training(tmp_path: Path) -> None:
     written = known_words(7, 5)
     read = word_vectors(write_vectors(tmp_path / "vectors.txt", written, header=True), texts_of([WORDS[6], WORDS[2]]))
