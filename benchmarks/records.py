@@ -17,6 +17,7 @@ from benchmarks.papers.record import PaperRecord
 from benchmarks.peers.record import PeersRecord
 from benchmarks.probing.record import ProbeRecord
 from benchmarks.record_file import KIND, RecordError, name_of, rebuild, write_fields
+from benchmarks.scaling.addition_record import AdditionRecord
 from benchmarks.scaling.record import CrowdRecord, ScaleRecord
 from benchmarks.scisumm.record import SummaryRecord
 from benchmarks.sections.records import FacetsRecord, FaithfulnessRecord, PlantedRecord
@@ -162,6 +163,7 @@ Record: TypeAlias = (
     | ThroughputRecord
     | GpuRecord
     | ScaleRecord
+    | AdditionRecord
     | CrowdRecord
     | PaperRecord
 )

@@ -40,6 +40,8 @@ from benchmarks.records import (
     TrainingRecord,
     read_records,
 )
+from benchmarks.scaling.addition_record import AdditionRecord
+from benchmarks.scaling.additions_table import additions_table
 from benchmarks.scaling.record import CrowdRecord, ScaleRecord
 from benchmarks.scaling.tables import cost_model_table, crowd_table, scale_table
 from benchmarks.scisumm.record import SummaryRecord
@@ -135,6 +137,7 @@ TABLES: Mapping[str, Table] = {
     "gpu": Table((GpuRecord,), gpu_table),
     "scale": Table((ScaleRecord,), scale_table),
     "cost_model": Table((ScaleRecord,), cost_model_table),
+    "additions": Table((AdditionRecord,), additions_table),
     "crowd": Table((CrowdRecord,), crowd_table),
     "papers": Table((PaperRecord,), paper_table),
 }

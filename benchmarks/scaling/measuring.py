@@ -43,8 +43,17 @@ class Trial:
     origin: Origin
 
 
-def measure(trial: Trial, n_chunks: int, tell: Callable[[str], None]) -> ScaleRecord:
-    """Measure one size; what is there of it is not built again.
+@dataclass(frozen=True)
+class Built:
+    """An index of one size, and what it took."""
+
+    grown: dict[str, Any]  # what `building.grow` tells
+    made: Noted
+    published: Noted
+
+
+def build(trial: Trial, n_chunks: int, tell: Callable[[str], None]) -> Built:
+    """Grow and publish one size; what is there of it is not built again.
 
     Raises:
         EngineError: the index cannot be grown to this size, its generation finds too little, or a process took more
@@ -58,6 +67,12 @@ def measure(trial: Trial, n_chunks: int, tell: Callable[[str], None]) -> ScaleRe
     how = (trial.factory, trial.memory_bytes, trial.recall_floor)
     told, memory = ask(building.publish, folder, *how, cap_bytes=trial.cap_bytes)
     published = _taken(folder, f"publish {n_chunks}", Noted(told["seconds"], memory), told["is_new"])
+    return Built(grown, made, published)
+
+
+def measure(trial: Trial, n_chunks: int, tell: Callable[[str], None]) -> ScaleRecord:
+    """Measure one size, built by `build`; errors are as there."""
+    folder, built = trial.folder, build(trial, n_chunks, tell)
     tell("exact answers")
     which = (trial.n_queries, trial.query_chunks, trial.real.seed)
     exact, _ = ask(asking.exact_answers, folder, *which, trial.k)
@@ -69,15 +84,16 @@ def measure(trial: Trial, n_chunks: int, tell: Callable[[str], None]) -> ScaleRe
     told, search_memory = ask(asking.latency, folder, names, trial.k, cap_bytes=cap, threads=trial.threads)
     gflops = _gflops(trial)
     batch, batch_memory = ask(asking.throughput, folder, list(truth), trial.k, trial.workers, cap_bytes=cap)
-    memories = {"grow": made.memory, "publish": published.memory, "search": search_memory, "batch": batch_memory}
+    taken = {"grow": built.made.memory, "publish": built.published.memory}
+    memories = {**taken, "search": search_memory, "batch": batch_memory}
     cost = GrowthCost(
-        round(grown["generate_seconds"], 1),
-        round(grown["commit_seconds"], 1),
-        round(published.seconds, 1),
+        round(built.grown["generate_seconds"], 1),
+        round(built.grown["commit_seconds"], 1),
+        round(built.published.seconds, 1),
     )
     asked = {kind: _asked(answers, truth) for kind, answers in told["asked"].items() if answers["found"]}
     cold = Cold(round(told["open_seconds"], 3), round(told["first_seconds"], 3))
-    crowded = rebuild(Calibration, grown["calibration"]), rebuild(Neighbours, near)
+    crowded = rebuild(Calibration, built.grown["calibration"]), rebuild(Neighbours, near)
     return _record(trial, *crowded, cost, asked, cold, round(batch["queries_per_second"], 2), memories, gflops)
 
 

@@ -1,0 +1,105 @@
+"""Adds documents to a large index: what that takes, when queries see them, what it does to their time and recall."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from benchmarks.options import WORK, out_option, tell
+from benchmarks.origin import command_line
+from benchmarks.records import RESULTS, write_record
+from benchmarks.scaling.additions import measure_addition
+from benchmarks.scaling.additions_table import additions_table
+from benchmarks.scaling.building import Real
+from benchmarks.scaling.measuring import Trial
+from engine.errors import EngineError
+from engine.origin import describe_origin
+from engine.store.ann import AUTO
+from engine.store.snapshot import Snapshot
+from indexer.cli.sizes import parse_bytes
+from indexer.recall import RECALL_FLOOR
+
+QUICK_REAL, QUICK_CHUNKS, QUICK_ADDED, QUICK_QUERIES = 60, 700, 20, 3
+
+
+@click.command()
+@click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
+@click.option("--chunks", "n_chunks", type=click.IntRange(1), help="Before they come.  [default: 1000000]")
+@click.option("--documents", "n_documents", type=click.IntRange(1), help="That are added.  [default: 1000]")
+@click.option("--factory", default=AUTO, show_default=True, help="FAISS factory string.")
+@click.option("--recall-floor", default=RECALL_FLOOR, show_default=True, help="Of a generation that is published.")
+@click.option("--memory", "memory_bytes", type=parse_bytes, metavar="SIZE", help="Budget of what publishes.")
+@click.option("--queries", "n_queries", type=click.IntRange(1), help="Real, and as many made.  [default: 50]")
+@click.option("--query-chunks", default=40, show_default=True, type=click.IntRange(1), help="Of a query, about.")
+@click.option("-k", "--top", "k", default=10, show_default=True, type=click.IntRange(1), help="Targets to return.")
+@click.option("--threads", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(1), help="Of a search.")
+@click.option("--encoded", default=24, show_default=True, type=click.IntRange(0), help="Encoded for comparison.")
+@click.option("--seed", default=0, show_default=True, help="Of growth and queries.")
+@click.option("--quick", is_flag=True, help="A few documents among few; a record only with --out.")
+@click.option("--work", type=click.Path(path_type=Path), help="Folder for grown indexes; kept and gone on with.")
+@out_option
+@click.pass_context
+def main(
+    context: click.Context,
+    path: Path,
+    n_chunks: int | None,
+    n_documents: int | None,
+    factory: str,
+    recall_floor: float,
+    memory_bytes: int | None,
+    n_queries: int | None,
+    query_chunks: int,
+    k: int,
+    threads: int,
+    encoded: int,
+    seed: int,
+    quick: bool,
+    work: Path | None,
+    out: Path | None,
+) -> None:
+    """Grow INDEX to a size as `scale` does, and add documents to a copy of that.
+
+    \b
+    Example:
+        python -m benchmarks.additions papers.lm --chunks 1000000 --documents 1000
+    """
+    origin = describe_origin(command_line("benchmarks.additions", context, leave_out=("work", "out")), seed)
+    real = Real(path, QUICK_REAL if quick else None, seed)
+    try:
+        with ExitStack() as stack:
+            if quick and work is None:
+                work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="longmatch-additions-")))
+            with Snapshot(path) as snapshot:
+                name = f"{path.stem.partition('@')[0]}@{real.source(snapshot).checksum}"
+            trial = Trial(
+                real=real,
+                source_name=name,
+                folder=(work or WORK) / f"scale-{name}-seed{seed}.lm",
+                factory=factory,
+                recall_floor=recall_floor,
+                memory_bytes=memory_bytes,
+                cap_bytes=None,
+                n_queries=n_queries or (QUICK_QUERIES if quick else 50),
+                query_chunks=query_chunks,
+                k=k,
+                threads=threads,
+                workers=1,
+                is_quick=quick,
+                origin=origin,
+            )
+            before = n_chunks or (QUICK_CHUNKS if quick else 1_000_000)
+            n_added = n_documents or (QUICK_ADDED if quick else 1_000)
+            record = measure_addition(trial, before, n_added, encoded, tell)
+    except EngineError as error:
+        raise click.ClickException(str(error)) from error
+    if out or not quick:
+        write_record(record, out or RESULTS)
+    click.echo(additions_table([record]))
+
+
+if __name__ == "__main__":
+    main()
