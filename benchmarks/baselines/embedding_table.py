@@ -27,7 +27,7 @@ class WordConfig:
     vectors: Path | None = None  # text file of word2vec or GloVe; None trains word2vec on the corpus
     min_count: int = 5  # a rarer word is unknown
     max_vocabulary: int = 100_000
-    epochs: int = 5  # of word2vec
+    epochs: int = 5  # of word2vec, at most
     most_words: int = 10_000_000  # of the corpus, that word2vec reads in an epoch
     tuned: bool = True  # vectors are trained on with the model
 
@@ -65,11 +65,7 @@ def make_word_table(documents: Iterable[Document], config: WordConfig, *, seed: 
     if config.vectors is None:
         share = config.most_words / max(1, sum(counts.values()))
         source: VectorSource = Word2VecConfig(
-            width=config.width,
-            min_count=config.min_count,
-            epochs=config.epochs,
-            enough_words=config.epochs * config.most_words,
-            seed=seed,
+            width=config.width, min_count=config.min_count, epochs=config.epochs, seed=seed
         )
         texts = read_texts(_some(corpus, share, rng))
     else:
