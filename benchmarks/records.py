@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, TypeAlias, get_args
 
+from benchmarks.budgets.record import PlanRecord
 from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
 from benchmarks.encoding.record import ThroughputRecord
 from benchmarks.gpus.record import GpuRecord
@@ -164,6 +165,7 @@ Record: TypeAlias = (
     | GpuRecord
     | ScaleRecord
     | AdditionRecord
+    | PlanRecord
     | CrowdRecord
     | PaperRecord
 )

@@ -13,6 +13,8 @@ from typing import Any
 
 import click
 
+from benchmarks.budgets.record import PlanRecord
+from benchmarks.budgets.table import plan_table
 from benchmarks.durability.promises import promise_lines
 from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
 from benchmarks.encoding.record import ThroughputRecord
@@ -138,6 +140,7 @@ TABLES: Mapping[str, Table] = {
     "scale": Table((ScaleRecord,), scale_table),
     "cost_model": Table((ScaleRecord,), cost_model_table),
     "additions": Table((AdditionRecord,), additions_table),
+    "plans": Table((PlanRecord,), plan_table),
     "crowd": Table((CrowdRecord,), crowd_table),
     "papers": Table((PaperRecord,), paper_table),
 }

@@ -28,6 +28,7 @@ from indexer.sampling import draw, units_of
 
 _SPAN_BYTES = 16  # of a chunk, beside its row
 _SHARD_SHARE = 1.01  # header of a shard
+_EMPTY_CATALOG_BYTES = 61_440  # pages of its tables
 
 
 @dataclass(frozen=True)
@@ -232,7 +233,7 @@ def _batches(counts: Counts, budget: Budget, held: int, width: int) -> int:
 def _disk(path: Path | None, counts: Counts, rung: Rung, width: int) -> Disk:
     rows = counts.n_new + counts.n_changed + counts.n_sections + counts.n_chunks
     shards = _SHARD_SHARE * (rows * 2 * width + counts.n_chunks * _SPAN_BYTES)
-    there = Disk()
+    there = Disk(catalog=_EMPTY_CATALOG_BYTES)
     if path is not None and path.exists():
         shards_now, generation = folder_bytes(path / SHARD_FOLDER), folder_bytes(path / ANN_FOLDER)
         there = Disk(folder_bytes(path) - shards_now - generation, shards_now, generation)

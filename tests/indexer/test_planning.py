@@ -49,6 +49,7 @@ def test_a_plan_of_few_documents_counts_what_the_run_finds(tmp_path: Path, paper
     generation = sum(file.stat().st_size for file in (tmp_path / "x.lm" / "ann").glob("*/*"))
     assert made.disk.shards == pytest.approx(shards, rel=0.05)
     assert made.disk.generation == pytest.approx(generation, rel=0.05)
+    assert made.disk.afterwards == pytest.approx(report.disk_bytes, rel=0.15)
 
 
 def test_a_plan_of_an_index_tells_new_changed_and_unchanged(tmp_path: Path, papers: Path) -> None:
