@@ -16,6 +16,7 @@ from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from indexer.accelerator import limited_vram
 from indexer.budget import Budget, fit_batches, left_beside, refuse_memory
+from indexer.compaction import join_small_shards
 from indexer.disk import DiskGuard
 from indexer.extension import can_extend, extend_generation
 from indexer.footprint import Footprint, Watch, folder_bytes
@@ -80,6 +81,9 @@ def build(
             left = left_beside(memory_bytes, footprint)
             pipeline = Pipeline(writer, used, progress, sizes=fit_batches(left, used.width), disk=disk, tell=tell)
             report = pipeline.run(documents, prune=prune)
+            started = time.perf_counter()
+            join_small_shards(writer, disk, left_bytes=left_beside(memory_bytes, footprint), tell=tell)
+            report.seconds += time.perf_counter() - started
             started = time.perf_counter()
             left = left_beside(memory_bytes, footprint)
             refresh_generation(writer, factory, left_bytes=left, disk=disk, recall_floor=recall_floor, tell=tell)

@@ -83,7 +83,7 @@ def grow_folder(
 ) -> tuple[Recipe, int]:
     """Add documents until an index holds at least so many chunks; what is there already stays.
 
-    Each block is committed as one shard, the size of a compacted one. A run that was
+    Each block is committed as one shard, of the size that `longmatch index` joins them to. A run that was
     killed goes on after its last commit.
 
     Returns:

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.document import Document
+from engine.index import Index
+from engine.store.snapshot import Snapshot
+from engine.store.writer import Writer
+from indexer import compaction
+from indexer.builder import build
+from indexer.compaction import compact, join_small_shards
+from indexer.disk import DiskGuard
+from indexer.pipeline import BatchSizes
+from tests.fakes import FakeEncoder, make_corpus
+
+
+def fill(folder: Path, documents: list[Document], n_batches: int) -> None:
+    """A shard a batch."""
+    encoder = FakeEncoder()
+    with Writer(folder) as writer:
+        writer.claim({"name": encoder.name, "fingerprint": encoder.fingerprint, "width": encoder.width})
+        size = -(-len(documents) // n_batches)
+        for first in range(0, len(documents), size):
+            batch = documents[first : first + size]
+            writer.commit(list(zip(batch, encoder.encode(batch), strict=True)))
+
+
+def shards(folder: Path) -> dict[int, int]:
+    """Chunks that are there, by number of shard."""
+    with Snapshot(folder) as snapshot:
+        roster = snapshot.roster
+        numbers = sorted(set(roster.shard.tolist()))
+        return {number: int(roster.n_chunks[roster.shard == number].sum()) for number in numbers}
+
+
+def answers(folder: Path, doc_ids: list[str]) -> list[list[tuple[str, float]]]:
+    with Index.open(folder, encoder=FakeEncoder()) as index:
+        return [[(hit.doc_id, hit.score) for hit in index.search_id(doc_id, k=5).hits] for doc_id in doc_ids]
+
+
+def join(folder: Path, *, left_bytes: int | None = None, disk_bytes: int | None = None) -> list[str]:
+    told: list[str] = []
+    with Writer(folder) as writer:
+        join_small_shards(writer, DiskGuard(folder, disk_bytes), left_bytes=left_bytes, tell=told.append)
+    return told
+
+
+@pytest.fixture
+def corpus() -> list[Document]:
+    return make_corpus(24)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, corpus: list[Document]) -> Iterator[Path]:
+    fill(tmp_path / "x.lm", corpus, 12)
+    return tmp_path / "x.lm"
+
+
+def test_many_small_shards_become_few_and_answers_stay(folder: Path, corpus: list[Document]) -> None:
+    names = [document.doc_id for document in corpus[::5]]
+    before, n_chunks = answers(folder, names), sum(shards(folder).values())
+    assert len(shards(folder)) == 12
+    assert join(folder) == ["joining 12 shards"]
+    assert list(shards(folder).values()) == [n_chunks]
+    assert answers(folder, names) == before
+    assert len(list((folder / "shards").iterdir())) == 1
+
+
+def test_groups_hold_up_to_so_many_chunks_and_large_shards_stay(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = list(shards(folder).values())
+    most = 2 * max(sizes)
+    monkeypatch.setattr(compaction, "SHARD_CHUNKS", most)
+    monkeypatch.setattr(compaction, "_GROUPS_AT_ONCE", 2)
+    join(folder)
+    after = shards(folder)
+    assert 12 / 2 <= len(after) < 12 and max(after.values()) <= most and sum(after.values()) == sum(sizes)
+    large = {number for number, n_chunks in after.items() if n_chunks > most // 2}
+    assert large
+    join(folder)
+    assert large <= shards(folder).keys(), "what is large enough is not written again"
+
+
+def test_few_small_shards_are_left_until_there_are_many(folder: Path, corpus: list[Document]) -> None:
+    join(folder)
+    for number in range(compaction.MANY_SHARDS - 2):
+        fill(folder, [make_corpus(40)[30 + number]], 1)
+        assert join(folder) == []
+    fill(folder, [make_corpus(40)[39]], 1)
+    assert join(folder) == [f"joining {compaction.MANY_SHARDS} shards"]
+    assert len(shards(folder)) == 1
+
+
+@pytest.mark.parametrize("room", [{"left_bytes": -1}, {"left_bytes": 100}, {"disk_bytes": 1000}])
+def test_nothing_is_joined_where_there_is_no_room(folder: Path, room: dict[str, int]) -> None:
+    assert join(folder, **room) == []
+    assert len(shards(folder)) == 12
+
+
+def test_shards_stay_as_small_as_memory_asks(folder: Path) -> None:
+    size = max(file.stat().st_size for file in (folder / "shards").iterdir())
+    assert len(join(folder, left_bytes=8 * size)) > 1
+    assert 1 < len(shards(folder)) < 12
+
+
+def test_shards_without_a_document_go(folder: Path, corpus: list[Document]) -> None:
+    with Writer(folder) as writer:
+        known = writer.indexed([document.doc_id for document in corpus[:4]])
+        writer.remove([one.id for one in known.values()])
+    join(folder)
+    assert len(shards(folder)) == len(list((folder / "shards").iterdir())) == 1
+    with Snapshot(folder) as snapshot:
+        assert snapshot.n_documents == 20
+
+
+def test_compaction_rewrites_what_holds_removed_documents_alone(folder: Path, corpus: list[Document]) -> None:
+    join(folder)
+    assert compact(folder).n_shards_after == 1
+    (before,) = shards(folder)
+    compact(folder)
+    assert list(shards(folder)) == [before], "a whole shard is not written again"
+    with Writer(folder) as writer:
+        writer.remove([writer.indexed([corpus[0].doc_id])[corpus[0].doc_id].id])
+    report = compact(folder)
+    assert list(shards(folder)) != [before] and report.bytes_after < report.bytes_before
+
+
+def test_a_run_joins_what_its_batches_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("indexer.budget.USUAL", BatchSizes(batch_chars=200, lookup_chars=400))
+    told: list[str] = []
+    report = build(tmp_path / "x.lm", make_corpus(24), encoder=FakeEncoder(), tell=told.append)
+    assert report.n_added == 24 and any(line.startswith("joining") for line in told)
+    assert len(shards(tmp_path / "x.lm")) == 1
+    with Snapshot(tmp_path / "x.lm") as snapshot:
+        assert snapshot.generation_row is not None and snapshot.generation_row.n_vectors == snapshot.n_chunks
