@@ -19,7 +19,6 @@ from benchmarks.scaling.measuring import Trial
 from engine.errors import EngineError
 from engine.origin import describe_origin
 from engine.store.ann import AUTO
-from engine.store.snapshot import Snapshot
 from indexer.cli.sizes import parse_bytes
 from indexer.recall import RECALL_FLOOR
 
@@ -73,12 +72,11 @@ def main(
         with ExitStack() as stack:
             if quick and work is None:
                 work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="longmatch-additions-")))
-            with Snapshot(path) as snapshot:
-                name = f"{path.stem.partition('@')[0]}@{real.source(snapshot).checksum}"
+            name, _ = real.named()
             trial = Trial(
                 real=real,
                 source_name=name,
-                folder=(work or WORK) / f"scale-{name}-seed{seed}.lm",
+                folder=(work or WORK) / real.folder_of(name),
                 factory=factory,
                 recall_floor=recall_floor,
                 memory_bytes=memory_bytes,

@@ -18,7 +18,6 @@ from benchmarks.scaling.tables import scale_table
 from engine.errors import EngineError
 from engine.origin import describe_origin
 from engine.store.ann import AUTO
-from engine.store.snapshot import Snapshot
 from indexer.cli.sizes import parse_bytes
 from indexer.recall import RECALL_FLOOR
 
@@ -76,16 +75,13 @@ def main(
         with ExitStack() as stack:
             if quick and work is None:
                 work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="longmatch-scale-")))
-            with Snapshot(path) as snapshot:
-                source = real.source(snapshot)
-                name = f"{path.stem.partition('@')[0]}@{source.checksum}"
-                n_there = int(source.n_chunks.sum())
+            name, n_there = real.named()
             growths = tuple(n_there * times for times in QUICK_GROWTH)
             sizes = chunks or (growths if quick else DEFAULT_CHUNKS)
             trial = Trial(
                 real=real,
                 source_name=name,
-                folder=(work or WORK) / f"scale-{name}-seed{seed}.lm",
+                folder=(work or WORK) / real.folder_of(name),
                 factory=factory,
                 recall_floor=recall_floor,
                 memory_bytes=memory_bytes,

@@ -49,11 +49,12 @@ def find(folder: Path, names: list[str]) -> dict[str, Any]:
     started = time.perf_counter()
     with Index.open(folder) as index:
         searcher = index.searcher()
-        found, seconds = [], 0.0
-        for name in names:
-            found += [hit.doc_id == name for hit in searcher.search(index.stored_query(name), k=1).hits]
-            seconds = seconds or time.perf_counter() - started
-    return {"seconds": seconds, "n_found": sum(found)}
+        answers = (searcher.search(index.stored_query(name), k=1) for name in names)
+        first = next(answers)
+        seconds = time.perf_counter() - started
+        found = [first, *answers]
+    n_found = sum(hit.doc_id == name for name, result in zip(names, found, strict=True) for hit in result.hits)
+    return {"seconds": seconds, "n_found": n_found}
 
 
 def join(folder: Path, factory: str, memory_bytes: int | None, recall_floor: float) -> dict[str, Any]:

@@ -33,6 +33,16 @@ class Real:
             return whole
         return whole.part(np.sort(np.random.default_rng(self.seed).permutation(len(whole))[: self.n_documents]))
 
+    def named(self) -> tuple[str, int]:
+        """The name of the index with the checksum of these documents, and how many chunks they have."""
+        with Snapshot(self.index) as snapshot:
+            source = self.source(snapshot)
+            return f"{self.index.stem.partition('@')[0]}@{source.checksum}", int(source.n_chunks.sum())
+
+    def folder_of(self, name: str) -> str:
+        """What the index is called that is grown of them."""
+        return f"scale-{name}-seed{self.seed}.lm"
+
 
 def grow(real: Real, folder: Path, n_chunks: int) -> dict[str, Any]:
     """Grow an index, in a process that does nothing else."""
