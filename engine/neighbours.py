@@ -20,6 +20,7 @@ FIRST_DEPTH = 128  # chunks asked of the ANN index for each query chunk
 SCAN_BELOW_CHUNKS = 20_000  # a filter that leaves fewer is scanned exactly
 SCAN_BELOW_SHARE = 0.05
 FILTER_BELOW_SHARE = 0.5  # where FAISS is told what may be found; above, what it finds is sifted
+FULL_QUERY_CHUNKS = 40  # a query of fewer looks into more lists for each of them
 
 
 class Neighbours:
@@ -71,14 +72,14 @@ class Neighbours:
         generation = self._generation
         if generation is None:
             return self.scan(queries, np.flatnonzero(allowed), length), True
-        asked = _Asked(self.snapshot, generation, allowed)
+        asked = _Asked(self.snapshot, generation, allowed, len(queries))
         return self._covered_and_fresh(asked, queries, allowed, length), generation.is_exact
 
     def by_replica(
         self, replica: OpenReplica, queries: Vectors, allowed: NDArray[np.bool_], length: int
     ) -> tuple[RankedLists, bool]:
         """As `lists`, by a GPU; the CPU answers what that cannot reach, and query chunks that it left short."""
-        asked = _Asked(self.snapshot, replica, allowed)
+        asked = _Asked(self.snapshot, replica, allowed, len(queries))
         if not asked.is_within_reach:
             return self.by_generation(queries, allowed, length)
         lists = self._covered_and_fresh(asked, queries, allowed, length)
@@ -133,10 +134,17 @@ class _Asked:
     Of n vectors a share s may be found. FAISS looks into 1 / s as many lists, so that as
     many vectors that count are compared as without a filter. Where s is small, it is told
     which count; else it is asked for 1 / s as many chunks, and what does not is dropped.
+
+    What a list misses weighs more the fewer chunks a query has: one of I looks into
+    `FULL_QUERY_CHUNKS` / I as many lists for each, so into no more in all than a full one.
     """
 
     def __init__(
-        self, snapshot: Snapshot, generation: OpenGeneration | OpenReplica, allowed: NDArray[np.bool_]
+        self,
+        snapshot: Snapshot,
+        generation: OpenGeneration | OpenReplica,
+        allowed: NDArray[np.bool_],
+        n_query_chunks: int,
     ) -> None:
         self._snapshot = snapshot
         self._ann = generation.ann
@@ -144,12 +152,14 @@ class _Asked:
         self.through_chunk = generation.through_chunk
         share = int(snapshot.roster.n_chunks[self._allowed].sum()) / max(1, self._ann.n_vectors)
         self._chunks: NDArray[np.bool_] | None = None
-        self._nprobe = min(self._ann.n_lists, round(self._ann.nprobe / max(share, 1 / self._ann.n_vectors)))
+        nprobe = min(self._ann.n_lists, round(self._ann.nprobe / max(share, 1 / self._ann.n_vectors)))
+        wider = round(nprobe * FULL_QUERY_CHUNKS / n_query_chunks)
+        self._nprobe = max(nprobe, min(wider, self._ann.n_lists, self._ann.most_nprobe))
         self.first_depth = int(FIRST_DEPTH / max(share, FIRST_DEPTH / LAST_DEPTH))
         if share < FILTER_BELOW_SHARE and self._ann.can_filter:
             self._chunks = snapshot.chunks_of(self._allowed)
             self.first_depth = FIRST_DEPTH
-        self.is_within_reach = self.first_depth <= self._ann.most_k and self._nprobe <= self._ann.most_nprobe
+        self.is_within_reach = self.first_depth <= self._ann.most_k and nprobe <= self._ann.most_nprobe
         n_vectors = min(self._ann.n_vectors, self._ann.most_k)
         self.last_depth = n_vectors if generation.is_exact else min(n_vectors, LAST_DEPTH)
         # A GPU rounds otherwise than the CPU, by which its hits would not be the same.

@@ -1,5 +1,9 @@
 """Searching one snapshot: lists -> thresholds -> exact scores -> hits with breakdown. Encodes nothing.
 
+Where lists are approximate, a document that one of them misses lowers its threshold. Most
+of those documents are near other chunks of the query and so rescored: the thresholds are
+taken again from lists with their exact similarities, before scores are.
+
 Letters in shapes: I query chunks, N documents of the index, R those rescored, J
 their chunks, D width.
 """
@@ -30,7 +34,7 @@ from engine.scoring.evidence import (
     list_scores,
     thresholds,
 )
-from engine.scoring.lists import RankedLists, without_document
+from engine.scoring.lists import RankedLists, corrected, without_document
 from engine.scoring.similarity import Matches, best_matches, join, products
 from engine.store.snapshot import OpenGeneration, Positions, Snapshot
 
@@ -68,6 +72,7 @@ class _Evidence:
     lists: RankedLists  # of chunks
     whole: RankedLists  # one list, of document vectors
     limits: Thresholds
+    n_allowed: int  # documents that may be found
     is_exact: bool
 
 
@@ -79,6 +84,7 @@ class _Ranking:
     scores: NDArray[np.float64]  # (R,)
     matches: Matches  # (I, R)
     whole: Vectors  # (R,) cosines of the document vectors
+    limits: Thresholds
     n_found: int  # documents with a score above 0, the others included
 
 
@@ -144,10 +150,10 @@ class Searcher:
         return Result(
             query=query.document,
             query_coverage=vectors.coverage,
-            hits=self._hits(vectors, ranking, slice(offset, offset + k), found.limits),
+            hits=self._hits(vectors, ranking, slice(offset, offset + k)),
             status=Status.CERTIFIED if found.is_exact else Status.ESTIMATED,
             n_found=ranking.n_found,
-            n_searched=int(np.count_nonzero(allowed)),
+            n_searched=found.n_allowed,
             seconds=time.perf_counter() - started,
         )
 
@@ -234,14 +240,16 @@ class Searcher:
         """Lists of chunks, with that of the document vectors, and the thresholds of both."""
         whole = self.snapshot.document_index.nearest(vectors.document, allowed, self.scoring.document_crowd + 1)
         n_allowed = int(np.count_nonzero(allowed))
+        return _Evidence(lists, whole, self._limits(vectors, lists, whole, n_allowed), n_allowed, is_exact)
+
+    def _limits(self, vectors: EncodedDocument, lists: RankedLists, whole: RankedLists, n_allowed: int) -> Thresholds:
         n_tokens = np.array([chunk.n_tokens for chunk in vectors.chunk_spans])
-        limits = thresholds(
+        return thresholds(
             crowd_similarity(lists, self.scoring.crowd, n_allowed),
             float(crowd_similarity(whole, self.scoring.document_crowd, n_allowed)[0]),
             chunk_weights(n_tokens),
             self.scoring,
         )
-        return _Evidence(lists, whole, limits, is_exact)
 
     def _rescored(self, vectors: EncodedDocument, found: _Evidence, n_most: int) -> _Ranking:
         """The best documents by the lists, ranked by exact scores from the stored vectors."""
@@ -249,7 +257,7 @@ class Searcher:
         positions = candidates[:n_most]
         if not len(positions):
             nothing = Matches(np.empty((len(vectors.chunks), 0), np.float32), np.empty((len(vectors.chunks), 0), int))
-            return _Ranking(positions, np.zeros(0), nothing, np.zeros(0, np.float32), 0)
+            return _Ranking(positions, np.zeros(0), nothing, np.zeros(0, np.float32), found.limits, 0)
         matches = join(
             [
                 best_matches(vectors.chunks, *self.snapshot.chunk_vectors(block), self._multiply)
@@ -257,18 +265,22 @@ class Searcher:
             ]
         )
         whole = self.snapshot.document_index.similarities(vectors.document, positions)
-        scores = exact_scores(matches.similarities, whole, found.limits, self.scoring)
+        limits = found.limits
+        if not found.is_exact:
+            lists = corrected(found.lists, positions, matches.similarities)
+            limits = self._limits(vectors, lists, found.whole, found.n_allowed)
+        scores = exact_scores(matches.similarities, whole, limits, self.scoring)
         order = np.lexsort((positions, -scores))
-        return _Ranking(positions[order], scores[order], matches.of(order), whole[order], len(candidates))
+        return _Ranking(positions[order], scores[order], matches.of(order), whole[order], limits, len(candidates))
 
-    def _hits(self, vectors: EncodedDocument, ranking: _Ranking, page: slice, limits: Thresholds) -> tuple[Hit, ...]:
+    def _hits(self, vectors: EncodedDocument, ranking: _Ranking, page: slice) -> tuple[Hit, ...]:
         positions = ranking.positions[page]
         breakdowns = break_down(
             vectors.chunk_spans,
             [self.snapshot.spans(position) for position in positions.tolist()],
             ranking.matches.of(np.arange(len(ranking.positions))[page]),
             ranking.whole[page],
-            limits,
+            ranking.limits,
             self.scoring,
         )
         shown = zip(ranking.scores[page].tolist(), self.snapshot.documents(positions), breakdowns, strict=True)

@@ -10,8 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 import engine.neighbours as neighbours_module
+import engine.search as search_module
 from engine.encoders.encoder import Vectors
 from engine.index import Index
+from engine.neighbours import Neighbours
 from engine.result import Status
 from engine.scoring.evidence import Scoring
 from engine.search import Query, Searcher, as_stored
@@ -57,23 +59,50 @@ def test_a_filter_costs_no_recall(coded_folder: Path, nprobe: int, monkeypatch: 
             assert found_share(index, where) >= without_filter
 
 
+def test_thresholds_are_mended_by_what_was_rescored(coded_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores of an approximate search come nearer to the exact ones, and so does its order."""
+    monkeypatch.setattr(neighbours_module, "FULL_QUERY_CHUNKS", 1)
+
+    def errors(index: Index) -> tuple[float, float]:
+        missed, found = 0.0, found_share(index, None)
+        for name in index.snapshot.doc_ids()[::9]:
+            exact, near = (
+                {hit.doc_id: hit.score for hit in index.search_id(name, exact=one).hits} for one in (True, False)
+            )
+            missed += sum(abs(exact[doc_id] - near[doc_id]) for doc_id in exact.keys() & near.keys())
+        return missed, 1 - found
+
+    with Index.open(coded_folder, encoder=FakeEncoder()) as index:
+        assert index.snapshot.generation is not None
+        index.snapshot.generation.ann.nprobe = 2
+        mended = errors(index)
+        monkeypatch.setattr(search_module, "corrected", lambda lists, *_: lists)
+        as_found = errors(index)
+    assert mended[0] < 0.7 * as_found[0] and mended[1] < as_found[1]
+
+
 class CountingIndex(AnnIndex):
     """Remembers how deep it was asked."""
 
     def __init__(self, of: AnnIndex, nprobe: int) -> None:
         super().__init__(of._index, nprobe)
         self.depths: list[int] = []
+        self.nprobes: list[int | None] = []
 
     def search(
         self, queries: Vectors, k: int, *, allowed: NDArray[np.bool_] | None = None, nprobe: int | None = None
     ) -> tuple[NDArray[np.int64], Vectors]:
         self.depths.append(k)
+        self.nprobes.append(nprobe)
         return super().search(queries, k, allowed=allowed, nprobe=nprobe)
 
 
 @pytest.mark.parametrize(("nprobe", "depths"), [(1, [128]), (32, [128, 512, 2048])])
-def test_lists_that_are_exhausted_are_not_asked_again(coded_folder: Path, nprobe: int, depths: list[int]) -> None:
+def test_lists_that_are_exhausted_are_not_asked_again(
+    coded_folder: Path, nprobe: int, depths: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A list holds some 120 chunks."""
+    monkeypatch.setattr(neighbours_module, "FULL_QUERY_CHUNKS", 1)
     with Snapshot(coded_folder) as snapshot:
         assert snapshot.generation is not None
         counting = CountingIndex(snapshot.generation.ann, nprobe)
@@ -81,3 +110,14 @@ def test_lists_that_are_exhausted_are_not_asked_again(coded_folder: Path, nprobe
         query = Query(QUERY, as_stored(FakeEncoder().encode([QUERY])[0]))
         Searcher(snapshot, Scoring(crowd=300), generation).search(query)
     assert counting.depths == depths
+
+
+@pytest.mark.parametrize(("n_chunks", "nprobe"), [(1, 32), (4, 20), (7, 11), (40, 2), (55, 2)])
+def test_a_query_of_few_chunks_looks_into_more_lists_for_each(coded_folder: Path, n_chunks: int, nprobe: int) -> None:
+    with Snapshot(coded_folder) as snapshot:
+        assert snapshot.generation is not None
+        counting = CountingIndex(snapshot.generation.ann, 2)
+        lists = Neighbours(snapshot, replace(snapshot.generation, ann=counting))
+        queries = snapshot.chunk_vectors(np.arange(snapshot.n_documents))[0][:n_chunks]
+        lists.lists(queries, np.ones(snapshot.n_documents, bool), 10, exact=False)
+    assert set(counting.nprobes) == {nprobe}

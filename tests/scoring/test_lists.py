@@ -12,6 +12,7 @@ from engine.encoders.encoder import Vectors
 from engine.scoring.lists import (
     RankedLists,
     best_by_document,
+    corrected,
     empty_lists,
     first_places,
     merge,
@@ -126,3 +127,13 @@ def test_some_rows_are_taken_from_other_lists(width: int, other_width: int) -> N
         missing = longest - of.documents.shape[1]
         assert found.documents[row].tolist() == [*of.documents[at].tolist(), *[-1] * missing]
         assert found.similarities[row].tolist() == [*of.similarities[at].tolist(), *[-np.inf] * missing]
+
+
+def test_lists_are_corrected_by_what_is_known_of_some_documents() -> None:
+    lists = RankedLists(np.array([[3, 7, -1], [7, 5, 3]]), np.array([[0.9, 0.5, -np.inf], [0.8, 0.7, 0.6]], np.float32))
+    known = corrected(lists, np.array([7, 9]), np.array([[0.6, 0.95], [0.75, 0.1]], np.float32))
+    assert known.documents[0, :3].tolist() == [9, 3, 7]
+    assert known.documents[1, :4].tolist() == [7, 5, 3, 9]
+    np.testing.assert_allclose(known.similarities[0, :3], [0.95, 0.9, 0.6])
+    np.testing.assert_allclose(known.similarities[1, :4], [0.75, 0.7, 0.6, 0.1])
+    assert known.documents.shape == (2, 5) and np.isneginf(known.similarities[:, 4]).all()
