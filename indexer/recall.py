@@ -12,7 +12,7 @@ from engine.search import Searcher
 from engine.store.snapshot import OpenGeneration, Snapshot
 
 RECALL_FLOOR = 0.95  # of the exact top 10 documents; under it nothing is published
-RECALL_TARGET = 0.985  # and up to which nprobe is raised
+RECALL_TARGET = 0.98  # and up to which nprobe is raised
 RECALL_K = 10
 RECALL_QUERIES = 48
 _FIRST_NPROBE = 8
