@@ -23,7 +23,7 @@ from indexer.ladder import Rung
 from indexer.recall import RECALL_FLOOR, RecallSample, tune
 
 GROWTH = 2  # vectors to those of the training, up to which lists and codes still suit
-EXTENSION_QUERIES = 24  # that the recall is measured with
+EXTENSION_QUERIES = 48  # that the recall is measured with
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,6 +148,7 @@ def test_documents_that_join_a_generation_are_planned_as_such(
     monkeypatch.setattr("indexer.generation.FRESH_CHUNKS", 0)
     build(tmp_path / "x.lm", read_corpus([str(papers)]), encoder=FakeEncoder(), factory="IVF4,Flat", recall_floor=0.5)
     monkeypatch.setattr("indexer.planning.measure_rates", lambda _: Rates(1.0, 1e12))  # comparisons are all that counts
+    monkeypatch.setattr("indexer.rates.EXTENSION_QUERIES", 24)  # fewer than there are documents
     write(papers, "one-more", 200)
     joined, built = (plan(tmp_path / "x.lm", papers, factory=factory) for factory in ("IVF4,Flat", "IVF5,Flat"))
     added = joined.n_chunks

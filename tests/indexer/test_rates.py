@@ -20,8 +20,8 @@ def test_an_exact_index_is_read_and_written() -> None:
 
 
 def test_lists_are_trained_filled_and_measured() -> None:
-    n_compared = 512 * (10 * 65_536 + 100_000) + 16 * 100_000 + 48 * 50 * 100_000
-    n_bytes = 2 * 100_000 * 128 + 2_000_000  # read to be added, and once for all queries
+    n_compared = 512 * (10 * 65_536 + 100_000) + 16 * 100_000 + 128 * 50 * 100_000
+    n_bytes = 3 * 100_000 * 128 + 2_000_000  # read to be added, and twice for 6,400 query chunks
     assert generation_seconds(rung("IVF512,PQ32x4fs"), SIZE, RATES) == pytest.approx(n_compared / 1e9 + n_bytes / 1e8)
 
 
@@ -42,14 +42,14 @@ def test_this_machine_compares_and_moves() -> None:
 
 
 def test_many_long_queries_take_several_passes() -> None:
-    size = Size(n_documents=1_000, n_chunks=200_000, width=64)  # 48 queries of 200 chunks
-    n_compared = 512 * (10 * 65_536 + 200_000) + 16 * 200_000 + 9_600 * 200_000
-    n_bytes = (1 + 3) * 200_000 * 128 + 2_000_000
+    size = Size(n_documents=1_000, n_chunks=200_000, width=64)  # 128 queries of 200 chunks
+    n_compared = 512 * (10 * 65_536 + 200_000) + 16 * 200_000 + 25_600 * 200_000
+    n_bytes = (1 + 7) * 200_000 * 128 + 2_000_000
     assert generation_seconds(rung("IVF512,PQ32x4fs"), size, RATES) == pytest.approx(n_compared / 1e9 + n_bytes / 1e8)
 
 
 def test_what_joins_is_filed_and_measured_but_nothing_is_trained() -> None:
-    n_compared = 512 * 4_000 + 16 * 4_000 + 24 * 50 * 100_000
+    n_compared = 512 * 4_000 + 16 * 4_000 + 48 * 50 * 100_000
     n_bytes = (4_000 + 100_000) * 128 + 3_000_000
     found = extension_seconds(rung("IVF512,PQ32x4fs"), SIZE, 4_000, RATES)
     assert found == pytest.approx(n_compared / 1e9 + n_bytes / 1e8)
