@@ -24,6 +24,7 @@ from indexer.recall import RECALL_FLOOR, RecallSample, tune
 
 GROWTH = 2  # vectors to those of the training, up to which lists and codes still suit
 EXTENSION_QUERIES = 48  # that the recall is measured with
+CHANCE = 0.015  # that a sample of so many may say less than there is; else nprobe would rise with every extension
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,8 @@ def extend_generation(
                 scan_chunks=rung.sizes.scan_chunks,
             )
             try:
-                recall, n_queries = tune(sample, candidate, recall_floor, tell, row.nprobe), len(sample)
+                recall = tune(sample, candidate, recall_floor, tell, row.nprobe, CHANCE)
+                n_queries = len(sample)
             except RecallTooLow as error:
                 tell(f"building anew: {error}")
                 return None

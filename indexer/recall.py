@@ -62,6 +62,7 @@ def tune(
     floor: float,
     tell: Callable[[str], None],
     first_nprobe: int | None = None,
+    slack: float = 0.0,
 ) -> float:
     """Set the least nprobe that reaches the target, found by doubling and then by halving the last step.
 
@@ -74,6 +75,7 @@ def tune(
         floor: least recall.
         tell: hears one line a measurement.
         first_nprobe: to begin with, and the least that is tried; 8 by default.
+        slack: how far under the target is enough, where it was reached before and a sample may say less by chance.
 
     Returns:
         The recall measured there.
@@ -81,7 +83,7 @@ def tune(
     Raises:
         RecallTooLow: no nprobe reaches the floor.
     """
-    ann, wanted = candidate.ann, max(floor, RECALL_TARGET)
+    ann, wanted = candidate.ann, max(floor, RECALL_TARGET - slack)
     measured: dict[int, float] = {}
 
     def reaches(nprobe: int) -> bool:

@@ -81,6 +81,18 @@ def test_the_least_nprobe_is_found_between_two_powers(folder: Path, candidate: O
     assert tried[:3] == [1, 2, 4] and len(tried) < 10
 
 
+def test_what_is_under_the_target_by_chance_alone_is_left(folder: Path, candidate: OpenGeneration) -> None:
+    sample = sample_of(folder)
+    tune(sample, candidate, 0.5, lambda _: None, first_nprobe=1)
+    enough = candidate.ann.nprobe
+    candidate.ann.nprobe = enough // 2
+    missing = RECALL_TARGET - sample.recall(candidate)
+    assert missing > 0
+    for slack, nprobe in ((missing + 1e-6, enough // 2), (0.0, enough)):
+        tune(sample, candidate, 0.5, lambda _: None, enough // 2, slack)
+        assert candidate.ann.nprobe == nprobe
+
+
 def test_where_no_nprobe_reaches_the_target_the_least_of_the_best_is_kept(
     folder: Path, candidate: OpenGeneration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
