@@ -21,6 +21,7 @@ from benchmarks.scaling.stages import DOCUMENTS, HITS, LISTS, OTHER, RESCORING
 from engine.store.ann import n_lists_for
 
 SYNTHETIC = "synthetic"
+ALIKE = 0.01  # relative error, by which one fit may be worse than another and be taken for its simpler terms
 MIB = 2**20
 
 
@@ -55,7 +56,7 @@ class Cost:
 
     name: str
     unit: str
-    terms: tuple[str, ...]
+    terms: tuple[str, ...]  # the likelier first
     measured: Callable[[ScaleRecord], float]
 
 
@@ -81,7 +82,7 @@ def _growing(record: ScaleRecord) -> float:
 
 COSTS = (
     # Which documents may be found is an array over all of them.
-    Cost("search: lists", "ms", ("once", "document", "list", "code scanned"), _stage(LISTS)),
+    Cost("search: lists", "ms", ("once", "code scanned", "document", "list"), _stage(LISTS)),
     Cost("search: document vectors", "ms", ("once", "document"), _stage(DOCUMENTS)),
     Cost("search: rescoring", "ms", ("once",), _stage(RESCORING)),
     Cost("search: hits", "ms", ("once",), _stage(HITS)),
@@ -116,7 +117,7 @@ def size_of(record: ScaleRecord) -> Size:
 
 
 def fit(cost: Cost, records: Sequence[ScaleRecord]) -> Fitted:
-    """Fit one cost to measured indexes; of terms that they cannot tell apart, the fewest are kept.
+    """Fit one cost to measured indexes; of terms that they cannot tell apart, the fewest and likeliest are kept.
 
     Args:
         cost: what is fitted.
@@ -127,23 +128,25 @@ def fit(cost: Cost, records: Sequence[ScaleRecord]) -> Fitted:
     if not points:
         return Fitted(cost, {})
     design = np.array([[TERMS[term](size) / value for term in cost.terms] for size, value in points])
-    return Fitted(cost, dict(zip(cost.terms, nonnegative(design).tolist(), strict=True)))
+    return Fitted(cost, dict(zip(cost.terms, nonnegative(design, ALIKE).tolist(), strict=True)))
 
 
-def nonnegative(design: NDArray[np.float64]) -> NDArray[np.float64]:
+def nonnegative(design: NDArray[np.float64], alike: float = 0.0) -> NDArray[np.float64]:
     """The c >= 0 that brings `design @ c` nearest to 1 everywhere, by least squares.
 
     Terms are few, so every subset of them is tried: the best one whose coefficients
-    are all positive is the solution. A larger subset must be better by more than rounding.
+    are all positive is the solution, or a smaller or earlier one that is as good but
+    for `alike`: sizes whose lists grow as their chunks do cannot tell these two apart.
 
     Args:
         design: (points, terms).
+        alike: root of the mean squared error that makes no difference.
 
     Returns:
         (terms,)
     """
     n_points, n_terms = design.shape
-    best, least = np.zeros(n_terms), float(n_points)
+    tried = [(float(n_points), np.zeros(n_terms))]
     for size in range(1, min(n_terms, n_points) + 1):
         for chosen in combinations(range(n_terms), size):
             columns = design[:, chosen]
@@ -152,10 +155,12 @@ def nonnegative(design: NDArray[np.float64]) -> NDArray[np.float64]:
                 continue
             found, _, rank, _ = np.linalg.lstsq(columns / scale, np.ones(n_points), rcond=None)
             error = float(np.sum((columns / scale @ found - 1) ** 2))
-            if rank == size and (found > 0).all() and error < least - 1e-9:
-                best, least = np.zeros(n_terms), error
-                best[list(chosen)] = found / scale
-    return best
+            if rank == size and (found > 0).all():
+                coefficients = np.zeros(n_terms)
+                coefficients[list(chosen)] = found / scale
+                tried.append((error, coefficients))
+    enough = min(error for error, _ in tried) + max(n_points * alike**2, 1e-9)
+    return next(coefficients for error, coefficients in tried if error <= enough)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ def records(origin: Origin) -> list[ScaleRecord]:
 
 def test_a_law_that_the_measured_costs_follow_is_found(records: list[ScaleRecord]) -> None:
     coefficients = fit(LISTS_COST, records).coefficients
-    assert coefficients == pytest.approx({"once": 2.0, "document": 0.0, "list": 0.0, "code scanned": 1e-4}, abs=1e-8)
+    assert coefficients == pytest.approx({"once": 2.0, "code scanned": 1e-4, "document": 0.0, "list": 0.0}, abs=1e-8)
 
 
 def test_the_largest_index_is_told_by_the_smaller_ones(records: list[ScaleRecord]) -> None:
@@ -40,6 +40,18 @@ def test_a_cost_outside_the_law_shows_as_a_wrong_prediction(records: list[ScaleR
 
 def test_two_sizes_predict_nothing_that_could_be_checked(records: list[ScaleRecord]) -> None:
     assert check(records[:2]) == []
+
+
+def test_bytes_are_told_by_chunks_where_lists_grow_alike(origin: Origin) -> None:
+    (ann,) = [cost for cost in COSTS if cost.name == "disk: ann"]
+    sizes = ((250_000, 1024), (500_000, 2048), (1_000_000, 4096))
+    measured = [scale_record(origin, n_chunks, n_lists=n_lists) for n_chunks, n_lists in sizes]
+    noisy = [
+        replace(record, disk={**record.disk, "ann": round(record.disk["ann"] * wrong)})
+        for record, wrong in zip(measured, (1.002, 1.0, 0.999), strict=True)
+    ]
+    coefficients = fit(ann, noisy).coefficients
+    assert coefficients["chunk"] == pytest.approx(104 / 2**20, rel=0.01) and coefficients["list"] == 0
 
 
 def test_a_step_that_was_not_measured_is_left_out(records: list[ScaleRecord]) -> None:
