@@ -69,23 +69,25 @@ def fit_batches(left_bytes: int | None, width: int, chars_per_chunk: float = CHA
     return sizes
 
 
-def refuse_memory(budget: Budget, held_bytes: int, width: int) -> None:
+def refuse_memory(budget: Budget, held_bytes: int, width: int, *, has_encoded: bool = False) -> None:
     """Refuse a memory that does not hold the program, the encoder and the smallest batches.
 
     Args:
         budget: what may be taken.
         held_bytes: what program and encoder take.
         width: D.
+        has_encoded: whether what encoding takes is among it.
 
     Raises:
         BudgetExceeded: it does not.
     """
     smallest = held_bytes + batch_bytes(SMALLEST, width)
     if budget.memory_bytes is not None and smallest > budget.memory_bytes:
+        beside = "" if has_encoded else " and room to encode, which longmatch plan tells"
         raise BudgetExceeded(
             f"program and encoder take {held_bytes / 1e6:,.0f} MB, with the smallest batches "
             f"{smallest / 1e6:,.0f} MB; --memory allows {budget.memory_bytes / 1e6:,.0f} MB: "
-            f"allow at least {_rounded_up(smallest)}M, or take a smaller --encoder"
+            f"allow at least {_rounded_up(smallest)}M{beside}, or take a smaller --encoder"
         )
 
 

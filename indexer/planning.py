@@ -217,7 +217,7 @@ def _batches(counts: Counts, budget: Budget, held: int, width: int) -> int:
     Raises:
         BudgetExceeded: the smallest do not fit.
     """
-    refuse_memory(budget, held, width)
+    refuse_memory(budget, held, width, has_encoded=True)
     chars_per_chunk = counts.n_chars / max(1.0, counts.n_chunks) or 1.0
     left = None if budget.memory_bytes is None else budget.memory_bytes - held
     sizes = fit_batches(left, width, chars_per_chunk)

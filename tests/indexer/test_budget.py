@@ -28,13 +28,22 @@ def test_first_fewer_documents_are_compared_together_then_batches_shrink() -> No
     assert sorted(chosen, key=lambda sizes: -batch_bytes(sizes, 384)) == chosen
 
 
-def test_a_memory_that_does_not_hold_the_encoder_is_refused_with_the_smallest_that_does() -> None:
+@pytest.mark.parametrize(
+    ("has_encoded", "advice"),
+    [
+        (False, "allow at least 502M and room to encode, which longmatch plan tells, or take a smaller --encoder"),
+        (True, "allow at least 502M, or take a smaller --encoder"),
+    ],
+)
+def test_a_memory_that_does_not_hold_the_encoder_is_refused_with_the_smallest_that_does(
+    has_encoded: bool, advice: str
+) -> None:
     with pytest.raises(BudgetExceeded) as raised:
-        refuse_memory(Budget(memory_bytes=300_000_000), 500_000_000, 384)
+        refuse_memory(Budget(memory_bytes=300_000_000), 500_000_000, 384, has_encoded=has_encoded)
     smallest = 500_000_000 + batch_bytes(SMALLEST, 384)
     assert str(raised.value) == (
         f"program and encoder take 500 MB, with the smallest batches {smallest / 1e6:.0f} MB; --memory allows 300 MB: "
-        "allow at least 502M, or take a smaller --encoder"
+        f"{advice}"
     )
     refuse_memory(Budget(memory_bytes=502_000_000), 500_000_000, 384)
     refuse_memory(Budget(), 500_000_000, 384)
