@@ -66,6 +66,7 @@ def build(
         IndexMismatch: the index belongs to another encoder, or FAISS does not know the factory string.
         BudgetExceeded: memory or GPU do not hold the encoder, and nothing was read; or the disk is full, or the
             factory string asked for does not fit, and what was committed is safe.
+        IndexDamaged: a shard that had to be read is damaged; what was committed is safe, repair first.
         RecallTooLow: the factory string cannot reach the floor; documents are committed, the generation is not.
     """
     budget = Budget(memory_bytes, vram_bytes, disk_bytes)

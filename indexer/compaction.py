@@ -19,7 +19,7 @@ from indexer.disk import DiskGuard
 from indexer.generation import publish_generation
 
 SHARD_CHUNKS = 65_536  # of a joined shard, at most; 50 MB at width 384
-MANY_SHARDS = 8  # small ones; a query's vectors came from 640 of 1,000 chunks in twice the time as from 40 of 16,000
+MANY_SHARDS = 8  # small ones, from which on they are joined
 _GROUPS_AT_ONCE = 8  # between which the files that went are let go
 
 
@@ -84,6 +84,9 @@ def join_small_shards(
         left_bytes: memory that may be taken beside what the process holds, by which shards stay smaller; None is
             no limit.
         tell: hears one line a group.
+
+    Raises:
+        IndexDamaged: a small shard is damaged; what was committed before is safe, repair first.
     """
     shards = _shards(writer)
     bytes_a_chunk = sum(shard.size_bytes for shard in shards) / max(1, sum(shard.n_live for shard in shards))
