@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,11 +15,9 @@ from benchmarks.scaling.additions import measure_addition
 from benchmarks.scaling.additions_table import additions_table
 from benchmarks.scaling.building import Real
 from benchmarks.scaling.measuring import Trial
+from benchmarks.scaling.options import grown_options
 from engine.errors import EngineError
 from engine.origin import describe_origin
-from engine.store.ann import AUTO
-from indexer.cli.sizes import parse_bytes
-from indexer.recall import RECALL_FLOOR
 
 QUICK_REAL, QUICK_CHUNKS, QUICK_ADDED, QUICK_QUERIES = 60, 700, 20, 3
 
@@ -29,17 +26,10 @@ QUICK_REAL, QUICK_CHUNKS, QUICK_ADDED, QUICK_QUERIES = 60, 700, 20, 3
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
 @click.option("--chunks", "n_chunks", type=click.IntRange(1), help="Before they come.  [default: 1000000]")
 @click.option("--documents", "n_documents", type=click.IntRange(1), help="That are added.  [default: 1000]")
-@click.option("--factory", default=AUTO, show_default=True, help="FAISS factory string.")
-@click.option("--recall-floor", default=RECALL_FLOOR, show_default=True, help="Of a generation that is published.")
-@click.option("--memory", "memory_bytes", type=parse_bytes, metavar="SIZE", help="Budget of what publishes.")
 @click.option("--queries", "n_queries", type=click.IntRange(1), help="Real, and as many made.  [default: 50]")
-@click.option("--query-chunks", default=40, show_default=True, type=click.IntRange(1), help="Of a query, about.")
-@click.option("-k", "--top", "k", default=10, show_default=True, type=click.IntRange(1), help="Targets to return.")
-@click.option("--threads", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(1), help="Of a search.")
 @click.option("--encoded", default=24, show_default=True, type=click.IntRange(0), help="Encoded for comparison.")
-@click.option("--seed", default=0, show_default=True, help="Of growth and queries.")
 @click.option("--quick", is_flag=True, help="A few documents among few; a record only with --out.")
-@click.option("--work", type=click.Path(path_type=Path), help="Folder for grown indexes; kept and gone on with.")
+@grown_options
 @out_option
 @click.pass_context
 def main(

@@ -14,12 +14,11 @@ from benchmarks.origin import command_line
 from benchmarks.records import RESULTS, write_record
 from benchmarks.scaling.building import Real
 from benchmarks.scaling.measuring import Trial, measure
+from benchmarks.scaling.options import grown_options
 from benchmarks.scaling.tables import scale_table
 from engine.errors import EngineError
 from engine.origin import describe_origin
-from engine.store.ann import AUTO
 from indexer.cli.sizes import parse_bytes
-from indexer.recall import RECALL_FLOOR
 
 DEFAULT_CHUNKS = (1_000_000,)
 QUICK_REAL, QUICK_GROWTH, QUICK_QUERIES = 60, (2, 4, 8), 5
@@ -29,18 +28,11 @@ QUICK_REAL, QUICK_GROWTH, QUICK_QUERIES = 60, (2, 4, 8), 5
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
 @click.option("--chunks", callback=read_numbers, help=f"Sizes, separated by commas.  [default: {DEFAULT_CHUNKS[0]}]")
 @click.option("--real", "n_real", type=click.IntRange(16), help="Real documents to begin with; all by default.")
-@click.option("--factory", default=AUTO, show_default=True, help="FAISS factory string.")
-@click.option("--recall-floor", default=RECALL_FLOOR, show_default=True, help="Of a generation that is published.")
-@click.option("--memory", "memory_bytes", type=parse_bytes, metavar="SIZE", help="Budget of what publishes.")
 @click.option("--cap", "cap_bytes", type=parse_bytes, metavar="SIZE", help="Private memory of each measured process.")
 @click.option("--queries", "n_queries", type=click.IntRange(1), help="Asked of each kind.  [default: 100]")
-@click.option("--query-chunks", default=40, show_default=True, type=click.IntRange(1), help="Of a query, about.")
-@click.option("-k", "--top", "k", default=10, show_default=True, type=click.IntRange(1), help="Targets to return.")
-@click.option("--threads", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(1), help="Of a search.")
 @click.option("--workers", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(1), help="Of a batch.")
-@click.option("--seed", default=0, show_default=True, help="Of growth and queries.")
 @click.option("--quick", is_flag=True, help="A few real documents, grown a little; a record only with --out.")
-@click.option("--work", type=click.Path(path_type=Path), help="Folder for grown indexes; kept and gone on with.")
+@grown_options
 @out_option
 @click.pass_context
 def main(
