@@ -22,7 +22,7 @@ from engine.encoders.trainable import inference
 from engine.encoders.weights import MODEL_FILES, weights_sha256
 from engine.errors import EncoderError
 
-_CACHED_KERNELS = "64"
+_CACHED_KERNELS = "32"
 _USUAL_LENGTH = 512  # of models that count no positions
 
 

@@ -30,7 +30,7 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding, gelu, layer_norm, linear, scaled_dot_product_attention
 
 _SLICE_TOKENS = 2048  # the fastest of 512 to 4096; from 4096 on the system takes back the memory between layers
-_SLICE_LENGTHS = 24  # two kernels are made for each, and of these torch keeps 64 from one layer to the next
+_SLICE_LENGTHS = 12  # two kernels are made for each, and of these torch keeps 32 from one layer to the next
 _SCORES = 2048 * 128  # of one head, held at once
 _LARGEST_TOTAL = 2.0**100
 _READABLE = ("transformers.models.bert.modeling_bert", "BertModel")
