@@ -30,7 +30,7 @@ _SPAN_BYTES = 16  # of a chunk, beside its row
 _SHARD_SHARE = 1.01  # header of a shard
 _EMPTY_CATALOG_BYTES = 61_440  # pages of its tables
 # Of what reading and encoding a sample takes, at most what they take in a run: kernels and heap go on growing for
-# some 80,000 tokens, a sample has 20,000; and a run reads one batch while it encodes another.
+# some 80,000 tokens, a sample has half of that; and a run reads one batch while it encodes another.
 _RUN_SHARE = 1.35
 
 

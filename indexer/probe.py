@@ -23,8 +23,8 @@ from indexer.sampling import Drawn
 
 _KEPT_CHARS = 2_000_000  # of the sample, to be encoded and stored
 _DOCUMENT_TOKENS = 4096  # of one document, so that a long one is not all that is measured
-_GROUP_TOKENS = 8192  # encoded in one call
-_ENOUGH_SECONDS = 2.0  # of encoding
+_GROUP_TOKENS = (8192, 32768)  # encoded in one call
+_ENOUGH_SECONDS = 2.0  # of a group; no larger one is encoded then
 _PAGE_BYTES = 4096  # of SQLite
 _SPILLED_BYTES = 300  # lost in the first page of a long value, in the mean
 _SECTION_BYTES = 28  # of a section, beside heading and path: numbers, and its place in an index
@@ -139,17 +139,23 @@ def _paged(size: int) -> int:
 
 
 def tokens_per_second(kept: Sequence[SegmentedDocument], encoder: Encoder) -> float:
-    """Encode groups of the kept documents as a run would, and time all but a first, small one."""
-    cut = [_cut(document) for document in kept]
+    """Encode the first of the kept documents, then more of them, and time the larger group.
+
+    Chunks of many documents are more alike in length than those of few, so a group is read
+    faster the larger it is: with all-MiniLM-L6-v2 on two cores 1.25 times from 8,000 tokens
+    to 32,000, and 1.1 times from there to the batches of a run.
+    """
     encoder.encode_segmented([_cut(kept[0], 512)])
-    n_tokens, started = 0, time.perf_counter()
-    while cut and time.perf_counter() - started < _ENOUGH_SECONDS:
-        group: list[SegmentedDocument] = []
-        while cut and sum(document.coverage.tokens_read for document in group) < _GROUP_TOKENS:
-            group.append(cut.pop())
-        encoder.encode_segmented(group)
-        n_tokens += sum(document.coverage.tokens_read for document in group)
-    return n_tokens / max(time.perf_counter() - started, 1e-9)
+    cut = [_cut(document) for document in kept]
+    ends = np.cumsum([document.coverage.tokens_read for document in cut])
+    for most_tokens in _GROUP_TOKENS:
+        n = min(len(cut), 1 + int(np.searchsorted(ends, most_tokens)))
+        started = time.perf_counter()
+        encoder.encode_segmented(cut[:n])
+        seconds = max(time.perf_counter() - started, 1e-9)
+        if n == len(cut) or seconds > _ENOUGH_SECONDS:
+            break
+    return float(ends[n - 1] / seconds)
 
 
 def _cut(document: SegmentedDocument, most_tokens: int = _DOCUMENT_TOKENS) -> SegmentedDocument:

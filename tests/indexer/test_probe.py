@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -93,6 +94,24 @@ def test_speeds_are_measured_on_what_was_kept() -> None:
     assert tokens_per_second(sample.kept, encoder) > 0
     assert set(encoder.encoded) == {one.doc_id for one in CORPUS}
     assert store_seconds_per_char(sample.kept, 32) > 0
+
+
+@pytest.mark.parametrize(("enough_seconds", "largest"), [(1000.0, 8 * 4096), (0.0, 2 * 4096)])
+def test_speed_is_that_of_a_large_group_unless_encoding_is_slow(
+    enough_seconds: float, largest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("indexer.probe._ENOUGH_SECONDS", enough_seconds)
+    long = " ".join(f"word{number}" for number in range(5_000))
+    sample = read_sample(drawn([make_document(f"long{number}", long) for number in range(12)]), FakeEncoder(), Known())
+    groups: list[int] = []
+
+    class Counting(FakeEncoder):
+        def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
+            groups.append(sum(document.coverage.tokens_read for document in documents))
+            return super().encode_segmented(documents)
+
+    tokens_per_second(sample.kept, Counting())
+    assert groups[-1] == largest
 
 
 def test_of_a_long_document_only_the_first_chunks_are_encoded() -> None:
