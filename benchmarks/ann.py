@@ -26,7 +26,7 @@ from benchmarks.vectors.collection import SYNTHETIC, Collection, Law, of_index, 
 from benchmarks.vectors.measuring import Conditions, measure_in_process, version_of
 from benchmarks.vectors.pictures import save_pareto
 from benchmarks.vectors.record import AnnBuild, AnnRecord
-from benchmarks.vectors.sweep import candidates, check_packages
+from benchmarks.vectors.sweep import candidates, check_packages, of_factories
 from benchmarks.vectors.table import ann_table
 from benchmarks.vectors.timing import DOCUMENT_CHUNKS
 from benchmarks.vectors.truth import Truth, exact
@@ -54,6 +54,7 @@ class Sweep:
     """How every index type is asked."""
 
     libraries: Sequence[Library]
+    factories: Sequence[str]  # of their types, only these; all where there is none
     conditions: Conditions
     is_quick: bool
     origin: Origin
@@ -75,7 +76,8 @@ def measure(vectors: Vectors, sweep: Sweep, out: Path | None) -> AnnRecord:
     with tempfile.TemporaryDirectory(prefix="longmatch-ann-") as folder:
         collection, truth = _prepared(vectors, k, Path(folder))
         n_vectors, width = collection.rows.shape
-        tried = candidates(n_vectors, width, sweep.libraries, k=k, is_quick=sweep.is_quick)
+        known = candidates(n_vectors, width, sweep.libraries, k=k, is_quick=sweep.is_quick)
+        tried = of_factories(known, sweep.factories)
         begun = _begun(vectors, collection, sweep)
         if out:
             refuse_smaller(begun, {**begun.extent, "types": len(tried)}, out)
@@ -179,6 +181,7 @@ def _kept(begun: AnnRecord, tried: Mapping[str, Candidate], out: Path) -> dict[s
     callback=names_of(list(Library)),
     help="Separated by commas.",
 )
+@click.option("--factory", "factories", multiple=True, help="Only this type; may be repeated.  [default: all]")
 @click.option("--threads", default=1, show_default=True, type=click.IntRange(1), help="To search with.")
 @click.option("--build-threads", default=os.cpu_count() or 1, show_default="all cores", type=click.IntRange(1))
 @click.option("--quick", is_flag=True, help="A few thousand vectors, few settings; no record without --out.")
@@ -195,6 +198,7 @@ def main(
     n_queries: int | None,
     k: int,
     libraries: tuple[str, ...],
+    factories: tuple[str, ...],
     threads: int,
     build_threads: int,
     quick: bool,
@@ -212,7 +216,7 @@ def main(
     command = command_line("benchmarks.ann", context, leave_out=("out", "plot_out"))
     chosen = [Library(name) for name in libraries]
     conditions = Conditions(k, threads, build_threads, seed)
-    sweep = Sweep(chosen, conditions, quick, describe_origin(command, seed))
+    sweep = Sweep(chosen, factories, conditions, quick, describe_origin(command, seed))
     n_asked = n_queries or (QUICK_QUERIES if quick else 50)
     n_found = n_documents or (QUICK_DOCUMENTS if quick else None)
     out = out or (None if quick else RESULTS)

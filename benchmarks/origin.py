@@ -29,7 +29,11 @@ def _words(parameter: click.Parameter, value: object) -> Iterable[str]:
         return [option]
     if isinstance(value, Mapping):
         return [option, ",".join(f"{name}={_told(one)}" for name, one in value.items())]
-    return [option, ",".join(map(_told, value)) if isinstance(value, tuple) else _told(value)]
+    if not isinstance(value, tuple):
+        return [option, _told(value)]
+    if isinstance(parameter, click.Option) and parameter.multiple:
+        return [word for one in value for word in (option, _told(one))]
+    return [option, ",".join(map(_told, value))]
 
 
 def _told(value: object) -> str:

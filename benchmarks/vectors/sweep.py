@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from benchmarks.packages import require
 from benchmarks.vectors.candidate import Candidate, Library, VectorIndex
+from engine.errors import IndexMismatch
 from engine.store.ann import factory_ladder, n_lists_for, n_lists_of
 
 EXTRA = "ann"
@@ -43,6 +44,18 @@ def candidates(
         if library in libraries
         for factory, settings in of_library[library]
     ]
+
+
+def of_factories(tried: Sequence[Candidate], factories: Collection[str]) -> list[Candidate]:
+    """Those with one of some factory strings, or all where none is named.
+
+    Raises:
+        IndexMismatch: no type has such a string.
+    """
+    known = {candidate.factory: None for candidate in tried}
+    if unknown := [factory for factory in factories if factory not in known]:
+        raise IndexMismatch(f"{unknown[0]!r} is none of the types that are measured here: {'  '.join(known)}")
+    return [candidate for candidate in tried if not factories or candidate.factory in factories]
 
 
 def _faiss_types(n_vectors: int, width: int, widths: Collection[int]) -> list[tuple[str, tuple[str, ...]]]:

@@ -61,6 +61,18 @@ def test_a_type_that_fails_is_recorded_and_alone_measured_again(
     assert after.failed == {}
 
 
+def test_of_all_types_only_those_named_are_measured(tmp_path: Path) -> None:
+    small = ["synthetic", "--quick", "--documents", "30", "--chunks", "6", "--width", "16", "--queries", "3"]
+    named = ["--libraries", "faiss", "--factory", "SQ8", "--factory", "HNSW16_SQ8"]
+    assert run(*small, *named, "--out", tmp_path).exit_code == 0
+    (file,) = tmp_path.iterdir()
+    record = rebuild(AnnRecord, json.loads(file.read_text()))
+    assert [build.factory for build in record.builds] == ["SQ8", "HNSW16_SQ8"]
+    assert "--factory SQ8 --factory HNSW16_SQ8" in record.origin.command
+    unknown = run(*small, "--libraries", "faiss", "--factory", "SQ7")
+    assert unknown.exit_code == 1 and "'SQ7' is none of the types that are measured here: Flat" in unknown.stderr
+
+
 def test_mistakes_are_one_line(tmp_path: Path) -> None:
     unknown = run("synthetic", "--libraries", "faiss,annoy").output
     assert "'annoy' is not one of longmatch, faiss, hnswlib, usearch" in unknown
