@@ -27,8 +27,9 @@ from engine.encoders.loading import load_encoder
 from engine.errors import EngineError
 from engine.origin import Origin, describe_origin
 from engine.store.writer import Writer
+from indexer.build_report import BuildReport
 from indexer.builder import refresh_generation
-from indexer.pipeline import BuildReport, Pipeline
+from indexer.pipeline import Pipeline
 
 SAMPLE_MS = 100
 REAL_TOKENS_PER_SECOND = 20_000  # all-MiniLM-L6-v2 in bfloat16 on two cores, at best

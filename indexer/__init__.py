@@ -6,10 +6,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from indexer.build_report import BuildReport
     from indexer.builder import build
     from indexer.compaction import compact
     from indexer.corpus import read_corpus
-    from indexer.pipeline import BuildReport
     from indexer.restoration import repair
     from indexer.training import pretrain, train
     from indexer.verification import verify
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["BuildReport", "build", "compact", "pretrain", "read_corpus", "repair", "train", "verify"]
 
 _HOMES = {
-    "BuildReport": "indexer.pipeline",
+    "BuildReport": "indexer.build_report",
     "build": "indexer.builder",
     "compact": "indexer.compaction",
     "pretrain": "indexer.training",

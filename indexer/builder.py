@@ -16,13 +16,14 @@ from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from indexer.accelerator import limited_vram
 from indexer.budget import Budget, fit_batches, left_beside, refuse_memory
+from indexer.build_report import BuildReport, Progress
 from indexer.compaction import join_small_shards
 from indexer.disk import DiskGuard
 from indexer.extension import can_extend, extend_generation
 from indexer.footprint import Footprint, Watch, folder_bytes
 from indexer.generation import needs_generation, publish_generation, rungs_for
 from indexer.ladder import SCAN, check_factory_option, describe_ladder
-from indexer.pipeline import BuildReport, Pipeline, Progress
+from indexer.pipeline import Pipeline
 from indexer.recall import RECALL_FLOOR
 
 

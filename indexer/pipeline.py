@@ -8,14 +8,12 @@ while it stays the same.
 from __future__ import annotations
 
 import json
-import queue
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
-from typing import NoReturn, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
 from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
@@ -23,21 +21,15 @@ from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.store.documents import content_hash
 from engine.store.writer import Indexed, Writer
+from indexer.ahead import ahead
+from indexer.build_report import BuildReport, Progress
 from indexer.disk import DiskGuard
 
 BATCH_CHARS = 1 << 19  # about 9 s of encoding on two cores; what a kill can cost
 LOOKUP_DOCUMENTS = 64  # documents compared with the catalog in one statement, at most
 LOOKUP_CHARS = 1 << 23  # and their text, which is held in memory
 
-Item = TypeVar("Item")
 Read = TypeVar("Read", bound=Document | Unreadable)
-
-
-class Progress(Protocol):
-    """What hears of durable progress."""
-
-    def __call__(self, report: BuildReport) -> None:
-        """Take note; called after each commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,31 +38,6 @@ class BatchSizes:
 
     batch_chars: int  # encoded and committed together
     lookup_chars: int  # compared with the catalog together
-
-
-@dataclass
-class BuildReport:
-    """What a run did; counts rows that are on disk."""
-
-    n_added: int = 0
-    n_replaced: int = 0
-    n_unchanged: int = 0
-    n_removed: int = 0
-    n_tokens: int = 0  # encoded in this run
-    n_chunks: int = 0
-    n_sections_merged: int = 0  # tiny headed parts that went into a neighbour
-    n_sections_cut: int = 0  # pieces that came of huge ones
-    encode_seconds: float = 0.0
-    seconds: float = 0.0  # reading, encoding and storing
-    generation_seconds: float = 0.0
-    peak_memory_bytes: int = 0  # own memory of the process, see `indexer.footprint`; 0 where nobody watched
-    disk_bytes: int = 0  # of the index folder afterwards; likewise
-    failures: list[Unreadable] = field(default_factory=list)
-
-    @property
-    def n_seen(self) -> int:
-        """Documents read, the failed ones included."""
-        return self.n_added + self.n_replaced + self.n_unchanged + len(self.failures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +106,7 @@ class Pipeline:
         started = time.perf_counter()
         self._failed_before = self.writer.failed_sources()
         try:
-            with closing(_ahead(self._batches(documents))) as batches:
+            with closing(ahead(self._batches(documents))) as batches:
                 for pending in batches:
                     self._encode_and_commit(pending)
                     self.report.seconds = time.perf_counter() - started
@@ -298,41 +265,3 @@ def _groups(documents: Iterable[Read], most_chars: int) -> Iterator[list[Read]]:
             group, n_chars = [], 0
     if group:
         yield group
-
-
-def _ahead(items: Iterator[Item]) -> Generator[Item, None, None]:
-    """Draw from an iterator in a thread, one item ahead of the consumer; its errors are raised here."""
-    waiting: queue.Queue[Callable[[], Item] | None] = queue.Queue(maxsize=1)
-    stopped = threading.Event()
-
-    def offer(result: Callable[[], Item] | None) -> None:
-        while not stopped.is_set():
-            try:
-                waiting.put(result, timeout=0.1)
-                return
-            except queue.Full:
-                continue
-
-    def draw() -> None:
-        try:
-            for item in items:
-                offer(lambda item=item: item)  # type: ignore[misc]
-                if stopped.is_set():
-                    return
-        except BaseException as error:  # noqa: BLE001 - raised again in the consumer's thread
-            offer(lambda error=error: _raise(error))  # type: ignore[misc]
-        else:
-            offer(None)
-
-    thread = threading.Thread(target=draw, name="longmatch-read", daemon=True)
-    thread.start()
-    try:
-        while (result := waiting.get()) is not None:
-            yield result()
-    finally:
-        stopped.set()
-        thread.join()
-
-
-def _raise(error: BaseException) -> NoReturn:
-    raise error

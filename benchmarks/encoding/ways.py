@@ -23,7 +23,7 @@ from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.errors import DocumentError
 
 if TYPE_CHECKING:
-    from indexer.pipeline import BuildReport
+    from indexer.build_report import BuildReport
 
 WARM_UP = 64  # chunks that are encoded, and not counted, before a measurement
 END_TO_END, ENCODER_ALONE = "longmatch", "longmatch-encoder"

@@ -25,7 +25,7 @@ from indexer.cli.shared import FAILED, PARTLY, device_option, index_argument, js
 
 if TYPE_CHECKING:
     from engine.encoders.encoder import Encoder
-    from indexer.pipeline import BuildReport
+    from indexer.build_report import BuildReport
     from indexer.plan import Plan
 
 

@@ -13,7 +13,7 @@ from indexer.cli.shared import device_option, json_option
 from indexer.cli.sizes import parse_bytes
 
 if TYPE_CHECKING:
-    from indexer.pipeline import BuildReport
+    from indexer.build_report import BuildReport
     from indexer.plan import Parts, Plan
 
 memory_option = click.option(

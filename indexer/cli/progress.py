@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn, Self, TextIO
 import tqdm
 
 if TYPE_CHECKING:
-    from indexer.pipeline import BuildReport
+    from indexer.build_report import BuildReport
     from indexer.plan import Plan
     from indexer.training import Step
 

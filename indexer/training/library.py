@@ -11,8 +11,8 @@ from engine.index import Index
 from engine.store.snapshot import Snapshot
 from engine.training.corpus import TrainingCorpus
 from engine.training.mining import IndexMiner, LexicalMiner, Miner
+from indexer.build_report import BuildReport
 from indexer.builder import build
-from indexer.pipeline import BuildReport
 from indexer.training.objectives import Negatives
 from indexer.training.recipe import shown
 from indexer.training.run import Run

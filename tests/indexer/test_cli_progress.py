@@ -7,9 +7,9 @@ import io
 import pytest
 
 import indexer.cli.progress as progress_module
+from indexer.build_report import BuildReport
 from indexer.cli.planning import describe_outcome, describe_plan
 from indexer.cli.progress import BuildProgress
-from indexer.pipeline import BuildReport
 from indexer.plan import Disk, Memory, Plan, Seconds, Vram
 
 PLAN = Plan(

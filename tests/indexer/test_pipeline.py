@@ -17,9 +17,10 @@ from engine.errors import BudgetExceeded
 from engine.readers import Unreadable
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
+from indexer.build_report import BuildReport
 from indexer.disk import DiskGuard
 from indexer.footprint import folder_bytes
-from indexer.pipeline import BatchSizes, BuildReport, Pipeline
+from indexer.pipeline import BatchSizes, Pipeline
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 CORPUS = make_corpus(12)
