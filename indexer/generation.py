@@ -162,15 +162,15 @@ def rungs_for(snapshot: Snapshot, factory: str, left_bytes: int | None) -> tuple
 
 
 def _built(snapshot: Snapshot, factory: str, sizes: BuildSizes, rng: np.random.Generator) -> AnnIndex:
-    sample = _sample(snapshot, training_size(factory, sizes.points_per_list), rng)
+    n_training = training_size(factory, sizes.points_per_list)
     blocks = chunk_blocks(snapshot, np.arange(snapshot.n_documents), sizes.block_chunks)
-    return AnnIndex.build(factory, snapshot.width, sample, blocks, n_vectors=snapshot.n_chunks)
+    return AnnIndex.build(
+        factory, snapshot.width, lambda: _sample(snapshot, n_training, rng), blocks, n_vectors=snapshot.n_chunks
+    )
 
 
 def _sample(snapshot: Snapshot, size: int, rng: np.random.Generator) -> Vectors:
     """Training rows, drawn by whole documents so that few shards are touched."""
-    if not size:
-        return np.empty((0, snapshot.width), np.float32)
     order = rng.permutation(snapshot.n_documents)
     enough = int(np.searchsorted(np.cumsum(snapshot.roster.n_chunks[order]), size)) + 1
     vectors, _ = snapshot.chunk_vectors(np.sort(order[:enough]))

@@ -64,7 +64,7 @@ class Rung:
 
     factory: str  # or `SCAN`
     index_bytes: int
-    work_bytes: int  # training sample and blocks, or measuring its recall: the larger
+    work_bytes: int  # beyond the index: training before it is filled, blocks, or measuring its recall; the largest
     sizes: BuildSizes
     fits: bool
 
@@ -138,23 +138,24 @@ def _precision(factory: str) -> str:
 def _rung(factory: str, size: Size, left_bytes: int | None) -> Rung:
     held = index_bytes(factory, size.n_chunks, size.width)
     for sizes in (BuildSizes(), SMALL):
-        work = _work_bytes(factory, size, sizes)
+        work = _work_bytes(factory, size, sizes, held)
         fits = left_bytes is None or held + work <= left_bytes
         if fits:
             break
     return Rung(factory, held, work, sizes, fits)
 
 
-def _work_bytes(factory: str, size: Size, sizes: BuildSizes) -> int:
-    sample = 4 * size.width * min(training_size(factory, sizes.points_per_list), size.n_chunks)
+def _work_bytes(factory: str, size: Size, sizes: BuildSizes, held: int) -> int:
+    n_training = min(training_size(factory, sizes.points_per_list), size.n_chunks)
+    training = 4 * size.width * (n_training + n_lists_of(factory)) - held
     block = _BLOCK_BYTES * size.width * min(sizes.block_chunks, size.n_chunks)
     documents = _DOCUMENT_BYTES * size.n_documents
     if is_exact_factory(factory):
-        return sample + block + documents
+        return block + documents
     n_scanned = min(sizes.scan_chunks, size.n_chunks)
     scanned = (_SCAN_BYTES * size.width + 4 * QUERY_BLOCK) * n_scanned
     asked = 8 * size.width * min(PASS_CHUNKS, size.n_chunks)  # query chunks, one by one and together
-    return max(sample + block, scanned + asked + 2 * size.width * size.n_documents) + documents
+    return max(training, block, scanned + asked + 2 * size.width * size.n_documents) + documents
 
 
 def _does_not_fit(rung: Rung, size: Size, left_bytes: int | None) -> BudgetExceeded:

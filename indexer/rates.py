@@ -42,7 +42,7 @@ def measure_rates(width: int) -> Rates:
     order = np.random.default_rng(1).permutation(_N_ROWS)
     moved = np.empty((_N_ROWS, width), np.float32)
     centroids = AnnIndex.build(
-        "Flat", width, moved[:0], [(np.arange(_N_CENTROIDS), rows[:_N_CENTROIDS].astype(np.float32))]
+        "Flat", width, lambda: moved[:0], [(np.arange(_N_CENTROIDS), rows[:_N_CENTROIDS].astype(np.float32))]
     )
     moving = comparing = 0.0
     for _ in range(2):

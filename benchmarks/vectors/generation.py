@@ -36,7 +36,7 @@ class GenerationIndex:
         size = sizes.block_chunks
         blocks = ((first, rows[first : first + size]) for first in range(0, len(rows), size))
         numbered = ((np.arange(first, first + len(block)), block) for first, block in blocks)
-        self._index = AnnIndex.build(self._factory, rows.shape[1], rows[sample], numbered, n_vectors=len(rows))
+        self._index = AnnIndex.build(self._factory, rows.shape[1], lambda: rows[sample], numbered, n_vectors=len(rows))
 
     def set(self, setting: str) -> None:
         """As `VectorIndex.set`."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +146,7 @@ class AnnIndex:
         cls,
         factory: str,
         width: int,
-        sample: Vectors,
+        sample: Callable[[], Vectors],
         blocks: Iterable[tuple[Ids, Vectors]],
         n_vectors: int = 0,
     ) -> AnnIndex:
@@ -155,25 +155,28 @@ class AnnIndex:
         Args:
             factory: a FAISS factory string.
             width: D.
-            sample: (n, D) float32 training rows.
+            sample: draws (n, D) float32 training rows, where the type needs any; let go before vectors are added.
             blocks: ids (B,) and rows (B, D) float32.
             n_vectors: of all blocks, where known: an index without lists is then never moved as it grows.
 
         Raises:
             IndexMismatch: FAISS does not know the string, or the type cannot take ids.
         """
-        index = _empty_index(factory, width)
+        index, n_trained = _empty_index(factory, width), 0
         try:
             if ivf := inverted_lists(index):
                 ivf.cp.max_points_per_centroid = TRAINING_POINTS_PER_LIST
                 ivf.cp.niter = KMEANS_ROUNDS
             if not index.is_trained:
-                index.train(sample)
+                rows = sample()
+                n_trained = len(rows)
+                index.train(rows)
+                del rows
             _reserve(index, n_vectors)
-            for ids, rows in blocks:
-                index.add_with_ids(np.ascontiguousarray(rows, np.float32), ids)
+            for ids, block in blocks:
+                index.add_with_ids(np.ascontiguousarray(block, np.float32), ids)
         except (RuntimeError, AssertionError) as error:
-            raise _refusal(factory, f"{len(sample)} training vectors {width} wide", error) from error
+            raise _refusal(factory, f"{n_trained} training vectors {width} wide", error) from error
         return cls(index)
 
     def write(self, path: Path) -> Checksum:

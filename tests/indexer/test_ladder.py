@@ -7,11 +7,11 @@ import pytest
 
 from engine.encoders.encoder import unit
 from engine.errors import BudgetExceeded
-from engine.store.ann import AnnIndex, factory_ladder
+from engine.store.ann import AnnIndex, factory_ladder, training_size
 from indexer.footprint import Footprint, Watch
 from indexer.ladder import SCAN, SMALL, BuildSizes, Rung, Size, climb_down, describe_ladder
 
-FEW, MANY = Size(1_000, 40_000, 384), Size(25_000, 1_000_000, 384)
+FEW, MANY, HUGE = Size(1_000, 40_000, 384), Size(25_000, 1_000_000, 384), Size(2_500_000, 100_000_000, 384)
 
 
 def chosen(size: Size, left: int | None) -> str:
@@ -24,11 +24,18 @@ def test_without_a_limit_the_best_is_taken() -> None:
 
 
 def test_less_memory_never_chooses_a_better_type() -> None:
-    for size in (FEW, MANY):
+    for size, most in ((FEW, 600_000_000), (HUGE, 15_000_000_000)):
         order = [*factory_ladder(size.n_chunks, size.width), SCAN]
-        places = [order.index(chosen(size, left)) for left in range(600_000_000, -1, -1_000_000)]
+        places = [order.index(chosen(size, left)) for left in range(most, -1, -most // 600)]
         assert places == sorted(places)
         assert set(places) > {0, len(order) - 1}
+
+
+def test_where_training_takes_more_than_the_index_coarser_codes_would_not_help() -> None:
+    training = 4 * MANY.width * SMALL.points_per_list * 4096
+    assert {chosen(MANY, left) for left in range(0, 600_000_000, 1_000_000)} == {"IVF4096,PQ192x4fs", SCAN}
+    assert chosen(MANY, training) == SCAN
+    assert chosen(MANY, training + 20_000_000) == "IVF4096,PQ192x4fs"
 
 
 def test_what_is_chosen_fits_and_what_was_given_up_does_not() -> None:
@@ -77,12 +84,14 @@ def test_the_ladder_marks_the_choice_and_says_why_not_the_others() -> None:
     assert best.startswith("> IVF4096,PQ192x4fs (codes in lists, rescored exactly from the shards) takes ")
 
 
-@pytest.mark.parametrize("factory", ["Flat", "SQfp16", "SQ8"])
+@pytest.mark.parametrize("factory", ["Flat", "SQfp16", "SQ8", "IVF2048,PQ32x4fs"])
 def test_building_takes_no_more_than_was_told(factory: str) -> None:
     """The index itself is not moved as it grows; a fifth is left for what the interpreter does meanwhile."""
     n_chunks, width, block = 120_000, 64, 16_384
     (rung,) = climb_down(factory, Size(0, n_chunks, width), None)
-    rows = unit(np.random.default_rng(0).standard_normal((block, width)).astype(np.float32))
+    rng = np.random.default_rng(0)
+    rows = unit(rng.standard_normal((block, width), np.float32))
+    n_training = min(training_size(factory), n_chunks)
     blocks = (
         (np.arange(first, min(first + block, n_chunks)), rows[: n_chunks - first].copy())
         for first in range(0, n_chunks, block)
@@ -90,5 +99,5 @@ def test_building_takes_no_more_than_was_told(factory: str) -> None:
     footprint = Footprint()
     before = footprint.own_bytes()
     with Watch(footprint) as watch:
-        AnnIndex.build(factory, width, rows, blocks, n_chunks)
+        AnnIndex.build(factory, width, lambda: rng.standard_normal((n_training, width), np.float32), blocks, n_chunks)
     assert watch.peak_bytes - before < 1.2 * rung.needed_bytes

@@ -27,7 +27,7 @@ def ids() -> Ids:
 
 
 def build(factory: str, rows: Vectors, ids: Ids) -> AnnIndex:
-    return AnnIndex.build(factory, WIDTH, rows, [(ids[:200], rows[:200]), (ids[200:], rows[200:])])
+    return AnnIndex.build(factory, WIDTH, lambda: rows, [(ids[:200], rows[:200]), (ids[200:], rows[200:])])
 
 
 @pytest.mark.parametrize("factory", ["Flat", "IDMap2,Flat", "IVF8,Flat"])
@@ -181,7 +181,7 @@ def test_what_compares_all_vectors_in_full_is_exact(factory: str, expected: bool
 @pytest.mark.parametrize("factory", ["Flat", "SQ8", "IVF8,PQ8x4fs", "HNSW16"])
 def test_an_index_whose_size_was_known_answers_the_same(rows: Vectors, ids: Ids, factory: str) -> None:
     halves = [(ids[:200], rows[:200]), (ids[200:], rows[200:])]
-    known = AnnIndex.build(factory, WIDTH, rows, halves, n_vectors=500)
+    known = AnnIndex.build(factory, WIDTH, lambda: rows, halves, n_vectors=500)
     assert known.n_vectors == 500
     assert np.array_equal(known.search(rows[:20], 5)[0], build(factory, rows, ids).search(rows[:20], 5)[0])
 
@@ -215,7 +215,7 @@ def test_other_lists_may_be_looked_into_than_usual(rows: Vectors, ids: Ids) -> N
 
 @pytest.mark.parametrize("factory", ["Flat", "SQ8", "IVF8,Flat", "IVF8,PQ8x4fs", "RR16,IVF8,Flat"])
 def test_vectors_are_added_to_an_index_read_into_memory(rows: Vectors, ids: Ids, factory: str, tmp_path: Path) -> None:
-    trained = AnnIndex.build(factory, WIDTH, rows, [(ids[:200], rows[:200])])
+    trained = AnnIndex.build(factory, WIDTH, lambda: rows, [(ids[:200], rows[:200])])
     written = trained.write(tmp_path / "i")
     grown = AnnIndex.open(tmp_path / "i", written, n_vectors=200, width=WIDTH, nprobe=8, is_mapped=False)
     grown.add([(ids[200:350], rows[200:350]), (ids[350:], rows[350:])])
