@@ -17,6 +17,7 @@ from engine.deepening import LAST_DEPTH, document_lists
 from engine.encoders.encoder import Vectors
 from engine.neighbours import FIRST_DEPTH
 from engine.scoring.evidence import exact_scores
+from engine.scoring.lists import corrected
 from engine.scoring.similarity import best_matches
 from engine.search import MIN_RESCORED
 from engine.store.ann import Ids
@@ -103,7 +104,8 @@ def ranked(asked: Asked, queries: Vectors, k: int) -> NDArray[np.int64]:
     """The best `k` targets of a query document, best first, as `engine.search` goes about it.
 
     Lists of documents are made of the chunks that are found, by the engine itself. Where the index
-    is rescored, the best targets by these lists are scored again by all of their chunks.
+    is rescored, the best targets by these lists are scored again by all of their chunks, against
+    thresholds in which those chunks stand with their exact similarities.
     """
     collection = asked.collection
     lists = document_lists(asked, queries, LIST_LENGTH, collection.n_documents)
@@ -113,7 +115,7 @@ def ranked(asked: Asked, queries: Vectors, k: int) -> NDArray[np.int64]:
     if not len(documents):
         return documents
     best = best_matches(queries, *collection.chunks_of(documents)).similarities  # (I, documents)
-    limits = limits_of(lists, collection.n_documents)
+    limits = limits_of(corrected(lists, documents, best), collection.n_documents)
     scores = exact_scores(best, np.zeros(len(documents), np.float32), limits, SCORING)
     return documents[np.lexsort((documents, -scores))][:k]
 

@@ -11,7 +11,7 @@ from benchmarks.vectors.truth import SCORING, exact
 from engine.encoders.encoder import Vectors
 from engine.index import Index
 from engine.neighbours import FIRST_DEPTH
-from engine.search import Searcher
+from engine.search import MIN_RESCORED, Searcher
 from engine.store.ann import Ids
 from engine.store.snapshot import Snapshot
 from indexer.builder import build
@@ -30,6 +30,14 @@ def test_rescored_similarities_are_exact_and_best_first(collection: Collection) 
     by_hand = np.einsum("qd,qkd->qk", collection.queries, collection.rows[rows].astype(np.float32))
     np.testing.assert_allclose(similarities, by_hand, atol=1e-6)
     assert (np.diff(similarities) <= 0).all()
+
+
+def test_where_all_is_rescored_rounded_similarities_rank_exactly(collection: Collection) -> None:
+    """The thresholds too are those of exact similarities then."""
+    asked = Asked(built(Scan(digits=1, is_rescored=True), collection), collection)
+    found = [ranked(asked, queries, 10).tolist() for queries in collection.query_documents()]
+    assert collection.n_documents <= MIN_RESCORED
+    assert found == exact(collection, 10).documents
 
 
 class OfSnapshot:
