@@ -142,8 +142,7 @@ def tokens_per_second(kept: Sequence[SegmentedDocument], encoder: Encoder) -> fl
     """Encode the first of the kept documents, then more of them, and time the larger group.
 
     Chunks of many documents are more alike in length than those of few, so a group is read
-    faster the larger it is: with all-MiniLM-L6-v2 on two cores 1.25 times from 8,000 tokens
-    to 32,000, and 1.1 times from there to the batches of a run.
+    faster the larger it is, and a run reads larger ones still.
     """
     encoder.encode_segmented([_cut(kept[0], 512)])
     cut = [_cut(document) for document in kept]

@@ -58,9 +58,9 @@ def _cpu_flags() -> frozenset[str]:
 def bound_kernel_caches() -> None:
     """Keep torch from holding compiled kernels for a thousand batch shapes, at about 2 MiB a shape.
 
-    Both of its caches count entries, and read these at the first product. Fewer
-    are as fast: compiling takes no time beside multiplying (12,400 tokens/s of CPU
-    time either way), and memory stays flat over a corpus.
+    Both of its caches count entries, and read these at the first product. Fewer are as
+    fast over a corpus, whose batches are of few lengths, and memory stays flat; they are
+    enough for the lengths of one slice of a document, see `engine.encoders.packed_bert`.
     """
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(name, _CACHED_KERNELS)
