@@ -61,6 +61,7 @@ def bound_kernel_caches() -> None:
     Both of its caches count entries, and read these at the first product. Fewer are as
     fast over a corpus, whose batches are of few lengths, and memory stays flat; they are
     enough for the lengths of one slice of a document, see `engine.encoders.packed_bert`.
+    One of the caches is each thread's own.
     """
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(name, _CACHED_KERNELS)
@@ -184,7 +185,13 @@ class Backbone:
             for batch in self.batches([sequences[position] for position in positions], budget):
                 yield [positions[at] for at in batch]
 
-        return self.reader.read(len(sequences), token_budget, group, read)
+        return self.reader.read(len(sequences), token_budget, group, read, is_safe_in_threads=self._is_packed)
+
+    @property
+    def _is_packed(self) -> bool:
+        """Whether `PackedBert` reads, now."""
+        is_plain = not (torch.is_grad_enabled() or self.model.training or torch.is_autocast_enabled("cpu"))
+        return is_plain and self._packed.is_readable
 
     def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Last hidden states, with gradients where torch records them.
@@ -196,8 +203,7 @@ class Backbone:
         Returns:
             (B, L, H) in the precision of the weights, on `device`.
         """
-        is_plain = not (torch.is_grad_enabled() or self.model.training or torch.is_autocast_enabled("cpu"))
-        if is_plain and self._packed.is_readable:
+        if self._is_packed:
             return self._packed.hidden_states(ids, mask)
         return self._attention.hidden_states(ids.to(self.device), mask)
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 
 import torch
 from torch import Tensor
 
+from engine.encoders.side_by_side import Read, n_readers, read_side_by_side
 from engine.errors import BudgetExceeded
 
+_OWN_TOKENS = 1024  # of a batch that one thread reads by itself: its states stay near the core
+
 Group = Callable[[Sequence[int], int], Iterable[Sequence[int]]]
-Read = Callable[[Sequence[int]], Tensor]
 
 
 def token_budget_batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
@@ -54,7 +57,7 @@ class BatchReader:
         """Begin without a limit."""
         self.limit: int | None = None  # tokens, once a batch did not fit
 
-    def read(self, n: int, token_budget: int, group: Group, read: Read) -> Tensor:
+    def read(self, n: int, token_budget: int, group: Group, read: Read, *, is_safe_in_threads: bool = False) -> Tensor:
         """Read sequences in batches, and put the rows into the order of their positions.
 
         Args:
@@ -63,6 +66,8 @@ class BatchReader:
                 does not fit.
             group: from positions and a token budget to batches, each position in one.
             read: from the positions of a batch to their rows (B, H).
+            is_safe_in_threads: several threads may call `read` at once, on the CPU. In inference mode they do,
+                where each of torch's threads finds a batch.
 
         Returns:
             (N, H): row i is that of position i.
@@ -70,6 +75,10 @@ class BatchReader:
         Raises:
             BudgetExceeded: the GPU has no room for one sequence by itself.
         """
+        if is_safe_in_threads and torch.is_inference_mode_enabled() and (threads := torch.get_num_threads()) > 1:
+            batches = list(group(range(n), min(token_budget, _OWN_TOKENS)))
+            if len(batches) >= n_readers(threads):
+                return _in_order(chain.from_iterable(batches), read_side_by_side(batches, read, threads))
         order: list[int] = []
         parts: list[Tensor] = []
         budget = min(token_budget, self.limit or token_budget)
@@ -82,9 +91,7 @@ class BatchReader:
                     break
                 parts.append(rows)
                 order.extend(batch)
-        back = torch.empty(n, dtype=torch.int64)
-        back[torch.tensor(order)] = torch.arange(n)
-        return torch.cat(parts)[back.to(parts[0].device)]
+        return _in_order(order, parts)
 
     def _try(self, batch: Sequence[int], read: Read) -> Tensor | None:
         """The rows of a batch, or None where it must be smaller."""
@@ -102,3 +109,8 @@ class BatchReader:
         # Outside of the handler: the error holds the tensors of the pass that failed.
         torch.cuda.empty_cache()
         return None
+
+
+def _in_order(order: Iterable[int], parts: list[Tensor]) -> Tensor:
+    """Rows by their positions; `order` has those of the rows as they stand in the parts."""
+    return torch.cat(parts)[torch.tensor(list(order)).argsort().to(parts[0].device)]

@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
+from threading import Lock
 from typing import Any, Self, TypeAlias
 
 import torch
@@ -46,6 +47,7 @@ class PackedBert:
         self.model = model
         self._copied: tuple[_Copied, ...] = ()
         self._layers: tuple[_Layer, ...] = ()
+        self._preparing = Lock()
 
     @property
     def is_readable(self) -> bool:
@@ -98,7 +100,11 @@ class PackedBert:
         return dtype
 
     def _prepare(self) -> None:
-        """Lay the weights out anew where any of them is not what it was."""
+        """Lay the weights out anew where any of them is not what it was; one thread does, others wait."""
+        with self._preparing:
+            self._lay_out()
+
+    def _lay_out(self) -> None:
         linears = [own for layer in self.model.encoder.layer for own in _linears(layer)]
         weights = [weight for own in linears for weight in own.parameters()]
         if len(weights) == len(self._copied) and all(
