@@ -36,10 +36,10 @@ def test_a_type_stands_there_with_its_quickest_setting_that_is_good_enough(recor
     lines = ann_table([record]).splitlines()
     assert lines[2] == (
         "| papers (1,000) | longmatch IVF4,PQ8x4fs (1.15.1) | nprobe=2, 256 | 0.900 | 0.960 | yes | 0.20 / 2.00 "
-        "| 2.00 / 4.00 | 2.0 | 182 + 768 | 30 | 4 |"
+        "| 2.00 / 4.00 | 4.00 | 4.00 | 2.0 | 182 + 768 | 30 | 4 |"
     )
     assert lines[3].startswith("| papers (1,000) | hnswlib M16,efC200 (0.8.0) | ef=256, 1,024 | 0.800 | 0.900 |  | ")
-    assert lines[3].endswith(" | 9.0 | 1684 | 60 | 1700 |")
+    assert lines[3].endswith(" |  |  | 9.0 | 1684 | 60 | 1700 |")
 
 
 def test_a_type_that_was_asked_with_no_document_has_no_row(record: AnnRecord) -> None:
