@@ -46,7 +46,7 @@ def group_seconds(own_seconds: Iterable[tuple[str, float]], wall_seconds: float)
 def profile_encoder(job: Job, n_chunks: int) -> dict[str, Any]:
     """Encode the first documents of a sample under torch's profiler, in a process that does nothing else.
 
-    An operator takes so long as the calling thread waits for it, whatever cores are at work. The
+    One thread encodes, for the profiler sees no other; where several read batches side by side, each does the same. The
     profiler costs time itself, most where operators are short: shares are to be read, not seconds.
 
     Args:
@@ -60,7 +60,7 @@ def profile_encoder(job: Job, n_chunks: int) -> dict[str, Any]:
 
     from engine.encoders.loading import load_encoder
 
-    with limited_threads(job.config.threads, width=job.config.width):
+    with limited_threads(1, width=job.config.width):
         encoder = load_encoder(job.config.encoder, device="cpu")
         segmented = first_chunks((encoder.segment(document) for document in read_documents(job.dataset)), n_chunks)
         encoder.encode_segmented(first_chunks(iter(segmented), WARM_UP))

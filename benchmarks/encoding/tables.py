@@ -163,7 +163,7 @@ def _account(record: ThroughputRecord) -> list[str]:
     groups = sorted(told_groups, key=lambda item: -item[1])
     outside, told = overheads(record), record.fidelity
     return [
-        f"- {record.task}, time of our encoder by operators (torch.profiler, a pass of its own): "
+        f"- {record.task}, time of our encoder by operators (torch.profiler, one thread, a pass of its own): "
         f"{', '.join(f'{group} {100 * share:.1f} %' for group, share in groups)}.",
         f"- {record.task}, indexing outside of the encoder: {_percent(outside['waited'])} of the time, while the "
         f"encoder was not at work; beyond what the encoder alone takes, {_percent(outside['time'])} of the time and "

@@ -41,7 +41,7 @@ def test_the_account_tells_where_the_time_goes_and_how_true_vectors_are(record: 
     waited = overheads(record)["waited"]
     assert (waited.middle, waited.lowest, waited.highest) == pytest.approx((0.035, 0.02, 0.05))
     lines = limit_table([record]).splitlines()
-    assert lines[10].endswith("a pass of its own): linear layers 75.0 %, attention 25.0 %.")
+    assert lines[10].endswith("one thread, a pass of its own): linear layers 75.0 %, attention 25.0 %.")
     assert "3.5 % [2.0, 5.0] of the time, while the encoder was not at work" in lines[11]
     assert "takes, 7.5 % [5.0, 10.0] of the time and 7.5 % [5.0, 10.0] of the processor time." in lines[11]
     assert "cosine of 2,000 stored chunk vectors to the model in float32: mean 0.99995, lowest 0.99980;" in lines[12]
