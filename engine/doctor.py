@@ -73,7 +73,7 @@ def _faiss() -> str:
 def _torch() -> str:
     import torch
 
-    from engine.encoders.backbone import default_device, default_dtype
+    from engine.encoders.hardware import default_device, default_dtype
 
     device = default_device()
     name = torch.cuda.get_device_name(0) if device == "cuda" else "cpu"

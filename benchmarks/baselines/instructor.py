@@ -18,10 +18,10 @@ from torch import Tensor
 from torch.nn.functional import linear, normalize
 from transformers import T5EncoderModel
 
-from engine.encoders.backbone import bound_kernel_caches, default_device, default_dtype
 from engine.encoders.batching import BatchReader, group_by_length
 from engine.encoders.description import read_json
 from engine.encoders.encoder import Vectors
+from engine.encoders.hardware import default_device, default_dtype, set_up_kernels
 from engine.encoders.model_folder import quiet_transformers
 from engine.encoders.tokenizer import Tokenizer
 from engine.encoders.trainable import inference
@@ -59,7 +59,7 @@ class Instructor:
         Raises:
             EncoderError: no folder of an INSTRUCTOR with weights in safetensors, or no room for a text is left.
         """
-        bound_kernel_caches()
+        set_up_kernels()
         self.folder = folder
         self.device = device or default_device()
         self.tokenizer = Tokenizer(folder)  # looks over the folder, too

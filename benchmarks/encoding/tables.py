@@ -24,9 +24,9 @@ _NOTE = (
     "round; loading and a first pass over a few chunks are not counted. Documents to index: reading, segmenting, "
     "tokenizing, encoding, storing. Encoder alone: documents read, segmented and tokenized beforehand. Defaults: "
     "`encode` with float32 weights in batches of 32 sorted by length, torch and its idle threads as they come; our "
-    "settings: torch multiplies float32 by oneDNN, and idle threads sleep. Ratio: how many times as fast as the "
-    "defaults in the same round, median [lowest, highest]. Cores: processor time by time. Memory: the most resident, "
-    "libraries and weights included."
+    "settings: torch multiplies float32 by oneDNN where that rounds nothing, and idle threads sleep. Ratio: how many "
+    "times as fast as the defaults in the same round, median [lowest, highest]. Cores: processor time by time. Memory: "
+    "the most resident, libraries and weights included."
 )
 _LIMIT_NOTE = (
     "Operations: layers (8 L H^2 + 4 L H I + 4 L^2 H) for each chunk of L tokens, special ones counted, padding not, "

@@ -28,13 +28,13 @@ def limited_threads(threads: int, *, width: int) -> Iterator[None]:
     import torch
     from threadpoolctl import threadpool_limits
 
-    from engine.encoders.backbone import bound_kernel_caches
+    from engine.encoders.hardware import set_up_kernels
     from engine.store.ann import multiply_by_blas
 
     for variable in _READ_AT_START:
         os.environ[variable] = str(threads)
     multiply_by_blas(width)
-    bound_kernel_caches()
+    set_up_kernels()
     torch.set_num_threads(threads)
     faiss.omp_set_num_threads(threads)
     with threadpool_limits(threads):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -13,60 +11,17 @@ import torch
 from torch import Tensor
 
 from engine.encoders.batching import BatchReader, token_budget_batches
+from engine.encoders.cpu_bert import CpuBert
 from engine.encoders.encoder import Vectors
+from engine.encoders.hardware import default_device, default_dtype, set_up_kernels
 from engine.encoders.long_attention import attention_of
 from engine.encoders.model_folder import LAYER, load_model, quiet_transformers
-from engine.encoders.packed_bert import PackedBert
 from engine.encoders.tokenizer import Tokenizer
 from engine.encoders.trainable import inference
 from engine.encoders.weights import MODEL_FILES, weights_sha256
 from engine.errors import EncoderError
 
-_CACHED_KERNELS = "32"
 _USUAL_LENGTH = 512  # of models that count no positions
-
-
-def default_device() -> str:
-    """`cuda` where torch sees a GPU, else `cpu`."""
-    return "cuda" if torch.cuda.is_available() else "cpu"
-
-
-def default_dtype(device: str) -> torch.dtype:
-    """bfloat16 where the hardware multiplies it natively, else float32.
-
-    Emulated bfloat16 is slower than float32, so on x86 the instructions themselves
-    are asked for.
-    """
-    if device.startswith("cuda"):
-        return torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float32
-    if platform.machine() in ("x86_64", "AMD64"):
-        flags = _cpu_flags()
-        return torch.bfloat16 if {"avx512_bf16", "amx_bf16"} & flags else torch.float32
-    return torch.float32
-
-
-def _cpu_flags() -> frozenset[str]:
-    cpuinfo = Path("/proc/cpuinfo")
-    if not cpuinfo.exists():
-        return frozenset()
-    for line in cpuinfo.read_text().splitlines():
-        if line.startswith("flags"):
-            return frozenset(line.split())
-    return frozenset()
-
-
-def bound_kernel_caches() -> None:
-    """Keep torch from holding compiled kernels for a thousand batch shapes, at about 2 MiB a shape.
-
-    Both of its caches count entries, and read these at the first product. Fewer are as
-    fast over a corpus, whose batches are of few lengths, and memory stays flat; they are
-    enough for the lengths of one slice of a document, see `engine.encoders.packed_bert`.
-    One of the caches is each thread's own.
-    """
-    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
-        os.environ.setdefault(name, _CACHED_KERNELS)
-    # Routes float32 products to oneDNN; the result stays float32 (error 1e-6).
-    torch.set_float32_matmul_precision("medium")
 
 
 class Pooling(StrEnum):
@@ -82,7 +37,7 @@ class Backbone:
     Pooling by means is that of Sentence-BERT (Reimers & Gurevych 2019, arXiv:1908.10084).
     Longformer, BigBird, ModernBERT and the RoBERTa family are read as they ask for, see
     `engine.encoders.long_attention`; no vector depends on padding. A plain BERT on the CPU is
-    read faster where no gradients are recorded, see `engine.encoders.packed_bert`.
+    read faster where no gradients are recorded, see `engine.encoders.cpu_bert`.
     """
 
     def __init__(
@@ -98,7 +53,7 @@ class Backbone:
         Raises:
             EncoderError: not a model folder, or its tokenizer gives no offsets.
         """
-        bound_kernel_caches()
+        set_up_kernels()
         self.folder = folder
         self.pooling = pooling
         self.device = device or default_device()
@@ -109,7 +64,7 @@ class Backbone:
         self.model: Any = model.to(self.device).eval()
         self.reader = BatchReader()
         self._attention = attention_of(self.model)
-        self._packed = PackedBert(self.model)
+        self._cpu_bert = CpuBert(self.model)
         self._as_loaded = _n_changes(self.model)
         self.tokenizer.check_ids(len(self.model.get_input_embeddings().weight))
         if self.max_tokens < 1:
@@ -185,13 +140,13 @@ class Backbone:
             for batch in self.batches([sequences[position] for position in positions], budget):
                 yield [positions[at] for at in batch]
 
-        return self.reader.read(len(sequences), token_budget, group, read, is_safe_in_threads=self._is_packed)
+        return self.reader.read(len(sequences), token_budget, group, read, is_safe_in_threads=self._is_by_cpu_bert)
 
     @property
-    def _is_packed(self) -> bool:
-        """Whether `PackedBert` reads, now."""
+    def _is_by_cpu_bert(self) -> bool:
+        """Whether `CpuBert` reads, now."""
         is_plain = not (torch.is_grad_enabled() or self.model.training or torch.is_autocast_enabled("cpu"))
-        return is_plain and self._packed.is_readable
+        return is_plain and self._cpu_bert.is_readable
 
     def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Last hidden states, with gradients where torch records them.
@@ -203,8 +158,8 @@ class Backbone:
         Returns:
             (B, L, H) in the precision of the weights, on `device`.
         """
-        if self._is_packed:
-            return self._packed.hidden_states(ids, mask)
+        if self._is_by_cpu_bert:
+            return self._cpu_bert.hidden_states(ids, mask)
         return self._attention.hidden_states(ids.to(self.device), mask)
 
     def round_to(self, dtype: torch.dtype) -> None:
@@ -259,10 +214,11 @@ class Backbone:
         """Positions of sequences that may be read together, each once; `token_budget` as in `encode`."""
         companies: dict[int, list[int]] = {}
         lengths = [len(sequence) + self.tokenizer.n_special for sequence in sequences]
+        padded_length = (self._cpu_bert if self._is_by_cpu_bert else self._attention).padded_length
         for position, length in enumerate(lengths):
             companies.setdefault(self._attention.company(length), []).append(position)
         for _, positions in sorted(companies.items(), reverse=True):
-            padded = [self._attention.padded_length(lengths[position]) for position in positions]
+            padded = [padded_length(lengths[position]) for position in positions]
             for batch in token_budget_batches(padded, token_budget):
                 yield [positions[at] for at in batch]
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.document import Coverage, Document
-from engine.encoders.backbone import Backbone, Pooling, default_dtype
+from engine.encoders.backbone import Backbone, Pooling
 from engine.encoders.batching import group_by_length
 from engine.encoders.chunking import chunk_document
 from engine.encoders.colde_config import ColdeConfig, Freeze
@@ -19,6 +19,7 @@ from engine.encoders.colde_layers import ColdeLayers
 from engine.encoders.colde_sections import PlacedChunk, PlacedSection, place, split_document
 from engine.encoders.description import CONFIG_FILE, read_configuration, write_description
 from engine.encoders.encoder import SegmentedDocument
+from engine.encoders.hardware import default_dtype
 from engine.encoders.long_attention import PlainAttention, attention_of
 from engine.encoders.own_weights import Loaded, load_weights, save_weights, sha256_of
 from engine.encoders.trainable import (

@@ -12,11 +12,11 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from engine.document import Document
-from engine.encoders.backbone import bound_kernel_caches, default_device, default_dtype
 from engine.encoders.batching import BatchReader, group_by_length, token_budget_batches
 from engine.encoders.chunking import chunk_document
 from engine.encoders.description import CONFIG_FILE, read_configuration, write_description
 from engine.encoders.encoder import SegmentedDocument
+from engine.encoders.hardware import default_device, default_dtype, set_up_kernels
 from engine.encoders.own_weights import Loaded, load_weights, save_weights, sha256_of
 from engine.encoders.smith_blocks import BlockFilling, document_windows
 from engine.encoders.smith_config import SmithConfig
@@ -79,7 +79,7 @@ class SmithEncoder(TrainableEncoder):
                 f"{len(tokenizer.suffix)} after it, SMITH reads [CLS] text [SEP]; take a BERT's tokenizer"
             )
         tokenizer.check_ids(tokenizer.vocabulary_size)
-        bound_kernel_caches()
+        set_up_kernels()
         self.module: SmithModule = module
         self.config = module.config
         self.tokenizer = tokenizer

@@ -20,10 +20,11 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from engine.document import Document
-from engine.encoders.backbone import Backbone, Pooling, default_dtype
+from engine.encoders.backbone import Backbone, Pooling
 from engine.encoders.chunking import chunk_document
 from engine.encoders.description import CONFIG_FILE, read_configuration, write_description
 from engine.encoders.encoder import SegmentedDocument, Vectors
+from engine.encoders.hardware import default_dtype
 from engine.encoders.own_weights import Loaded, load_weights, save_weights, sha256_of
 from engine.encoders.tde_config import TdeConfig
 from engine.encoders.tde_layers import TdeLayers, TdeModule

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from engine.encoders.backbone import default_dtype
+from engine.encoders.hardware import default_dtype
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import MissingExtra, TrainingError
 from engine.training.checkpoint import latest_checkpoint, load_checkpoint, save_checkpoint

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from engine.encoders.backbone import default_device
+from engine.encoders.hardware import default_device
 from engine.encoders.loading import load_encoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import EncoderError, MissingExtra, TrainingError

@@ -9,8 +9,7 @@ import pytest
 import torch
 from transformers import AutoModel, BertForMaskedLM
 
-from engine.encoders import backbone as backbone_module
-from engine.encoders.backbone import Backbone, default_dtype
+from engine.encoders.backbone import Backbone
 from engine.errors import EncoderError
 
 
@@ -95,18 +94,6 @@ def test_a_damaged_file_is_an_encoder_error(bert_folder: Path, tmp_path: Path, f
     (_copy(bert_folder, tmp_path) / file).write_bytes(content)
     with pytest.raises(EncoderError, match="cannot be loaded as an encoder backbone"):
         Backbone(tmp_path, device="cpu", dtype=torch.float32)
-
-
-@pytest.mark.parametrize(
-    ("flags", "dtype"),
-    [("fpu avx2", torch.float32), ("fpu avx512_bf16", torch.bfloat16), ("amx_bf16 amx_tile", torch.bfloat16)],
-)
-def test_bfloat16_is_chosen_only_where_it_is_native(
-    flags: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("platform.machine", lambda: "x86_64")
-    monkeypatch.setattr(backbone_module, "_cpu_flags", lambda: frozenset(flags.split()))
-    assert default_dtype("cpu") is dtype
 
 
 def test_saving_writes_what_was_loaded(backbone: Backbone, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from engine.encoders.backbone import default_dtype
+from engine.encoders.hardware import default_dtype
 from engine.training.fine_tuning import FineTuning
 from engine.training.precision import full_precision
 from engine.training.processes import Processes

@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from engine.encoders.backbone import default_dtype
 from engine.encoders.colde import ColdeEncoder
 from engine.encoders.colde_config import ColdeConfig
+from engine.encoders.hardware import default_dtype
 from engine.encoders.loading import load_encoder
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.trainable import TrainableEncoder

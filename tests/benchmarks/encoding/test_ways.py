@@ -7,6 +7,7 @@ import torch
 
 from benchmarks.encoding.sample import Sample
 from benchmarks.encoding.ways import Job, batches, encode_all, encode_texts, first_chunks, index_all
+from engine.encoders import hardware
 from indexer import pipeline
 from indexer.builder import build
 from tests.fakes import FakeEncoder, make_corpus
@@ -27,9 +28,10 @@ def test_the_encoder_alone_reads_the_same_chunks(job: Job, sample: Sample) -> No
 
 @pytest.mark.parametrize(("has_our_settings", "precision"), [(False, "highest"), (True, "medium")])
 def test_the_rival_has_torch_as_it_comes_or_as_ours(
-    job: Job, sample: Sample, has_our_settings: bool, precision: str
+    job: Job, sample: Sample, has_our_settings: bool, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("sentence_transformers")
+    monkeypatch.setattr(hardware, "_stays_float32", lambda: True)
     torch.set_float32_matmul_precision("highest")
     told = encode_texts(job, "float32", has_our_settings)
     assert told["n_chunks"] == sample.n_chunks and told["seconds"] > 0

@@ -9,6 +9,7 @@ import torch
 from threadpoolctl import threadpool_info
 
 from benchmarks.measuring.thread_limits import limited_threads
+from engine.encoders import hardware
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +34,8 @@ def test_every_library_gets_so_many_threads() -> None:
         assert os.environ["LANCE_CPU_THREADS"] == os.environ["RAYON_NUM_THREADS"] == "2"
 
 
-def test_everyone_multiplies_as_our_own_search_does() -> None:
+def test_everyone_multiplies_as_our_own_search_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hardware, "_stays_float32", lambda: True)
     faiss.cvar.distance_compute_blas_threshold = 128_000
     torch.set_float32_matmul_precision("highest")
     with limited_threads(1, width=16):

@@ -1,8 +1,9 @@
-"""A BERT read without padding against the model of transformers: lengths mixed, both precisions, changed weights."""
+"""A BERT read with few shapes against the model of transformers: lengths mixed, both precisions, changed weights."""
 
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,9 +14,9 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
-from engine.encoders import packed_bert
+from engine.encoders import cpu_bert
 from engine.encoders.backbone import Backbone
-from engine.encoders.packed_bert import PackedBert
+from engine.encoders.cpu_bert import CpuBert
 from engine.encoders.trainable import inference
 
 LENGTHS = [3, 40, 1, 17, 40, 0, 39, 40, 2, 25]
@@ -25,14 +26,14 @@ LENGTHS = [3, 40, 1, 17, 40, 0, 39, 40, 2, 25]
 def products(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Linear layers as this processor multiplies them, and as one without oneDNN does."""
     if request.param == "plain":
-        monkeypatch.setattr(packed_bert, "_fuses", lambda dtype: False)
+        monkeypatch.setattr(cpu_bert, "_fuses", lambda dtype: False)
 
 
-@pytest.fixture(params=[(2048, 24), (64, 24), (2048, 1)])
+@pytest.fixture(params=[(2048, 2048 * 128), (64, 2048 * 128), (2048, 2 * 40**2)])
 def slices(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    tokens, lengths = request.param
-    monkeypatch.setattr(packed_bert, "_SLICE_TOKENS", tokens)
-    monkeypatch.setattr(packed_bert, "_SLICE_LENGTHS", lengths)
+    tokens, scores = request.param
+    monkeypatch.setattr(cpu_bert, "_SLICE_TOKENS", tokens)
+    monkeypatch.setattr(cpu_bert, "_SCORES", scores)
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +86,7 @@ def cosines(one: Tensor, other: Tensor) -> Tensor:
 @pytest.mark.usefixtures("products", "slices")
 def test_hidden_states_are_those_of_transformers() -> None:
     model, (ids, mask) = make_bert(), batch()
-    found = PackedBert(model).hidden_states(ids, mask)
+    found = CpuBert(model).hidden_states(ids, mask)
     torch.testing.assert_close(found, one_by_one(model, ids, mask), atol=1e-5, rtol=1e-5)
 
 
@@ -94,7 +95,7 @@ def test_in_bfloat16_vectors_are_as_near_to_float32_as_those_of_transformers() -
     model, (ids, mask) = make_bert(torch.bfloat16), batch()
     real = mask.any(1)
     want = one_by_one(model, ids, mask)[real]
-    found = PackedBert(model).hidden_states(ids, mask)
+    found = CpuBert(model).hidden_states(ids, mask)
     assert found.dtype is torch.bfloat16
     plain = (model(ids, attention_mask=mask.long())[0] * mask[..., None])[real]
     assert cosines(found[real], want).mean() >= 0.9999
@@ -104,14 +105,14 @@ def test_in_bfloat16_vectors_are_as_near_to_float32_as_those_of_transformers() -
 def test_tokens_may_be_missing_anywhere() -> None:
     model, (ids, mask) = make_bert(), batch()
     mask[1, :4] = mask[3, 5] = False
-    found = PackedBert(model).hidden_states(ids, mask)
+    found = CpuBert(model).hidden_states(ids, mask)
     torch.testing.assert_close(found, one_by_one(model, ids, mask), atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_scores_whose_powers_are_no_floats_are_read_all_the_same(dtype: torch.dtype) -> None:
     model, (ids, mask) = make_bert(dtype, scale=4.0), batch([24, 24, 9])
-    found = PackedBert(model).hidden_states(ids, mask)
+    found = CpuBert(model).hidden_states(ids, mask)
     assert found.isfinite().all()
     if dtype is torch.float32:  # in bfloat16 attention as hard as this depends on rounding, in transformers too
         torch.testing.assert_close(found, one_by_one(model, ids, mask), atol=1e-4, rtol=1e-4)
@@ -119,26 +120,29 @@ def test_scores_whose_powers_are_no_floats_are_read_all_the_same(dtype: torch.dt
 
 def test_nothing_is_read_of_no_tokens() -> None:
     ids, mask = batch([2, 2])
-    assert not PackedBert(make_bert()).hidden_states(ids, torch.zeros_like(mask)).any()
+    assert not CpuBert(make_bert()).hidden_states(ids, torch.zeros_like(mask)).any()
 
 
-@given(st.lists(st.integers(0, 60), max_size=90), st.integers(1, 300), st.integers(1, 9))
-def test_slices_hold_every_sequence_once_by_length(lengths: list[int], tokens: int, most: int) -> None:
+def test_positions_end_where_the_model_has_no_more() -> None:
+    model, (ids, mask) = make_bert(), batch([41, 45])
+    model.embeddings.position_embeddings.weight = nn.Parameter(
+        model.embeddings.position_embeddings.weight[:45], requires_grad=False
+    )
+    found = CpuBert(model).hidden_states(ids, mask)
+    torch.testing.assert_close(found, one_by_one(model, ids, mask), atol=1e-5, rtol=1e-5)
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=40))
+def test_a_batch_has_few_shapes(lengths: list[int]) -> None:
+    model, shapes = make_bert(), set()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packed_bert, "_SLICE_TOKENS", tokens)
-        patch.setattr(packed_bert, "_SLICE_LENGTHS", most)
-        slices = list(packed_bert._slices(torch.tensor(lengths, dtype=torch.int64)))
-    rows = [row for own, _ in slices for row in own.tolist()]
-    assert rows == sorted((row for row, length in enumerate(lengths) if length), key=lambda row: -lengths[row])
-    for own, runs in slices:
-        assert [lengths[row] for row in own] == [length for n_rows, length in runs for _ in range(n_rows)]
-        assert len({length for _, length in runs}) == len(runs) <= most
-        assert sum(lengths[row] for row in own) < tokens + max(lengths)
-
-
-def test_a_run_is_cut_where_its_scores_would_take_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packed_bert, "_SCORES", 2 * 8**2)
-    assert list(packed_bert._cut([(1, 20), (5, 8)])) == [(1, 20), (2, 8), (2, 8), (1, 8)]
+        patch.setattr(cpu_bert, "_SLICE_TOKENS", 64)
+        patch.setattr(CpuBert, "_read", lambda self, ids, seen: shapes.add(ids.shape) or torch.zeros(*ids.shape, 64))
+        with torch.inference_mode():
+            CpuBert(model).hidden_states(*batch(lengths))
+    assert all(length % 16 == 0 and n_rows * length <= max(64, length) for n_rows, length in shapes)
+    most_of_a_length = max(Counter(length for _, length in shapes).values())
+    assert most_of_a_length <= 2  # whole slices, and the last
 
 
 def _train(model: BertModel) -> None:
@@ -165,10 +169,10 @@ def _norm(model: BertModel) -> None:
 @pytest.mark.parametrize("change", [_train, _load, _add_to_one, _norm])
 def test_changed_weights_are_seen(change: Callable[[BertModel], None]) -> None:
     model, (ids, mask) = make_bert(), batch()
-    packed = PackedBert(model)
-    before = packed.hidden_states(ids, mask)
+    reader = CpuBert(model)
+    before = reader.hidden_states(ids, mask)
     change(model)
-    found = packed.hidden_states(ids, mask)
+    found = reader.hidden_states(ids, mask)
     assert not torch.allclose(found, before, atol=1e-2)
     torch.testing.assert_close(found, one_by_one(model, ids, mask), atol=1e-5, rtol=1e-5)
 
@@ -186,25 +190,25 @@ def test_rounding_there_and_back_is_seen(bert_folder: Path) -> None:
 
 
 def test_unchanged_weights_are_laid_out_once() -> None:
-    packed, (ids, mask) = PackedBert(make_bert()), batch()
-    packed.hidden_states(ids, mask)
-    first = packed._layers
-    packed.hidden_states(ids, mask)
-    assert packed._layers is first
+    reader, (ids, mask) = CpuBert(make_bert()), batch()
+    reader.hidden_states(ids, mask)
+    first = reader._layers
+    reader.hidden_states(ids, mask)
+    assert reader._layers is first
 
 
 def test_a_copy_reads_its_own_weights() -> None:
-    packed, (ids, mask) = PackedBert(make_bert()), batch()
-    before = packed.hidden_states(ids, mask)
+    reader, (ids, mask) = CpuBert(make_bert()), batch()
+    before = reader.hidden_states(ids, mask)
     with torch.inference_mode(False):
-        copied = copy.deepcopy(packed)
+        copied = copy.deepcopy(reader)
     _add_to_one(copied.model)
     assert not torch.allclose(copied.hidden_states(ids, mask), before, atol=1e-2)
-    assert torch.equal(packed.hidden_states(ids, mask), before)
+    assert torch.equal(reader.hidden_states(ids, mask), before)
 
 
 def test_only_a_plain_bert_is_read() -> None:
-    assert PackedBert(make_bert()).is_readable
+    assert CpuBert(make_bert()).is_readable
     small = {
         "vocab_size": 9,
         "hidden_size": 8,
@@ -218,7 +222,7 @@ def test_only_a_plain_bert_is_read() -> None:
         RobertaModel(RobertaConfig(**small)),
         BertModel(BertConfig(**small)).to("meta"),
     ):
-        assert not PackedBert(other).is_readable
+        assert not CpuBert(other).is_readable
 
 
 def test_hooks_are_called_by_transformers(bert_folder: Path) -> None:
@@ -244,7 +248,7 @@ def test_gradients_dropout_and_mixed_precision_are_left_to_transformers(bert_fol
         with torch.no_grad():
             backbone.model.train()
             assert not torch.equal(backbone.hidden_states(ids, mask), backbone.hidden_states(ids, mask))
-        assert not backbone._packed._layers
+        assert not backbone._cpu_bert._layers
         with inference(backbone.model):
             assert torch.equal(backbone.hidden_states(ids, mask), backbone.hidden_states(ids, mask))
-        assert backbone._packed._layers
+        assert backbone._cpu_bert._layers
