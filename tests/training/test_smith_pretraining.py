@@ -336,14 +336,14 @@ def test_documents_of_one_block_give_a_loss_of_zero_and_no_gradient(make: Make) 
 def test_it_overfits_a_few_tiny_documents(make: Make) -> None:
     task = make(batch_size=4)
     optimizer = torch.optim.Adam(task.module.parameters(), lr=3e-3)
-    start: Mapping[str, float] = {}
-    for step in range(120):
-        parts = task.backward(task.batch(step), Tensor.backward)
-        start = start or parts
+    losses: list[Mapping[str, float]] = []
+    for step in range(300):
+        losses.append(task.backward(task.batch(step), Tensor.backward))
         optimizer.step()
         optimizer.zero_grad()
-    assert parts["sp"] < start["sp"] / 2
-    assert parts["wp"] < start["wp"] / 2
+    for part in ("sp", "wp"):
+        last = sum(parts[part] for parts in losses[-20:]) / 20  # what is masked differs from step to step
+        assert last < losses[0][part] / 2
 
 
 def test_training_changes_the_encoders_fingerprint(make: Make) -> None:
