@@ -7,21 +7,26 @@ from numpy.typing import NDArray
 
 _KEPT = np.int32(-0x70002000)  # 0x8fffe000: the sign, five bits of exponent, ten of fraction
 _REBIAS = np.float32(2.0**112)  # 127 - 15: the exponents of float32 begin so much lower
-_ABOVE_FINITE = 65_536.0
+_INFINITE = 0x7C00  # the bits of a half from which on it is infinite, or no number
+_MINUS_INFINITE = 0xFC00
+_BLOCK = 1 << 17  # numbers at a time: they stay near the core from one step to the next
 
 
 def as_float32(halves: NDArray[np.float16]) -> NDArray[np.float32]:
-    """The same values in float32, all of them exactly; numpy takes several times as long, one value after another.
+    """The same values in float32, all of them exactly; numpy takes up to several times as long.
 
     The bits of a half are moved to where float32 has them, and the exponent is set right by a product,
     which also makes small numbers that have no leading one into such that have it.
     """
-    bits = halves.view(np.int16).astype(np.int32)
-    bits <<= 13
-    bits &= _KEPT
-    values = bits.view(np.float32)
-    values *= _REBIAS
-    # Infinities and what is no number have come out as such numbers, which no half is.
-    if values.max(initial=0) >= _ABOVE_FINITE or values.min(initial=0) <= -_ABOVE_FINITE:
+    flat = np.ascontiguousarray(halves).reshape(-1)
+    signed, unsigned = flat.view(np.int16), flat.view(np.uint16)
+    if signed.max(initial=0) >= _INFINITE or unsigned.max(initial=0) >= _MINUS_INFINITE:
         return halves.astype(np.float32)
-    return values
+    values = np.empty(len(flat), np.float32)
+    bits = values.view(np.int32)
+    for first in range(0, len(flat), _BLOCK):
+        block = slice(first, first + _BLOCK)
+        np.left_shift(signed[block], 13, out=bits[block], dtype=np.int32)
+        bits[block] &= _KEPT
+        values[block] *= _REBIAS
+    return values.reshape(halves.shape)

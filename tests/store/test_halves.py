@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from engine.store import halves
 from engine.store.halves import as_float32
 
 ALL = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
@@ -27,3 +29,9 @@ def test_parts_of_arrays_and_empty_ones_are_taken() -> None:
     table.flags.writeable = False
     assert np.array_equal(as_float32(table[::2, 1:4]), table[::2, 1:4].astype(np.float32))
     assert as_float32(np.empty((0, 6), np.float16)).shape == (0, 6)
+
+
+def test_blocks_make_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(halves, "_BLOCK", 1_000)
+    finite = ALL[np.isfinite(ALL)].reshape(-1, 2)
+    assert np.array_equal(as_float32(finite), finite.astype(np.float32))
