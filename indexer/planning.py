@@ -32,6 +32,7 @@ _EMPTY_CATALOG_BYTES = 61_440  # pages of its tables
 # Of what reading and encoding a sample takes, at most what they take in a run: kernels and heap go on growing beyond
 # a sample, and a run reads one batch while it encodes another. `benchmarks.plans` holds it against runs.
 _RUN_SHARE = 1.1
+_PLANNED_RUN_SHARE = 1.3  # the same where a run plans first, in its own process, which goes on holding some of that
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,8 @@ def _try_out(paths: Sequence[str], known: Known, encoder: Encoder, budget: Budge
         rates = measure_rates(encoder.width)
         vram = _vram(encoder)
     loaded = Footprint().own_bytes() - footprint.own_bytes()  # code of the program that was not in use before
-    peak = held + round(_RUN_SHARE * (watch.peak_bytes - held))
+    share = _RUN_SHARE if budget.memory_bytes is None else _PLANNED_RUN_SHARE
+    peak = held + round(share * (watch.peak_bytes - held))
     return _Tried(sample.counts, encoding, storing, rates, held + loaded, peak + loaded, vram)
 
 
