@@ -140,10 +140,10 @@ class Backbone:
             for batch in self.batches([sequences[position] for position in positions], budget):
                 yield [positions[at] for at in batch]
 
-        return self.reader.read(len(sequences), token_budget, group, read, is_safe_in_threads=self._is_by_cpu_bert)
+        return self.reader.read(len(sequences), token_budget, group, read, is_safe_in_threads=self._is_read_by_cpu_bert)
 
     @property
-    def _is_by_cpu_bert(self) -> bool:
+    def _is_read_by_cpu_bert(self) -> bool:
         """Whether `CpuBert` reads, now."""
         is_plain = not (torch.is_grad_enabled() or self.model.training or torch.is_autocast_enabled("cpu"))
         return is_plain and self._cpu_bert.is_readable
@@ -158,7 +158,7 @@ class Backbone:
         Returns:
             (B, L, H) in the precision of the weights, on `device`.
         """
-        if self._is_by_cpu_bert:
+        if self._is_read_by_cpu_bert:
             return self._cpu_bert.hidden_states(ids, mask)
         return self._attention.hidden_states(ids.to(self.device), mask)
 
@@ -214,7 +214,7 @@ class Backbone:
         """Positions of sequences that may be read together, each once; `token_budget` as in `encode`."""
         companies: dict[int, list[int]] = {}
         lengths = [len(sequence) + self.tokenizer.n_special for sequence in sequences]
-        padded_length = (self._cpu_bert if self._is_by_cpu_bert else self._attention).padded_length
+        padded_length = (self._cpu_bert if self._is_read_by_cpu_bert else self._attention).padded_length
         for position, length in enumerate(lengths):
             companies.setdefault(self._attention.company(length), []).append(position)
         for _, positions in sorted(companies.items(), reverse=True):

@@ -16,6 +16,11 @@ _OWN_TOKENS = 1024  # of a batch that one thread reads by itself: its states sta
 Group = Callable[[Sequence[int], int], Iterable[Sequence[int]]]
 
 
+def next_multiple(length: int, size: int) -> int:
+    """What a sequence of a length is padded to, where lengths are multiples of a size."""
+    return -(-length // size) * size
+
+
 def token_budget_batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
     """Group positions so that a padded batch holds at most `budget` tokens.
 

@@ -31,7 +31,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, gelu, layer_norm, linear, pad, scaled_dot_product_attention
 
-from engine.encoders.batching import token_budget_batches
+from engine.encoders.batching import next_multiple, token_budget_batches
 
 _MULTIPLE = 16  # of tokens; 8 makes half as many that only fill up, and twice as many shapes
 _SLICE_TOKENS = 2048  # the fastest of 512 to 4096; from 4096 on the system takes back the memory between layers
@@ -75,7 +75,7 @@ class CpuBert:
     @staticmethod
     def padded_length(length: int) -> int:
         """P: what a sequence of so many tokens is filled up to."""
-        return -(-length // _MULTIPLE) * _MULTIPLE
+        return next_multiple(length, _MULTIPLE)
 
     def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Last hidden states, without gradients.

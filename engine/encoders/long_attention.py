@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from engine.encoders.batching import next_multiple
+
 
 class Attention(Protocol):
     """A model, called in the way that its attention asks for."""
@@ -100,7 +102,7 @@ class LongformerAttention:
 
     def padded_length(self, length: int) -> int:
         """The next multiple of the window."""
-        return _next_multiple(length, self.window)
+        return next_multiple(length, self.window)
 
     def company(self, length: int) -> int:
         """Any sequences may stand together: what lies behind a sequence is in no window of it."""
@@ -143,7 +145,7 @@ class BigBirdAttention:
 
     def padded_length(self, length: int) -> int:
         """The next multiple of a block, where an input is not short."""
-        return length if length <= self.short else _next_multiple(length, self.block)
+        return length if length <= self.short else next_multiple(length, self.block)
 
     def company(self, length: int) -> int:
         """Only sequences of as many blocks may stand together, or short ones."""
@@ -159,10 +161,6 @@ class BigBirdAttention:
         full_ids, full_mask = _padded(ids, mask, self.padded_length(length), self.model.config.pad_token_id)
         hidden = self.model(input_ids=full_ids, attention_mask=full_mask.long())[0]
         return hidden[:, :length]
-
-
-def _next_multiple(length: int, size: int) -> int:
-    return -(-length // size) * size
 
 
 def _padded(ids: Tensor, mask: Tensor, length: int, pad_id: int | None) -> tuple[Tensor, Tensor]:
