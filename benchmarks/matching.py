@@ -4,39 +4,39 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
-import numpy as np
-from numpy.typing import NDArray
 
-from benchmarks.cut import first_words
-from benchmarks.datasets import DatasetError
-from benchmarks.options import data_option, names_of, out_option, tell, work_option
+from benchmarks.options import data_option, out_option, work_option
 from benchmarks.origin import command_line
 from benchmarks.pairs.building import PROTOCOLS
 from benchmarks.pairs.judging import accuracy_threshold, f1_threshold, judge
+from benchmarks.pairs.measuring import measure_each, refuse_failed
+from benchmarks.pairs.options import (
+    QUICK_PAIRS,
+    budget_of,
+    documents_to_fit,
+    fitting_options,
+    read_scorer_options,
+    scorers_option,
+)
 from benchmarks.pairs.preparing import Asked, prepared_pairs
 from benchmarks.pairs.record import MatchingRecord
-from benchmarks.pairs.scorer import Budget, Pair, PairScorer
-from benchmarks.pairs.scorers import SCORERS, TRAINING_TOKENS, ScorerOptions, make_scorer
+from benchmarks.pairs.scorer import Budget, PairScorer
+from benchmarks.pairs.scorers import SCORERS
+from benchmarks.pairs.scoring import finite_scores
 from benchmarks.pairs.splitting import PairSplits, Split, SplitRule, documents_of, pairs_checksum
 from benchmarks.pairs.tables import AGAINST, matching_table
-from benchmarks.record_file import write_fields
 from benchmarks.records import RESULTS
 from benchmarks.systems import Settings
 from engine.document import Document
-from engine.encoders.weights import MINILM_NAME
 from engine.errors import EngineError
 from engine.origin import Origin, describe_origin
 
-QUICK_PAIRS = 12  # matching ones of a split
-QUICK_WORDS = 300
-QUICK_BUDGET = Budget(steps=4, pairs_per_step=8, seconds=20)
-QUICK_TOKENS = 256
 GIVEN_PAIRS = "given"  # the protocol of pairs that are read
-_BUDGET = Budget()
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) ->
     started = time.perf_counter()
     scorer.fit(trial.documents, train, valid, budget=trial.budget, seed=trial.origin.seed)
     fitted = time.perf_counter()
-    valid_scores, scores = (_finite(scorer, pairs) for pairs in (valid, test))
+    valid_scores, scores = (finite_scores(scorer, pairs) for pairs in (valid, test))
     done = time.perf_counter()
     valid_labels, labels = ([pair.is_match for pair in pairs] for pairs in (valid, test))
     return MatchingRecord(
@@ -106,25 +106,9 @@ def _numbered(doc_ids: Sequence[str]) -> list[int]:
     return [number[doc_id] for doc_id in doc_ids]
 
 
-def _finite(scorer: PairScorer, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-    """Scores to nine digits, so that what a record holds is what was judged."""
-    scores = scorer.score(pairs)
-    if not np.all(np.isfinite(scores)):
-        at = int(np.flatnonzero(~np.isfinite(scores))[0])
-        raise DatasetError(
-            f"{scorer.name} gives {pairs[at].first} and {pairs[at].second} the score {scores[at]}, no finite number; "
-            "leave this scorer out, or spend less on its training"
-        )
-    return np.array([float(f"{score:.9g}") for score in scores])
-
-
-def _chosen(context: click.Context, parameter: click.Parameter, names: str) -> tuple[str, ...]:
-    return SCORERS if names == "all" else names_of(SCORERS)(context, parameter, names)
-
-
 @click.command()
 @click.argument("name", metavar="TASK")
-@click.option("--scorers", default="tfidf,bm25,cosine,maxsim", show_default=True, callback=_chosen, help="Or: all.")
+@scorers_option("tfidf,bm25,cosine,maxsim", SCORERS)
 @click.option("--protocol", type=click.Choice(list(PROTOCOLS)), default="aan", show_default=True, help="Of drawing.")
 @click.option(
     "--split",
@@ -142,28 +126,7 @@ def _chosen(context: click.Context, parameter: click.Parameter, names: str) -> t
 )
 @click.option("--most-pairs", type=click.IntRange(1), help="Matching pairs of a split, and as many others.")
 @click.option("--pairs-seed", default=0, show_default=True, help="Of drawing and splitting pairs.")
-@click.option("--steps", default=_BUDGET.steps, show_default=True, type=click.IntRange(1), help="Budget: updates.")
-@click.option(
-    "--pairs-per-step",
-    default=_BUDGET.pairs_per_step,
-    show_default=True,
-    type=click.IntRange(8),
-    help="Budget: of an update.",
-)
-@click.option(
-    "--seconds", default=_BUDGET.seconds, show_default=True, type=click.FloatRange(1), help="Budget: of a scorer."
-)
-@click.option("--encoder", default=MINILM_NAME, show_default=True, help="Compared, trained, or a backbone.")
-@click.option("--training-tokens", default=TRAINING_TOKENS, show_default=True, type=click.IntRange(16))
-@click.option(
-    "--word-vectors",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Text file; else they are learned.",
-)
-@click.option("--longformer", default="", help="Weights of s-longformer; else random.")
-@click.option("--bigbird", default="", help="Weights of s-bigbird; else random.")
-@click.option("--small", is_flag=True, help="Neural baselines with narrow layers, for a first look.")
-@click.option("--device", help="Of whatever has weights; a GPU where there is one by default.")
+@fitting_options
 @click.option(
     "--against",
     default=AGAINST,
@@ -180,6 +143,7 @@ def _chosen(context: click.Context, parameter: click.Parameter, names: str) -> t
 @click.pass_context
 def main(
     context: click.Context,
+    /,
     name: str,
     scorers: tuple[str, ...],
     protocol: str,
@@ -187,22 +151,13 @@ def main(
     pair_file: Path | None,
     most_pairs: int | None,
     pairs_seed: int,
-    steps: int,
-    pairs_per_step: int,
-    seconds: float,
-    encoder: str,
-    training_tokens: int,
-    word_vectors: Path | None,
-    longformer: str,
-    bigbird: str,
-    small: bool,
-    device: str | None,
     against: str,
     seed: int,
     quick: bool,
     data: Path,
     work: Path,
     out: Path | None,
+    **given: Any,  # noqa: ANN401
 ) -> None:
     """Measure how well scorers tell matching pairs of TASK from others, and write a record for each.
 
@@ -221,69 +176,30 @@ def main(
     asked = Asked(protocol, SplitRule(rule), pair_file, pairs_seed, QUICK_PAIRS if quick else most_pairs)
     try:
         prepared = prepared_pairs(name, data, asked)
-        documents = prepared.documents
         trial = Trial(
             task=prepared.task,
             dataset=prepared.dataset,
             protocol=protocol if pair_file is None else GIVEN_PAIRS,
             rule=asked.rule,
-            documents={one: first_words(documents[one], QUICK_WORDS) for one in documents} if quick else documents,
+            documents=documents_to_fit(prepared, quick=quick),
             splits=prepared.splits,
             n_lost=prepared.n_lost,
-            budget=QUICK_BUDGET if quick else Budget(steps, pairs_per_step, seconds),
+            budget=budget_of(given, quick=quick),
             is_quick=quick,
             origin=describe_origin(command, seed),
         )
     except EngineError as error:
         raise click.ClickException(str(error)) from error
-    options = ScorerOptions(
-        encoder=encoder,
-        device=device,
-        training_tokens=QUICK_TOKENS if quick else training_tokens,
-        word_vectors=word_vectors,
-        longformer=longformer,
-        bigbird=bigbird,
-        is_small=small or quick,
-        work=work,
-        documents=f"{prepared.dataset}-first{QUICK_WORDS}" if quick else prepared.dataset,
-        tell=tell,
+    options = read_scorer_options(given, prepared, work, quick=quick)
+    records, failed = measure_each(
+        scorers,
+        options,
+        lambda scorer, chosen: measure(scorer, trial, chosen),
+        told=f"{trial.task}: {len(trial.splits[Split.TEST]):,} test pairs",
+        folder=folder,
     )
-    records, failed = measured(scorers, options, trial, folder)
     click.echo(matching_table(records, against))
-    if failed:
-        raise click.ClickException(f"{len(failed)} of {len(scorers)} scorers failed; {'; '.join(failed)}")
-
-
-def measured(
-    names: Sequence[str], options: ScorerOptions, trial: Trial, folder: Path | None
-) -> tuple[list[MatchingRecord], list[str]]:
-    """Measure scorers one after the other, and write each record when it is there.
-
-    Returns:
-        The records, and for each scorer that failed its name and why.
-    """
-    records: list[MatchingRecord] = []
-    failed: list[str] = []
-    for name in names:
-        tell(f"{trial.task}: {len(trial.splits[Split.TEST]):,} test pairs to {name}")
-        try:
-            scorer = make_scorer(name, options)
-            record = measure(scorer, trial, _not_default(scorer, options))
-            if folder is not None:
-                write_fields(record, folder)
-        except EngineError as error:
-            tell(f"{name}: {error}")
-            failed.append(f"{name}: {error}")
-            continue
-        records.append(record)
-    return records, failed
-
-
-def _not_default(scorer: PairScorer, options: ScorerOptions) -> Settings:
-    """The settings of a scorer that is not fitted yet which it would not have without being asked."""
-    plain = replace(options, training_tokens=TRAINING_TOKENS, word_vectors=None, is_small=False)
-    default = make_scorer(scorer.name, plain).settings
-    return {name: value for name, value in scorer.settings.items() if default.get(name) != value}
+    refuse_failed(failed, len(scorers))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from benchmarks.encoding.record import ThroughputRecord
 from benchmarks.gpus.record import GpuRecord
 from benchmarks.measuring.latency import Percentiles
 from benchmarks.pairs.record import MatchingRecord
+from benchmarks.pairs.rerank_record import RerankRecord
 from benchmarks.papers.record import PaperRecord
 from benchmarks.peers.record import PeersRecord
 from benchmarks.probing.record import ProbeRecord
@@ -154,6 +155,7 @@ Record: TypeAlias = (
     | LengthRecord
     | PositionRecord
     | MatchingRecord
+    | RerankRecord
     | ProbeRecord
     | SummaryRecord
     | FacetsRecord

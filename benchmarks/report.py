@@ -23,6 +23,8 @@ from benchmarks.gpus.record import GpuRecord
 from benchmarks.gpus.table import gpu_table
 from benchmarks.markdown import markdown, origins
 from benchmarks.pairs.record import MatchingRecord
+from benchmarks.pairs.rerank_record import RerankRecord
+from benchmarks.pairs.rerank_table import rerank_table
 from benchmarks.pairs.tables import matching_table
 from benchmarks.papers.record import PaperRecord
 from benchmarks.papers.table import paper_table
@@ -107,7 +109,7 @@ class Table:
 
 def is_partial(record: Record) -> bool:
     """Whether a record is of a part, or of what settings are chosen on, and so shown on no page."""
-    if isinstance(record, RetrievalRecord) and record.split != "test":
+    if isinstance(record, RetrievalRecord | RerankRecord) and record.split != "test":
         return True
     is_quick = getattr(record, "is_quick", False) or getattr(record, "task", "").endswith(SUFFIX)
     return bool(is_quick or getattr(record, "limit", 0))
@@ -127,6 +129,7 @@ TABLES: Mapping[str, Table] = {
     "lengths": Table((LengthRecord,), length_table),
     "positions": Table((PositionRecord,), position_table),
     "matching": Table((MatchingRecord,), matching_table),
+    "rerank": Table((RerankRecord,), rerank_table),
     "probes": Table((ProbeRecord,), probe_table),
     "summaries": Table((SummaryRecord,), summary_table),
     "facets": Table((FacetsRecord,), facets_table),

@@ -54,6 +54,23 @@ class Trial:
     origin: Origin
 
 
+def open_trial(dataset: Dataset, split: str, k: int, limit: int | None, origin: Origin) -> Trial:
+    """Read the queries of a split, the first `limit` where it is given, and their judgments.
+
+    Raises:
+        DatasetError: there is no such split, or its files do not fit together.
+        FormatError: the same, of a folder of BEIR.
+    """
+    qrels = dict(islice(read_qrels(dataset, split).items(), limit))
+    absent = absent_targets(dataset, qrels)
+    if absent:
+        tell(
+            f"{dataset.name}: {len(absent)} relevant targets are not in {dataset.corpus.name}, the first is "
+            f"{absent[0]!r}; they count as not found"
+        )
+    return Trial(dataset, split, qrels, read_queries(dataset, qrels), k, origin)
+
+
 def measure(system: System, cost: BuildCost, trial: Trial) -> tuple[RetrievalRecord, Run]:
     """Run every query of the trial and judge the rankings."""
     run, seconds = rank(system, trial.queries.values(), trial.k)
@@ -172,7 +189,7 @@ def main(
     try:
         dataset = open_dataset(name, data)
         dataset = quick_part(dataset, split, work / "quick", seed=seed) if quick else dataset
-        trial = _trial(dataset, split, k, limit, describe_origin(command, seed))
+        trial = open_trial(dataset, split, k, limit, describe_origin(command, seed))
         records = []
         for system, cost in prepared_systems(systems, dataset, encoder, work, exact=exact, vectors=vectors, seed=seed):
             tell(f"{dataset.name}: {len(trial.queries)} queries to {system.name}")
@@ -189,17 +206,6 @@ def main(
     except EngineError as error:
         raise click.ClickException(str(error)) from error
     click.echo(retrieval_table(records))
-
-
-def _trial(dataset: Dataset, split: str, k: int, limit: int | None, origin: Origin) -> Trial:
-    qrels = dict(islice(read_qrels(dataset, split).items(), limit))
-    absent = absent_targets(dataset, qrels)
-    if absent:
-        tell(
-            f"{dataset.name}: {len(absent)} relevant targets are not in {dataset.corpus.name}, the first is "
-            f"{absent[0]!r}; they count as not found"
-        )
-    return Trial(dataset, split, qrels, read_queries(dataset, qrels), k, origin)
 
 
 if __name__ == "__main__":

@@ -49,13 +49,13 @@ class MatchingRecord:
         """Of the file, without suffix; runs that differ in anything but code and machine have other names."""
         quick = "quick" if self.is_quick else ""
         parts = (self.kind, self.task, self.protocol, self.split_rule, self.scorer, self.encoder, self.pairs[:6])
-        return name_of(*parts, self._variant, quick, seed=self.origin.seed)
+        return name_of(*parts, chosen_digest(self.chosen, self.budget), quick, seed=self.origin.seed)
 
-    @property
-    def _variant(self) -> str:
-        """First 6 hex digits over what was chosen, the budget too; "" where all of it is as by default."""
-        budget = {} if self.budget in (None, Budget()) else asdict(self.budget or Budget())
-        if not self.chosen and not budget:
-            return ""
-        told = json.dumps([self.chosen, budget], sort_keys=True)
-        return hashlib.sha256(told.encode()).hexdigest()[:6]
+
+def chosen_digest(chosen: Settings, budget: Budget | None) -> str:
+    """First 6 hex digits over what was chosen, the budget too; "" where all of it is as by default."""
+    spent = {} if budget in (None, Budget()) else asdict(budget or Budget())
+    if not chosen and not spent:
+        return ""
+    told = json.dumps([chosen, spent], sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()[:6]

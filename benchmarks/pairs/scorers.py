@@ -29,7 +29,8 @@ TRAINED = (
     "tde",
     "tde-without-topics",
 )
-SCORERS = ("bm25", *TEXT_BASELINES, *GIVEN, *NEURAL, *TRAINED)
+LEARNED = (*NEURAL, *TRAINED)  # from pairs
+SCORERS = ("bm25", *TEXT_BASELINES, *GIVEN, *LEARNED)
 
 TRAINING_TOKENS = 1536  # of a document in a step: 48 blocks of 32, what SMITH reads
 
