@@ -26,6 +26,7 @@ _BERT_RATE = 5e-5  # SMITH, section 5.2.3, and the code of CoLDE
 _NEW_RATE = 3e-4
 _HEAD_RATE = 1e-3
 _SHORT_BLOCK = 128  # tokens, special ones counted: four blocks of SMITH-Short are 512
+_GRAPH_TOKENS = 512  # of a document: 32 pairs through a MiniLM take 7.3 GB in all, computed twice 2.2
 _COLDE_CHUNK = 126  # tokens; of the published 510 a stretch of 1,536 has three, and a section one
 _BERT_SIZES = {  # of a SMITH, and in the configuration of a BERT
     "width": "hidden_size",
@@ -74,8 +75,8 @@ def _colde(sizes: Mapping[str, str], learned: ContrastSettings, encoder: str, tr
     n_sections = int(sizes.get("n_sections", "2"))
     max_chunks = max(1, training_tokens // (n_sections * (_COLDE_CHUNK + 2)))
     own = {"chunk_tokens": str(_COLDE_CHUNK), "max_chunks": str(max_chunks), **sizes}
-    # All chunks of a batch have a graph at once; where layers are computed twice it fits.
-    start = Start(encoder, NewEncoder(Kind.COLDE, sizes=own), checkpoint_gradients=True)
+    # All chunks of a batch have a graph at once; of long documents it fits where layers are computed twice.
+    start = Start(encoder, NewEncoder(Kind.COLDE, sizes=own), checkpoint_gradients=training_tokens > _GRAPH_TOKENS)
     return Recipe(start, learned, Comparison.COSINE, _BERT_RATE, _HEAD_RATE)
 
 

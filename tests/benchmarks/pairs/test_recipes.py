@@ -59,6 +59,11 @@ def test_a_colde_reads_six_chunks_of_a_section_and_its_ablations_less(bert_folde
     assert [isinstance(one, ContrastSettings) and one.contrastive for one in learned] == [True, True, True, False]
 
 
+@pytest.mark.parametrize(("tokens", "twice"), [(512, False), (1024, True)])
+def test_a_colde_computes_the_layers_of_long_documents_twice(bert_folder: Path, tokens: int, twice: bool) -> None:
+    assert recipe("colde", str(bert_folder), tokens).start.checkpoint_gradients is twice
+
+
 def test_only_a_tde_is_compared_by_its_head(bert_folder: Path) -> None:
     by_head = {name for name in RECIPES if recipe(name, str(bert_folder), 1536).comparison is Comparison.HEAD}
     assert by_head == {"tde", "tde-without-topics"}
