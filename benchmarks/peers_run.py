@@ -37,6 +37,7 @@ from engine.errors import EngineError
 from engine.origin import describe_origin
 
 QUICK = Size(n_queries=6, n_targets=3, n_documents=30, n_words=400)
+_PART_TARGETS = 5  # relevant ones of a query that stand in a part of whole documents
 _DEFAULT_WINDOW = str(PeerConfig.window_tokens)
 
 
@@ -137,6 +138,11 @@ def _judged(name: str, built: Built, searched: Searched, qrels: Qrels, n_tokens:
     )
 
 
+def _part(dataset: Dataset, split: str, folder: Path, n_documents: int, seed: int) -> Dataset:
+    size = Size(n_queries=n_documents // 10, n_targets=_PART_TARGETS, n_documents=n_documents, n_words=None)
+    return quick_part(dataset, split, folder, seed=seed, size=size, suffix=f"_{n_documents}documents")
+
+
 @contextmanager
 def _folder(work: Path | None) -> Iterator[Path]:
     """A new folder for this run: inside `work`, where it stays, or a temporary one."""
@@ -177,9 +183,15 @@ def _folder(work: Path | None) -> Iterator[Path]:
 @click.option("--threads", default=os.cpu_count() or 1, show_default="all cores", type=click.IntRange(1))
 @click.option("--split", default="test", show_default=True, help="Whose queries are asked.")
 @click.option("-k", "--top", "k", default=100, show_default=True, type=click.IntRange(100), help="Depth of rankings.")
+@click.option(
+    "--documents",
+    "n_documents",
+    type=click.IntRange(20),
+    help="Of a seeded part, whole, with a tenth as many queries; for corpora that would take hours.",
+)
 @click.option("--limit", type=click.IntRange(1), help="Ask the first N queries only; no record without --out.")
 @click.option("--quick", is_flag=True, help="A few dozen shortened documents; no record without --out.")
-@click.option("--seed", default=0, show_default=True, help="Of the quick part, of tests and intervals.")
+@click.option("--seed", default=0, show_default=True, help="Of the part, of tests and intervals.")
 @data_option
 @click.option("--work", type=click.Path(path_type=Path), help="Folder that keeps what peers build; else it is removed.")
 @out_option
@@ -195,6 +207,7 @@ def main(
     threads: int,
     split: str,
     k: int,
+    n_documents: int | None,
     limit: int | None,
     quick: bool,
     seed: int,
@@ -210,8 +223,10 @@ def main(
     Example:
         python -m benchmarks.peers_run proposals --quick
         python -m benchmarks.peers_run proposals --split valid --peers st-chunks,st-chunks-sum --window-tokens 128,256
-        python -m benchmarks.peers_run proposals --peers longmatch,st-chunks,txtai --window-tokens 128 --threads 2
+        python -m benchmarks.peers_run rfc --documents 400 --peers longmatch,st-chunks,txtai --threads 2
     """
+    if n_documents and (quick or limit):
+        raise click.UsageError("--documents goes with neither --quick nor --limit; take one of them")
     command = command_line("benchmarks.peers_run", context, leave_out=("data", "work", "out"))
     is_whole = not quick and limit is None
     out = out or (RESULTS if is_whole else None)
@@ -222,6 +237,8 @@ def main(
         with _folder(work) as folder:
             if quick:
                 dataset = quick_part(dataset, split, folder, seed=seed, size=QUICK)
+            elif n_documents:
+                dataset = _part(dataset, split, folder, n_documents, seed)
             qrels = dict(islice(read_qrels(dataset, split).items(), limit))
             begun = PeersRecord(
                 task=dataset.name,

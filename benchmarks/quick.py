@@ -1,7 +1,7 @@
-"""A small seeded part of a dataset, written as a dataset of its own; for `--quick`.
+"""A small seeded part of a dataset, written as a dataset of its own; for `--quick`, and for what is too slow for all.
 
-Every program does the same with it as with a whole one, in a minute or two. What
-is measured on it says that the programs work, and nothing about the systems.
+Every program does the same with it as with a whole one. What is measured on a quick part, in a
+minute or two, says that the programs work, and nothing about the systems.
 """
 
 from __future__ import annotations
@@ -38,10 +38,12 @@ class Size:
     n_queries: int = 20
     n_targets: int = 5  # relevant ones of a query
     n_documents: int = 300  # queries and targets among them
-    n_words: int = 300  # first ones of a document, title and headings among them
+    n_words: int | None = 300  # first ones of a document, title and headings among them; None for all of them
 
 
-def quick_part(dataset: Dataset, split: str, folder: Path, *, seed: int, size: Size | None = None) -> Dataset:
+def quick_part(
+    dataset: Dataset, split: str, folder: Path, *, seed: int, size: Size | None = None, suffix: str = SUFFIX
+) -> Dataset:
     """Write some queries of a split, some of their relevant targets, and documents that are neither.
 
     Queries, targets and the others are those whose ids have the lowest hashes, so
@@ -54,6 +56,7 @@ def quick_part(dataset: Dataset, split: str, folder: Path, *, seed: int, size: S
         folder: where parts are kept, each in a folder named by checksum, split and seed.
         seed: of the hashes.
         size: how much is kept.
+        suffix: of the part's name.
 
     Raises:
         DatasetError: no query of the split has a relevant target in the corpus.
@@ -70,7 +73,7 @@ def quick_part(dataset: Dataset, split: str, folder: Path, *, seed: int, size: S
     queries = read_queries(dataset, qrels)
     needed = {doc_id for targets in qrels.values() for doc_id in targets} | (qrels.keys() & corpus)
     kept = set(heapq.nsmallest(size.n_documents, corpus, key=lambda doc_id: (doc_id not in needed, place(doc_id))))
-    path = folder / f"{checksum(dataset)}-{split}-seed{seed}" / f"{dataset.name}{SUFFIX}"
+    path = folder / f"{checksum(dataset)}-{split}-seed{seed}" / f"{dataset.name}{suffix}"
     path.mkdir(parents=True, exist_ok=True)
     _write(
         path / "corpus.jsonl.gz", (document for document in read_documents(dataset) if document.doc_id in kept), size
@@ -104,7 +107,7 @@ def _write(path: Path, documents: Iterable[Document], size: Size) -> None:
     # Without name and time in its head, a file of the same texts has the same checksum.
     with path.open("wb") as file, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
         for document in documents:
-            line = _line(first_words(document, size.n_words))
+            line = _line(document if size.n_words is None else first_words(document, size.n_words))
             packed.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
 
 

@@ -35,6 +35,16 @@ def test_ours_is_measured_alone_without_other_packages(folder: Path, bert_folder
     assert f"| {record.task}, test (2) | longmatch* |" in done.output
 
 
+def test_a_part_of_whole_documents_is_recorded_as_what_it_is(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
+    common = ["--encoder", bert_folder, "--dtype", "float32", "--threads", "1", "--out", tmp_path / "out"]
+    done = run(folder, "--peers", "longmatch", "--documents", "20", *common)
+    assert done.exit_code == 0, done.output
+    record = read(tmp_path / "out")
+    assert (record.task, record.is_quick, record.limit, record.n_queries) == ("pets_20documents", False, 0, 2)
+    refused = run(folder, "--documents", "20", "--quick", *common)
+    assert refused.exit_code == 2 and "--documents goes with neither --quick nor --limit" in refused.output
+
+
 def test_peers_are_built_and_asked_in_processes_of_their_own(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers")
     common = ["--encoder", bert_folder, "--dtype", "float32", "--threads", "1", "--out", tmp_path / "out"]
