@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from benchmarks.datasets import checksum, open_dataset, read_documents
-from benchmarks.metrics import evaluate
+from benchmarks.datasets import DatasetError, checksum, open_dataset, read_documents
+from benchmarks.metrics import evaluate, of_record
 from benchmarks.options import data_option, out_option, tell, work_option
 from benchmarks.origin import command_line
 from benchmarks.pairs.building import PROTOCOLS
@@ -30,7 +30,7 @@ from benchmarks.pairs.rerank_table import rerank_table
 from benchmarks.pairs.reranked import by_relevance, rerank
 from benchmarks.pairs.scorer import Budget, PairScorer
 from benchmarks.pairs.scorers import LEARNED
-from benchmarks.pairs.splitting import PairSplits, Split, SplitRule, pairs_checksum
+from benchmarks.pairs.splitting import PairSplits, Split, SplitRule, documents_of, pairs_checksum
 from benchmarks.quick import quick_part
 from benchmarks.records import RESULTS
 from benchmarks.retrieval import ALL_SYSTEMS, Trial, open_trial, prepared_systems
@@ -106,7 +106,7 @@ def measure(scorer: PairScorer, reranking: Reranking, chosen: Settings | None = 
 
 def _judged(trial: Trial, run: Run) -> dict[str, list[float]]:
     values = evaluate(trial.qrels, {query_id: [target for target, _ in ranking] for query_id, ranking in run.items()})
-    return {metric: [round(value, 4) for value in by_query.values()] for metric, by_query in values.items()}
+    return of_record(values)
 
 
 @click.command()
@@ -162,6 +162,7 @@ def main(
         dataset = open_dataset(name, data)
         dataset = quick_part(dataset, split, work / "quick", seed=seed) if quick else dataset
         trial = open_trial(dataset, split, k, None, describe_origin(command, seed))
+        _refuse_seen(trial, prepared.splits)
         depth = min(depth, QUICK_DEPTH) if quick else depth
         stage, run = _first_stage(first, first_encoder, trial, work)
         scored = {target for ranking in run.values() for target, _ in ranking[:depth]}
@@ -192,6 +193,20 @@ def main(
     )
     click.echo(rerank_table(records))
     refuse_failed(failed, len(scorers))
+
+
+def _refuse_seen(trial: Trial, splits: PairSplits) -> None:
+    """Refuse queries of which scorers have learned, or by which their weights are chosen.
+
+    Raises:
+        DatasetError: there are some.
+    """
+    seen = trial.queries.keys() & documents_of([*splits[Split.TRAIN], *splits[Split.VALID]])
+    if seen:
+        raise DatasetError(
+            f"{len(seen)} of {len(trial.queries)} queries of split {trial.split!r} stand in pairs that scorers learn "
+            f"from or are chosen by, such as {min(seen)!r}; ask those of test: --split test"
+        )
 
 
 def _first_stage(name: str, encoder: str, trial: Trial, work: Path) -> tuple[FirstStage, Run]:

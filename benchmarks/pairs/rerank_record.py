@@ -55,6 +55,7 @@ class RerankRecord:
     def name(self) -> str:
         """Of the file, without suffix; runs that differ in anything but code and machine have other names."""
         stage = (self.first.system, self.first.encoder.partition("@")[0], f"first{self.depth}")
-        learned = (self.scorer, self.encoder.partition("@")[0], self.protocol, chosen_digest(self.chosen, self.budget))
+        learned = (self.scorer, self.encoder.partition("@")[0], self.protocol, self.pairs[:6])
+        chosen = chosen_digest(self.chosen, self.budget)
         quick = "quick" if self.is_quick else ""
-        return name_of(self.kind, self.task, *stage, *learned, self.split, quick, seed=self.origin.seed)
+        return name_of(self.kind, self.task, *stage, *learned, chosen, self.split, quick, seed=self.origin.seed)

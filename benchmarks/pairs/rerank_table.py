@@ -10,7 +10,7 @@ from benchmarks.datasets import TASKS
 from benchmarks.markdown import markdown, origins, p_cells
 from benchmarks.metrics import PRIMARY
 from benchmarks.pairs.rerank_record import FirstStage, RerankRecord
-from benchmarks.pairs.scorer import SMALL
+from benchmarks.pairs.tables import chosen_texts, course_text
 from benchmarks.significance import bootstrap_interval, randomization_p
 
 _MRR = "MRR@10"
@@ -19,7 +19,7 @@ _NOTE = (
     "in the order of the scorer. At best: the same targets in the order of their relevance. p: two-sided paired "
     f"randomisation test of {PRIMARY} after against before, adjusted after Holm over the rows of a task. Scorers "
     "learned from pairs of train, and their weights were chosen by pairs of valid; no query of test stands in either. "
-    "Steps: updates made, and in brackets the one whose weights were kept."
+    "Steps: updates made, those of pretraining before the +, and in brackets the one whose weights were kept."
 )
 
 
@@ -49,7 +49,7 @@ def _row(record: RerankRecord) -> list[str]:
         f"{fmean(record.before[_MRR]):.3f}",
         f"{fmean(record.after[_MRR]):.3f}",
         f"{record.seconds_per_query:.2f}",
-        f"{record.course.n_steps:,} ({record.course.best_step:,})" if record.course else "",
+        course_text(record.course) if record.course else "",
     ]
 
 
@@ -58,9 +58,8 @@ def _with_encoder(first: FirstStage) -> str:
 
 
 def _label(record: RerankRecord) -> str:
-    chosen = ["small"] if record.chosen.get(SMALL) else [f"{name} {value}" for name, value in record.chosen.items()]
     encoder = [record.encoder.partition("@")[0]] if record.encoder else []
-    return ", ".join([record.scorer, *encoder, *chosen, f"pairs {record.protocol}"])
+    return ", ".join([record.scorer, *encoder, *chosen_texts(record.chosen), f"pairs {record.protocol}"])
 
 
 def _p_values(records: Sequence[RerankRecord]) -> list[str]:

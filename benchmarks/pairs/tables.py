@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from benchmarks.markdown import markdown, origins, p_cells
 from benchmarks.pairs.judging import is_correct
 from benchmarks.pairs.record import MatchingRecord
-from benchmarks.pairs.scorer import LABELS_ALONE, SMALL, Budget
+from benchmarks.pairs.scorer import LABELS_ALONE, SMALL, Budget, Course
 from benchmarks.pairs.splitting import Split, SplitRule
 from benchmarks.significance import bootstrap_interval, randomization_p
+from benchmarks.systems import Settings
 
 AGAINST = "bm25"
 CONSTANT = "always a match"
@@ -112,13 +113,12 @@ def _lost(record: MatchingRecord, split: Split) -> str:
 
 
 def _label(row: _Row) -> str:
-    """Scorer, encoder, and what was chosen otherwise than by default; sizes of a small one are not told one by one."""
+    """Scorer, encoder, and what was chosen otherwise than by default."""
     record = row.records[0]
-    chosen = ["small"] if record.chosen.get(SMALL) else [f"{name} {value}" for name, value in record.chosen.items()]
     seeds = sorted(one.origin.seed for one in row.records)
     told = [f"seeds {', '.join(map(str, seeds))}"] if len(seeds) > 1 else [f"seed {seeds[0]}"] if seeds[0] else []
     encoder = [record.encoder.partition("@")[0]] if record.encoder else []
-    return ", ".join([record.scorer + "*" * _takes_unlabelled(record), *encoder, *chosen, *told])
+    return ", ".join([record.scorer + "*" * _takes_unlabelled(record), *encoder, *chosen_texts(record.chosen), *told])
 
 
 def _quality(row: _Row) -> list[str]:
@@ -136,12 +136,18 @@ def _quality(row: _Row) -> list[str]:
 
 def _steps(row: _Row) -> str:
     courses = [record.course for record in row.records if record.course is not None]
-    told = [
-        (f"{course.pretraining_steps:,} + " if course.pretraining_steps else "")
-        + f"{course.n_steps:,} ({course.best_step:,})"
-        for course in courses
-    ]
-    return "; ".join(dict.fromkeys(told))
+    return "; ".join(dict.fromkeys(map(course_text, courses)))
+
+
+def chosen_texts(chosen: Settings) -> list[str]:
+    """What was chosen otherwise than by default; sizes of a small scorer are not told one by one."""
+    return ["small"] if chosen.get(SMALL) else [f"{name} {value}" for name, value in chosen.items()]
+
+
+def course_text(course: Course) -> str:
+    """Steps made, those of pretraining before the +, and in brackets the one whose weights were kept."""
+    pretraining = f"{course.pretraining_steps:,} + " if course.pretraining_steps else ""
+    return f"{pretraining}{course.n_steps:,} ({course.best_step:,})"
 
 
 def _constant(record: MatchingRecord) -> list[str]:

@@ -61,6 +61,7 @@ def test_no_order_of_the_same_targets_is_above_the_best(record: RerankRecord) ->
 
 def test_a_record_is_named_by_stage_scorer_and_what_was_chosen(record: RerankRecord) -> None:
     assert record.name.startswith("rerank-linked-bm25-first8-re2-aan-")
+    assert replace(record, pairs="0" * 12).name != record.name
     assert replace(record, depth=9).name != record.name
     assert replace(record, chosen={}).name != record.name
     assert replace(record, first=replace(record.first, system="tfidf")).name != record.name
@@ -92,6 +93,13 @@ def test_the_table_tests_after_against_before(record: RerankRecord) -> None:
         "| han, small, pairs aan | 0.250 | 0.250 [0.250, 0.250] | 1.000 | 0.250 | 0.250 | 0.50 |  | 1.000 |" in rows[1]
     )
     assert rerank_table([]) == ""
+
+
+def test_queries_that_chose_the_weights_are_refused(linked: Dataset, tmp_path: Path) -> None:
+    refused = run(linked, "--split", "valid", "--out", str(tmp_path))
+    assert refused.exit_code == 1
+    assert "queries of split 'valid' stand in pairs that scorers learn from" in refused.stderr
+    assert read_records(tmp_path) == []
 
 
 def test_a_quick_run_writes_nothing_and_wrong_names_are_refused(linked: Dataset, tmp_path: Path) -> None:
