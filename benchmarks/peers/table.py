@@ -105,10 +105,11 @@ def _conditions(records: Sequence[PeersRecord]) -> list[str]:
         packages = {name: version for run in record.peers for name, version in run.versions.items()}
         versions = "".join(f", {name} {version}" for name, version in sorted(packages.items()))
         others = "".join(f" {run.peer}: {run.encoder}." for run in record.peers if run.encoder != record.encoder)
+        threads = f"{record.threads} thread" + "s" * (record.threads != 1)
         n_documents = max((run.n_documents for run in record.peers), default=0)
         lines.append(
             f"- {record.task}, {record.split}: {n_documents:,} documents, rankings to depth {record.k}, "
-            f"{record.encoder} in {record.dtype}, {record.threads} threads{versions}.{others}"
+            f"{record.encoder} in {record.dtype}, {threads}{versions}.{others}"
             + "".join(f" {run.peer} at commit {run.commit[:10]}." for run in record.peers if run.commit)
             + "".join(f" No result: {name}." for name in record.failed)
             + " A small part of the task, cut short: it shows that all works, not what is good." * record.is_quick

@@ -61,6 +61,7 @@ def test_a_peer_stands_beside_ours_with_its_ratios(record: PeersRecord) -> None:
         "| 50.0 / 60.0 / 70.0 (2.50) | 1.0 (0.25) | 450 (1.50) | 200 (1.00) |"
     )
     assert ("- pets, test: 1,234 documents, rankings to depth 100, bert@01 in bfloat16, 2 threads, txtai 9.0.") in lines
+    assert "in bfloat16, 1 thread, txtai 9.0." in peers_table([replace(record, threads=1)])
     assert "- `python -m benchmarks.retrieval pets`" in lines
 
 
