@@ -51,7 +51,7 @@ def means(values: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     return {name: sum(by_query.values()) / len(by_query) for name, by_query in values.items()}
 
 
-def of_record(values: Mapping[str, Mapping[str, float]]) -> dict[str, list[float]]:
+def rounded_per_query(values: Mapping[str, Mapping[str, float]]) -> dict[str, list[float]]:
     """The values of each metric to four decimals, in the order of the queries, which a record lists once."""
     return {name: [round(value, 4) for value in by_query.values()] for name, by_query in values.items()}
 

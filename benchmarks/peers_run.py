@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.datasets import Dataset, Qrels, checksum, open_dataset, read_documents, read_qrels
 from benchmarks.measuring.isolation import warm_up
-from benchmarks.metrics import evaluate, means, of_record
+from benchmarks.metrics import evaluate, means, rounded_per_query
 from benchmarks.options import data_option, names_of, out_option, read_numbers, tell
 from benchmarks.origin import command_line
 from benchmarks.peers.peer import PeerConfig
@@ -123,7 +123,7 @@ def _judged(name: str, built: Built, searched: Searched, qrels: Qrels, n_tokens:
         settings=built.settings,
         keeps_text=built.keeps_text,
         metrics={metric: round(mean, 4) for metric, mean in means(values).items()},
-        per_query=of_record(values),
+        per_query=rounded_per_query(values),
         n_documents=built.n_documents,
         tokens_per_document=round(float(read.mean()), 1),
         load_seconds=built.load_seconds,

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from benchmarks.datasets import DatasetError, checksum, open_dataset, read_documents
-from benchmarks.metrics import evaluate, of_record
+from benchmarks.metrics import evaluate, rounded_per_query
 from benchmarks.options import data_option, out_option, tell, work_option
 from benchmarks.origin import command_line
 from benchmarks.pairs.building import PROTOCOLS
@@ -106,7 +106,7 @@ def measure(scorer: PairScorer, reranking: Reranking, chosen: Settings | None = 
 
 def _judged(trial: Trial, run: Run) -> dict[str, list[float]]:
     values = evaluate(trial.qrels, {query_id: [target for target, _ in ranking] for query_id, ranking in run.items()})
-    return of_record(values)
+    return rounded_per_query(values)
 
 
 @click.command()

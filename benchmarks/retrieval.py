@@ -23,7 +23,7 @@ from benchmarks.datasets import (
     read_queries,
 )
 from benchmarks.formats.trec import write_qrels, write_run
-from benchmarks.metrics import evaluate, means, of_record
+from benchmarks.metrics import evaluate, means, rounded_per_query
 from benchmarks.options import data_option, names_of, out_option, tell, work_option
 from benchmarks.origin import command_line
 from benchmarks.quality_tables import retrieval_table
@@ -88,7 +88,7 @@ def measure(system: System, cost: BuildCost, trial: Trial) -> tuple[RetrievalRec
         build=cost,
         search_seconds=round(seconds, 2),
         query_ids=list(trial.qrels),
-        per_query=of_record(values),
+        per_query=rounded_per_query(values),
         origin=trial.origin,
     )
     return record, run
