@@ -1,0 +1,95 @@
+"""Where the words of a score stand: the terms that two texts share, by section of both. Pure functions of texts.
+
+A term t that adds x to a score adds to the pair of section i of the query and section j of the
+target
+
+    x  tf_qi(t) / tf_q(t)  tf_dj(t) / tf_d(t)
+
+so that the shares of all pairs of sections sum to x.
+
+Letters in shapes: T shared terms, A query sections, B target sections.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.words.segmenter import Terms
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrences:
+    """One kind of term in one text: which term stands where."""
+
+    terms: NDArray[np.uint32]  # (n,) in reading order
+    spans: NDArray[np.int64]  # (n, 2)
+    sections: NDArray[np.int64]  # (n,) of the first character
+
+
+def occurrences(found: Terms, kind: str, section_starts: NDArray[np.int64]) -> Occurrences:
+    """The words or the pairs of a segmented text, with their sections.
+
+    Args:
+        found: the text's terms.
+        kind: `words` or `pairs`.
+        section_starts: (A,) offsets, rising.
+    """
+    terms, spans = (found.words, found.word_spans) if kind == "words" else (found.pairs, found.pair_spans)
+    return Occurrences(terms, spans, np.maximum(np.searchsorted(section_starts, spans[:, 0], side="right") - 1, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class SectionTerms:
+    """What shared terms add to each pair of sections."""
+
+    query_sections: NDArray[np.int64]  # (n,)
+    target_sections: NDArray[np.int64]  # (n,)
+    terms: NDArray[np.int64]  # (n,) places among the shared terms
+    contributions: NDArray[np.float64]  # (n,)
+
+
+def align(
+    query: Occurrences, target: Occurrences, terms: NDArray[np.uint32], contributions: NDArray[np.float64]
+) -> SectionTerms:
+    """Share out the contributions of terms over pairs of sections.
+
+    Args:
+        query: terms of the query's text.
+        target: terms of the target's text.
+        terms: (T,) that both have, rising.
+        contributions: (T,) of each.
+    """
+    mine, theirs = _by_section(query, terms), _by_section(target, terms)
+    # Each place of a term in a section of the query meets each place of it in a section of the target.
+    n_theirs = np.bincount(theirs.terms, minlength=len(terms))
+    first = np.cumsum(n_theirs) - n_theirs
+    counts = n_theirs[mine.terms]
+    ends = np.cumsum(counts)
+    left = np.repeat(np.arange(len(mine.terms)), counts)
+    right = np.arange(len(left)) - np.repeat(ends - counts, counts) + first[mine.terms][left]
+    term = mine.terms[left]
+    return SectionTerms(
+        mine.sections[left],
+        theirs.sections[right],
+        term,
+        contributions[term] * mine.shares[left] * theirs.shares[right],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Shares:
+    terms: NDArray[np.int64]  # (n,) places among the shared terms, rising
+    sections: NDArray[np.int64]  # (n,)
+    shares: NDArray[np.float64]  # (n,) of the term's occurrences that stand in the section
+
+
+def _by_section(found: Occurrences, terms: NDArray[np.uint32]) -> _Shares:
+    at = np.minimum(np.searchsorted(terms, found.terms), max(0, len(terms) - 1))
+    stands = terms[at] == found.terms if len(terms) else np.zeros(len(found.terms), bool)
+    n_sections = int(found.sections.max(initial=0)) + 1
+    keys, counts = np.unique(at[stands] * n_sections + found.sections[stands], return_counts=True)
+    place = keys // n_sections
+    return _Shares(place, keys % n_sections, counts / np.bincount(place, counts, minlength=len(terms))[place])

@@ -1,0 +1,99 @@
+"""How often terms occur in documents, as sorted sparse rows. Pure arrays: no text, no files.
+
+Letters in shapes: N documents, T terms of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.words.segmenter import Terms, WordSegmenter
+
+MOST_COUNT = 65_535  # what uint16 holds; a higher count is stored as this
+
+
+@dataclass(frozen=True, slots=True)
+class TermTable:
+    """The counts of one kind of term, one document after another; the terms of a document rise."""
+
+    terms: NDArray[np.uint32]  # (T,)
+    counts: NDArray[np.uint16]  # (T,) at least 1
+    starts: NDArray[np.int64]  # (N + 1,) first term of each document, and T
+
+    @property
+    def n_documents(self) -> int:
+        """N."""
+        return len(self.starts) - 1
+
+    def lengths(self) -> NDArray[np.float64]:
+        """(N,) term occurrences of each document, |d|."""
+        sums = np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
+        return np.diff(sums[self.starts]).astype(np.float64)
+
+    def rows(self) -> NDArray[np.int64]:
+        """(T,) the document of each term."""
+        return np.repeat(np.arange(self.n_documents), np.diff(self.starts))
+
+    def of(self, documents: NDArray[np.int64]) -> TermTable:
+        """The same of some documents, in the order given."""
+        sizes = np.diff(self.starts)[documents]
+        ends = np.cumsum(sizes)
+        total = int(ends[-1]) if len(ends) else 0
+        at = np.arange(total) + np.repeat(self.starts[documents] - ends + sizes, sizes)
+        return TermTable(self.terms[at], self.counts[at], np.concatenate([[0], ends]).astype(np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class WordTables:
+    """The counts of documents: their content words, and their pairs of neighbouring content words."""
+
+    words: TermTable
+    pairs: TermTable
+
+    @property
+    def n_documents(self) -> int:
+        """N."""
+        return self.words.n_documents
+
+    def of(self, documents: NDArray[np.int64]) -> WordTables:
+        """The same of some documents, in the order given."""
+        return WordTables(self.words.of(documents), self.pairs.of(documents))
+
+
+def join(tables: Sequence[WordTables]) -> WordTables:
+    """Tables of several groups of documents as one, in their order."""
+    return WordTables(_join([one.words for one in tables]), _join([one.pairs for one in tables]))
+
+
+def _join(tables: Sequence[TermTable]) -> TermTable:
+    sizes = [np.diff(table.starts) for table in tables]
+    ends = np.cumsum(np.concatenate([np.zeros(1, np.int64), *sizes]))
+    empty = TermTable(np.empty(0, np.uint32), np.empty(0, np.uint16), np.zeros(1, np.int64))
+    parts = tables or [empty]
+    return TermTable(
+        np.concatenate([table.terms for table in parts]), np.concatenate([table.counts for table in parts]), ends
+    )
+
+
+def count_words(segmenter: WordSegmenter, texts: Iterable[str]) -> WordTables:
+    """Segment texts and count their terms."""
+    return counted([segmenter.segment(text) for text in texts])
+
+
+def counted(texts: Sequence[Terms]) -> WordTables:
+    """The counts of segmented texts."""
+    return WordTables(_counted([one.words for one in texts]), _counted([one.pairs for one in texts]))
+
+
+def _counted(occurrences: Sequence[NDArray[np.uint32]]) -> TermTable:
+    found = [np.unique(one, return_counts=True) for one in occurrences]
+    starts = np.cumsum([0, *(len(terms) for terms, _ in found)])
+    return TermTable(
+        np.concatenate([np.empty(0, np.uint32), *(terms for terms, _ in found)]),
+        np.concatenate([np.empty(0, np.uint16), *(np.minimum(n, MOST_COUNT).astype(np.uint16) for _, n in found)]),
+        starts.astype(np.int64),
+    )

@@ -1,0 +1,182 @@
+"""Languages and scripts: stop words, normal forms of words, and detection of the language of a corpus."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache, lru_cache
+from itertools import islice
+
+import Stemmer
+import stop_words
+
+from engine.errors import QueryError
+
+NONE = "none"  # no stemmer and no stop words
+# Lucene's list. Longer ones leave out words that count in technical text ("can", "same", "between").
+ENGLISH = frozenset(
+    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
+    "to was will with".split()
+)
+# The package's list is ancient Greek, without final sigma.
+_GREEK = frozenset(
+    "αλλά αν από αυτά αυτές αυτή αυτό αυτοί αυτός αυτού για δε δεν ένα έναν ένας επί η ή ήταν θα και κάθε κατά "
+    "μας με μετά μη μην μια μία να ο οι όπως ότι όταν ούτε που πρέπει προς πως σε στα στη στην στις στο στον στους "
+    "συν τα τη την της τις το τον του τους των ως είναι είχε έχει έχουν εάν εκ εν μεταξύ μέχρι όσο οποία οποίο "
+    "οποίος πριν πολύ σας υπό χωρίς".split()
+)
+# The package read its Turkish list in a wrong encoding: Latin-1 for Latin-5.
+_LATIN_5 = str.maketrans("ýþð", "ışğ")
+# The most frequent function words that two lists lack.
+_ADDED = {
+    "catalan": "al als aquest aquesta aquests aquestes això del dels ha han hi ho més ni no pel pels",
+    "turkish": "ancak bütün değil diğer göre her herkes kadar olan olarak olduğu olup onun sonra şekilde",
+}
+
+# Characters of each script that is segmented into bigrams: those written without spaces, and Hangul, whose particles
+# join the word before them.
+_SCRIPTS = {
+    "han": "\u3005\u3007\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af",
+    "kana": "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9d\U0001b000-\U0001b16f",
+    "hangul": "\u1100-\u115f\u3131-\u318e\ua960-\ua97c\uac00-\ud7a3\uffa1-\uffdc",
+    "thai": "\u0e01-\u0e30\u0e32\u0e33\u0e40-\u0e46\u0e50-\u0e59",
+    "lao": "\u0e81-\u0eb0\u0eb2\u0eb3\u0ebd-\u0ec6\u0ed0-\u0edf",
+    "khmer": "\u1780-\u17b3\u17d7\u17dc\u17e0-\u17e9",
+    "burmese": "\u1000-\u102a\u103f-\u1049\u1050-\u1055\u105a-\u105d\u1061\u1065\u1066\u106e-\u1070\u1075-\u1081",
+}
+_LANGUAGES_OF_SCRIPTS = {"han": "chinese", "kana": "japanese", "hangul": "korean"}  # others are named as their script
+UNSPACED = "".join(_SCRIPTS.values())  # for a set of a regular expression
+# Invisible characters inside words: soft hyphen, grapheme joiner, (non-)joiners of Persian and Indic scripts, variants.
+_INVISIBLE = "\u00ad\u034f\u200c\u200d\u2060\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef"
+_DROP_INVISIBLE = re.compile(f"[{_INVISIBLE}]")
+
+_SAMPLE_TEXTS = 200
+_SAMPLE_CHARACTERS = 4_000  # from the middle of each text, away from title pages and references
+_LEAST_SHARE = 0.12  # of stop words among the words of a text in their language
+_MOST_OF_ONE = 0.02  # share that one stop word can add, so that a language is never known by a single one
+_LEAST_SCRIPT = 0.2  # share of words in a script that decides when no stop words do
+_LEAST_KANA = 0.05  # of Han and kana together: Japanese has a third or more, Chinese only quotations
+
+
+@cache
+def languages() -> tuple[str, ...]:
+    """Names of the languages, sorted; `none` for text in any other."""
+    both = set(stop_words.AVAILABLE_LANGUAGES) & set(Stemmer.algorithms())
+    return tuple(sorted({*both, *_unstemmed(), NONE}))
+
+
+@cache
+def _unstemmed() -> frozenset[str]:
+    """Languages without a stemmer here, whose words or bigrams are still lower-cased and normalised."""
+    return frozenset(_LANGUAGES_OF_SCRIPTS.get(script, script) for script in _SCRIPTS)
+
+
+def check_language(name: str) -> None:
+    """Refuse a language that does not exist.
+
+    Raises:
+        QueryError: with the list of those that exist.
+    """
+    if name not in languages():
+        raise QueryError(f"there is no language {name!r}; use one of {', '.join(languages())}")
+
+
+@lru_cache(maxsize=64)
+def stop_words_of(language: str) -> frozenset[str]:
+    """Words that are no content words, in their normal form."""
+    check_language(language)
+    if language in (NONE, *_unstemmed()):
+        return frozenset()
+    return _listed(language)
+
+
+@cache
+def _listed(language: str) -> frozenset[str]:
+    """The stop words of any language that has a list, including those that have no stemmer."""
+    if language == "english":
+        return ENGLISH
+    if language == "greek":
+        return _GREEK
+    words = stop_words.get_stop_words(language) + _ADDED.get(language, "").split()
+    if language == "turkish":
+        words = [word.translate(_LATIN_5) for word in words]
+    return frozenset(normal_form(word, language) for word in words)
+
+
+def normal_form(word: str, language: str) -> str:
+    """NFKC in lower case, without invisible characters; what makes spellings of one word equal."""
+    if word.isascii() and language != "turkish":
+        return word.lower()
+    word = unicodedata.normalize("NFKC", _DROP_INVISIBLE.sub("", word))
+    if language == "turkish":
+        word = word.replace("I", "ı")
+    return word.lower().replace("i\u0307", "i")  # lower-cased "İ" is two characters
+
+
+@cache
+def marks() -> str:
+    """Characters that continue a word or a syllable but start none, for a set of a regular expression.
+
+    Combining marks of all scripts, which `\\w` lacks, Hangul vowels and final consonants, and
+    the sound marks of half-width kana.
+    """
+    combining = "".join(chr(code) for code in range(0x300, 0x1E950) if unicodedata.category(chr(code))[0] == "M")
+    return combining + "\u1160-\u11ff\ud7b0-\ud7fb\uff9e\uff9f" + _INVISIBLE
+
+
+@cache
+def word_pattern() -> re.Pattern[str]:
+    """Two groups: a run of a script that is segmented into bigrams, or a word."""
+    # The look-ahead spares most characters the search in the long list of marks.
+    some_marks = rf"(?![\0-\xac])[{marks()}]+"
+    unspaced, spaced = f"[{UNSPACED}]", rf"[^\W{UNSPACED}]"
+    return re.compile(f"({unspaced}+(?:{some_marks}{unspaced}*)*)|({spaced}+(?:{some_marks}{spaced}*)*)")
+
+
+def detect_language(texts: Iterable[str]) -> str:
+    """The language of most words of a sample, by script and by stop words; `none` where nothing fits.
+
+    Two characters of a script that is segmented into bigrams count as a word. Where such a script
+    has less than half of the words, the language whose stop words are the largest share of the
+    other words is taken. Languages that have a list of stop words but no stemmer take part, so
+    that Ukrainian does not pass for Russian; where such a language wins, the result is `none`.
+    """
+    runs: list[str] = []
+    words: Counter[str] = Counter()
+    for text in islice(texts, _SAMPLE_TEXTS):
+        start = max(0, (len(text) - _SAMPLE_CHARACTERS) // 2)
+        for run, word in word_pattern().findall(text, start, start + _SAMPLE_CHARACTERS):
+            if run:
+                runs.append(run)
+            elif not word[0].isdigit():
+                words[normal_form(word, NONE)] += 1
+    n_words, n_unspaced = words.total(), sum(map(len, runs)) / 2
+    if n_unspaced > n_words:
+        return _by_script("".join(runs))
+    found = _by_stop_words(words)
+    if found == NONE and n_unspaced > _LEAST_SCRIPT * (n_words + n_unspaced):
+        return _by_script("".join(runs))
+    return found
+
+
+def _by_script(text: str) -> str:
+    n = Counter({script: len(re.findall(f"[{characters}]", text)) for script, characters in _SCRIPTS.items()})
+    both = n["han"] + n["kana"]
+    n["han"], n["kana"] = (0, both) if n["kana"] > _LEAST_KANA * both else (both, 0)
+    script = max(_SCRIPTS, key=lambda name: n[name])
+    return _LANGUAGES_OF_SCRIPTS.get(script, script)
+
+
+def _by_stop_words(words: Counter[str]) -> str:
+    n_words = words.total()
+    most = max(1.0, _MOST_OF_ONE * n_words)
+    # Malay is close enough to Indonesian to be stemmed as such.
+    listed = sorted(set(stop_words.AVAILABLE_LANGUAGES) - _unstemmed() - {"malaysian"})
+    found = {
+        name: sum(min(words[word], most) for word in _listed(name) if len(word) > 1 and word in words)
+        for name in listed
+    }
+    best = max(found, key=lambda name: found[name])
+    return best if found[best] > _LEAST_SHARE * n_words and best in languages() else NONE

@@ -1,0 +1,171 @@
+r"""From a text to its terms: content words, and pairs of neighbouring content words. Counts nothing.
+
+A word is a run of `\w` characters with the combining marks behind them. Its term is the stem of
+its normal form (lower case, NFKC). Words of one letter and stop words are no content words. A
+pair is two content words beside each other with only white space, or one other character,
+between them.
+
+In scripts without spaces (Han, kana, Thai, Lao, Khmer, Burmese) and in Hangul, every two
+neighbouring syllables of a run are a word, and two such words that touch without overlapping are a
+pair: four syllables. A run of one syllable is a word. A syllable is a character and its marks.
+
+Terms are 32-bit hashes, so that they need no dictionary: two of ten thousand terms of a document
+collide with a probability of one in a hundred.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import Stemmer
+import xxhash
+from numpy.typing import NDArray
+
+from engine.words.languages import UNSPACED, check_language, normal_form, stop_words_of, word_pattern
+
+_PLAIN_WORD = re.compile(r"(\w+)")
+# No marks and no script that is segmented into bigrams: Latin, Greek, Cyrillic, punctuation, symbols.
+_NOT_PLAIN = re.compile(
+    "[^\x00-\xac\xae-\u02ff\u0370-\u0482\u048a-\u0590\u1e00-\u200b\u2010-\u205f\u2070-\u20cf\u2100-\u2cee]"
+)
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+_UNMARKED = re.compile(f"[{UNSPACED}]+")
+_NO_TERM = -1
+_NO_WORD = -1
+_MOST_REMEMBERED = 250_000  # words, some 35 MB
+_MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: Fibonacci hashing (Knuth, TAOCP 3, section 6.4)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Term occurrences of a text, in reading order."""
+
+    words: NDArray[np.uint32]  # (n,) hash of each content word
+    word_spans: NDArray[np.int64]  # (n, 2) start and stop of each in the text
+    pairs: NDArray[np.uint32]  # (m,) hash of each pair of neighbouring content words
+    pair_spans: NDArray[np.int64]  # (m, 2) start of the first and stop of the second word
+
+
+@lru_cache(maxsize=8)
+def segmenter_of(language: str) -> WordSegmenter:
+    """The segmenter of a language, which remembers the words that it has seen."""
+    return WordSegmenter(language)
+
+
+class _Hashes(dict[str, int]):
+    """The hash of each word as it is spelled, computed when the word is first seen; -1 for no content word."""
+
+    def __init__(self, language: str) -> None:
+        super().__init__()
+        self._language = language
+        self._stop_words = stop_words_of(language)
+        self._stemmer = Stemmer.Stemmer(language, 0) if language in Stemmer.algorithms() else None
+
+    def __missing__(self, word: str) -> int:
+        normal = normal_form(word, self._language)
+        if normal in self._stop_words or (len(normal) < 2 and not _UNSPACED.match(normal)):
+            found = _NO_TERM
+        else:
+            stem = normal if self._stemmer is None else self._stemmer.stemWord(normal)
+            found = xxhash.xxh32_intdigest(stem.encode())
+        if len(self) >= _MOST_REMEMBERED:
+            self.clear()
+        self[word] = found
+        return found
+
+
+class WordSegmenter:
+    """Segments texts of one language."""
+
+    def __init__(self, language: str) -> None:
+        """Choose a language; see `engine.words.languages`.
+
+        Raises:
+            QueryError: there is no such language.
+        """
+        check_language(language)
+        self.language = language
+        self._hashes = _Hashes(language)
+
+    def segment(self, text: str) -> Terms:
+        """Find the terms of a text; spans are of the text as it is given."""
+        words = _plain_words(text) if text.isascii() or not _NOT_PLAIN.search(text) else _all_words(text)
+        hashes = np.fromiter(map(self._hashes.__getitem__, words.words), np.int64, len(words.words))
+        is_content = hashes != _NO_TERM
+        first, second = _pairs(text, words, is_content)
+        return Terms(
+            hashes[is_content].astype(np.uint32),
+            np.stack([words.starts[is_content], words.stops[is_content]], axis=1),
+            _hash_pairs(hashes[first], hashes[second]),
+            np.stack([words.starts[first], words.stops[second]], axis=1),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """All words of a text, content words or not, in reading order."""
+
+    words: list[str]  # n of them
+    starts: NDArray[np.int64]  # (n,)
+    stops: NDArray[np.int64]  # (n,)
+    nexts: NDArray[np.int64]  # (n,) place of the next word that does not overlap; n after the last; or `_NO_WORD`
+
+
+def _plain_words(text: str) -> _Words:
+    """The words of a text without marks and without scripts that are cut into bigrams."""
+    parts = _PLAIN_WORD.split(text)  # a gap, a word, a gap, ..., a gap
+    ends = np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)))
+    words = parts[1::2]
+    return _Words(words, ends[:-1:2], ends[1::2], np.arange(1, len(words) + 1))
+
+
+def _all_words(text: str) -> _Words:
+    """The words of any text."""
+    starts: list[int] = []
+    stops: list[int] = []
+    nexts: list[int] = []
+    for match in word_pattern().finditer(text):
+        start, stop = match.span()
+        borders = [start, stop] if match.group(1) is None else [*_syllables(text, start, stop), stop]
+        n_words = max(1, len(borders) - 2)
+        place = len(starts)
+        starts += borders[:n_words]
+        stops += borders[-n_words:]
+        # Bigrams of one run overlap: the one that touches is the next but one.
+        nexts += range(place + 2, place + n_words)
+        if n_words > 1:
+            nexts.append(_NO_WORD)
+        nexts.append(place + n_words)
+    words = [text[start:stop] for start, stop in zip(starts, stops, strict=True)]
+    return _Words(words, np.array(starts, np.int64), np.array(stops, np.int64), np.array(nexts, np.int64))
+
+
+def _syllables(text: str, start: int, stop: int) -> Iterable[int]:
+    """Where the syllables of a run start: at every character that is no mark."""
+    if _UNMARKED.fullmatch(text, start, stop):
+        return range(start, stop)
+    return [match.start() for match in _UNSPACED.finditer(text, start, stop)]
+
+
+def _pairs(text: str, words: _Words, is_content: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Places of the first and of the second word of each pair, (m,) each."""
+    n_words = len(words.words)
+    first = np.flatnonzero(is_content & (words.nexts != _NO_WORD) & (words.nexts < n_words))
+    second = words.nexts[first]
+    is_pair = is_content[second]
+    first, second = first[is_pair], second[is_pair]
+    lefts, rights = words.stops[first], words.starts[second]
+    is_near = rights - lefts <= 1
+    wide = np.flatnonzero(~is_near)
+    is_near[wide] = [text[left:right].isspace() for left, right in zip(lefts[wide], rights[wide], strict=True)]
+    return first[is_near], second[is_near]
+
+
+def _hash_pairs(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.uint32]:
+    with np.errstate(over="ignore"):
+        mixed = (left.astype(np.uint64) * _MIX + right.astype(np.uint64)) * _MIX
+    return (mixed >> np.uint64(32)).astype(np.uint32)

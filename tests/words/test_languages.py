@@ -1,0 +1,103 @@
+"""The language of real text is detected; nothing is detected where nothing fits."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import string
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from engine.errors import QueryError
+from engine.words.languages import NONE, check_language, detect_language, languages, normal_form, stop_words_of
+
+TEXTS = Path(__file__).parent / "texts"
+
+
+def texts_of(language: str) -> list[str]:
+    return [json.loads(line)["text"] for line in (TEXTS / f"{language}.jsonl").read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("language", ["german", "japanese"])
+def test_real_text_is_recognised_in_every_document(language: str) -> None:
+    texts = texts_of(language)
+    assert [detect_language([text]) for text in texts] == [language] * len(texts)
+    assert detect_language(texts) == language
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Everyone has the right to life, liberty and the security of person.", "english"),
+        ("Tout individu a droit à la vie, à la liberté et à la sûreté de sa personne.", "french"),
+        ("Каждый человек имеет право на жизнь, на свободу и на личную неприкосновенность.", "russian"),
+        ("Κάθε άτομο έχει δικαίωμα στη ζωή, την ελευθερία και την προσωπική του ασφάλεια.", "greek"),
+        ("人人有权享有生命、自由和人身安全。", "chinese"),
+        ("すべて人は、生命、自由及び身体の安全に対する権利を有する。", "japanese"),
+        ("모든 사람은 생명과 신체의 자유와 안전에 대한 권리를 가진다.", "korean"),
+        ("บุคคลมีสิทธิในการดำรงชีวิต ในเสรีธรรมและในความมั่นคงแห่งร่างกาย", "thai"),
+    ],
+)
+def test_a_sentence_is_enough(text: str, language: str) -> None:
+    assert detect_language([text]) == language
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = foo(bar); return x[0]",
+        "1 2 3",
+        "",
+        "9f86d081884c7d65 9a2feaa0c55ad015 a3bf4f1b2b0b822c d15d6c15b0f00a08",
+        "Кожна людина має право на життя, на свободу і на особисту недоторканність.",  # Ukrainian
+        "Всеки човек има право на живот, свобода и лична сигурност.",  # Bulgarian
+        "Mọi người đều có quyền sống, quyền tự do và an toàn cá nhân.",  # Vietnamese
+    ],
+)
+def test_text_in_no_known_language_is_none(text: str) -> None:
+    assert detect_language([text]) == NONE
+
+
+def test_code_is_no_language() -> None:
+    lines = "".join(inspect.getsource(module) for module in (json.decoder, json.encoder, string, textwrap)).splitlines()
+    code = [line for line in lines if set(line) & set("=()[]:") and '"""' not in line and "#" not in line]
+    assert len(code) > 300
+    assert detect_language(["\n".join(code)]) == NONE
+
+
+def test_most_words_decide() -> None:
+    german, english = texts_of("german"), ["Everyone has the right to life, liberty and the security of person."]
+    assert detect_language([*english, *german[:5]]) == "german"
+    assert detect_language(["", "  ", *english]) == "english"
+    assert detect_language([]) == NONE
+
+
+def test_quotations_and_code_hide_no_japanese() -> None:
+    japanese = "".join(texts_of("japanese"))[:400]
+    assert detect_language([japanese + " def f(x): return x + 1\n" * 60]) == "japanese"
+    assert detect_language([japanese[:100] + " ".join(texts_of("german"))]) == "german"
+
+
+def test_every_language_has_its_stop_words() -> None:
+    without = {name for name in languages() if not stop_words_of(name)}
+    assert without == {"burmese", "chinese", "japanese", "khmer", "korean", "lao", "thai", "none"}
+    assert {"the", "of"} <= stop_words_of("english") and "can" not in stop_words_of("english")
+    assert len(stop_words_of("english")) == 33
+
+
+def test_broken_lists_of_stop_words_are_repaired() -> None:
+    assert {"şey", "altı", "için"} <= stop_words_of("turkish") and "þey" not in stop_words_of("turkish")
+    assert {"και", "του", "είναι"} <= stop_words_of("greek")
+
+
+def test_a_normal_form_is_composed_and_in_lower_case() -> None:
+    assert normal_form("ＡＢＣ", NONE) == "abc"
+    assert normal_form("CAFE\u0301", "french") == "café"
+    assert normal_form("I", "turkish") == "ı"
+
+
+def test_an_unknown_language_is_refused_with_the_list() -> None:
+    with pytest.raises(QueryError, match=r"there is no language 'deutsch'; use one of arabic, burmese, .*, turkish"):
+        check_language("deutsch")

@@ -1,0 +1,231 @@
+"""Terms by small cases that can be checked by eye, and against a slow reference."""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+
+import numpy as np
+import pytest
+import Stemmer
+import xxhash
+from hypothesis import given
+from hypothesis import strategies as st
+
+import engine.words.segmenter as segmenter_module
+from engine.errors import QueryError
+from engine.words.languages import ENGLISH, UNSPACED, marks
+from engine.words.segmenter import Terms, WordSegmenter
+
+ENGLISH_STEMS = Stemmer.Stemmer("english")
+UNSPACED_NAMES = ("CJK UNIFIED", "IDEOGRAPHIC ITERATION", "HIRAGANA", "KATAKANA", "HANGUL", "THAI")
+TRICKY = "aB1_ the-\n\t.,'éİﬁＡ人権々ガｶﾞは조ก็ก\u0301\u3099\u00ad\u200dß🙂"
+
+
+def words_of(text: str, language: str = "english") -> list[str]:
+    found = WordSegmenter(language).segment(text)
+    return [text[start:stop] for start, stop in found.word_spans.tolist()]
+
+
+def pairs_of(text: str, language: str = "english") -> list[str]:
+    found = WordSegmenter(language).segment(text)
+    return [text[start:stop] for start, stop in found.pair_spans.tolist()]
+
+
+def is_same_word(one: str, other: str, language: str) -> bool:
+    segmenter = WordSegmenter(language)
+    return segmenter.segment(one).words.tolist() == segmenter.segment(other).words.tolist()
+
+
+def is_mark(character: str) -> bool:
+    return unicodedata.category(character)[0] == "M" or character in "\u00ad\u200d\uff9e"
+
+
+def is_unspaced(character: str) -> bool:
+    return (
+        character.isalnum()
+        and not is_mark(character)
+        and unicodedata.name(character, "").replace("HALFWIDTH ", "").startswith(UNSPACED_NAMES)
+    )
+
+
+def runs_by_hand(text: str) -> list[tuple[bool, list[int]]]:
+    """Of each run: whether it is cut into bigrams, and the borders of its syllables."""
+    runs: list[tuple[bool, list[int]]] = []
+    for at, character in enumerate(text):
+        goes_on = bool(runs) and runs[-1][1][-1] == at
+        if goes_on and is_mark(character):
+            runs[-1][1][-1] += 1
+        elif character.isalnum() or character == "_":
+            if goes_on and runs[-1][0] == is_unspaced(character):
+                runs[-1][1].append(at + 1)
+            else:
+                runs.append((is_unspaced(character), [at, at + 1]))
+    return runs
+
+
+def normal_by_hand(word: str) -> str:
+    kept = "".join(character for character in word if character not in "\u00ad\u200d")
+    return unicodedata.normalize("NFKC", kept).lower().replace("i\u0307", "i")
+
+
+def terms_by_hand(text: str) -> tuple[list[int], list[tuple[int, int]]]:
+    """Hashes of the English content words, and spans of the pairs."""
+    hashes, spans = [], []
+    words = []  # start, stop, number of the run, whether it is the first and the last of the run
+    for number, (is_run, borders) in enumerate(runs_by_hand(text)):
+        step = 2 if is_run and len(borders) > 2 else 1 if is_run else len(borders) - 1
+        places = range(len(borders) - step)
+        words += [(borders[at], borders[at + step], number, at == 0, at == places[-1]) for at in places]
+    for start, stop, *_ in words:
+        normal = normal_by_hand(text[start:stop])
+        is_content = normal not in ENGLISH and (len(normal) > 1 or is_unspaced(normal))
+        hashes.append(xxhash.xxh32_intdigest(ENGLISH_STEMS.stemWord(normal).encode()) if is_content else None)
+    for (start, stop, run, _, is_last), one in zip(words, hashes, strict=True):
+        for (next_start, next_stop, next_run, is_first, _), other in zip(words, hashes, strict=True):
+            gap = text[stop:next_start]
+            touches = run == next_run and stop == next_start
+            follows = is_last and is_first and next_run == run + 1 and (len(gap) < 2 or gap.isspace())
+            if one is not None and other is not None and (touches or follows):
+                spans.append((start, next_stop))
+    return [one for one in hashes if one is not None], spans
+
+
+@given(
+    st.text(st.sampled_from("aab cd\n\t-.,'_1the foxes"), max_size=60) | st.text(st.sampled_from(TRICKY), max_size=40)
+)
+def test_terms_equal_the_slow_definition(text: str) -> None:
+    found = WordSegmenter("english").segment(text)
+    words, pairs = terms_by_hand(text)
+    assert found.words.tolist() == words
+    assert [tuple(span) for span in found.pair_spans.tolist()] == pairs
+    assert len(found.pairs) == len(pairs)
+
+
+@given(st.text(max_size=60))
+def test_spans_slice_the_text_as_it_was_given(text: str) -> None:
+    found = WordSegmenter("english").segment(text)
+    for spans in (found.word_spans, found.pair_spans):
+        assert ((spans[:, 0] < spans[:, 1]) & (spans[:, 1] <= len(text))).all()
+        assert (np.diff(spans[:, 0]) >= 0).all()
+    assert found.words.dtype == found.pairs.dtype == np.uint32
+
+
+@given(st.text(st.sampled_from("éüİÅñấ각가がパघक़ aB人"), max_size=30))
+def test_composed_and_decomposed_text_have_equal_words(text: str) -> None:
+    forms = [unicodedata.normalize(form, text) for form in ("NFC", "NFD")]
+    assert is_same_word(*forms, "none")  # type: ignore[call-arg]
+
+
+def test_plain_text_has_no_character_that_needs_care() -> None:
+    needs_care = re.compile(f"[{UNSPACED}{marks()}]")
+    plain = [chr(code) for code in range(sys.maxunicode) if not segmenter_module._NOT_PLAIN.match(chr(code))]
+    assert len(plain) > 2_000
+    assert not [character for character in plain if needs_care.match(character)]
+
+
+def test_stop_words_and_single_letters_are_no_words() -> None:
+    assert words_of("The fox is a b c of x9") == ["fox", "x9"]
+
+
+def test_an_apostrophe_ends_a_word() -> None:
+    assert words_of("don't John's l'homme") == ["don", "John", "homme"]
+    assert pairs_of("rock'n'roll o'clock") == []
+
+
+def test_a_stop_word_stands_between_no_pair() -> None:
+    assert pairs_of("red fox and brown dog") == ["red fox", "brown dog"]
+
+
+@pytest.mark.parametrize("gap", [" ", "\n\n   ", "-", "/", ",", "\u3000", "🙂"])
+def test_white_space_or_one_character_joins_a_pair(gap: str) -> None:
+    assert pairs_of(f"red{gap}fox") == [f"red{gap}fox"]
+
+
+@pytest.mark.parametrize("gap", [", ", ". ", "--", " - ", "🙂🙂"])
+def test_more_than_one_character_parts_a_pair(gap: str) -> None:
+    assert pairs_of(f"red{gap}fox") == []
+
+
+def test_pairs_are_ordered() -> None:
+    segmenter = WordSegmenter("english")
+    assert segmenter.segment("red fox").pairs.tolist() != segmenter.segment("fox red").pairs.tolist()
+
+
+def test_lower_casing_moves_no_offset() -> None:
+    assert words_of("İstanbul Fox ẞtraße") == ["İstanbul", "Fox", "ẞtraße"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "language"),
+    [
+        ("Foxes", "fox", "english"),
+        ("café", "cafe\u0301", "french"),
+        ("ＡＢＣ", "abc", "english"),
+        ("𝐅𝐨𝐱", "fox", "english"),
+        ("Menschenrechte", "Menschenrechten", "german"),
+        ("STRASSE", "Straße", "german"),
+        ("Ver\u00adein", "Verein", "german"),
+        ("İstanbul", "istanbul", "none"),
+        ("IŞIK", "ışık", "turkish"),
+        ("Würde", "würde", "none"),
+        ("ﬁnal", "final", "english"),
+        ("می\u200cشود", "میشود", "none"),
+        ("ｶﾞｽ", "ガス", "japanese"),
+        ("か\u3099く", "がく", "japanese"),
+    ],
+)
+def test_forms_of_a_word_are_one_term(one: str, other: str, language: str) -> None:
+    assert is_same_word(one, other, language)
+
+
+@pytest.mark.parametrize("text", ["मानव अधिकारों की", "மனித உரிமைகள்", "মানবাধিকার", "حُرِّيَّة"])
+def test_vowel_signs_split_no_word(text: str) -> None:
+    assert words_of(text, "none") == text.split()
+
+
+def test_scripts_without_spaces_give_bigrams_and_pairs_that_touch() -> None:
+    assert words_of("人権宣言", "japanese") == ["人権", "権宣", "宣言"]
+    assert pairs_of("人権宣言文", "japanese") == ["人権宣言", "権宣言文"]
+
+
+def test_the_iteration_mark_belongs_to_its_run() -> None:
+    assert words_of("人々", "japanese") == ["人々"]
+
+
+def test_korean_words_are_cut_into_bigrams() -> None:
+    assert words_of("인권은 모든", "korean") == ["인권", "권은", "모든"]
+    assert pairs_of("인권은 모든", "korean") == ["권은 모든"]
+
+
+def test_thai_vowel_signs_stay_with_their_consonant() -> None:
+    assert words_of("สิทธิ", "thai") == ["สิท", "ทธิ"]
+
+
+def test_a_run_of_one_character_is_a_word() -> None:
+    assert words_of("law 法 of", "english") == ["law", "法"]
+
+
+def test_english_text_may_quote_japanese() -> None:
+    text = "The word 人権 means human rights"
+    assert words_of(text) == ["word", "人権", "means", "human", "rights"]
+    assert pairs_of(text) == ["word 人権", "人権 means", "means human", "human rights"]
+
+
+@pytest.mark.parametrize("text", ["", "   ", "the of and", "!?"])
+def test_text_without_content_has_no_terms(text: str) -> None:
+    found = WordSegmenter("english").segment(text)
+    assert isinstance(found, Terms)
+    assert [len(array) for array in (found.words, found.word_spans, found.pairs, found.pair_spans)] == [0, 0, 0, 0]
+
+
+def test_words_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segmenter_module, "_MOST_REMEMBERED", 3)
+    text = "one two three four five six seven two"
+    assert WordSegmenter("english").segment(text).words.tolist() == terms_by_hand(text)[0]
+
+
+def test_an_unknown_language_is_refused() -> None:
+    with pytest.raises(QueryError, match=r"there is no language 'klingon'; use one of arabic, .*, turkish"):
+        WordSegmenter("klingon")
