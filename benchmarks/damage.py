@@ -26,7 +26,16 @@ from engine.origin import Origin, describe_origin
 from engine.store.snapshot import Snapshot
 from indexer import read_corpus
 
-_SEALED = (FileKind.CATALOG, FileKind.SEAL, FileKind.SHARD, FileKind.FLAT, FileKind.IVF)
+_SEALED = (
+    FileKind.CATALOG,
+    FileKind.SEAL,
+    FileKind.SHARD,
+    FileKind.REFERENCE,
+    FileKind.FLAT,
+    FileKind.IVF,
+    FileKind.POSTINGS,
+)
+_PLACES = {FileKind.FLAT: FileKind.FLAT, FileKind.IVF: FileKind.IVF, FileKind.POSTINGS: FileKind.IVF}
 
 
 @dataclass
@@ -133,7 +142,7 @@ def run_cases(
     for number in range(n_cases):
         kind, damage = pairs[number % len(pairs)]
         other = list(originals.values())[(number // len(pairs)) % len(originals)]
-        damages.damage(originals.get(kind, other), kind, damage)
+        damages.damage(originals[_PLACES[kind]] if kind in _PLACES else other, kind, damage)
     if n_cases >= len(pairs):
         damages.damage(originals[FileKind.FLAT], FileKind.LOCK, Damage.DELETED)
     kinds = (FileKind.LOG, FileKind.LOG, FileKind.LOG, FileKind.SHARED_MEMORY)

@@ -1,7 +1,8 @@
 """Checks on a real index what a score promises: its parts sum to it, and a certified ranking is the true one.
 
-The truth is the equation of `engine.scoring.evidence`, document by document and
-chunk by chunk, from the vectors alone; it shares no code with the search.
+The truth is the equation of `engine.scoring.evidence`, document by document, chunk by chunk and term
+by term, from stored vectors, texts and the pinned reference; it shares no code with the search but the
+segmenter of words.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import log, log1p
 from pathlib import Path
 
 import click
@@ -21,15 +24,19 @@ from benchmarks.origin import command_line
 from benchmarks.recall import sampled_queries
 from benchmarks.records import RESULTS, ExactnessRecord, write_record
 from engine import Index, Scoring
-from engine.encoders.encoder import EncodedDocument
+from engine.encoders.encoder import Vectors
 from engine.errors import EngineError
 from engine.origin import describe_origin
 from engine.result import Status
 from engine.store.writer import Writer
+from engine.words.segmenter import WordSegmenter
+from engine.words.statistics import TermStatistics
 from indexer.generation import publish_generation
 
 EXACT, APPROXIMATE = "Flat", "auto"
-TIE = 1e-6  # scores nearer than this may change places: float32 sums differ by their order
+ALPHA = 0.05  # of the words
+ROUNDING = 1e-6  # a similarity that is above its threshold by less is not
+TIE = 1e-6  # scores nearer than this may change places: the search rounds them to float32
 
 
 @dataclass
@@ -44,54 +51,130 @@ class Tally:
     largest_score_error: float = 0.0  # of certified hits, against the truth
 
 
-def read_vectors(index: Index) -> dict[str, EncodedDocument]:
-    """The stored vectors of every document."""
-    return {name: index.stored_query(name).vectors for name in index.snapshot.doc_ids()}
+@dataclass(frozen=True)
+class Text:
+    """The terms of a document, counted in plain dictionaries."""
+
+    words: Counter[int]
+    pairs: Counter[int]
 
 
-def true_scores(vectors: Mapping[str, EncodedDocument], doc_id: str, scoring: Scoring) -> dict[str, float]:
-    """The score of every other document, by a loop over documents and one over chunks."""
-    query = vectors[doc_id]
-    targets = [name for name in vectors if name != doc_id]
-    best = np.empty((len(query.chunks), len(targets)))
-    for column, name in enumerate(targets):
-        cosines = query.chunks @ vectors[name].chunks.T
-        for i in range(len(query.chunks)):
-            best[i, column] = min(1.0, float(cosines[i].max()))
-    total = np.zeros(len(targets))
-    room = 0.0
-    for i, chunk in enumerate(query.chunk_spans):
-        theta = _crowd(best[i], scoring.crowd)
-        weight = chunk.n_tokens**0.5
-        room += weight * (1 - theta) ** scoring.power
-        total += weight * np.maximum(0, best[i] - theta) ** scoring.power
-    cosine = np.array([min(1.0, float(vectors[name].document @ query.document)) for name in targets])
-    theta = _crowd(cosine, scoring.document_crowd)
-    b = scoring.document_weight
-    total = (1 - b) * total / room + b * (np.maximum(0, cosine - theta) / (1 - theta)) ** scoring.power
-    return dict(zip(targets, total.tolist(), strict=True))
+class DoubleLoop:
+    """The scores of an index by the equation; holds its vectors and words in memory."""
+
+    def __init__(self, index: Index, scoring: Scoring) -> None:
+        """Read everything that a score depends on."""
+        snapshot = index.snapshot
+        names = snapshot.doc_ids()
+        self._scoring = scoring
+        self._vectors = {name: index.stored_query(name).vectors for name in names}
+        self._keys = dict(zip(names, snapshot.content_keys(np.arange(len(names))).tolist(), strict=True))
+        self._texts: dict[str, Text] = {}
+        if snapshot.language is not None:
+            segmenter = WordSegmenter(snapshot.language)
+            for name in names:
+                terms = segmenter.segment(index.document(name).text)
+                self._texts[name] = Text(Counter(terms.words.tolist()), Counter(terms.pairs.tolist()))
+        reference = snapshot.reference
+        ends = np.append(reference.starts[1:], len(reference.rows))
+        chunks = [reference.rows[start:end] for start, end in zip(reference.starts, ends, strict=True)]
+        self._sample = list(zip(reference.hashes.tolist(), chunks, reference.documents, strict=True))
+        self._words = _probabilities(reference.statistics.words)
+        self._pairs = _probabilities(reference.statistics.pairs)
+
+    def scores(self, doc_id: str) -> dict[str, float]:
+        """The score of every other document."""
+        targets = [name for name in self._vectors if name != doc_id]
+        scoring, own = self._scoring, self._texts.get(doc_id)
+        components = [
+            (scoring.chunk_weight, self._chunks(doc_id, targets)),
+            (scoring.document_weight, self._documents(doc_id, targets)),
+        ]
+        if own is not None:
+            texts = [self._texts[name] for name in targets]
+            components += [
+                (scoring.word_weight, [likelihood(own.words, text.words, self._words) for text in texts]),
+                (scoring.pair_weight, [likelihood(own.pairs, text.pairs, self._pairs) for text in texts]),
+            ]
+        total = sum(weight for weight, _ in components)
+        return {
+            name: sum(weight / total * values[number] ** scoring.root for weight, values in components)
+            for number, name in enumerate(targets)
+        }
+
+    def _chunks(self, doc_id: str, targets: list[str]) -> list[float]:
+        query, power = self._vectors[doc_id], self._scoring.power
+        best = _best(query.chunks, [self._vectors[name].chunks for name in targets])
+        sample = _best(query.chunks, [rows for key, rows, _ in self._sample if key != self._keys[doc_id]])
+        values, room = np.zeros(len(targets)), 0.0
+        for i, chunk in enumerate(query.chunk_spans):
+            theta = self._theta(sample[i])
+            weight = chunk.n_tokens**0.5
+            room += weight * (1 - theta) ** power
+            values += weight * _excess(best[i], theta) ** power
+        return list(values / room)
+
+    def _documents(self, doc_id: str, targets: list[str]) -> list[float]:
+        query = self._vectors[doc_id].document.astype(np.float64)
+        cosines = np.array([self._vectors[name].document @ query for name in targets])
+        theta = self._theta(np.array([row @ query for key, _, row in self._sample if key != self._keys[doc_id]]))
+        return list((_excess(cosines, theta) / (1 - theta)) ** self._scoring.power)
+
+    def _theta(self, similarities: NDArray[np.float64]) -> float:
+        m = min(self._scoring.exceeding, len(similarities) // 5)
+        return min(1.0, max(0.0, float(np.sort(similarities)[-m - 1]))) if m else 0.0
 
 
-def _crowd(similarities: NDArray[np.float64], crowd: int) -> float:
-    return max(0.0, float(np.sort(similarities)[-crowd - 1])) if len(similarities) > crowd else 0.0
+def likelihood(query: Counter[int], target: Counter[int], probability: Callable[[int], float]) -> float:
+    """s(q, d) of `engine.words.likelihood`, by a loop over the terms that both have."""
+    n_query, n_target = query.total(), target.total()
+
+    def summed(terms: Iterable[int], counts: Counter[int], length: int) -> float:
+        return sum(
+            (1 + log(query[term])) * log1p(ALPHA * counts[term] / (length * probability(term))) for term in terms
+        )
+
+    return min(1.0, summed(query.keys() & target.keys(), target, n_target) / (summed(query, query, n_query) or 1.0))
+
+
+def _probabilities(statistics: TermStatistics) -> Callable[[int], float]:
+    counts = dict(zip(statistics.terms.tolist(), statistics.counts.tolist(), strict=True))
+    return lambda term: counts.get(term, 1) / max(1, statistics.total)
+
+
+def _best(chunks: Vectors, documents: Sequence[NDArray[np.floating]]) -> NDArray[np.float64]:
+    """(I, N) the best match of each chunk in each document."""
+    best = np.empty((len(chunks), len(documents)))
+    for column, rows in enumerate(documents):
+        cosines = chunks.astype(np.float64) @ rows.astype(np.float64).T
+        for i in range(len(chunks)):
+            best[i, column] = cosines[i].max()
+    return best
+
+
+def _excess(similarities: NDArray[np.float64], theta: float) -> NDArray[np.float64]:
+    above = np.minimum(similarities, 1.0) - theta
+    return np.where(above > ROUNDING, above, 0.0)
 
 
 def examine(index: Index, queries: list[str], k: int, *, against_truth: bool) -> Tally:
-    """Ask every query and hold its hits against their parts, and certified ones against the truth."""
+    """Search with every query; compare its hits with their parts, and certified ones with the truth."""
     tally = Tally()
     scoring = Scoring()
-    vectors = read_vectors(index) if against_truth else {}
+    truth = DoubleLoop(index, scoring) if against_truth else None
     for doc_id in queries:
         result = index.search_id(doc_id, k=k, scoring=scoring)
         tally.n_queries += 1
         for hit in result.hits:
+            document = hit.breakdown.document
             parts = [part.contribution for pair in hit.breakdown.pairs for part in pair.parts]
-            error = abs(sum(parts) + hit.breakdown.document.contribution - hit.score)
+            words = [pair.words for pair in hit.breakdown.pairs]
+            summed = sum(parts) + sum(words) + (document.contribution if document else 0.0)
+            errors = abs(summed - hit.score), abs(sum(hit.breakdown.components.values()) - hit.score)
             tally.n_hits += 1
-            tally.largest_sum_error = max(tally.largest_sum_error, error)
-        if result.status is Status.CERTIFIED and against_truth:
-            found = [(hit.doc_id, hit.score) for hit in result.hits]
-            _compare(tally, found, true_scores(vectors, doc_id, scoring), k)
+            tally.largest_sum_error = max(tally.largest_sum_error, *errors)
+        if result.status is Status.CERTIFIED and truth is not None:
+            _compare(tally, [(hit.doc_id, hit.score) for hit in result.hits], truth.scores(doc_id), k)
     return tally
 
 
@@ -109,7 +192,7 @@ def _compare(tally: Tally, found: list[tuple[str, float]], truth: dict[str, floa
 @click.command()
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
 @click.option("--queries", "n_queries", default=500, show_default=True, type=click.IntRange(1), help="Documents asked.")
-@click.option("--truth", "n_truth", default=500, show_default=True, help="Of them, held against the double loop.")
+@click.option("--truth", "n_truth", default=500, show_default=True, help="Of them, compared with the double loop.")
 @click.option("-k", "--top", "k", default=10, show_default=True, type=click.IntRange(1), help="Targets to return.")
 @click.option("--seed", default=0, show_default=True, help="Of the sample of queries.")
 @click.option("--out", default=RESULTS, type=click.Path(path_type=Path), help="Folder for the record.")

@@ -42,18 +42,15 @@ QUICK_QUERIES = 1  # of each facet and fold
 QUICK_CANDIDATES = 40  # of a query
 
 
-def measure(
-    index: Index, tasks: Sequence[FacetTask], encoder: str, scoring: Scoring, origin: Origin, *, is_quick: bool
-) -> FacetsRecord:
+def measure(index: Index, tasks: Sequence[FacetTask], encoder: str, origin: Origin, *, is_quick: bool) -> FacetsRecord:
     """Ask every query of every facet once, and judge all rankings of its candidates.
 
-    Thetas are those of the whole index; only the candidates of a query are ranked, as by the authors of the set.
+    Only the candidates of a query are ranked, as by the authors of the set.
 
     Args:
         index: holds all queries and candidates, built of `read_labelled`.
         tasks: a facet each.
         encoder: of the index, as name@fingerprint.
-        scoring: the constants of the score.
         origin: of the record.
         is_quick: whether `tasks` are a part only.
     """
@@ -64,7 +61,7 @@ def measure(
     largest: dict[str, dict[str, list[float | None]]] = {task.facet: defaultdict(list) for task in tasks}
     for task in tasks:
         for query, relevance in task.qrels.items():
-            result = index.search_id(query, k=index.n_documents, exact=True, scoring=scoring)
+            result = index.search_id(query, k=index.n_documents, exact=True)
             for ranking, scores in candidate_scores(index, result, task.facet, relevance.keys()).items():
                 zeros[task.facet][ranking.value].append(float(np.mean([score == 0 for score in scores.values()])))
                 for metric, measured in METRICS.items():
@@ -74,7 +71,7 @@ def measure(
     return FacetsRecord(
         datasets={task.facet: task.dataset for task in tasks},
         encoder=encoder,
-        settings=asdict(scoring),
+        settings=asdict(Scoring()),
         is_quick=is_quick,
         n_documents=index.n_documents,
         query_ids={task.facet: list(task.qrels) for task in tasks},
@@ -109,7 +106,7 @@ def _quick_part(task: FacetTask, rng: np.random.Generator) -> FacetTask:
     return FacetTask(task.facet, task.dataset, task.corpus, qrels, task.folds)
 
 
-def run(folder: Path, encoder_name: str, scoring: Scoring, origin: Origin, *, is_quick: bool) -> FacetsRecord:
+def run(folder: Path, encoder_name: str, origin: Origin, *, is_quick: bool) -> FacetsRecord:
     """Index the faceted corpus in a folder that is thrown away, and measure.
 
     Raises:
@@ -131,15 +128,12 @@ def run(folder: Path, encoder_name: str, scoring: Scoring, origin: Origin, *, is
         path = Path(temporary) / "facets.lm"
         index_documents(path, documents, encoder, tell)
         with Index.open(path, encoder=encoder) as index:
-            return measure(
-                index, tasks, label_of(encoder.name, encoder.fingerprint), scoring, origin, is_quick=is_quick
-            )
+            return measure(index, tasks, label_of(encoder.name, encoder.fingerprint), origin, is_quick=is_quick)
 
 
 @click.command()
 @click.argument("folder", default="csfcube")
 @click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Name or folder of an encoder.")
-@click.option("--crowd", default=Scoring().crowd, show_default=True, help="M of the score: few score above 0 at 20.")
 @click.option("--seed", default=0, show_default=True, help="Of the quick part, the tests and the intervals.")
 @click.option("--quick", is_flag=True, help="A query of each facet and fold; no record unless --out is given.")
 @data_option
@@ -150,7 +144,6 @@ def main(
     context: click.Context,
     folder: str,
     encoder: str,
-    crowd: int,
     seed: int,
     quick: bool,
     data: Path,
@@ -168,8 +161,7 @@ def main(
     origin = describe_origin(command_line("benchmarks.facets", context, leave_out=("data", "out", "plot_out")), seed)
     place = Path(folder) if Path(folder).is_dir() else data / folder
     try:
-        scoring = Scoring(crowd=crowd)
-        record = run(place, encoder, scoring, origin, is_quick=quick)
+        record = run(place, encoder, origin, is_quick=quick)
         if target := out or (None if quick else RESULTS):
             write_fields(record, target)
         click.echo(facets_table([record]))

@@ -10,7 +10,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -22,14 +21,17 @@ from benchmarks.origin import command_line
 from benchmarks.records import RESULTS, write_record
 from benchmarks.synthetic import LONG, SHORT, FreeEncoder, Lengths, documents, vocabulary
 from benchmarks.tiny_encoder import save_tiny_bert
+from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.encoders.loading import load_encoder
 from engine.errors import EngineError
 from engine.origin import Origin, describe_origin
 from engine.store.writer import Writer
+from engine.words.counts import WordTables
 from indexer.build_report import BuildReport
 from indexer.builder import refresh_generation
 from indexer.pipeline import Pipeline
+from indexer.reference import refresh_reference
 
 SAMPLE_MS = 100
 REAL_TOKENS_PER_SECOND = 20_000  # all-MiniLM-L6-v2 in bfloat16 on two cores, at best
@@ -66,10 +68,10 @@ class TimedWriter(Writer):
 
     commit_seconds = 0.0
 
-    def commit(self, encoded: Sequence[tuple[Any, EncodedDocument]]) -> list[int]:
+    def commit(self, encoded: Sequence[tuple[Document, EncodedDocument]], words: WordTables | None = None) -> list[int]:
         """As `Writer.commit`."""
         started = time.perf_counter()
-        ids = super().commit(encoded)
+        ids = super().commit(encoded, words)
         self.commit_seconds += time.perf_counter() - started
         return ids
 
@@ -95,6 +97,7 @@ def index_synthetic(path: Path, lengths: Lengths, n: int, encoder_name: str, see
         with Sampler(pipeline.report) as sampler:
             report = pipeline.run(documents(lengths, n, seed))
         with Sampler(pipeline.report) as later:
+            refresh_reference(writer, lambda _: None)
             refresh_generation(writer, "auto", recall_floor=0.0)
     run = MemoryRun(
         corpus=f"{lengths.name}, median {lengths.median_words} words",

@@ -18,29 +18,34 @@ from ir_measures import AP, RR, Measure, R, nDCG
 PRIMARY = "nDCG@10"
 METRICS = (PRIMARY, "Recall@10", "Recall@100", "MRR@10")  # of every record, and of its table
 MEASURED = (*METRICS, "MAP@100")
+DEEP = "Recall@1000"  # of records whose rankings are as deep
+_DEPTH = 1_000
 
 
 def evaluate(
-    qrels: Mapping[str, Mapping[str, int]], rankings: Mapping[str, Sequence[str]]
+    qrels: Mapping[str, Mapping[str, int]], rankings: Mapping[str, Sequence[str]], *, depth: int = 100
 ) -> dict[str, dict[str, float]]:
     """Measure rankings, best target first, against judgments.
 
     Args:
         qrels: query id, then target, to relevance (0 and below is none; not listed is 0).
         rankings: query id to its targets; a query without a ranking counts 0.
+        depth: of the rankings; from 1,000 on `DEEP` is measured too.
 
     Returns:
         For each name in `MEASURED` the value in [0, 1] of every query of `qrels`, in their order.
     """
     judged = {query_id: {doc_id: max(0, rel) for doc_id, rel in targets.items()} for query_id, targets in qrels.items()}
     measures = _measures(max((relevance for targets in judged.values() for relevance in targets.values()), default=0))
+    if depth >= _DEPTH:
+        measures[R @ _DEPTH] = DEEP
     # trec_eval orders by score and breaks ties by name; minus the rank keeps the order that was given.
     run = {
         query_id: {doc_id: -float(rank) for rank, doc_id in enumerate(rankings[query_id], start=1)}
         for query_id in qrels
         if query_id in rankings
     }
-    values = {name: dict.fromkeys(qrels, 0.0) for name in MEASURED}
+    values = {name: dict.fromkeys(qrels, 0.0) for name in measures.values()}
     for metric in ir_measures.iter_calc(list(measures), judged, run):
         values[measures[metric.measure]][metric.query_id] = float(metric.value)
     return values

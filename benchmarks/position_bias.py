@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,14 +17,16 @@ from benchmarks.origin import command_line
 from benchmarks.quick import quick_part
 from benchmarks.record_file import write_fields
 from benchmarks.records import RESULTS
+from benchmarks.sections.term_places import term_places
 from benchmarks.significance import bootstrap_interval
 from benchmarks.slices.records import N_TENTHS, PositionRecord
 from benchmarks.slices.views import plot_positions, position_table
 from benchmarks.systems import Evidence, Hit
-from engine.document import Document, Span
+from engine.document import Document
 from engine.encoders.weights import BUNDLED_NAME
 from engine.errors import EngineError
 from engine.origin import Origin, describe_origin
+from engine.words.segmenter import WordSegmenter, segmenter_of
 
 SIDES = ("query", "target")
 GROUPS = ("all", "relevant")
@@ -38,37 +40,48 @@ class HitMass:
     document_share: float  # of the score, in [0, 1]; it has no place
 
 
-def tenths(spans: Iterable[tuple[Span, float]], n_chars: int) -> NDArray[np.float64]:
+def tenths(spans: NDArray[np.int64], contributions: NDArray[np.float64], n_chars: int) -> NDArray[np.float64]:
     """Spread contributions evenly over their spans, and sum them by tenth of the text.
 
     Args:
-        spans: stretches of one text, each not empty, and what each contributes.
+        spans: (n, 2) stretches of one text, each not empty.
+        contributions: (n,) of each.
         n_chars: length of the text, at least 1.
 
     Returns:
         (10,), from the beginning; sums to the sum of the contributions.
     """
     edges = np.linspace(0, n_chars, N_TENTHS + 1)
-    mass = np.zeros(N_TENTHS)
-    for span, contribution in spans:
-        inside = np.minimum(span.stop, edges[1:]) - np.maximum(span.start, edges[:-1])
-        mass += contribution * np.maximum(inside, 0) / (span.stop - span.start)
+    inside = np.minimum(spans[:, 1:], edges[1:]) - np.maximum(spans[:, :1], edges[:-1])  # (n, 10)
+    mass: NDArray[np.float64] = contributions / (spans[:, 1] - spans[:, 0]) @ np.maximum(inside, 0)
     return mass
 
 
-def hit_mass(hit: Hit, query: Document) -> HitMass | None:
+def hit_mass(hit: Hit, query: Document, segmenter: WordSegmenter) -> HitMass | None:
     """Where the contributions to a hit's score lie; None where nothing contributed to it."""
-    parts = [part for pair in hit.breakdown.pairs for part in pair.parts]
-    total, whole = sum(part.contribution for part in parts), hit.breakdown.document.contribution
+    breakdown = hit.breakdown
+    whole = breakdown.document.contribution if breakdown.document else 0.0
+    parts = [part for pair in breakdown.pairs for part in pair.parts]
+    passages = np.array([part.contribution for part in parts])
+    sides = []
+    for text, spans in (
+        (query.text, [part.query for part in parts]),
+        (hit.document.text, [part.target for part in parts]),
+    ):
+        places, words = term_places(segmenter.segment(text), breakdown.terms, segmenter)
+        ends = np.array([[span.start, span.stop] for span in spans], np.int64).reshape(-1, 2)
+        sides.append(tenths(np.concatenate([ends, places]), np.concatenate([passages, words]), len(text)))
+    total = sides[0].sum()
     if not total:
         return HitMass(None, 1.0) if whole else None
-    in_query = tenths(((part.query, part.contribution) for part in parts), len(query.text))
-    in_target = tenths(((part.target, part.contribution) for part in parts), len(hit.document.text))
-    return HitMass(np.stack([in_query, in_target]) / total, whole / (whole + total))
+    return HitMass(np.stack(sides) / total, whole / (whole + total))
 
 
 def collect_masses(
-    hits: Callable[[Document], Sequence[Hit]], queries: Mapping[str, Document], qrels: Qrels
+    hits: Callable[[Document], Sequence[Hit]],
+    queries: Mapping[str, Document],
+    qrels: Qrels,
+    segmenter: WordSegmenter,
 ) -> dict[str, list[list[HitMass]]]:
     """Ask every query, and keep where the scores of its hits come from.
 
@@ -77,7 +90,7 @@ def collect_masses(
     """
     groups: dict[str, list[list[HitMass]]] = defaultdict(list)
     for query_id, query in queries.items():
-        found = [(hit.doc_id, mass) for hit in hits(query) if (mass := hit_mass(hit, query))]
+        found = [(hit.doc_id, mass) for hit in hits(query) if (mass := hit_mass(hit, query, segmenter))]
         relevant = [mass for doc_id, mass in found if qrels[query_id].get(doc_id, 0) > 0]
         for group, masses in zip(GROUPS, ([mass for _, mass in found], relevant), strict=True):
             if masses:
@@ -144,7 +157,7 @@ def _mean_document_share(by_query: Sequence[Sequence[HitMass]]) -> float:
 @click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Of the index.")
 @click.option("--split", default="test", show_default=True, help="Whose queries are asked.")
 @click.option("-k", "--top", "k", default=10, show_default=True, type=click.IntRange(1), help="Hits of a query.")
-@click.option("--exact", is_flag=True, help="Exact lists, instead of ANN lists.")
+@click.option("--exact", is_flag=True, help="Exact search, instead of ANN lists.")
 @click.option("--quick", is_flag=True, help="A small seeded part of DATASET; a record only where --out is given.")
 @click.option("--seed", default=0, show_default=True, help="Of intervals, and of --quick.")
 @data_option
@@ -182,7 +195,8 @@ def main(
         queries = read_queries(dataset, qrels)
         with prepared_index(dataset, encoder, work, tell=tell) as ready:
             system = Evidence(ready.index, ready.encoder, exact=exact)
-            groups = collect_masses(lambda query: system.hits(query, k), queries, qrels)
+            segmenter = segmenter_of(ready.index.snapshot.language or "none")
+            groups = collect_masses(lambda query: system.hits(query, k), queries, qrels, segmenter)
         origin = describe_origin(command, seed)
         record = position_record(groups, system, dataset, split=split, k=k, origin=origin)
         if folder := out or (None if quick else RESULTS):

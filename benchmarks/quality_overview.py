@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean
 
@@ -21,24 +22,30 @@ _NOTE = (
 
 
 def overview_table(records: Sequence[RetrievalRecord]) -> str:
-    """Systems by tasks, the best in the mean first; only systems and tasks of which no figure is missing.
+    """Systems by tasks, the one that is nearest to the best of each task in the mean first.
 
-    Encoders that were trained without a corpus are left aside.
+    A system that misses more than a quarter of the tasks is left out; "-" marks a figure that was not
+    measured. Encoders that were trained without a corpus are left aside.
     """
     by_task: dict[str, dict[str, RetrievalRecord]] = {}
     for record in records:
         if not is_without(record):
             by_task.setdefault(record.task, {})[label(record)] = record
     tasks = sorted(by_task, key=lambda task: ([*TASKS, task].index(task), task))
-    systems = set.intersection(*(set(of_task) for of_task in by_task.values())) if by_task else set()
-    if not systems:
+    counts = Counter(system for of_task in by_task.values() for system in of_task)
+    systems = sorted(system for system, count in counts.items() if count >= len(tasks) - len(tasks) // 4)
+    shown = {task: [by_task[task][system] for system in systems if system in by_task[task]] for task in tasks}
+    if not all(shown.values()) or not systems:
         return ""
-    shown = {task: [by_task[task][system] for system in sorted(systems)] for task in tasks}
-    columns = {task: dict(zip(sorted(systems), _cells(shown[task]), strict=True)) for task in tasks}
-    means = {system: fmean(by_task[task][system].metrics[PRIMARY] for task in tasks) for system in systems}
-    order = sorted(systems, key=lambda system: (-means[system], system))
+    columns = {task: dict(zip(map(label, shown[task]), _cells(shown[task]), strict=True)) for task in tasks}
+    best = {task: max(record.metrics[PRIMARY] for record in shown[task]) for task in tasks}
+    behind = {
+        system: fmean(best[task] - by_task[task][system].metrics[PRIMARY] for task in tasks if system in by_task[task])
+        for system in systems
+    }
+    order = sorted(systems, key=lambda system: (behind[system], system))
     head = ["System", *(f"{task} ({shown[task][0].n_queries})" for task in tasks)]
-    rows = [[system, *(columns[task][system] for task in tasks)] for system in order]
+    rows = [[system, *(columns[task].get(system, "-") for task in tasks)] for system in order]
     origin = measured([record for of_task in shown.values() for record in of_task])
     return "\n".join([*markdown(head, rows), "", _NOTE, "", origin])
 

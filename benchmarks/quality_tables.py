@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.datasets import TASKS
 from benchmarks.markdown import markdown, origins, p_cells
-from benchmarks.metrics import METRICS, PRIMARY
+from benchmarks.metrics import DEEP, METRICS, PRIMARY
 from benchmarks.records import RetrievalRecord
 from benchmarks.significance import bootstrap_interval, randomization_p
+from benchmarks.systems import SCORINGS
 from engine.encoders.weights import MINILM_NAME
 
 _WITHOUT = "without-"  # begins the names of encoders that were trained without a corpus
-_ORDER = ("evidence", "document", "bm25")
+_ORDER = (*SCORINGS, "document", "bm25")
 _NOTE = (
     f"{PRIMARY} has the gain 2^relevance - 1, and a bootstrap interval over queries. p: two-sided paired "
     f"randomisation test of {PRIMARY}, adjusted after Holm over the systems of a task in one column, against "
@@ -27,9 +28,10 @@ def retrieval_table(records: Sequence[RetrievalRecord]) -> str:
     """
     shown = sorted((record for record in records if not is_without(record)), key=_place)
     rivals = (_is_untrained, _is_document, _is_bm25)
-    head = ["Task (queries)", "System", f"{PRIMARY} [95 %]", *METRICS[1:], "p, untrained", "p, document", "p, BM25"]
+    names = _metrics(shown)
+    head = ["Task (queries)", "System", f"{PRIMARY} [95 %]", *names, "p, untrained", "p, document", "p, BM25"]
     columns = [_p_values(shown, records, rival) for rival in rivals]
-    rows = [[*_quality(record), *cells] for record, *cells in zip(shown, *columns, strict=True)]
+    rows = [[*_quality(record, names), *cells] for record, *cells in zip(shown, *columns, strict=True)]
     note = _NOTE + "the evidence score of the untrained encoder, the document vector of the same encoder, and BM25."
     return "\n".join([*markdown(head, rows), "", note, "", *origins(shown)]) if shown else ""
 
@@ -40,16 +42,21 @@ def leave_one_out_table(records: Sequence[RetrievalRecord]) -> str:
     tasks = {record.task for record in trained}
     others = [record for record in records if record.task in tasks and (_is_untrained(record) or _is_bm25(record))]
     shown = sorted([*trained, *others], key=_place)
-    head = ["Task (queries)", "System", f"{PRIMARY} [95 %]", *METRICS[1:], "p, untrained", "p, BM25"]
+    names = _metrics(shown)
+    head = ["Task (queries)", "System", f"{PRIMARY} [95 %]", *names, "p, untrained", "p, BM25"]
     columns = [_p_values(shown, others, rival) for rival in (_is_untrained, _is_bm25)]
-    rows = [[*_quality(record), *cells] for record, *cells in zip(shown, *columns, strict=True)]
+    rows = [[*_quality(record, names), *cells] for record, *cells in zip(shown, *columns, strict=True)]
     note = _NOTE + "the evidence score of the untrained encoder, and BM25."
     return "\n".join([*markdown(head, rows), "", note, "", *origins(shown)]) if shown else ""
 
 
+_FIRST_SCORE = "crowd"  # a constant of the score that had neither words nor a reference
+
+
 def label(record: RetrievalRecord) -> str:
-    """Its system, and the encoder that this uses."""
-    return f"{record.system}, {_encoder(record)}" if record.encoder else record.system
+    """Its system, the encoder that this uses, and whether the score was the one before words and the reference."""
+    name = f"{record.system}, {_encoder(record)}" if record.encoder else record.system
+    return f"{name} (first score)" if _FIRST_SCORE in record.settings else name
 
 
 def _encoder(record: RetrievalRecord) -> str:
@@ -79,14 +86,19 @@ def _place(record: RetrievalRecord) -> tuple[int, str, str, int, bool, str]:
     return *place, systems.index(record.system), _encoder(record) == MINILM_NAME, record.encoder
 
 
-def _quality(record: RetrievalRecord) -> list[str]:
+def _metrics(records: Sequence[RetrievalRecord]) -> list[str]:
+    """The metrics beside the first one."""
+    return [*METRICS[1:], *([DEEP] if any(DEEP in record.metrics for record in records) else [])]
+
+
+def _quality(record: RetrievalRecord, names: Sequence[str]) -> list[str]:
     low, high = bootstrap_interval(record.per_query[PRIMARY], seed=record.origin.seed)
     split = "" if record.split == "test" else f", {record.split}"
     return [
         f"{record.task}{split} ({record.n_queries})",
         label(record),
         f"{record.metrics[PRIMARY]:.3f} [{low:.3f}, {high:.3f}]",
-        *(f"{record.metrics[name]:.3f}" for name in METRICS[1:]),
+        *(f"{record.metrics[name]:.3f}" if name in record.metrics else "" for name in names),
     ]
 
 

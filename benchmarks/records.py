@@ -20,7 +20,7 @@ from benchmarks.peers.record import PeersRecord
 from benchmarks.probing.record import ProbeRecord
 from benchmarks.record_file import KIND, RecordError, name_of, rebuild, write_fields
 from benchmarks.scaling.addition_record import AdditionRecord
-from benchmarks.scaling.record import CrowdRecord, ScaleRecord
+from benchmarks.scaling.record import ScaleRecord
 from benchmarks.scisumm.record import SummaryRecord
 from benchmarks.sections.records import FacetsRecord, FaithfulnessRecord, PlantedRecord
 from benchmarks.slices.records import LengthRecord, PositionRecord
@@ -123,6 +123,34 @@ class ExactnessRecord:
 
 
 @dataclass(frozen=True)
+class StabilityRecord:
+    """Whether scores and ranks depend on how they are asked for; counts by way of searching."""
+
+    kind: ClassVar[str] = "stability"
+
+    index: str
+    factory: str  # FAISS factory string; "" where the index has no generation yet
+    n_documents: int
+    n_chunks: int
+    where: str  # the filter
+    n_queries: int
+    n_hits: dict[str, int]  # that two ways have in common
+    n_other_scores: dict[str, int]  # of them
+    n_other_orders: dict[str, int]  # queries
+    n_missed: dict[str, int]  # by depth: hits of the scan that the ANN index does not rank so high
+    largest_shift: dict[str, int]  # by depth: difference of two ranks
+    n_deep: int  # adjacent hits behind the first 200
+    n_rises: int  # of them, where the score rises
+    seconds: float
+    origin: Origin
+
+    @property
+    def name(self) -> str:
+        """Of the file, without suffix."""
+        return f"stability-{self.index}"
+
+
+@dataclass(frozen=True)
 class TrainingRecord:
     """What a training run measured on the valid split, step by step."""
 
@@ -148,6 +176,7 @@ Record: TypeAlias = (
     RetrievalRecord
     | RecallRecord
     | ExactnessRecord
+    | StabilityRecord
     | KillRecord
     | DamageRecord
     | MemoryRecord
@@ -168,7 +197,6 @@ Record: TypeAlias = (
     | ScaleRecord
     | AdditionRecord
     | PlanRecord
-    | CrowdRecord
     | PaperRecord
 )
 _KINDS: Mapping[str, type[Record]] = {kind.kind: kind for kind in get_args(Record)}

@@ -41,13 +41,14 @@ from benchmarks.records import (
     RecallRecord,
     Record,
     RetrievalRecord,
+    StabilityRecord,
     TrainingRecord,
     read_records,
 )
 from benchmarks.scaling.addition_record import AdditionRecord
 from benchmarks.scaling.additions_table import additions_table
-from benchmarks.scaling.record import CrowdRecord, ScaleRecord
-from benchmarks.scaling.tables import cost_model_table, crowd_table, scale_table
+from benchmarks.scaling.record import ScaleRecord
+from benchmarks.scaling.tables import cost_model_table, scale_table
 from benchmarks.scisumm.record import SummaryRecord
 from benchmarks.scisumm.tables import summary_table
 from benchmarks.sections.facet_report import facets_table
@@ -63,6 +64,12 @@ from engine.errors import EngineError
 
 _FOLDER = Path(__file__).resolve().parent
 PAGES = (_FOLDER.parent / "README.md", _FOLDER / "RESULTS.md")
+_STABILITY_NOTE = (
+    "Each way of searching is compared with the first 200 hits on one thread: of the hits in both those whose score "
+    "differs, and queries whose order differs where it must not. Scan, missed: hits of its first 10, 100 and 200 that "
+    "the ANN index does not rank there; shift: the largest difference of two ranks. Rises: hits behind rank 200 that "
+    "score higher than the one before, which the borders of tiers permit."
+)
 _BLOCK = re.compile(r"(<!-- results:(\w+) -->\n)(.*?)(<!-- /results -->)", re.DOTALL)
 
 
@@ -88,6 +95,30 @@ def recall_table(records: Sequence[RecallRecord]) -> str:
         for record in records
     ]
     return "\n".join([*markdown(head, rows), "", *origins(records)])
+
+
+def stability_table(records: Sequence[StabilityRecord]) -> str:
+    """A row for each index, a column for each way of searching."""
+    ways = list(dict.fromkeys(way for record in records for way in record.n_hits))
+    head = ["Index", "Factory", "Documents (queries)", *ways, "Scan, missed", "Largest shift", "Rises"]
+    rows = [
+        [
+            record.index,
+            record.factory or "none",
+            f"{record.n_documents:,} ({record.n_queries})",
+            *(_stability_cell(record, way) for way in ways),
+            " / ".join(map(str, record.n_missed.values())),
+            " / ".join(map(str, record.largest_shift.values())),
+            f"{record.n_rises} of {record.n_deep:,}",
+        ]
+        for record in records
+    ]
+    return "\n".join([*markdown(head, rows), "", _STABILITY_NOTE, "", *origins(records)])
+
+
+def _stability_cell(record: StabilityRecord, way: str) -> str:
+    scores = f"{record.n_other_scores[way]} of {record.n_hits[way]:,}"
+    return f"{scores}, {record.n_other_orders[way]} orders" if way in record.n_other_orders else scores
 
 
 @dataclass(frozen=True)
@@ -125,6 +156,7 @@ TABLES: Mapping[str, Table] = {
     "leave_one_out": Table((RetrievalRecord,), leave_one_out_table),
     "recall": Table((RecallRecord,), recall_table),
     "promises": Table((ExactnessRecord, KillRecord, DamageRecord, MemoryRecord), _promises),
+    "stability": Table((StabilityRecord,), stability_table),
     "training": Table((TrainingRecord,), training_table),
     "lengths": Table((LengthRecord,), length_table),
     "positions": Table((PositionRecord,), position_table),
@@ -144,7 +176,6 @@ TABLES: Mapping[str, Table] = {
     "cost_model": Table((ScaleRecord,), cost_model_table),
     "additions": Table((AdditionRecord,), additions_table),
     "plans": Table((PlanRecord,), plan_table),
-    "crowd": Table((CrowdRecord,), crowd_table),
     "papers": Table((PaperRecord,), paper_table),
 }
 

@@ -30,14 +30,14 @@ from benchmarks.quality_tables import retrieval_table
 from benchmarks.quick import quick_part
 from benchmarks.records import RESULTS, BuildCost, RetrievalRecord, write_record
 from benchmarks.runs import Run, rank, rank_sections
-from benchmarks.systems import DocumentCosine, Evidence, System
+from benchmarks.systems import SCORINGS, DocumentCosine, Evidence, System
 from engine.document import Document
 from engine.encoders.weights import BUNDLED_NAME
 from engine.errors import EngineError
 from engine.origin import Origin, describe_origin
 
-SYSTEMS = ("evidence", "document", "bm25")  # by default
-OF_ENCODERS = frozenset(("evidence", "document"))
+SYSTEMS = (*SCORINGS, "document", "bm25")  # by default
+OF_ENCODERS = frozenset((*SCORINGS, "document"))
 ALL_SYSTEMS = (*SYSTEMS, *TEXT_BASELINES)
 SECTION_DOCUMENTS = 10  # whose sections stand in a run of sections
 
@@ -74,7 +74,8 @@ def open_trial(dataset: Dataset, split: str, k: int, limit: int | None, origin: 
 def measure(system: System, cost: BuildCost, trial: Trial) -> tuple[RetrievalRecord, Run]:
     """Run every query of the trial and judge the rankings."""
     run, seconds = rank(system, trial.queries.values(), trial.k)
-    values = evaluate(trial.qrels, {query_id: [hit for hit, _ in ranking] for query_id, ranking in run.items()})
+    rankings = {query_id: [hit for hit, _ in ranking] for query_id, ranking in run.items()}
+    values = evaluate(trial.qrels, rankings, depth=trial.k)
     record = RetrievalRecord(
         task=trial.dataset.name,
         dataset=f"{trial.dataset.name}@{checksum(trial.dataset)}",
@@ -111,7 +112,7 @@ def prepared_systems(
         dataset: whose corpus is searched.
         encoder: of the systems in `OF_ENCODERS`.
         work: folder of indexes.
-        exact: exact lists for evidence.
+        exact: search exactly.
         vectors: a text file of word vectors, for the baselines that need some.
         seed: of baselines that learn.
     """
@@ -120,8 +121,9 @@ def prepared_systems(
         from benchmarks.prepare import prepared_index
 
         with prepared_index(dataset, encoder, work, tell=tell) as ready:
-            if "evidence" in names:
-                yield Evidence(ready.index, ready.encoder, exact=exact), ready.cost
+            for name in SCORINGS:
+                if name in names:
+                    yield Evidence(ready.index, ready.encoder, name=name, exact=exact), ready.cost
             if "document" in names:
                 yield DocumentCosine(ready.index, ready.encoder), ready.cost
     if "bm25" in names:
@@ -138,13 +140,15 @@ def _fit_bm25(dataset: Dataset) -> tuple[System, BuildCost]:
 
 @click.command()
 @click.argument("name", metavar="DATASET")
-@click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Of the systems evidence and document.")
+@click.option(
+    "--encoder", default=BUNDLED_NAME, show_default=True, help="Of the index, and of all systems that need one."
+)
 @click.option("--split", default="test", show_default=True, help="Whose queries are asked.")
 @click.option(
     "--systems", default=",".join(SYSTEMS), show_default=True, callback=names_of(ALL_SYSTEMS), help="By commas."
 )
 @click.option("-k", "--top", "k", default=100, show_default=True, type=click.IntRange(100), help="Depth of rankings.")
-@click.option("--exact", is_flag=True, help="Exact lists for evidence, instead of ANN lists.")
+@click.option("--exact", is_flag=True, help="Exact search, instead of ANN lists.")
 @click.option("--quick", is_flag=True, help="A small seeded part of DATASET; a record only where --out is given.")
 @click.option("--limit", type=click.IntRange(1), help="Ask the first N queries only; no record is written.")
 @click.option("--seed", default=0, show_default=True, help="Of tests and intervals in the table, and of --quick.")
@@ -155,7 +159,7 @@ def _fit_bm25(dataset: Dataset) -> tuple[System, BuildCost]:
 @work_option
 @out_option
 @click.option("--run-out", type=click.Path(path_type=Path), help="Folder for runs and judgments in TREC's format.")
-@click.option("--sections", is_flag=True, help="With --run-out: also a run of the sections behind evidence, DOC#SEC.")
+@click.option("--sections", is_flag=True, help="With --run-out: also a run of the sections behind scores, DOC#SEC.")
 @click.pass_context
 def main(
     context: click.Context,

@@ -140,7 +140,7 @@ def measure(system: System, cost: BuildCost, trial: SummaryTrial, *, is_trained_
     help=f"Separated by commas, of {', '.join(SYSTEMS)}.",
 )
 @click.option("--draws", type=click.IntRange(1), help="Of candidates; 20 in citing-drawn, 1 where nothing is drawn.")
-@click.option("--exact", is_flag=True, help="Exact lists for evidence, instead of ANN lists.")
+@click.option("--exact", is_flag=True, help="Exact search, instead of ANN lists.")
 @click.option("--quick", is_flag=True, help="A few topics, the first words of their papers, and few draws.")
 @click.option("--seed", default=0, show_default=True, help="Of candidates, of the part and of intervals.")
 @click.option("--data", "folder", default=DATA, type=click.Path(path_type=Path), help="Folder that holds clscisumm.")

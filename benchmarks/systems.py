@@ -95,18 +95,32 @@ class Searchable(Protocol):
         """Names and (N, D) unit rows."""
 
 
+SCORINGS = {
+    "evidence": Scoring(),
+    "chunks": Scoring(chunk_weight=1, document_weight=0, word_weight=0, pair_weight=0),
+    "words": Scoring(chunk_weight=0, document_weight=0, word_weight=0.5, pair_weight=0.5),
+}
+
+
 class Evidence:
-    """The product's own score."""
+    """The product's own score, or the parts of it that `SCORINGS` names."""
 
-    name = "evidence"
-
-    def __init__(self, index: Searchable, encoder: str, *, exact: bool = False, scoring: Scoring | None = None) -> None:
-        """Ask `index`, with exact lists or those of its ANN index; the score's own constants by default."""
+    def __init__(
+        self,
+        index: Searchable,
+        encoder: str,
+        *,
+        name: str = "evidence",
+        exact: bool = False,
+        scoring: Scoring | None = None,
+    ) -> None:
+        """Search `index`, exactly or with its ANN index; with the constants of the name by default."""
         self._index = index
         self._exact = exact
-        self._scoring = scoring or Scoring()
+        self._scoring = scoring or SCORINGS[name]
         self._doc_ids = frozenset(index.document_vectors()[0])
-        self.encoder = encoder
+        self.name = name
+        self.encoder = "" if name == "words" else encoder
         self.settings: Settings = {"exact": exact, **asdict(self._scoring)}
 
     def search(self, query: Document, k: int) -> Ranking:

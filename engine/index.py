@@ -13,9 +13,10 @@ from engine.devices import check_device, is_gpu
 from engine.document import Chunk, Document
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
 from engine.errors import EngineError, IndexMismatch, QueryError
+from engine.query import Query, as_stored
 from engine.result import Result, SectionMatrix
 from engine.scoring.evidence import Scoring
-from engine.search import Query, Searcher, as_stored
+from engine.search import Searcher
 from engine.store.snapshot import Snapshot
 
 
@@ -159,9 +160,7 @@ class Index:
         return self.searcher(scoring).search(query, k=k, offset=offset, where=where, without=doc_id, exact=exact)
 
     def rank_id(self, doc_id: str, *, k: int) -> list[tuple[str, float]]:
-        """The best targets of an indexed document, best first, itself left out; quick, and nothing is shown.
-
-        Scores come from the lists alone, see `Searcher.rank`.
+        """The best targets of an indexed document, best first, itself left out, without a breakdown.
 
         Raises:
             QueryError: no such document, or k below 1.
@@ -187,7 +186,8 @@ class Index:
             chunk_spans=tuple(Chunk(*row) for row in snapshot.spans(position).tolist()),
             coverage=coverage,
         )
-        return Query(document, vectors)
+        words = snapshot.words(at) if snapshot.language is not None else None
+        return Query(document, vectors, words, int(snapshot.content_keys(at)[0]))
 
     def chunk_vectors(self, doc_id: str) -> Vectors:
         """(C, D) float32: the stored chunk vectors of a document, in reading order, unit rows up to half precision.

@@ -1,4 +1,4 @@
-"""Ranked lists of the documents nearest to each query chunk: by scanning, by FAISS, or by a GPU. Scores nothing.
+"""Ranked lists of the documents nearest to each query chunk, by FAISS or by a GPU. Scores nothing.
 
 Letters in shapes: I query chunks, N documents of the index, R length of a list, D width.
 """
@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 
 from engine.deepening import LAST_DEPTH, document_lists
 from engine.encoders.encoder import Vectors
-from engine.scoring.lists import RankedLists, empty_lists, merge, with_rows
-from engine.scoring.similarity import Multiply, nearest_documents, products
+from engine.scoring.lists import RankedLists, empty_lists, with_rows
 from engine.store.replica import OpenReplica
 from engine.store.snapshot import OpenGeneration, Positions, Snapshot
 
-SCAN_BLOCK_CHUNKS = 32_768  # target chunks gathered at once in an exact scan
 FIRST_DEPTH = 128  # chunks asked of the ANN index for each query chunk
 SCAN_BELOW_CHUNKS = 20_000  # a filter that leaves fewer is scanned exactly
 SCAN_BELOW_SHARE = 0.05
@@ -24,86 +22,76 @@ FULL_QUERY_CHUNKS = 40  # a query of fewer looks into more lists for each of the
 
 
 class Neighbours:
-    """Builds lists over one snapshot."""
+    """Builds lists over the documents of a snapshot that a generation covers."""
 
     def __init__(
-        self,
-        snapshot: Snapshot,
-        generation: OpenGeneration | None = None,
-        scan_chunks: int | None = None,
-        *,
-        replica: OpenReplica | None = None,
-        multiply: Multiply = products,
+        self, snapshot: Snapshot, generation: OpenGeneration | None = None, replica: OpenReplica | None = None
     ) -> None:
         """Look into a snapshot.
 
         Args:
             snapshot: stays open meanwhile.
             generation: one that is not published yet, in place of the snapshot's own.
-            scan_chunks: target chunks in memory at one time in a scan, `SCAN_BLOCK_CHUNKS` by default.
-            replica: asked first, where it can answer.
-            multiply: makes the products of a scan.
+            replica: searched first, where it can answer.
         """
         self.snapshot = snapshot
         self._candidate = generation
-        self._scan_chunks = scan_chunks
         self._replica = replica
-        self._multiply = multiply
 
-    def lists(
-        self, queries: Vectors, allowed: NDArray[np.bool_], length: int, *, exact: bool
-    ) -> tuple[RankedLists, bool]:
-        """The documents nearest to each query chunk, and whether no other can be nearer.
+    @property
+    def generation(self) -> OpenGeneration | None:
+        """The one that is searched."""
+        return self._candidate or self.snapshot.generation
+
+    def is_scanned(self, allowed: NDArray[np.bool_]) -> bool:
+        """Whether comparing all documents is the way: there are no lists, or so few documents may be found."""
+        if self._replica is None and (self.generation is None or self.generation.is_exact):
+            return True
+        return self._is_filtered_hard(allowed)
+
+    def is_covered(self) -> NDArray[np.bool_]:
+        """(N,) True for the documents that lists can name."""
+        found = self._replica or self.generation
+        if found is None:
+            return np.zeros(self.snapshot.n_documents, bool)
+        return ~self.snapshot.is_fresh(found.through_chunk)
+
+    def lists(self, queries: Vectors, allowed: NDArray[np.bool_], length: int) -> RankedLists:
+        """The documents nearest to each query chunk, as far as the index finds them, with exact similarities.
 
         Args:
             queries: (I, D).
             allowed: (N,) the documents that may be found.
             length: R.
-            exact: scan all vectors, whatever index there is.
         """
-        if exact or self._is_filtered_hard(allowed):
-            return self.scan(queries, np.flatnonzero(allowed), length), True
         if self._replica is not None:
             return self.by_replica(self._replica, queries, allowed, length)
         return self.by_generation(queries, allowed, length)
 
-    def by_generation(self, queries: Vectors, allowed: NDArray[np.bool_], length: int) -> tuple[RankedLists, bool]:
-        """As `lists`, by the FAISS index on the CPU, or by scanning where there is none."""
-        generation = self._generation
+    def by_generation(self, queries: Vectors, allowed: NDArray[np.bool_], length: int) -> RankedLists:
+        """As `lists`, by the FAISS index on the CPU."""
+        generation = self.generation
         if generation is None:
-            return self.scan(queries, np.flatnonzero(allowed), length), True
-        asked = _Asked(self.snapshot, generation, allowed, len(queries))
-        return self._covered_and_fresh(asked, queries, allowed, length), generation.is_exact
+            return empty_lists(len(queries))
+        return self._covered(_Asked(self.snapshot, generation, allowed, len(queries)), queries, length)
 
     def by_replica(
         self, replica: OpenReplica, queries: Vectors, allowed: NDArray[np.bool_], length: int
-    ) -> tuple[RankedLists, bool]:
+    ) -> RankedLists:
         """As `lists`, by a GPU; the CPU answers what that cannot reach, and query chunks that it left short."""
         asked = _Asked(self.snapshot, replica, allowed, len(queries))
         if not asked.is_within_reach:
             return self.by_generation(queries, allowed, length)
-        lists = self._covered_and_fresh(asked, queries, allowed, length)
-        is_exact = replica.is_exact and _are_halves(queries)
-        n_wanted = min(length, int(np.count_nonzero(allowed)))
-        is_short = np.count_nonzero(lists.documents >= 0, axis=1) < n_wanted
+        lists = self._covered(asked, queries, length)
+        is_short = np.count_nonzero(lists.documents >= 0, axis=1) < min(length, asked.n_documents)
         if not is_short.any():
-            return lists, is_exact
-        others, are_exact = self.by_generation(queries[is_short], allowed, length)
-        return with_rows(lists, is_short, others), is_exact and are_exact
+            return lists
+        return with_rows(lists, is_short, self.by_generation(queries[is_short], allowed, length))
 
-    def _covered_and_fresh(
-        self, asked: _Asked, queries: Vectors, allowed: NDArray[np.bool_], length: int
-    ) -> RankedLists:
-        """What an index finds, and what is too new for it."""
-        fresh = self.snapshot.is_fresh(asked.through_chunk)
-        scanned = self.scan(queries, np.flatnonzero(allowed & fresh), length)
-        n_covered = int(np.count_nonzero(allowed & ~fresh))
-        covered = document_lists(asked, queries, length, n_covered) if n_covered else empty_lists(len(queries))
-        return merge(covered, scanned, length)
-
-    @property
-    def _generation(self) -> OpenGeneration | None:
-        return self._candidate or self.snapshot.generation
+    def _covered(self, asked: _Asked, queries: Vectors, length: int) -> RankedLists:
+        if not asked.n_documents:
+            return empty_lists(len(queries))
+        return document_lists(asked, queries, length, asked.n_documents)
 
     def _is_filtered_hard(self, allowed: NDArray[np.bool_]) -> bool:
         """Whether so little may be found that scanning it is quicker than searching past the rest."""
@@ -112,20 +100,6 @@ class Neighbours:
             return False
         n_chunks = int(self.snapshot.roster.n_chunks[allowed].sum())
         return n_chunks <= max(SCAN_BELOW_CHUNKS, SCAN_BELOW_SHARE * self.snapshot.n_chunks)
-
-    def scan(self, queries: Vectors, positions: Positions, length: int) -> RankedLists:
-        """Exact lists by multiplying with every chunk of the given documents."""
-        lists = empty_lists(len(queries))
-        for block in self.blocks(positions):
-            vectors, starts = self.snapshot.chunk_vectors(block)
-            lists = merge(lists, nearest_documents(queries, vectors, starts, block, length, self._multiply), length)
-        return lists
-
-    def blocks(self, positions: Positions) -> list[Positions]:
-        """Cut documents into runs of about as many chunks as may be in memory."""
-        ends = np.cumsum(self.snapshot.roster.n_chunks[positions])
-        block = (ends - 1) // (self._scan_chunks or SCAN_BLOCK_CHUNKS)
-        return np.split(positions, np.flatnonzero(np.diff(block)) + 1) if len(positions) else []
 
 
 class _Asked:
@@ -149,7 +123,7 @@ class _Asked:
         self._snapshot = snapshot
         self._ann = generation.ann
         self._allowed = allowed & ~snapshot.is_fresh(generation.through_chunk)
-        self.through_chunk = generation.through_chunk
+        self.n_documents = int(np.count_nonzero(self._allowed))
         share = int(snapshot.roster.n_chunks[self._allowed].sum()) / max(1, self._ann.n_vectors)
         self._chunks: NDArray[np.bool_] | None = None
         nprobe = min(self._ann.n_lists, round(self._ann.nprobe / max(share, 1 / self._ann.n_vectors)))
@@ -175,8 +149,3 @@ class _Asked:
 
     def vectors(self, ids: NDArray[np.int64], documents: Positions) -> Vectors:
         return self._snapshot.chunks_by_id(ids, documents)
-
-
-def _are_halves(queries: Vectors) -> bool:
-    """Whether float16 holds these rows as they are; flat vectors on a GPU are multiplied so."""
-    return bool((queries.astype(np.float16) == queries).all())

@@ -150,8 +150,8 @@ def _faults_at_most(ann: Replica, queries: Vectors) -> list[str]:
 def _filtered_share(snapshot: Snapshot, replica: OpenReplica, queries: Vectors) -> float:
     allowed = np.arange(snapshot.n_documents) % 2 == 0
     neighbours = Neighbours(snapshot)
-    here, _ = neighbours.by_generation(queries, allowed, _LIST)
-    there, _ = neighbours.by_replica(replica, queries, allowed, _LIST)
+    here = neighbours.by_generation(queries, allowed, _LIST)
+    there = neighbours.by_replica(replica, queries, allowed, _LIST)
     if not allowed[there.documents[there.documents >= 0]].all():
         return 0.0
     width = min(here.similarities.shape[1], there.similarities.shape[1])

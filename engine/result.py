@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from engine.document import Coverage, Document, MetadataValue, Span
 from engine.encoders.encoder import Vectors
 from engine.errors import MissingExtra
-from engine.scoring.breakdown import Breakdown, ChunkPart, SectionPair
+from engine.scoring.breakdown import N_TERMS, Breakdown, ChunkPart, SectionPair
 
 if TYPE_CHECKING:
     import pandas
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Status(StrEnum):
     """How far a ranking can be trusted."""
 
-    CERTIFIED = "certified"  # lists were exact: no document of the corpus can rank otherwise
-    ESTIMATED = "estimated"  # lists came from an approximate index; shown scores are exact for their thresholds
+    CERTIFIED = "certified"  # every document was scored: no document of the corpus can rank otherwise
+    ESTIMATED = "estimated"  # an approximate index chose the candidates, or the query was pooled; scores are exact
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -63,8 +63,11 @@ class Result:
     hits: tuple[Hit, ...]
     status: Status
     n_found: int  # documents with a score above 0, on all pages; estimated where the status says so
+    n_evident: int  # of these, documents with a passage above its threshold; words alone rank the others
     n_searched: int  # documents that could have been found: after filters, without the query itself
     seconds: float  # of the search, encoding aside
+    language: str | None  # by which words were segmented; None for an index without words
+    reference: int  # version of the reference that scores were computed with; 0 for one that is not pinned
 
     def to_dict(self, *, n_pairs: int | None = None) -> dict[str, Any]:
         """Everything as plain values, text spans included; ready for JSON.
@@ -80,6 +83,8 @@ class Result:
             },
             "status": self.status.value,
             "n_found": self.n_found,
+            "n_evident": self.n_evident,
+            "reference": self.reference,
             "n_searched": self.n_searched,
             "seconds": round(self.seconds, 6),
             "hits": [hit_to_dict(hit, self.query, n_pairs=n_pairs) for hit in self.hits],
@@ -142,14 +147,12 @@ def hit_to_dict(hit: Hit, query: Document, *, n_pairs: int | None = None) -> dic
         "source": hit.document.source,
         "metadata": dict(hit.metadata),
         "coverage": _coverage(hit.coverage),
-        "document_part": {
-            "similarity": whole.similarity,
-            "theta": whole.theta,
-            "weight": whole.weight,
-            "contribution": whole.contribution,
-        },
+        "components": dict(hit.breakdown.components),
+        "document_part": None if whole is None else asdict(whole),
         "n_pairs": len(hit.breakdown.pairs),
         "pairs": [_pair(pair, query, hit.document) for pair in hit.breakdown.pairs[:n_pairs]],
+        "rest": sum(pair.contribution for pair in hit.breakdown.pairs[n_pairs:]) if n_pairs is not None else 0.0,
+        "terms": [asdict(term) for term in hit.breakdown.terms[:N_TERMS]],
     }
 
 
@@ -169,13 +172,15 @@ def _pair(pair: SectionPair, query: Document, target: Document) -> dict[str, Any
         "target_heading": target.sections[pair.target_section].heading,
         "contribution": pair.contribution,
         "parts": [_part(part, query, target) for part in pair.parts],
+        "words": pair.words,
+        "terms": [asdict(term) for term in pair.terms],
     }
 
 
 def _part(part: ChunkPart, query: Document, target: Document) -> dict[str, Any]:
     return {
         "similarity": part.similarity,
-        "theta": part.theta,
+        "threshold": part.threshold,
         "weight": part.weight,
         "contribution": part.contribution,
         "query": _span(part.query, query),

@@ -1,11 +1,14 @@
-"""Searching one snapshot: lists -> thresholds -> exact scores -> hits with breakdown. Encodes nothing.
+"""Searching one snapshot: thresholds -> candidates -> exact scores -> hits with breakdown. Encodes nothing.
 
-Where lists are approximate, a document that one of them misses lowers its threshold. Most
-of those documents are near other chunks of the query and so rescored: the thresholds are
-taken again from lists with their exact similarities, before scores are.
+The score of a document depends on query, document and reference alone (`engine.scoring.evidence`).
+Small indexes, strict filters and `exact` score every document. Else lists of an approximate index
+and postings of words choose candidates, and those are scored exactly.
 
-Letters in shapes: I query chunks, N documents of the index, R those rescored, J
-their chunks, D width.
+Candidates are ranked in tiers, so that a rank does not depend on how many hits are wanted: the
+first 200 ranks are filled from the 400 best candidates, the ranks up to 1,000 from the 2,000 best,
+and so on; beyond the last tier all documents are scored. What a tier has ranked stays.
+
+Letters in shapes: I query chunks, N documents of the index, R those scored, D width.
 """
 
 from __future__ import annotations
@@ -18,74 +21,52 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.acceleration import Acceleration
-from engine.document import Document
-from engine.encoders.encoder import EncodedDocument, Vectors
+from engine.encoders.encoder import Vectors
 from engine.errors import QueryError
-from engine.long_query import pool_long
 from engine.neighbours import Neighbours
+from engine.pool import Pool, chosen, counts_of, joined, without_positions
+from engine.query import Prepared, Query, prepare
 from engine.result import Hit, Result, Status
-from engine.scoring.breakdown import break_down
+from engine.scoring.breakdown import Scored, break_down
 from engine.scoring.evidence import (
+    Components,
     Scoring,
     Thresholds,
-    chunk_weights,
-    crowd_similarity,
-    exact_scores,
-    list_scores,
-    thresholds,
+    chunk_component,
+    combine,
+    margin,
 )
-from engine.scoring.lists import RankedLists, corrected, without_document
-from engine.scoring.similarity import Matches, best_matches, join, products
+from engine.scoring.lists import RankedLists
+from engine.scoring.similarity import Matches, best_chunks, best_matches, cosines, join, products
 from engine.store.snapshot import OpenGeneration, Positions, Snapshot
+from engine.words.likelihood import scores
 
-MIN_RESCORED = 64  # documents rescored exactly, at least; and twice the page
-PASS_CHUNKS = 4_096  # query chunks whose lists are built in one pass over the index
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A document to ask with, and its vectors as float32 of half precision, as targets have them."""
-
-    document: Document
-    vectors: EncodedDocument
-
-
-def as_stored(encoded: EncodedDocument) -> EncodedDocument:
-    """Round vectors as a shard would, so that a file and its indexed copy ask the same question."""
-
-    def rounded(rows: Vectors) -> Vectors:
-        return rows.astype(np.float16).astype(np.float32)
-
-    return EncodedDocument(
-        rounded(encoded.document),
-        rounded(encoded.sections),
-        rounded(encoded.chunks),
-        encoded.chunk_spans,
-        encoded.coverage,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Evidence:
-    """What one query meets in the index, before anything is rescored."""
-
-    lists: RankedLists  # of chunks
-    whole: RankedLists  # one list, of document vectors
-    limits: Thresholds
-    n_allowed: int  # documents that may be found
-    is_exact: bool
+# Ranks, and the candidates they are filled from.
+TIERS = ((200, 400), (1_000, 2_000), (5_000, 10_000))
+LIST_LENGTH = 60  # documents that each query chunk names as candidates
+SCAN_BLOCK_CHUNKS = 32_768  # target chunks gathered at once
+SCAN_BLOCK_DOCUMENTS = 2_048  # target documents whose term counts are gathered at once
+PASS_CHUNKS = 4_096  # query chunks that are compared with the index in one pass over it
+_SAME = 2e-5  # scores from products of different shapes differ by less
 
 
 @dataclass(frozen=True, slots=True)
 class _Ranking:
-    """Documents rescored from their stored vectors, best first, equal ones by position; with what hits need."""
+    """Documents in their order, and how many have any part in common with the query."""
 
-    positions: Positions  # (R,)
+    positions: Positions  # (R,) the ranks that were wanted
+    n_found: int
+    n_evident: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Exact:
+    """Scores to the last digit, and what they are made of."""
+
     scores: NDArray[np.float64]  # (R,)
-    matches: Matches  # (I, R)
-    whole: Vectors  # (R,) cosines of the document vectors
-    limits: Thresholds
-    n_found: int  # documents with a score above 0, the others included
+    components: Components
+    matches: Matches
+    cosines: Vectors | None  # (R,) of the document vectors; None where they have no weight
 
 
 class Searcher:
@@ -105,14 +86,15 @@ class Searcher:
             snapshot: stays open meanwhile.
             scoring: the constants.
             generation: one that is not published yet, in place of the snapshot's own.
-            scan_chunks: target chunks in memory at one time, see `engine.neighbours`.
+            scan_chunks: target chunks in memory at one time, `SCAN_BLOCK_CHUNKS` by default.
             acceleration: of a GPU; none by default.
         """
         self.snapshot = snapshot
         self.scoring = scoring or Scoring()
         replica = None if acceleration is None else acceleration.replica
         self._multiply = products if acceleration is None else acceleration.multiply
-        self._neighbours = Neighbours(snapshot, generation, scan_chunks, replica=replica, multiply=self._multiply)
+        self._neighbours = Neighbours(snapshot, generation, replica)
+        self._scan_chunks = scan_chunks
 
     def search(
         self,
@@ -126,16 +108,16 @@ class Searcher:
     ) -> Result:
         """Rank the documents of the index against a query.
 
-        A query of very many chunks is asked in fewer, pooled ones, see `engine.long_query`;
-        the coverage of the result says so.
+        A query of very many chunks is searched with fewer, pooled ones, see `engine.long_query`;
+        the coverage of the result says so, and such a result is never certified.
 
         Args:
-            query: the document to ask with.
+            query: the document to search with.
             k: hits wanted.
             offset: hits to leave out first, for pages.
             where: metadata filter, see `engine.store.where`.
             without: doc_id of a document to leave out.
-            exact: scan all vectors, whatever index there is.
+            exact: score every document, whatever index there is.
 
         Raises:
             QueryError: k or offset out of range, or the filter does not parse.
@@ -143,84 +125,70 @@ class Searcher:
         if k < 1 or offset < 0:
             raise QueryError(f"k is {k} and offset {offset}; k must be at least 1 and offset at least 0")
         started = time.perf_counter()
-        vectors = pool_long(query.vectors)
+        prepared = self.prepare(query)
         allowed = self._allowed(where, without)
-        found = self._evidence(vectors, allowed, exact=exact)
-        ranking = self._rescored(vectors, found, max(MIN_RESCORED, 2 * (offset + k)))
+        is_exact = exact or self._neighbours.is_scanned(allowed)
+        ranking = self._ranked(prepared, allowed, offset + k, is_exact=is_exact)
+        is_certified = is_exact and prepared.vectors.coverage.chunks_pooled == 1
         return Result(
             query=query.document,
-            query_coverage=vectors.coverage,
-            hits=self._hits(vectors, ranking, slice(offset, offset + k)),
-            status=Status.CERTIFIED if found.is_exact else Status.ESTIMATED,
+            query_coverage=prepared.vectors.coverage,
+            hits=self._hits(query, prepared, ranking.positions[offset:], offset),
+            status=Status.CERTIFIED if is_certified else Status.ESTIMATED,
             n_found=ranking.n_found,
-            n_searched=found.n_allowed,
+            n_evident=ranking.n_evident,
+            n_searched=int(np.count_nonzero(allowed)),
             seconds=time.perf_counter() - started,
+            language=self.snapshot.language,
+            reference=self.snapshot.reference.version,
         )
 
     def rank(self, query: Query, *, k: int, without: str | None = None) -> tuple[Positions, NDArray[np.float64]]:
-        """Positions and scores of the best documents by the lists alone, without rescoring or breakdown.
-
-        Where lists are exact it is the ranking of `search`, with its scores; of an
-        approximate generation both are estimates.
+        """Positions and scores of the best documents, those of `search`, without a breakdown; no text is read.
 
         Args:
-            query: the document to ask with.
+            query: the document to search with.
             k: how many at most.
             without: doc_id of a document to leave out.
 
         Returns:
-            Two of (N,), N at most k: rows of the snapshot, and scores above 0, best first, equal
-            ones by position.
+            Two of (R,), R at most k: rows of the snapshot, and scores above 0, best first.
 
         Raises:
             QueryError: k is below 1.
         """
         if k < 1:
             raise QueryError(f"k is {k}; it must be at least 1")
-        found = self._evidence(pool_long(query.vectors), self._allowed(None, without), exact=False)
-        positions, scores = list_scores(found.lists, found.whole, found.limits, self.scoring)
-        return positions[:k], scores[:k]
-
-    def top_positions(self, query: Query, *, k: int, without: str) -> Positions:
-        """Rows of the snapshot whose documents `search` would show, best first; no text is read.
-
-        Args:
-            query: the document to ask with.
-            k: how many at most.
-            without: doc_id of a document to leave out.
-        """
-        vectors = pool_long(query.vectors)
-        found = self._evidence(vectors, self._allowed(None, without), exact=False)
-        return self._rescored(vectors, found, max(MIN_RESCORED, 2 * k)).positions[:k]
+        prepared = self.prepare(query)
+        allowed = self._allowed(None, without)
+        is_exact = self._neighbours.is_scanned(allowed)
+        positions = self._ranked(prepared, allowed, k, is_exact=is_exact).positions
+        if not len(positions):
+            return positions, np.zeros(0)
+        return positions, self._exact(prepared, self._score(prepared, positions)).scores
 
     def exact_top_positions(self, queries: Sequence[tuple[str, Query]], *, k: int) -> list[Positions]:
-        """What `search` with `exact` would show for indexed documents, each itself left out, best first.
+        """The best documents that `search` with `exact` finds for indexed documents, each itself left out.
 
         Many queries share one pass over the vectors of the index, `PASS_CHUNKS` of their chunks at a time.
 
         Args:
-            queries: doc_ids, and what they ask.
+            queries: doc_ids, and the queries.
             k: how many at most for each.
         """
-        pooled = [(doc_id, pool_long(query.vectors)) for doc_id, query in queries]
+        prepared = [(doc_id, self.prepare(query)) for doc_id, query in queries]
         everything = np.arange(self.snapshot.n_documents)
         best: list[Positions] = []
-        for group in _passes(pooled):
-            # One place more than the crowd needs, for the query's own.
-            lists = self._neighbours.scan(
-                np.concatenate([vectors.chunks for _, vectors in group]), everything, self.scoring.crowd + 2
-            )
-            ends = np.cumsum([len(vectors.chunks) for _, vectors in group]).tolist()
-            for (doc_id, vectors), end in zip(group, ends, strict=True):
-                rows = slice(end - len(vectors.chunks), end)
+        for group in _passes(prepared):
+            pools = self._pools([one for _, one in group], everything)
+            for (doc_id, one), pool in zip(group, pools, strict=True):
                 allowed = self._allowed(None, doc_id)
-                own = self.snapshot.position(doc_id)
-                of_one = RankedLists(lists.documents[rows], lists.similarities[rows])
-                if own is not None:
-                    of_one = without_document(of_one, own)
-                found = self._weighed(vectors, of_one, allowed, is_exact=True)
-                best.append(self._rescored(vectors, found, max(MIN_RESCORED, 2 * k)).positions[:k])
+                best.append(self._top(one, without_positions(pool, np.flatnonzero(~allowed)), k))
         return best
+
+    def prepare(self, query: Query) -> Prepared:
+        """Take thresholds and weights of a query from the reference, its own content left out of it."""
+        return prepare(query, self.snapshot, self.scoring, self._multiply)
 
     def _allowed(self, where: str | None, without: str | None) -> NDArray[np.bool_]:
         allowed = np.ones(self.snapshot.n_documents, bool) if where is None else self.snapshot.matching(where)
@@ -229,76 +197,198 @@ class Searcher:
             allowed[position] = False
         return allowed
 
-    def _evidence(self, vectors: EncodedDocument, allowed: NDArray[np.bool_], *, exact: bool) -> _Evidence:
-        length = self.scoring.crowd + 1
-        lists, is_exact = self._neighbours.lists(vectors.chunks, allowed, length, exact=exact)
-        return self._weighed(vectors, lists, allowed, is_exact=is_exact)
+    def _ranked(self, prepared: Prepared, allowed: NDArray[np.bool_], stop: int, *, is_exact: bool) -> _Ranking:
+        """The first `stop` ranks."""
+        if is_exact:
+            pool = self._score(prepared, np.flatnonzero(allowed))
+            return _Ranking(self._top(prepared, pool, stop), *counts_of(pool))
+        covered = self._neighbours.is_covered()
+        fresh = self._score(prepared, np.flatnonzero(allowed & ~covered))
+        estimates = self._estimates(prepared, allowed & covered)
+        counts = [sum(both) for both in zip(counts_of(fresh), counts_of(estimates), strict=True)]
+        candidates = estimates.positions[np.lexsort((estimates.positions, -estimates.scores))]
+        ranked = np.empty(0, np.int64)
+        for n_ranks, n_candidates in (*TIERS, (len(allowed), len(allowed))):
+            if len(ranked) >= min(stop, len(allowed)):
+                break
+            others = np.setdiff1d(candidates[:n_candidates], ranked)
+            scored = self._score(prepared, others)
+            pool = joined(scored, without_positions(fresh, ranked), prepared, self.scoring.root)
+            ranked = np.concatenate([ranked, self._top(prepared, pool, min(stop, n_ranks) - len(ranked))])
+        return _Ranking(ranked, *counts)
 
-    def _weighed(
-        self, vectors: EncodedDocument, lists: RankedLists, allowed: NDArray[np.bool_], *, is_exact: bool
-    ) -> _Evidence:
-        """Lists of chunks, with that of the document vectors, and the thresholds of both."""
-        whole = self.snapshot.document_index.nearest(vectors.document, allowed, self.scoring.document_crowd + 1)
-        n_allowed = int(np.count_nonzero(allowed))
-        return _Evidence(lists, whole, self._limits(vectors, lists, whole, n_allowed), n_allowed, is_exact)
+    def _estimates(self, prepared: Prepared, allowed: NDArray[np.bool_]) -> Pool:
+        """All documents that lists or postings name, with components that are estimated, chunks from below."""
+        vectors, limits = prepared.vectors, prepared.limits
+        n = len(allowed)
+        lists = self._neighbours.lists(vectors.chunks, allowed, LIST_LENGTH)
+        chunks = _by_lists(lists, limits, self.scoring.power, n)
+        words, pairs = self._estimated_words(prepared, allowed)
+        document = np.zeros(n)
+        if self.scoring.document_weight:
+            nearest = self.snapshot.document_index.nearest(vectors.document, allowed, LIST_LENGTH)
+            document[nearest.documents[0]] = margin(nearest.similarities[0], limits.document, self.scoring.power)
+        estimated = Components(chunks, document, words, pairs)
+        is_named = (chunks > 0) | (document > 0) | (words > 0) | (pairs > 0)
+        positions = np.flatnonzero(allowed & is_named)
+        components = estimated.of(positions)
+        return Pool(positions, components).rate(prepared, self.scoring.root)
 
-    def _limits(self, vectors: EncodedDocument, lists: RankedLists, whole: RankedLists, n_allowed: int) -> Thresholds:
-        n_tokens = np.array([chunk.n_tokens for chunk in vectors.chunk_spans])
-        return thresholds(
-            crowd_similarity(lists, self.scoring.crowd, n_allowed),
-            float(crowd_similarity(whole, self.scoring.document_crowd, n_allowed)[0]),
-            chunk_weights(n_tokens),
-            self.scoring,
-        )
+    def _estimated_words(
+        self, prepared: Prepared, allowed: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Two of (N,): the components of words and of pairs, by postings where there are any."""
+        n = len(allowed)
+        words, pairs = np.zeros(n), np.zeros(n)
+        if prepared.words is None or prepared.pairs is None:
+            return words, pairs
+        generation = self._neighbours.generation
+        postings = None if generation is None else generation.postings
+        if postings is None:
+            positions = np.flatnonzero(allowed)
+            words[positions], pairs[positions] = self._word_components(prepared, positions)
+            return words, pairs
+        at = np.searchsorted(self.snapshot.roster.ids, postings.ids)
+        at = np.minimum(at, n - 1)
+        is_there = self.snapshot.roster.ids[at] == postings.ids  # and not removed since
+        words[at[is_there]] = postings.words.scores(prepared.words, len(postings.ids))[is_there]
+        pairs[at[is_there]] = postings.pairs.scores(prepared.pairs, len(postings.ids))[is_there]
+        return np.minimum(words, 1), np.minimum(pairs, 1)
 
-    def _rescored(self, vectors: EncodedDocument, found: _Evidence, n_most: int) -> _Ranking:
-        """The best documents by the lists, ranked by exact scores from the stored vectors."""
-        candidates, _ = list_scores(found.lists, found.whole, found.limits, self.scoring)
-        positions = candidates[:n_most]
+    def _score(self, prepared: Prepared, positions: Positions) -> Pool:
+        """Documents with all components, computed from the stored vectors and term counts."""
+        return self._pools([prepared], positions)[0]
+
+    def _pools(self, queries: Sequence[Prepared], positions: Positions) -> list[Pool]:
+        """The same for several queries, which share the pass over the vectors."""
+        n = len(positions)
+        chunks = np.zeros((len(queries), n))
+        begin = 0
+        for block in self._blocks(positions):
+            vectors, starts = self.snapshot.chunk_vectors(block)
+            for row, one in enumerate(queries):
+                best = best_chunks(one.vectors.chunks, vectors, starts, self._multiply)
+                chunks[row, begin : begin + len(block)] = chunk_component(best, one.limits, self.scoring)
+            begin += len(block)
+        return [
+            Pool(
+                positions,
+                Components(
+                    chunks[row], self._document_component(one, positions), *self._word_components(one, positions)
+                ),
+            ).rate(one, self.scoring.root)
+            for row, one in enumerate(queries)
+        ]
+
+    def _document_component(self, prepared: Prepared, positions: Positions) -> NDArray[np.float64]:
+        if not self.scoring.document_weight or not len(positions):
+            return np.zeros(len(positions))
+        found = self.snapshot.document_index.similarities(prepared.vectors.document, positions)
+        return margin(found, prepared.limits.document, self.scoring.power)
+
+    def _word_components(
+        self, prepared: Prepared, positions: Positions
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        if prepared.words is None or prepared.pairs is None or not len(positions):
+            return np.zeros(len(positions)), np.zeros(len(positions))
+        words, pairs = [], []
+        for first in range(0, len(positions), SCAN_BLOCK_DOCUMENTS):
+            tables = self.snapshot.words(positions[first : first + SCAN_BLOCK_DOCUMENTS])
+            words.append(scores(prepared.words, tables.words))
+            pairs.append(scores(prepared.pairs, tables.pairs))
+        return np.concatenate(words), np.concatenate(pairs)
+
+    def _top(self, prepared: Prepared, pool: Pool, n_most: int) -> Positions:
+        """The best documents of a pool with a score above 0: by score to float32 precision, equal ones by doc_id."""
+        found = np.flatnonzero(pool.scores > 0)
+        if not len(found) or n_most < 1:
+            return np.empty(0, np.int64)
+        # Only those that the last digits of a product could move in or out are computed to the end.
+        last = -np.partition(-pool.scores[found], min(n_most, len(found)) - 1)[min(n_most, len(found)) - 1]
+        near = found[pool.scores[found] >= last - _SAME]
+        nearest = chosen(pool, near)
+        names = np.array(self.snapshot.doc_ids_of(nearest.positions))
+        order = np.lexsort((names, -self._exact(prepared, nearest).scores))
+        best: Positions = nearest.positions[order]
+        return best[:n_most]
+
+    def _exact(self, prepared: Prepared, pool: Pool) -> _Exact:
+        """Scores as they are shown, from similarities that are the same whatever was multiplied beside them."""
+        matches, components, of_documents = self._matches(prepared, pool.positions), pool.components, None
+        document = components.document
+        if self.scoring.document_weight:
+            of_documents = cosines(self.snapshot.document_index.rows[pool.positions], prepared.vectors.document)
+            document = margin(of_documents, prepared.limits.document, self.scoring.power)
+        chunks = chunk_component(matches.similarities, prepared.limits, self.scoring)
+        exact = Components(chunks, document, components.words, components.pairs)
+        rounded = combine(exact, prepared.weights, self.scoring.root).astype(np.float32)
+        return _Exact(rounded.astype(np.float64), exact, matches, of_documents)
+
+    def _matches(self, prepared: Prepared, positions: Positions) -> Matches:
+        """The best chunks of documents for each query chunk, where they are above its threshold."""
+        chunks, floor = prepared.vectors.chunks, prepared.limits.chunks
         if not len(positions):
-            nothing = Matches(np.empty((len(vectors.chunks), 0), np.float32), np.empty((len(vectors.chunks), 0), int))
-            return _Ranking(positions, np.zeros(0), nothing, np.zeros(0, np.float32), found.limits, 0)
-        matches = join(
+            return Matches(np.empty((len(chunks), 0), np.float32), np.empty((len(chunks), 0), np.int64))
+        return join(
             [
-                best_matches(vectors.chunks, *self.snapshot.chunk_vectors(block), self._multiply)
-                for block in self._neighbours.blocks(positions)
+                best_matches(chunks, *self.snapshot.chunk_vectors(block), floor, self._multiply)
+                for block in self._blocks(positions)
             ]
         )
-        whole = self.snapshot.document_index.similarities(vectors.document, positions)
-        limits = found.limits
-        if not found.is_exact:
-            lists = corrected(found.lists, positions, matches.similarities)
-            limits = self._limits(vectors, lists, found.whole, found.n_allowed)
-        scores = exact_scores(matches.similarities, whole, limits, self.scoring)
-        order = np.lexsort((positions, -scores))
-        return _Ranking(positions[order], scores[order], matches.of(order), whole[order], limits, len(candidates))
 
-    def _hits(self, vectors: EncodedDocument, ranking: _Ranking, page: slice) -> tuple[Hit, ...]:
-        positions = ranking.positions[page]
-        breakdowns = break_down(
-            vectors.chunk_spans,
-            [self.snapshot.spans(position) for position in positions.tolist()],
-            ranking.matches.of(np.arange(len(ranking.positions))[page]),
-            ranking.whole[page],
-            ranking.limits,
+    def _blocks(self, positions: Positions) -> list[Positions]:
+        """Cut documents into runs of about as many chunks as may be in memory."""
+        ends = np.cumsum(self.snapshot.roster.n_chunks[positions])
+        block = (ends - 1) // (self._scan_chunks or SCAN_BLOCK_CHUNKS)
+        return np.split(positions, np.flatnonzero(np.diff(block)) + 1) if len(positions) else []
+
+    def _hits(self, query: Query, prepared: Prepared, positions: Positions, offset: int) -> tuple[Hit, ...]:
+        if not len(positions):
+            return ()
+        exact = self._exact(prepared, self._score(prepared, positions))
+        documents = self.snapshot.documents(positions)
+        scored = Scored(
+            prepared.limits,
+            exact.matches,
+            exact.components,
+            exact.cosines,
+            prepared.weights,
             self.scoring,
+            prepared.words,
+            prepared.pairs,
+            self.snapshot.language,
         )
-        shown = zip(ranking.scores[page].tolist(), self.snapshot.documents(positions), breakdowns, strict=True)
+        breakdowns = break_down(
+            query.document,
+            prepared.vectors.chunk_spans,
+            [document for document, _ in documents],
+            [self.snapshot.spans(position) for position in positions.tolist()],
+            scored,
+        )
+        shown = zip(exact.scores.tolist(), documents, breakdowns, strict=True)
         return tuple(
-            Hit(page.start + rank, score, document, breakdown, coverage)
-            for rank, (score, (document, coverage), breakdown) in enumerate(shown, start=1)
+            Hit(rank, score, document, breakdown, coverage)
+            for rank, (score, (document, coverage), breakdown) in enumerate(shown, start=offset + 1)
         )
 
 
-def _passes(queries: Sequence[tuple[str, EncodedDocument]]) -> Iterator[list[tuple[str, EncodedDocument]]]:
+def _by_lists(lists: RankedLists, limits: Thresholds, power: float, n: int) -> NDArray[np.float64]:
+    """The chunk component (N,) as far as lists show it."""
+    shares = limits.weights[:, None] * margin(lists.similarities, limits.chunks[:, None], power)
+    counts = (lists.documents >= 0) & (shares > 0)
+    return np.bincount(lists.documents[counts], shares[counts], minlength=n).astype(np.float64)
+
+
+def _passes(queries: Sequence[tuple[str, Prepared]]) -> Iterator[list[tuple[str, Prepared]]]:
     """Runs of queries of about so many chunks; a longer one is one by itself."""
-    run: list[tuple[str, EncodedDocument]] = []
+    run: list[tuple[str, Prepared]] = []
     n_chunks = 0
     for query in queries:
-        if run and n_chunks + len(query[1].chunks) > PASS_CHUNKS:
+        size = len(query[1].vectors.chunks)
+        if run and n_chunks + size > PASS_CHUNKS:
             yield run
             run, n_chunks = [], 0
         run.append(query)
-        n_chunks += len(query[1].chunks)
+        n_chunks += size
     if run:
         yield run

@@ -21,10 +21,11 @@ from indexer.compaction import join_small_shards
 from indexer.disk import DiskGuard
 from indexer.extension import can_extend, extend_generation
 from indexer.footprint import Footprint, Watch, folder_bytes
-from indexer.generation import needs_generation, publish_generation, rungs_for
+from indexer.generation import add_postings, needs_generation, publish_generation, rungs_for
 from indexer.ladder import SCAN, check_factory_option, describe_ladder
 from indexer.pipeline import Pipeline
 from indexer.recall import RECALL_FLOOR
+from indexer.reference import refresh_reference, upgrade_words
 
 
 def build(
@@ -38,6 +39,7 @@ def build(
     vram_bytes: int | None = None,
     disk_bytes: int | None = None,
     recall_floor: float = RECALL_FLOOR,
+    language: str | None = None,
     prune: bool = False,
     progress: Progress | None = None,
     tell: Callable[[str], None] = lambda _: None,
@@ -58,13 +60,16 @@ def build(
         vram_bytes: what weights and batches may take on a GPU.
         disk_bytes: what the index folder may take.
         recall_floor: least document recall of a new generation.
+        language: by which words are segmented, see `engine.words.languages`; by default that of the index, or the
+            one that is detected in the first documents.
         prune: remove documents that did not come.
         progress: called after each commit.
         tell: hears one line a step of building the generation, and when something is done otherwise than usual.
 
     Raises:
         IndexBusy: another process writes the index.
-        IndexMismatch: the index belongs to another encoder, or FAISS does not know the factory string.
+        IndexMismatch: the index belongs to another encoder or language, or FAISS does not know the factory string.
+        QueryError: there is no such language.
         BudgetExceeded: memory or GPU do not hold the encoder, and nothing was read; or the disk is full, or the
             factory string asked for does not fit, and what was committed is safe.
         IndexDamaged: a shard that had to be read is damaged; what was committed is safe, repair first.
@@ -77,6 +82,9 @@ def build(
         used = load_encoder(asked, device=device) if isinstance(asked, str) else asked
         check_factory_option(factory, used.width)
         writer.claim({"name": used.name, "fingerprint": used.fingerprint, "width": used.width})
+        upgrade_words(writer, language, tell)
+        if language is not None:
+            writer.set_language(language)
         footprint = Footprint()
         refuse_memory(budget, footprint.own_bytes(), used.width)
         with Watch(footprint) as watch, limited_vram(used, vram_bytes):
@@ -88,6 +96,7 @@ def build(
             report.seconds += time.perf_counter() - started
             started = time.perf_counter()
             left = left_beside(memory_bytes, footprint)
+            refresh_reference(writer, tell)
             refresh_generation(writer, factory, left_bytes=left, disk=disk, recall_floor=recall_floor, tell=tell)
             report.generation_seconds = time.perf_counter() - started
     report.peak_memory_bytes = watch.peak_bytes
@@ -118,6 +127,7 @@ def refresh_generation(
     and all is built anew otherwise. Where nothing fits, queries scan the documents that no
     generation covers. Arguments and errors as of `publish_generation`.
     """
+    add_postings(writer)
     with Snapshot(writer.folder) as snapshot:
         if not needs_generation(snapshot, factory):
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -13,8 +13,9 @@ from sqlalchemy import func, select
 from engine.store.ann import AUTO
 from engine.store.catalog import DocumentRow, GenerationRow, ShardRow
 from engine.store.shards import Shard
-from engine.store.snapshot import Snapshot, ranges
+from engine.store.snapshot import Positions, Snapshot, ranges
 from engine.store.writer import Writer
+from engine.words.counts import WordTables, join
 from indexer.disk import DiskGuard
 from indexer.generation import publish_generation
 
@@ -147,28 +148,42 @@ def _rewrite_all(writer: Writer, groups: Iterable[list[_Size]], tell: Callable[[
 
 def _rewrite(writer: Writer, snapshot: Snapshot, shards: list[int]) -> None:
     roster = snapshot.roster
-    positions = np.flatnonzero(np.isin(roster.shard, shards))
-    pieces: list[Shard] = []
-    for number in shards:
-        members = positions[roster.shard[positions] == number]
-        shard = snapshot.shard(number)
-        pieces.append(
-            Shard(
-                documents=shard.documents[roster.document_row[members]],
-                sections=shard.sections[ranges(roster.section_row[members], roster.n_sections[members])],
-                chunks=shard.chunks[ranges(roster.chunk_row[members], roster.n_chunks[members])],
-                spans=shard.spans[ranges(roster.chunk_row[members], roster.n_chunks[members])],
-            )
-        )
+    members = [live_members(snapshot, number) for number in shards]
+    pieces = [live_shard(snapshot, number) for number in shards]
     joined = Shard(
         documents=np.concatenate([piece.documents for piece in pieces]),
         sections=np.concatenate([piece.sections for piece in pieces]),
         chunks=np.concatenate([piece.chunks for piece in pieces]),
         spans=np.concatenate([piece.spans for piece in pieces]),
+        words=_joined_words(pieces),
     )
-    order = positions[np.argsort(roster.shard[positions], kind="stable")]
+    order = np.concatenate(members)
     ids = roster.ids[order].tolist()
     writer.replace_shards(shards, joined, ids, roster.n_sections[order], roster.n_chunks[order])
+
+
+def live_members(snapshot: Snapshot, number: int) -> Positions:
+    """The documents of a shard that are still there, in the order of `live_shard`."""
+    return np.flatnonzero(snapshot.roster.shard == number)
+
+
+def live_shard(snapshot: Snapshot, number: int) -> Shard:
+    """A shard without what removed documents left in it."""
+    roster, shard, members = snapshot.roster, snapshot.shard(number), live_members(snapshot, number)
+    chunks = ranges(roster.chunk_row[members], roster.n_chunks[members])
+    return Shard(
+        documents=shard.documents[roster.document_row[members]],
+        sections=shard.sections[ranges(roster.section_row[members], roster.n_sections[members])],
+        chunks=shard.chunks[chunks],
+        spans=shard.spans[chunks],
+        words=None if shard.words is None else shard.words.of(roster.document_row[members]),
+    )
+
+
+def _joined_words(pieces: Sequence[Shard]) -> WordTables | None:
+    """The term counts of all pieces; None where one has none, which an upgrade mends."""
+    tables = [piece.words for piece in pieces if piece.words is not None]
+    return join(tables) if len(tables) == len(pieces) else None
 
 
 def _dead_vectors(writer: Writer) -> int:

@@ -18,7 +18,7 @@ from engine.store.durable import Checksum
 from engine.store.snapshot import OpenGeneration, Snapshot
 from engine.store.writer import Writer
 from indexer.disk import DiskGuard
-from indexer.generation import Generation, Measured, chunk_blocks, last_chunk, publish
+from indexer.generation import Generation, Measured, build_postings, chunk_blocks, last_chunk, publish
 from indexer.ladder import Rung
 from indexer.recall import RECALL_FLOOR, RecallSample, tune
 
@@ -119,7 +119,8 @@ def extend_generation(
             tell(f"building anew: {error}")
             return None
         ann.add(chunk_blocks(snapshot, fresh, rung.sizes.block_chunks))
-        candidate = OpenGeneration(ann, last_chunk(snapshot), row.is_exact)
+        postings = None if row.is_exact else build_postings(snapshot)
+        candidate = OpenGeneration(ann, last_chunk(snapshot), row.is_exact, postings)
         recall, n_queries = 1.0, 0
         if not row.is_exact:
             sample = RecallSample(

@@ -10,8 +10,10 @@ import numpy as np
 from engine.encoders.encoder import Vectors
 from engine.errors import BudgetExceeded
 from engine.store.ann import AUTO, AnnIndex, Ids, index_bytes, is_exact_factory, training_size
+from engine.store.postings import Postings
 from engine.store.snapshot import OpenGeneration, Positions, Snapshot, ranges
 from engine.store.writer import Writer
+from engine.words.counts import WordTables
 from indexer.disk import DiskGuard
 from indexer.ladder import SCAN, BuildSizes, Rung, Size, climb_down, describe_ladder
 from indexer.recall import RECALL_FLOOR, RecallSample, tune
@@ -19,6 +21,8 @@ from indexer.recall import RECALL_FLOOR, RecallSample, tune
 FRESH_SHARE = 0.01  # fresh chunks, relative to those covered, that make a new generation worth its time
 FRESH_CHUNKS = 5_000  # fewer are scanned in a few milliseconds
 FRESH_MOST = 20_000  # and more are not, however many are covered
+POSTINGS_FILE = "words.safetensors"
+_POSTINGS_AT_ONCE = 1_000  # documents whose term counts are turned around together
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,9 @@ def publish_generation(
         tell(f"building {chosen} over {snapshot.n_chunks:,} chunk vectors")
         rng = np.random.default_rng(seed)
         ann = _built(snapshot, chosen, rung.sizes, rng)
-        candidate = OpenGeneration(ann, last_chunk(snapshot), is_exact_factory(chosen))
+        is_exact = is_exact_factory(chosen)
+        postings = None if is_exact else build_postings(snapshot)
+        candidate = OpenGeneration(ann, last_chunk(snapshot), is_exact, postings)
         recall, n_queries = 1.0, 0
         if not candidate.is_exact:
             sample = RecallSample(snapshot, rng, scan_chunks=rung.sizes.scan_chunks)
@@ -138,6 +144,11 @@ def publish(
     with disk.room_for(index_bytes(measured.factory, ann.n_vectors, ann.width), "the FAISS index"):
         number, path = writer.next_generation_file()
         written = ann.write(path)
+    postings = None
+    if candidate.postings is not None:
+        with disk.room_for(candidate.postings.n_bytes, "the postings of words"):
+            words = path.with_name(POSTINGS_FILE)
+            postings = words.relative_to(writer.folder).as_posix(), candidate.postings.write(words)
     nprobe = ann.nprobe if ann.n_lists else 0
     generation = {
         "id": number,
@@ -152,13 +163,44 @@ def publish(
         "size_bytes": written.size_bytes,
         "digest": written.digest,
     }
-    writer.publish(generation, trained_vectors=trained_vectors)
+    writer.publish(generation, trained_vectors=trained_vectors, postings=postings)
     return Generation(number, measured.factory, nprobe, ann.n_vectors, measured.recall, candidate.is_exact)
 
 
 def rungs_for(snapshot: Snapshot, factory: str, left_bytes: int | None) -> tuple[Rung, ...]:
     """The types of index that were considered, the chosen one last; see `indexer.ladder.climb_down`."""
     return climb_down(factory, Size(snapshot.n_documents, snapshot.n_chunks, snapshot.width), left_bytes)
+
+
+def build_postings(snapshot: Snapshot, through_chunk: int | None = None) -> Postings | None:
+    """The postings of words over the documents of a snapshot; None for an index without words.
+
+    Args:
+        snapshot: of the index.
+        through_chunk: the last chunk of the generation that they belong to; all documents by default.
+    """
+    if snapshot.language is None:
+        return None
+    last = last_chunk(snapshot) if through_chunk is None else through_chunk
+    covered = np.flatnonzero(~snapshot.is_fresh(last))
+
+    def blocks() -> Iterator[WordTables]:
+        for first in range(0, len(covered), _POSTINGS_AT_ONCE):
+            yield snapshot.words(covered[first : first + _POSTINGS_AT_ONCE])
+
+    return Postings.build(snapshot.roster.ids[covered], blocks, snapshot.reference.statistics)
+
+
+def add_postings(writer: Writer) -> None:
+    """Give postings to a generation that an earlier version published without; the FAISS index stays."""
+    with Snapshot(writer.folder) as snapshot:
+        row = snapshot.generation_row
+        if row is None or row.is_exact or snapshot.language is None or snapshot.postings_row is not None:
+            return
+        postings = build_postings(snapshot, through_chunk=row.through_chunk)
+        assert postings is not None
+        path = (writer.folder / row.file).with_name(POSTINGS_FILE)
+        writer.publish_postings(row.id, path.relative_to(writer.folder).as_posix(), postings.write(path))
 
 
 def _built(snapshot: Snapshot, factory: str, sizes: BuildSizes, rng: np.random.Generator) -> AnnIndex:

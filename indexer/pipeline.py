@@ -21,6 +21,7 @@ from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.store.documents import content_hash
 from engine.store.writer import Indexed, Writer
+from engine.words.counts import WordTables
 from indexer.ahead import ahead
 from indexer.build_report import BuildReport, Progress
 from indexer.disk import DiskGuard
@@ -45,6 +46,7 @@ class _Pending:
     """A batch that is segmented and waits to be encoded."""
 
     documents: list[SegmentedDocument]
+    words: WordTables | None  # their term counts; None in an index without words
     n_replaced: int
 
 
@@ -121,7 +123,7 @@ class Pipeline:
     def encode_again(self, documents: Iterable[Document]) -> BuildReport:
         """Encode documents that are indexed already and put the new vectors in place of the old ones."""
         for group in _groups(documents, self.sizes.lookup_chars):
-            self._encode_and_commit(_Pending([self.encoder.segment(document) for document in group], len(group)))
+            self._encode_and_commit(self._pending([self.encoder.segment(document) for document in group], len(group)))
         return self.report
 
     def _tell(self) -> None:
@@ -142,10 +144,13 @@ class Pipeline:
             n_replaced += known is not None
             n_chars += len(document.text)
             if n_chars >= self.sizes.batch_chars:
-                yield _Pending(batch, n_replaced)
+                yield self._pending(batch, n_replaced)
                 batch, n_replaced, n_chars = [], 0, 0
         if batch:
-            yield _Pending(batch, n_replaced)
+            yield self._pending(batch, n_replaced)
+
+    def _pending(self, batch: list[SegmentedDocument], n_replaced: int) -> _Pending:
+        return _Pending(batch, self.writer.count_words([one.document for one in batch]), n_replaced)
 
     def _changed(self, documents: Iterable[Document | Unreadable]) -> Iterator[tuple[Document, Indexed | None]]:
         """The documents that must be encoded, each with what the index holds in its place."""
@@ -185,8 +190,10 @@ class Pipeline:
     def _encode_and_commit(self, pending: _Pending) -> None:
         encoded = self._encode(pending.documents)
         documents = [segmented.document for segmented in pending.documents]
-        with self._disk.room_for(_stored_bytes(documents, encoded), f"a batch of {len(documents):,} documents"):
-            ids = self.writer.commit(list(zip(documents, encoded, strict=True)))
+        with self._disk.room_for(
+            _stored_bytes(documents, encoded, pending.words), f"a batch of {len(documents):,} documents"
+        ):
+            ids = self.writer.commit(list(zip(documents, encoded, strict=True)), pending.words)
         for document_id in ids:
             self._seen.add(document_id)
         self._landed.extend(document.doc_id for document in documents)
@@ -246,12 +253,13 @@ def _storable(document: Document | Unreadable) -> Document | Unreadable:
     return document
 
 
-def _stored_bytes(documents: list[Document], encoded: list[EncodedDocument]) -> int:
-    """What a commit may write, at most: rows in float16, and texts as if they could not be deflated."""
+def _stored_bytes(documents: list[Document], encoded: list[EncodedDocument], words: WordTables | None) -> int:
+    """What a commit may write, at most: rows in float16, term counts, and texts as if they could not be deflated."""
     texts = sum(len(document.text.encode()) for document in documents)
     rows = sum(2 * len(one.document) * (1 + len(one.sections) + len(one.chunks)) for one in encoded)
     spans = sum(16 * len(one.chunks) for one in encoded)
-    return texts + rows + spans
+    terms = 0 if words is None else 6 * (len(words.words.terms) + len(words.pairs.terms)) + 16 * len(documents)
+    return texts + rows + spans + terms
 
 
 def _groups(documents: Iterable[Read], most_chars: int) -> Iterator[list[Read]]:

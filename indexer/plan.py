@@ -53,7 +53,8 @@ class Disk(Parts):
 
     catalog: int = 0
     shards: int = 0
-    generation: int = 0
+    generation: int = 0  # FAISS index and postings of words
+    reference: int = 0
     replaced_generation: int = 0  # that stays until the new one is published
 
     @property

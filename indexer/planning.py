@@ -9,8 +9,9 @@ from pathlib import Path
 
 from engine.encoders.encoder import Encoder
 from engine.errors import BudgetExceeded
-from engine.store.ann import ANN_FOLDER, AUTO
+from engine.store.ann import ANN_FOLDER, AUTO, is_exact_factory
 from engine.store.catalog import CATALOG_FILE
+from engine.store.reference import FEWEST_DOCUMENTS, REFERENCE_FOLDER, SAMPLE_CHUNKS, SAMPLE_DOCUMENTS
 from engine.store.shards import SHARD_FOLDER
 from engine.store.snapshot import Snapshot
 from indexer.accelerator import forget_peak, is_on_gpu, limited_vram, peak_vram, weights_bytes
@@ -27,6 +28,11 @@ from indexer.rates import Rates, extension_seconds, generation_seconds, measure_
 from indexer.sampling import draw, units_of
 
 _SPAN_BYTES = 16  # of a chunk, beside its row
+_TERM_BYTES = 6  # of a distinct term of a document: hash and count
+_TERM_STARTS_BYTES = 16  # of a document, for where its terms begin
+# Of a distinct term of a document: the share that two documents have, times what it takes; measured on four corpora.
+_POSTING_BYTES = 4.0
+_STATISTICS_BYTES = 0.8
 _SHARD_SHARE = 1.01  # header of a shard
 _EMPTY_CATALOG_BYTES = 61_440  # pages of its tables
 # Of what reading and encoding a sample takes, at most what they take in a run: kernels and heap go on growing beyond
@@ -101,7 +107,7 @@ def make_plan(
     rungs = climb_down(factory, after, left) if _is_due(there, counts, factory) else ()
     rung = rungs[-1] if rungs else Rung(SCAN, 0, 0, SMALL, fits=True)
     on_cpu = 0 if is_on_gpu(encoder) else min(tried.held_bytes, weights_bytes(encoder))
-    disk = _disk(path, counts, rung, encoder.width)
+    disk = _disk(path, counts, rung, after)
     _refuse_disk(path, disk, budget)
     return Plan(
         n_new=round(counts.n_new),
@@ -236,20 +242,34 @@ def _batches(counts: Counts, budget: Budget, held: int, width: int) -> int:
     )
 
 
-def _disk(path: Path | None, counts: Counts, rung: Rung, width: int) -> Disk:
+def _disk(path: Path | None, counts: Counts, rung: Rung, size: Size) -> Disk:
+    width = size.width
     rows = counts.n_new + counts.n_changed + counts.n_sections + counts.n_chunks
-    shards = _SHARD_SHARE * (rows * 2 * width + counts.n_chunks * _SPAN_BYTES)
+    n_documents = counts.n_new + counts.n_changed
+    terms = counts.n_terms * _TERM_BYTES + n_documents * _TERM_STARTS_BYTES
+    shards = _SHARD_SHARE * (rows * 2 * width + counts.n_chunks * _SPAN_BYTES + terms)
     there = Disk(catalog=_EMPTY_CATALOG_BYTES)
     if path is not None and path.exists():
-        shards_now, generation = folder_bytes(path / SHARD_FOLDER), folder_bytes(path / ANN_FOLDER)
-        there = Disk(folder_bytes(path) - shards_now - generation, shards_now, generation)
+        parts = [folder_bytes(path / folder) for folder in (SHARD_FOLDER, ANN_FOLDER, REFERENCE_FOLDER)]
+        there = Disk(folder_bytes(path) - sum(parts), *parts)
     is_replaced = bool(rung.index_bytes)
+    # In proportion to the documents, for terms that the index holds already.
+    n_terms = counts.n_terms * size.n_documents / max(1.0, n_documents)
+    postings = 0 if is_exact_factory(rung.factory) else round(_POSTING_BYTES * n_terms)
     return Disk(
         catalog=there.catalog + round(counts.catalog_bytes),
         shards=there.shards + round(shards),
-        generation=rung.index_bytes if is_replaced else there.generation,
+        generation=rung.index_bytes + postings if is_replaced else there.generation,
+        reference=there.reference or _reference_bytes(size, n_terms),
         replaced_generation=there.generation if is_replaced else 0,
     )
+
+
+def _reference_bytes(size: Size, n_terms: float) -> int:
+    """Of the vectors of the sample, and of the statistics of terms."""
+    per_document = size.n_chunks / max(1, size.n_documents)
+    n_sampled = min(size.n_documents, SAMPLE_DOCUMENTS, max(FEWEST_DOCUMENTS, SAMPLE_CHUNKS / max(1.0, per_document)))
+    return round(n_sampled * (per_document + 1) * 2 * size.width + _STATISTICS_BYTES * n_terms)
 
 
 def _refuse_disk(path: Path | None, disk: Disk, budget: Budget) -> None:

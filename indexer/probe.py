@@ -19,6 +19,8 @@ from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.store.documents import content_hash
 from engine.store.writer import Writer
+from engine.words.counts import count_words
+from engine.words.segmenter import segmenter_of
 from indexer.sampling import Drawn
 
 _KEPT_CHARS = 2_000_000  # of the sample, to be encoded and stored
@@ -28,6 +30,7 @@ _ENOUGH_SECONDS = 2.0  # of a group; no larger one is encoded then
 _PAGE_BYTES = 4096  # of SQLite
 _SPILLED_BYTES = 300  # lost in the first page of a long value, in the mean
 _SECTION_BYTES = 28  # of a section, beside heading and path: numbers, and its place in an index
+_LANGUAGE = "english"  # by which terms are counted; the number of terms is nearly the same in another one
 _DOCUMENT_BYTES = 124  # of a document, likewise, with its hash of 64
 
 
@@ -52,6 +55,7 @@ class Counts:
     n_sections: float = 0.0
     n_chunks: float = 0.0
     n_chunks_replaced: float = 0.0  # of changed documents, as they are in the index
+    n_terms: float = 0.0  # distinct words and pairs of words of each document, summed
     catalog_bytes: float = 0.0
     read_seconds: float = 0.0  # reading, comparing and segmenting, also of what is unchanged
     is_all: bool = True  # whether everything was read
@@ -109,6 +113,8 @@ def _count(one: Drawn, encoder: Encoder, known: Known, counts: Counts) -> Segmen
         counts.n_sections += one.share * len(segmented.document.sections)
         counts.n_chunks += one.share * len(segmented.chunks)
         counts.catalog_bytes += one.share * catalog_bytes(segmented.document)
+        words = count_words(segmenter_of(_LANGUAGE), [segmented.document.text])
+        counts.n_terms += one.share * (len(words.words.terms) + len(words.pairs.terms))
     return segmented
 
 

@@ -49,7 +49,7 @@ class RecallSample:
         """Share of the exact top documents that a generation finds, in [0, 1], the mean over the queries."""
         searcher = Searcher(self._snapshot, generation=candidate, scan_chunks=self._scan_chunks)
         shares = [
-            len(truth.intersection(searcher.top_positions(query, k=RECALL_K, without=doc_id).tolist())) / len(truth)
+            len(truth.intersection(searcher.rank(query, k=RECALL_K, without=doc_id)[0].tolist())) / len(truth)
             for (doc_id, query), truth in zip(self._queries, self._truth, strict=True)
             if truth
         ]

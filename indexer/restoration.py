@@ -19,6 +19,7 @@ from engine.store.writer import Writer
 from indexer.builder import refresh_generation
 from indexer.pipeline import Pipeline
 from indexer.recall import RECALL_FLOOR
+from indexer.reference import refresh_reference, upgrade_words
 from indexer.verification import Damage, Finding, verify
 
 _RECALL_NOISE = 0.02  # by which two trainings over the same vectors may differ
@@ -65,6 +66,8 @@ def repair(
             report.mended.append(f"{CATALOG_FILE}{SEAL_SUFFIX}: every page and text was checked; sealed again")
         _drop_documents(writer, report)
         _drop_shards(writer, report, encode=encode, encoder=encoder, device=device)
+        upgrade_words(writer, None, tell)
+        _drop_reference(writer, report)
         factory, floor = _drop_generations(writer, report)
         try:
             refresh_generation(writer, factory, recall_floor=floor, tell=tell)
@@ -108,6 +111,17 @@ def _encode_again(writer: Writer, ids: Sequence[int], encoder: Encoder) -> None:
         documents = [document for document, _ in load_documents(connection, ids)]
     writer.claim({"name": encoder.name, "fingerprint": encoder.fingerprint, "width": encoder.width})
     Pipeline(writer, encoder).encode_again(documents)
+
+
+def _drop_reference(writer: Writer, report: RepairReport) -> None:
+    """Draw another reference in the place of a damaged one, and pin one where there is none."""
+    damaged = [finding.where for finding in report.found if finding.damage is Damage.REFERENCE]
+    if damaged:
+        writer.withdraw_reference()
+        report.mended += [
+            f"{file}: another reference was drawn, so scores differ from those before" for file in damaged
+        ]
+    refresh_reference(writer, report.mended.append)
 
 
 def _drop_generations(writer: Writer, report: RepairReport) -> tuple[str, float]:

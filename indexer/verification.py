@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import Connection, Engine, Row, func, inspect, select
 from sqlalchemy.exc import DatabaseError
 
 from engine.document import Document
 from engine.errors import IndexDamaged, IndexMismatch
-from engine.store.ann import ANN_FOLDER, AnnIndex
-from engine.store.catalog import CATALOG_FILE, DocumentRow, GenerationRow, ShardRow, connect, read_meta
+from engine.store.ann import AnnIndex
+from engine.store.catalog import (
+    CATALOG_FILE,
+    DocumentRow,
+    GenerationRow,
+    PostingsRow,
+    ReferenceRow,
+    ShardRow,
+    connect,
+    read_meta,
+)
 from engine.store.documents import content_hash, load_documents
 from engine.store.durable import Checksum
+from engine.store.postings import Postings
+from engine.store.reference import open_reference
 from engine.store.seal import SEAL_SUFFIX, check_seal, is_sealed, is_unsealed, read_seal
-from engine.store.shards import SHARD_FOLDER, ShardSet
+from engine.store.shards import ShardSet
+from engine.store.writable import index_files, named_files
 
 _ROWS = 256
 
@@ -28,6 +42,7 @@ class Damage(StrEnum):
     SEAL = "seal"  # the seal is damaged or gone; the catalog may be well
     DOCUMENT = "document"  # a document's text is not the one that was indexed
     SHARD = "shard"  # vectors are lost; the texts are there to encode again
+    REFERENCE = "reference"  # the sample and statistics are lost; another one can be drawn, by which scores change
     GENERATION = "generation"  # derived; can be rebuilt from shards
     LEFTOVER = "leftover"  # a file that nothing names; a killed run's, harmless
 
@@ -67,6 +82,7 @@ def verify(path: str | Path) -> list[Finding]:
             read_meta(connection)
             findings += _check_documents(connection)
             findings += _check_shards(connection, folder)
+            findings += _check_reference(connection, folder)
             findings += _check_generations(connection, folder)
             findings += _find_leftovers(connection, folder)
     except IndexMismatch as error:
@@ -143,14 +159,39 @@ def _check_shards(connection: Connection, folder: Path) -> list[Finding]:
                     f"{row.file} holds {len(shard.documents)} documents and {len(shard.chunks)} chunks, "
                     f"not {row.n_documents} and {row.n_chunks}"
                 )
+            if shard.words is not None and shard.words.n_documents != row.n_documents:
+                raise IndexDamaged(
+                    f"{row.file} holds term counts of {shard.words.n_documents} documents, not {row.n_documents}"
+                )
         except IndexDamaged as error:
             n_lost = connection.execute(select(func.count()).where(DocumentRow.shard_id == row.id)).scalar_one()
             findings.append(Finding(Damage.SHARD, row.file, f"{error}; it holds the vectors of {n_lost} documents"))
     return findings
 
 
+def _check_reference(connection: Connection, folder: Path) -> list[Finding]:
+    findings = []
+    for row in _rows(connection, ReferenceRow):
+        try:
+            open_reference(folder / row.file, Checksum(row.size_bytes, row.digest))
+        except IndexDamaged as error:
+            findings.append(Finding(Damage.REFERENCE, row.file, str(error)))
+    return findings
+
+
+def _rows(connection: Connection, table: type[PostingsRow] | type[ReferenceRow]) -> Sequence[Row[Any]]:
+    """The rows of a table; none where an earlier version made the catalog without it."""
+    is_there = inspect(connection).has_table(table.__tablename__)
+    return connection.execute(select(table.__table__)).all() if is_there else []
+
+
 def _check_generations(connection: Connection, folder: Path) -> list[Finding]:
     findings = []
+    for row in _rows(connection, PostingsRow):
+        try:
+            Postings.open(folder / row.file, Checksum(row.size_bytes, row.digest))
+        except IndexDamaged as error:
+            findings.append(Finding(Damage.GENERATION, row.file, str(error)))
     width = (read_meta(connection).get("encoder") or {}).get("width", 0)
     for row in connection.execute(select(GenerationRow.__table__)):
         written = Checksum(row.size_bytes, row.digest)
@@ -164,11 +205,9 @@ def _check_generations(connection: Connection, folder: Path) -> list[Finding]:
 def _find_leftovers(connection: Connection, folder: Path) -> list[Finding]:
     if is_unsealed(folder / CATALOG_FILE):
         return []  # a writer may be at work on them
-    named = set(connection.execute(select(ShardRow.file)).scalars())
-    named |= set(connection.execute(select(GenerationRow.file)).scalars())
-    files = [*(folder / SHARD_FOLDER).glob("*"), *(folder / ANN_FOLDER).glob("*/*")]
+    named = named_files(connection)
     return [
         Finding(Damage.LEFTOVER, file.relative_to(folder).as_posix(), "nothing names it; the next writer deletes it")
-        for file in sorted(files)
+        for file in index_files(folder)
         if file.relative_to(folder).as_posix() not in named
     ]

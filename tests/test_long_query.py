@@ -14,6 +14,7 @@ from engine.document import Chunk, Coverage, Document
 from engine.encoders.encoder import EncodedDocument, unit
 from engine.index import Index
 from engine.long_query import MOST_CHUNKS, pool_long
+from engine.result import Status
 from tests.fakes import make_document
 
 
@@ -87,6 +88,7 @@ def test_a_pooled_query_answers_with_parts_that_add_up(
     asked = make_document("long", [(f"part {number}", corpus[number].text) for number in range(4)])
     result = index.search(asked)
     assert (result.query_coverage.share, result.query_coverage.chunks_pooled) == (1.0, 9)
+    assert index.search(asked, exact=True).status is Status.ESTIMATED
     assert {hit.metadata["topic"] for hit in result.hits[:4]} == {0, 1, 2, 3}
     for shown in (str(result), result._repr_html_()):
         assert "up to 9 chunks pooled into one" in shown

@@ -11,7 +11,7 @@ import pytest
 from engine.document import Coverage, Document, Section, Span
 from engine.errors import MissingExtra
 from engine.result import Hit, Result, Status
-from engine.scoring.breakdown import Breakdown, ChunkPart, DocumentPart, SectionPair
+from engine.scoring.breakdown import Breakdown, ChunkPart, DocumentPart, SectionPair, TermPart
 
 QUERY = Document("q", "Query", "alpha beta", (Section("A", ("A",), 0, 10),))
 TARGET = Document(
@@ -19,10 +19,15 @@ TARGET = Document(
 )
 ALPHA, BETA, GAMMA, DELTA = Span(0, 5), Span(6, 10), Span(0, 5), Span(6, 11)
 PARTS = (ChunkPart(ALPHA, DELTA, 0.75, 0.5, 0.8, 0.2), ChunkPart(BETA, DELTA, 0.6, 0.5, 0.1, 0.1))
-PAIRS = (SectionPair(0, 1, 0.3, PARTS), SectionPair(0, 0, 0.05, (ChunkPart(ALPHA, GAMMA, 0.5, 0, 0.2, 0.05),)))
-BREAKDOWN = Breakdown(PAIRS, DocumentPart(0.4, 0.1, 0.05, 0.01))
+TERMS = (TermPart("delta", 0.07), TermPart("eps", 0.03))
+PAIRS = (
+    SectionPair(0, 1, 0.4, PARTS, 0.1, TERMS),
+    SectionPair(0, 0, 0.05, (ChunkPart(ALPHA, GAMMA, 0.5, 0, 0.2, 0.05),)),
+)
+COMPONENTS = {"chunks": 0.35, "document": 0.01, "words": 0.1, "pairs": 0.0}
+BREAKDOWN = Breakdown(PAIRS, DocumentPart(0.4, 0.1, 0.05, 0.01), TERMS, COMPONENTS)
 HIT = Hit(1, BREAKDOWN.score, TARGET, BREAKDOWN, Coverage(5, 10))
-RESULT = Result(QUERY, Coverage(0, 0), (HIT,), Status.ESTIMATED, 7, 30, 0.0123456789)
+RESULT = Result(QUERY, Coverage(0, 0), (HIT,), Status.ESTIMATED, 7, 3, 30, 0.0123456789, "english", 2)
 
 
 def test_a_result_as_plain_values_says_everything() -> None:
@@ -34,18 +39,21 @@ def test_a_result_as_plain_values_says_everything() -> None:
         },
         "status": "estimated",
         "n_found": 7,
+        "n_evident": 3,
+        "reference": 2,
         "n_searched": 30,
         "seconds": 0.012346,
         "hits": [
             {
                 "rank": 1,
-                "score": pytest.approx(0.36),
+                "score": pytest.approx(0.46),
                 "doc_id": "t",
                 "title": "Target",
                 "source": "t.txt",
                 "metadata": {"year": 2020},
                 "coverage": {"tokens_read": 5, "tokens_total": 10, "share": 0.5},
-                "document_part": {"similarity": 0.4, "theta": 0.1, "weight": 0.05, "contribution": 0.01},
+                "components": COMPONENTS,
+                "document_part": {"similarity": 0.4, "threshold": 0.1, "weight": 0.05, "contribution": 0.01},
                 "n_pairs": 2,
                 "pairs": [
                     {
@@ -53,11 +61,11 @@ def test_a_result_as_plain_values_says_everything() -> None:
                         "query_heading": "A",
                         "target_section": 1,
                         "target_heading": "D",
-                        "contribution": 0.3,
+                        "contribution": 0.4,
                         "parts": [
                             {
                                 "similarity": 0.75,
-                                "theta": 0.5,
+                                "threshold": 0.5,
                                 "weight": 0.8,
                                 "contribution": 0.2,
                                 "query": {"start": 0, "stop": 5, "text": "alpha"},
@@ -65,13 +73,15 @@ def test_a_result_as_plain_values_says_everything() -> None:
                             },
                             {
                                 "similarity": 0.6,
-                                "theta": 0.5,
+                                "threshold": 0.5,
                                 "weight": 0.1,
                                 "contribution": 0.1,
                                 "query": {"start": 6, "stop": 10, "text": "beta"},
                                 "target": {"start": 6, "stop": 11, "text": "delta"},
                             },
                         ],
+                        "words": 0.1,
+                        "terms": [{"term": "delta", "contribution": 0.07}, {"term": "eps", "contribution": 0.03}],
                     },
                     {
                         "query_section": 0,
@@ -82,15 +92,19 @@ def test_a_result_as_plain_values_says_everything() -> None:
                         "parts": [
                             {
                                 "similarity": 0.5,
-                                "theta": 0,
+                                "threshold": 0,
                                 "weight": 0.2,
                                 "contribution": 0.05,
                                 "query": {"start": 0, "stop": 5, "text": "alpha"},
                                 "target": {"start": 0, "stop": 5, "text": "gamma"},
                             }
                         ],
+                        "words": 0.0,
+                        "terms": [],
                     },
                 ],
+                "rest": 0.0,
+                "terms": [{"term": "delta", "contribution": 0.07}, {"term": "eps", "contribution": 0.03}],
             }
         ],
     }
@@ -103,8 +117,15 @@ def test_plain_values_survive_json() -> None:
 @pytest.mark.parametrize("n_pairs", [0, 1, 5])
 def test_pairs_are_cut_but_counted(n_pairs: int) -> None:
     (hit,) = RESULT.to_dict(n_pairs=n_pairs)["hits"]
-    assert [pair["contribution"] for pair in hit["pairs"]] == [0.3, 0.05][:n_pairs]
+    assert [pair["contribution"] for pair in hit["pairs"]] == [0.4, 0.05][:n_pairs]
     assert hit["n_pairs"] == 2
+
+
+@pytest.mark.parametrize("n_pairs", [0, 1, 5, None])
+def test_pairs_rest_and_document_sum_to_the_score(n_pairs: int | None) -> None:
+    (hit,) = RESULT.to_dict(n_pairs=n_pairs)["hits"]
+    shown = sum(pair["contribution"] for pair in hit["pairs"])
+    assert shown + hit["rest"] + hit["document_part"]["contribution"] == pytest.approx(hit["score"])
 
 
 def test_a_hit_has_the_names_of_its_document() -> None:
@@ -134,7 +155,9 @@ def test_a_table_has_one_row_a_hit() -> None:
 @pytest.mark.usefixtures("fake_pandas")
 def test_metadata_never_takes_the_place_of_rank_or_score() -> None:
     liar = Document("t", "Target", "gamma", (), {"score": 1e9, "rank": 0, "doc_id": "x", "title": "y", "year": 1})
-    result = Result(QUERY, Coverage(0, 0), (Hit(1, 0.5, liar, BREAKDOWN, Coverage(1, 1)),), Status.CERTIFIED, 1, 1, 0.0)
+    result = Result(
+        QUERY, Coverage(0, 0), (Hit(1, 0.5, liar, BREAKDOWN, Coverage(1, 1)),), Status.CERTIFIED, 1, 1, 1, 0.0, None, 1
+    )
     (row,) = result.to_pandas().rows
     assert {name: row[name] for name in ("rank", "score", "doc_id", "title", "year")} == {
         "rank": 1,
@@ -147,7 +170,7 @@ def test_metadata_never_takes_the_place_of_rank_or_score() -> None:
 
 @pytest.mark.usefixtures("fake_pandas")
 def test_a_table_of_no_hit_has_its_columns() -> None:
-    empty = Result(QUERY, Coverage(0, 0), (), Status.CERTIFIED, 0, 0, 0.0)
+    empty = Result(QUERY, Coverage(0, 0), (), Status.CERTIFIED, 0, 0, 0, 0.0, None, 1)
     assert empty.to_pandas().columns == ["rank", "score", "doc_id", "title"]
 
 

@@ -33,6 +33,7 @@ class DocumentContents:
     document: Document
     vectors: Vectors  # (1 + S + C, D): document, sections, chunks
     spans: NDArray[np.int32]
+    terms: bytes  # counts of words and of pairs
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Contents:
 class Difference:
     """How two indexes differ that should be equal."""
 
-    documents: list[str]  # doc_ids with another text, sections, metadata or hash, or on one side only
+    documents: list[str]  # doc_ids with other text, sections, metadata, hash or terms, or on one side only
     vectors: list[str]  # doc_ids of which some vector or span differs in a byte
     largest_vector_difference: float
     hits: list[str]  # queries with another ranking or another score
@@ -84,7 +85,11 @@ def read_contents(path: Path, doc_ids: Sequence[str], queries: Sequence[Document
         positions = np.arange(snapshot.n_documents)
         documents = {
             document.doc_id: DocumentContents(
-                hashes[document.doc_id], document, _vectors(snapshot, position), np.array(snapshot.spans(position))
+                hashes[document.doc_id],
+                document,
+                _vectors(snapshot, position),
+                np.array(snapshot.spans(position)),
+                _terms(snapshot, position),
             )
             for position, (document, _) in enumerate(snapshot.documents(positions))
         }
@@ -95,6 +100,14 @@ def _vectors(snapshot: Snapshot, position: int) -> Vectors:
     chunks, _ = snapshot.chunk_vectors(np.array([position]))
     whole = snapshot.document_vectors[position : position + 1]
     return np.concatenate([whole, snapshot.section_vectors(position), chunks])
+
+
+def _terms(snapshot: Snapshot, position: int) -> bytes:
+    if snapshot.language is None:
+        return b""
+    tables = snapshot.words(np.array([position]))
+    arrays = (array for table in (tables.words, tables.pairs) for array in (table.terms, table.counts))
+    return b"".join(array.tobytes() for array in arrays)
 
 
 def compare(found: Contents, expected: Contents) -> Difference:
@@ -114,7 +127,7 @@ def compare(found: Contents, expected: Contents) -> Difference:
 
 
 def _is_same_document(a: DocumentContents, b: DocumentContents) -> bool:
-    return (a.content_hash, a.document) == (b.content_hash, b.document)
+    return (a.content_hash, a.document, a.terms) == (b.content_hash, b.document, b.terms)
 
 
 def _vector_difference(a: DocumentContents, b: DocumentContents) -> float | None:

@@ -28,6 +28,8 @@ class FileKind(StrEnum):
     SHARD = "shard"
     FLAT = "flat generation"
     IVF = "IVF generation"
+    POSTINGS = "postings of words"
+    REFERENCE = "reference"
     LOCK = "lock"
     LOG = "write-ahead log"  # while no writer closed the index
     SHARED_MEMORY = "shared memory of the log"
@@ -39,6 +41,8 @@ _PATTERNS = {
     FileKind.SHARD: "shards/*.safetensors",
     FileKind.FLAT: "ann/*/*.faiss",
     FileKind.IVF: "ann/*/*.faiss",
+    FileKind.POSTINGS: "ann/*/words.safetensors",
+    FileKind.REFERENCE: "reference/*.safetensors",
     FileKind.LOCK: "writer.lock",
     FileKind.LOG: "catalog.sqlite-wal",
     FileKind.SHARED_MEMORY: "catalog.sqlite-shm",

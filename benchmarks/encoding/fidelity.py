@@ -43,7 +43,7 @@ def measure_fidelity(job: Job, n_chunks: int) -> dict[str, Any]:
     from benchmarks.peers.shared_weights import sentence_encoder
     from engine.encoders.loading import load_encoder
     from engine.encoders.model_folder import quiet_transformers
-    from engine.search import as_stored
+    from engine.query import as_stored
 
     def encoded(segmented: list[SegmentedDocument], dtype: torch.dtype | None) -> Vectors:
         used = load_encoder(job.config.encoder, device="cpu", dtype=dtype)

@@ -13,11 +13,15 @@ from engine.acceleration import Acceleration
 from engine.document import Document, Section
 from engine.encoders.encoder import Encoder
 from engine.errors import EngineError
+from engine.query import Query, as_stored
 from engine.result import Result
-from engine.search import Query, Searcher, as_stored
+from engine.search import Searcher
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
+from engine.words.counts import count_words
+from engine.words.segmenter import segmenter_of
 from indexer.generation import publish_generation
+from indexer.reference import refresh_reference
 
 DEMO = Path(__file__).resolve().parents[2] / "demo"
 FILES = ("*.txt", "*.md")
@@ -73,15 +77,18 @@ def measure_demo(
     with Writer(folder) as writer:
         writer.claim({"name": encoder.name, "fingerprint": encoder.fingerprint, "width": encoder.width})
         writer.commit(encoded)
+        refresh_reference(writer, lambda _: None)
         publish_generation(writer, factory, recall_floor=0.0)
     index_seconds = time.perf_counter() - started
-    queries = [Query(document, as_stored(vectors)) for document, vectors in encoded]
     started = time.perf_counter()
     with Snapshot(folder) as snapshot:
         acceleration = accelerate(snapshot)
         open_seconds = time.perf_counter() - started
         if acceleration.replica is None:
             raise EngineError(acceleration.told)
+        segmenter = segmenter_of(snapshot.language or "none")
+        words = [count_words(segmenter, [document.text]) for document in documents]
+        queries = [Query(one, as_stored(own), tables) for (one, own), tables in zip(encoded, words, strict=True)]
         gpu, gpu_ms = _ask(Searcher(snapshot, acceleration=acceleration), queries, exact=False)
         _, cpu_ms = _ask(Searcher(snapshot), queries, exact=False)
         exact, exact_ms = _ask(Searcher(snapshot), queries, exact=True)

@@ -26,7 +26,7 @@ class Comparison(StrEnum):
 
 
 def mean_best_match(first: Vectors, weights: NDArray[np.float64], second: Vectors) -> float:
-    """How well the chunks of one document are met by those of another, without the crowd that search compares with.
+    """How well the chunks of one document are met by those of another, without the thresholds of a search.
 
         s(a, b) = sum_i w_i max_j <a_i, b_j> / sum_i w_i
 

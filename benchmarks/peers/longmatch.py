@@ -1,4 +1,4 @@
-"""Our own index behind the same interface: built by `indexer.build`, asked with a document that is encoded anew."""
+"""Our own index behind the same interface: built by `indexer.build`, searched with a document that is encoded again."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from engine.document import Document
 from engine.encoders.loading import load_encoder
 from engine.errors import DocumentError
 from engine.index import Index
+from engine.query import Query, as_stored
 from engine.scoring.evidence import Scoring
-from engine.search import Query, Searcher, as_stored
+from engine.search import Searcher
 from indexer.builder import build
 
 _INDEX_FOLDER = "index.lm"
@@ -48,8 +49,9 @@ class Longmatch:
     def open(self, folder: Path) -> None:
         """As `Peer.open`."""
         self._index = Index.open(folder / _INDEX_FOLDER, encoder=self._encoder)
-        # Both are read at first use, which is a part of opening.
-        _ = self._index.snapshot.generation, self._index.snapshot.document_vectors
+        # These are read at first use, which is a part of opening.
+        snapshot = self._index.snapshot
+        _ = snapshot.generation, snapshot.reference.vectors, snapshot.document_index
 
     def search(self, query: Document, k: int) -> Ranking:
         """As `Peer.search`."""

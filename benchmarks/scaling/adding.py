@@ -18,6 +18,7 @@ from engine.store.writer import Writer
 from indexer.budget import left_beside
 from indexer.builder import refresh_generation
 from indexer.footprint import Footprint
+from indexer.reference import refresh_reference
 
 
 def add(real: Real, folder: Path, n_documents: int) -> dict[str, Any]:
@@ -58,7 +59,7 @@ def find(folder: Path, names: list[str]) -> dict[str, Any]:
 
 
 def join(folder: Path, factory: str, memory_bytes: int | None, recall_floor: float) -> dict[str, Any]:
-    """Bring the generation up to date as `longmatch index` does after its last commit.
+    """Bring reference and generation up to date as `longmatch index` does after its last commit.
 
     Memory is what this process may take in all.
     """
@@ -66,6 +67,7 @@ def join(folder: Path, factory: str, memory_bytes: int | None, recall_floor: flo
     with Writer(folder) as writer:
         left = left_beside(memory_bytes, Footprint())
         started = time.perf_counter()
+        refresh_reference(writer, lambda _: None)
         refresh_generation(writer, factory, left_bytes=left, recall_floor=recall_floor)
         seconds = time.perf_counter() - started
     after = generation(folder)

@@ -22,6 +22,7 @@ from engine.index import Index
 from engine.neighbours import FIRST_DEPTH
 from engine.search import Searcher
 from engine.store.snapshot import Snapshot
+from indexer.generation import POSTINGS_FILE
 
 WARM_UP = 10  # queries that are asked, and not counted
 
@@ -130,8 +131,8 @@ def forget_pages(folder: Path) -> None:
 
 def disk_bytes(folder: Path) -> dict[str, int]:
     """Bytes of an index by what they hold."""
-    sizes = {"catalog": 0, "shards": 0, "ann": 0}
+    sizes = {"catalog": 0, "shards": 0, "ann": 0, "postings": 0, "reference": 0}
     for path in (path for path in folder.rglob("*") if path.is_file()):
-        part = path.relative_to(folder).parts[0]
+        part = "postings" if path.name == POSTINGS_FILE else path.relative_to(folder).parts[0]
         sizes[part if part in sizes else "catalog"] += path.stat().st_size
     return sizes

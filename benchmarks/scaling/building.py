@@ -16,6 +16,7 @@ from engine.store.writer import Writer
 from indexer.budget import left_beside
 from indexer.footprint import Footprint
 from indexer.generation import publish_generation, rungs_for
+from indexer.reference import refresh_reference
 
 
 @dataclass(frozen=True)
@@ -53,13 +54,16 @@ def grow(real: Real, folder: Path, n_chunks: int) -> dict[str, Any]:
 
 
 def publish(folder: Path, factory: str, memory_bytes: int | None, recall_floor: float) -> dict[str, Any]:
-    """Publish a generation over all documents, so that none is left to be scanned, unless there is that very one.
+    """Pin a reference, and publish a generation over all documents, so that none is left to be scanned.
+
+    A generation of these very documents and of this type is kept.
 
     Memory is what this process may take in all, as for `longmatch index`.
     """
     started = time.perf_counter()
     with Writer(folder) as writer:
         left = left_beside(memory_bytes, Footprint())
+        refresh_reference(writer, lambda _: None)
         with Snapshot(folder) as snapshot:
             row, n_chunks = snapshot.generation_row, snapshot.n_chunks
             chosen = rungs_for(snapshot, factory, left)[-1].factory

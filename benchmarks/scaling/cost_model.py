@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.scaling.record import ScaleRecord
-from benchmarks.scaling.stages import DOCUMENTS, HITS, LISTS, OTHER, RESCORING
+from benchmarks.scaling.stages import HITS, LISTS, OTHER, SCORES, THRESHOLDS, WORDS
 from engine.store.ann import n_lists_for
 
 SYNTHETIC = "synthetic"
@@ -61,7 +61,7 @@ class Cost:
 
 
 def _stage(name: str) -> Callable[[ScaleRecord], float]:
-    return lambda record: record.asked[SYNTHETIC].stages_ms[name]
+    return lambda record: record.asked[SYNTHETIC].stages_ms.get(name, 0.0)
 
 
 def _private(process: str) -> Callable[[ScaleRecord], float]:
@@ -69,7 +69,7 @@ def _private(process: str) -> Callable[[ScaleRecord], float]:
 
 
 def _disk(part: str) -> Callable[[ScaleRecord], float]:
-    return lambda record: record.disk[part] / MIB
+    return lambda record: record.disk.get(part, 0) / MIB
 
 
 def _cold(record: ScaleRecord) -> float:
@@ -81,12 +81,12 @@ def _growing(record: ScaleRecord) -> float:
 
 
 COSTS = (
-    # Which documents may be found is an array over all of them.
+    Cost("search: thresholds", "ms", ("once",), _stage(THRESHOLDS)),
+    # Which documents may be found, and their estimates, are arrays over all of them.
     Cost("search: lists", "ms", ("once", "code scanned", "document", "list"), _stage(LISTS)),
-    Cost("search: document vectors", "ms", ("once", "document"), _stage(DOCUMENTS)),
-    Cost("search: rescoring", "ms", ("once",), _stage(RESCORING)),
+    Cost("search: postings", "ms", ("once", "document"), _stage(WORDS)),
+    Cost("search: scores", "ms", ("once", "document"), _stage(SCORES)),
     Cost("search: hits", "ms", ("once",), _stage(HITS)),
-    # Filter and scores are arrays over all documents.
     Cost("search: other", "ms", ("once", "document"), _stage(OTHER)),
     Cost("first answer, cold", "s", ("once", "chunk"), _cold),
     Cost("memory of searching, without file pages", "MiB", ("once", "document", "list"), _private("search")),
@@ -94,6 +94,8 @@ COSTS = (
     Cost("disk: catalog", "MiB", ("once", "document"), _disk("catalog")),
     Cost("disk: shards", "MiB", ("chunk",), _disk("shards")),
     Cost("disk: ann", "MiB", ("chunk", "list"), _disk("ann")),
+    Cost("disk: postings", "MiB", ("document",), _disk("postings")),
+    Cost("disk: reference", "MiB", ("once",), _disk("reference")),
     Cost("generating and committing", "s", ("chunk",), _growing),
     Cost("publishing", "s", ("once", "chunk", "chunk and list"), lambda record: record.growth.publish_seconds),
 )

@@ -1,7 +1,8 @@
 """Writes a grown corpus as an ordinary index, through the writer that every index is written by; can be gone on with.
 
-Texts are tiny: one word a chunk. Beside the folder stands a file that says what it was grown from,
-so that going on means going on with the same stream.
+Texts are tiny: one word a chunk. Term counts are those of the originals, so scores are as of real texts, and
+only breakdowns know no words. Beside the folder stands a file that says what it was grown from, so that going
+on means going on with the same stream.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def grow_folder(
         The recipe, with what this call cost added, and the documents that it added.
 
     Raises:
-        IndexMismatch: the index holds more than was asked for.
+        IndexMismatch: the index holds more than was asked for, or was grown without words.
     """
     order = growth.order(n_chunks)
     with Writer(folder) as writer:
@@ -101,7 +102,10 @@ def grow_folder(
                 f"{folder} holds {n_done:,} documents, {len(order):,} make {n_chunks:,} chunks; name sizes from small "
                 "to large, or another --work folder"
             )
+        if writer.lacks_words:
+            raise IndexMismatch(f"{folder} was grown by an earlier version, without words; remove it and its recipe")
         writer.claim(growth.source.encoder)
+        writer.set_language(growth.source.language)
         blocks = growth.blocks(order, first=n_there, block_chunks=SHARD_CHUNKS)
         while True:
             started = time.perf_counter()
@@ -109,8 +113,9 @@ def grow_folder(
             if block is None:
                 return recipe, n_done - n_there
             made = list(zip(documents(block, growth.source.names), encoded(block), strict=True))
+            words = growth.words(block)
             generated = time.perf_counter()
-            writer.commit(made)
+            writer.commit(made, words)
             n_done += len(made)
             recipe = replace(
                 recipe,

@@ -12,6 +12,10 @@ Documents that are near each other have about the same s_r, so they turn togethe
 stay near: topics stay topics. A lonely document goes far, one of a crowd does not, and
 both come to lie about where their neighbours in a larger corpus would; `turn`, which
 scales that, is found by `calibration`.
+
+The words of a copy are counted as in its original, but each copy of the corpus has rare
+terms of its own: so a vocabulary grows with the corpus, and no copy is found by all words
+of its original.
 """
 
 from __future__ import annotations
@@ -27,9 +31,12 @@ from benchmarks.scaling.source import BLOCK_CHUNKS, Block, Source, runs
 from benchmarks.scaling.turning import Planes, principal_planes, turned
 from engine.errors import IndexMismatch
 from engine.store.snapshot import Positions
+from engine.words.counts import TermTable, WordTables
+from engine.words.statistics import TermStatistics
 
 _SAMPLE_CHUNKS = 20_000  # of which principal directions are those of the corpus
-_ORDER, _ANGLES = 1, 2  # keep the random numbers of the two apart
+_RARE = 1e-4  # probability of a term, below which each copy of the corpus has its own
+_ORDER, _ANGLES, _TERMS = 1, 2, 3  # keep the random numbers of the three apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +96,16 @@ class Growth:
             chunks=turned(block.chunks, self.planes, angles, block.n_chunks),
         )
 
+    def words(self, block: Block) -> WordTables:
+        """The term counts of the documents of a block."""
+        copies, at = np.unique(block.copies, return_inverse=True)
+        drawn = [np.random.default_rng([self.seed, _TERMS, copy]).integers(1 << 32) for copy in copies.tolist()]
+        keys = np.where(copies > 0, np.array(drawn), 0).astype(np.uint32)[at]
+        counts, statistics = self.source.words(block.originals), self.source.statistics
+        return WordTables(
+            _renamed(counts.words, statistics.words, keys), _renamed(counts.pairs, statistics.pairs, keys)
+        )
+
     def _directions(self, copies: NDArray[np.int64]) -> NDArray[np.float32]:
         """(B, P) standard normal, equal for documents of one copy."""
         found, at = np.unique(copies, return_inverse=True)
@@ -97,6 +114,15 @@ class Growth:
             for copy in found.tolist()
         ]
         return np.stack(drawn)[at]
+
+
+def _renamed(table: TermTable, statistics: TermStatistics, keys: NDArray[np.uint32]) -> TermTable:
+    """The same counts, with other ids for the rare terms of each document that has a key (B,) above 0."""
+    rows = table.rows()
+    is_rare = statistics.probabilities(table.terms) < _RARE
+    terms = np.where(is_rare, table.terms ^ keys[rows], table.terms)
+    order = np.lexsort((terms, rows))
+    return TermTable(terms[order], table.counts[order], table.starts)
 
 
 def learn_growth(source: Source, *, turn: float = 1.0, seed: int = 0) -> Growth:

@@ -93,8 +93,8 @@ def measure(trial: Trial, n_chunks: int, tell: Callable[[str], None]) -> ScaleRe
     )
     asked = {kind: _asked(answers, truth) for kind, answers in told["asked"].items() if answers["found"]}
     cold = Cold(round(told["open_seconds"], 3), round(told["first_seconds"], 3))
-    crowded = rebuild(Calibration, built.grown["calibration"]), rebuild(Neighbours, near)
-    return _record(trial, *crowded, cost, asked, cold, round(batch["queries_per_second"], 2), memories, gflops)
+    likeness = rebuild(Calibration, built.grown["calibration"]), rebuild(Neighbours, near)
+    return _record(trial, *likeness, cost, asked, cold, round(batch["queries_per_second"], 2), memories, gflops)
 
 
 def _gflops(trial: Trial) -> float:

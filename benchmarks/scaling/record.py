@@ -67,7 +67,7 @@ class ScaleRecord:
     calibration: Calibration  # how the made documents were made, and how like the real ones they are
     neighbours: Neighbours  # of the grown index
     growth: GrowthCost
-    disk: dict[str, int]  # bytes of catalog, shards and ann
+    disk: dict[str, int]  # bytes of catalog, shards, ann, postings and reference
     cold: Cold
     asked: dict[str, Asked]  # by "real" and "synthetic"
     queries_per_second: float  # many at once
@@ -81,36 +81,3 @@ class ScaleRecord:
         capped = f"-cap{round(self.cap_bytes / 2**20)}m" if self.cap_bytes else ""
         quick = "-quick" if self.is_quick else ""
         return f"scale-{self.source.partition('@')[0]}-{self.n_chunks}{capped}{quick}"
-
-
-@dataclass(frozen=True)
-class CrowdPoint:
-    """One size of the collection."""
-
-    n_documents: int
-    n_chunks: int
-    among_all: dict[str, float]  # by M: nDCG@10 of the rankings as they are, made documents counting as irrelevant
-    among_real: dict[str, float]  # by M: with the made documents taken out, which leaves what theta does to the order
-
-
-@dataclass(frozen=True)
-class CrowdRecord:
-    """How well real queries are answered among made documents, by the size of the crowd that counts for nothing."""
-
-    kind: ClassVar[str] = "crowd"
-
-    dataset: str  # name@checksum
-    source: str
-    split: str
-    is_quick: bool
-    n_queries: int
-    calibration: Calibration
-    points: list[CrowdPoint]  # by rising size; the first is the real corpus
-    seconds: float
-    origin: Origin
-
-    @property
-    def name(self) -> str:
-        """Of the file, without suffix."""
-        quick = "-quick" if self.is_quick else ""
-        return f"crowd-{self.dataset.partition('@')[0]}-{self.split}{quick}"

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from engine.encoders.encoder import Vectors
 from engine.errors import IndexMismatch
 from engine.store.snapshot import Positions, Snapshot
+from engine.words.counts import WordTables
+from engine.words.statistics import Statistics
 
 COPY_MARK = "#copy"  # in the names of documents that were made
 BLOCK_CHUNKS = 32_768  # 50 MB of float32 at width 384
@@ -73,6 +75,28 @@ class Source:
         """Name, fingerprint and width of the encoder of the index."""
         encoder: dict[str, str | int] = self._snapshot.meta["encoder"]
         return encoder
+
+    @property
+    def language(self) -> str:
+        """The language by which words are segmented.
+
+        Raises:
+            IndexMismatch: an earlier version wrote the index, without words.
+        """
+        if self._snapshot.language is None:
+            raise IndexMismatch(
+                f"{self._snapshot.folder} holds no words, an earlier version wrote it; add them: longmatch repair INDEX"
+            )
+        return self._snapshot.language
+
+    @property
+    def statistics(self) -> Statistics:
+        """How probable each term is."""
+        return self._snapshot.reference.statistics
+
+    def words(self, originals: Positions) -> WordTables:
+        """The term counts of documents, in the order given."""
+        return self._snapshot.words(self._rows[originals])
 
     @cached_property
     def names(self) -> list[str]:

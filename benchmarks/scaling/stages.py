@@ -13,12 +13,13 @@ from contextlib import contextmanager
 from typing import Concatenate, ParamSpec, TypeVar
 
 from engine.index import Index
+from engine.query import Query
 from engine.result import Result
-from engine.search import Query, Searcher
+from engine.search import Searcher
 
-LISTS, DOCUMENTS, RESCORING, HITS = "lists", "document vectors", "rescoring", "hits"
-OTHER = "other"  # pooling of long queries, filter
-STAGES = (LISTS, DOCUMENTS, RESCORING, HITS, OTHER)
+THRESHOLDS, LISTS, WORDS, SCORES, HITS = "thresholds", "lists", "postings", "scores", "hits"
+OTHER = "other"  # the filter
+STAGES = (THRESHOLDS, LISTS, WORDS, SCORES, HITS, OTHER)
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -77,9 +78,10 @@ class StagedSearcher(Searcher):
         self._now = now
         self.clock = StageClock(now)
 
-    _evidence = staged(LISTS, Searcher._evidence)  # which calls the next one
-    _weighed = staged(DOCUMENTS, Searcher._weighed)  # and the thresholds
-    _rescored = staged(RESCORING, Searcher._rescored)
+    prepare = staged(THRESHOLDS, Searcher.prepare)
+    _ranked = staged(SCORES, Searcher._ranked)  # which calls the next one
+    _estimates = staged(LISTS, Searcher._estimates)  # and this the one after it
+    _estimated_words = staged(WORDS, Searcher._estimated_words)
     _hits = staged(HITS, Searcher._hits)
 
     def timed_search(self, query: Query, k: int) -> tuple[Result, dict[str, float]]:

@@ -1,4 +1,4 @@
-"""Tables of grown indexes, of what larger ones would cost, and of the crowd; drawn from records alone."""
+"""Tables of grown indexes, and of the predicted cost of larger ones; drawn from records alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from benchmarks.markdown import markdown, origins
 from benchmarks.scaling.cost_model import COSTS, MIB, check, fit, larger
 from benchmarks.scaling.neighbours import QUANTILES
-from benchmarks.scaling.record import CrowdRecord, ScaleRecord
+from benchmarks.scaling.record import ScaleRecord
 
 _MEDIAN = QUANTILES.index(0.5)
 PREDICTED = (100_000_000, 1_000_000_000)
@@ -108,35 +108,6 @@ def _model(source: str, records: Sequence[ScaleRecord]) -> str:
 def _number(value: float) -> str:
     """Three digits, or all before the point."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def crowd_table(records: Sequence[CrowdRecord]) -> str:
-    """nDCG@10 by size of the collection and M; the best M of each size in bold."""
-    crowds = list(dict.fromkeys(crowd for record in records for point in record.points for crowd in point.among_all))
-    head = ["Task (queries)", "Documents", "Chunks", "Judged among", *(f"M = {crowd}" for crowd in crowds)]
-    rows = [
-        [
-            f"{record.dataset.partition('@')[0]} {record.split} ({record.n_queries})",
-            f"{point.n_documents:,}",
-            f"{point.n_chunks:,}",
-            among,
-            *_bold_best(values, crowds),
-        ]
-        for record in records
-        for point in record.points
-        for among, values in (("all", point.among_all), ("real ones", point.among_real))
-    ]
-    note = (
-        "nDCG@10. The first size of a task is its corpus; made documents count as irrelevant, or are taken out of the "
-        "rankings, which leaves what the thresholds do to the order of the real ones."
-    )
-    return "\n".join([*markdown(head, rows), "", note, "", *origins(records)])
-
-
-def _bold_best(values: dict[str, float], crowds: Sequence[str]) -> list[str]:
-    best = max(values.values())
-    cells = ("" if crowd not in values else f"{values[crowd]:.3f}" for crowd in crowds)
-    return [f"**{cell}**" if cell == f"{best:.3f}" else cell for cell in cells]
 
 
 def _by_size(records: Sequence[ScaleRecord]) -> list[ScaleRecord]:

@@ -13,8 +13,7 @@ from benchmarks.bm25 import BM25
 from benchmarks.datasets import open_dataset
 from benchmarks.records import BuildCost
 from benchmarks.scisumm.collection import NAME, Collection, Scisumm, read_collection
-from benchmarks.systems import DocumentCosine, Evidence, Ranking, Settings, System
-from engine.document import Document
+from benchmarks.systems import DocumentCosine, Evidence, System
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from benchmarks.prepare import Prepared
 
 OF_ENCODER = ("evidence", "document")
-THEN = "document"  # what ranks the papers of which the evidence says nothing
 SYSTEMS = (*OF_ENCODER, "bm25", *TEXT_BASELINES)
 
 
@@ -40,10 +38,8 @@ def prepared_systems(
 ) -> Iterator[tuple[System, BuildCost]]:
     """The systems of these names, one after the other, ready to be asked.
 
-    An encoder's index holds the whole collection, and its evidence has the crowd of
-    all of it, by exact lists or those of its ANN index. Where few candidates are to
-    be ranked, all of them are: lists are exact, and those without evidence follow by
-    the cosine of document vectors. The others are fitted on the pool alone; all but
+    An encoder's index holds the whole collection, of which its reference is a sample.
+    Where few candidates are to be ranked, all documents are scored. The others are fitted on the pool alone; all but
     BM25 read the split's summaries too, as texts.
 
     Raises:
@@ -53,8 +49,7 @@ def prepared_systems(
     if set(OF_ENCODER) & set(names):
         with _index(data, collection, encoder, work, tell) as ready:
             if "evidence" in names:
-                evidence = Evidence(ready.index, ready.encoder, exact=exact or is_few)
-                yield (EvidenceThenDocument(evidence, ready) if is_few else evidence), ready.cost
+                yield Evidence(ready.index, ready.encoder, exact=exact or is_few), ready.cost
             if "document" in names:
                 yield DocumentCosine(ready.index, ready.encoder), ready.cost
     wanted = frozenset(pool)
@@ -67,27 +62,6 @@ def prepared_systems(
             else:  # scores pairs of documents that it was fitted on, so of summaries too
                 system = text_baseline(name).fit(chain(documents, data.summaries.values()))
             yield system, BuildCost(round(time.perf_counter() - started, 1))
-
-
-class EvidenceThenDocument:
-    """Ranks the whole index: by evidence, then what has none by the cosine of document vectors."""
-
-    name = Evidence.name
-
-    def __init__(self, evidence: Evidence, ready: Prepared) -> None:
-        """Take evidence with exact lists, and the index that it asks."""
-        self.encoder = evidence.encoder
-        self.settings: Settings = {**evidence.settings, "then": THEN}
-        self._evidence = evidence
-        self._document = DocumentCosine(ready.index, ready.encoder)
-        self._n_documents = ready.index.n_documents
-
-    def search(self, query: Document, k: int) -> Ranking:
-        """As `System.search`; scores of those without evidence are their cosines less 1, and so at most 0."""
-        found = self._evidence.search(query, self._n_documents)
-        known = {doc_id for doc_id, _ in found}
-        others = self._document.search(query, self._n_documents)
-        return [*found, *((doc_id, cosine - 1) for doc_id, cosine in others if doc_id not in known)][:k]
 
 
 def _index(

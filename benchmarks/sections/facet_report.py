@@ -59,7 +59,7 @@ def _folds(record: FacetsRecord, facet: str) -> list[int]:
 
 
 def _label(record: FacetsRecord) -> str:
-    return f"{record.encoder.partition('@')[0]}, crowd {record.settings['crowd']}"
+    return record.encoder.partition("@")[0]
 
 
 def fold_means(values: Sequence[float], folds: Sequence[int]) -> list[float]:

@@ -27,7 +27,7 @@ class Named:
     """What the breakdown says of a planted passage."""
 
     is_first: bool  # the first pair is the planted section and the one that it was taken from
-    spans: Overlap  # of the target's spans in the first pair, with the passage
+    spans: Overlap  # of the passages of the target in the first pair, which words alone do not name, with the planted
 
 
 NOT_NAMED = Named(False, Overlap(0.0, 0.0, 0.0))

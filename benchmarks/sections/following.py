@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TypeAlias
 
 import numpy as np
 
 from benchmarks.sections.courses import COARSE_SHARES, SHARES, Course, Rescore, follow, mean_course, summaries
-from benchmarks.sections.matches import find_matches
+from benchmarks.sections.matches import Corpus
 from benchmarks.sections.parts import Order, OrderKind, Parts, Side, Unit, parts_of, removal_orders
 from benchmarks.sections.records import Arm
 from benchmarks.sections.removal import Pairing, encoded_rescore, remembered, stored_rescore
 from engine.index import Index
+from engine.long_query import pool_long
 from engine.scoring.evidence import Scoring
-from engine.store.snapshot import Positions
 
 STORED, ENCODED = "stored", "re-encoded"
 METHODS: Mapping[str, Sequence[float]] = {STORED: SHARES, ENCODED: COARSE_SHARES}
@@ -65,37 +65,39 @@ def follow_hits(
         tell: hears a line a query.
     """
     courses = Courses()
+    corpus = Corpus(index, Scoring())
     row = {name: number for number, name in enumerate(index.snapshot.doc_ids())}
     for number, doc_id in enumerate(queries):
         rng = np.random.default_rng([seed, number])
-        query = index.stored_query(doc_id)
+        stored = index.stored_query(doc_id)
+        query = replace(stored, vectors=pool_long(stored.vectors))
         targets = np.delete(np.arange(index.n_documents), row[doc_id])
-        matches = find_matches(index.snapshot, query.vectors, targets)
+        prepared = corpus.prepare(query)
+        matches = corpus.find_matches(prepared, targets)
         for hit in index.search_id(doc_id, k=plan.hits, exact=True).hits:
             column = int(np.searchsorted(targets, row[hit.doc_id]))
-            pairing = Pairing(query, index.stored_query(hit.doc_id), matches, column, Scoring())
+            target = index.stored_query(hit.doc_id)
+            pairing = Pairing(corpus, query, prepared, target, targets, matches, column)
             courses.n_hits += 1
             for side in Side:
-                parts = parts_of(hit.breakdown, side, query.vectors, pairing.target.vectors, plan.unit)
+                parts = parts_of(hit.breakdown, side, query, target, plan.unit, corpus.language)
                 orders = removal_orders(parts, plan.random, rng)
-                for method, rescore in _rescores(pairing, side, index, targets, is_encoded=number < plan.encoded):
+                for method, rescore in _rescores(pairing, side, index, is_encoded=number < plan.encoded):
                     courses.add(method, side, doc_id, _follow_orders(parts, orders, rescore, method))
         tell(f"{number + 1} of {len(queries)} queries")
     return courses
 
 
-def _rescores(
-    pairing: Pairing, side: Side, index: Index, targets: Positions, *, is_encoded: bool
-) -> Iterator[tuple[str, Rescore]]:
+def _rescores(pairing: Pairing, side: Side, index: Index, *, is_encoded: bool) -> Iterator[tuple[str, Rescore]]:
     yield STORED, stored_rescore(pairing, side)
     if is_encoded:
-        yield ENCODED, encoded_rescore(pairing, side, index.encoder, index.snapshot, targets)
+        yield ENCODED, encoded_rescore(pairing, side, index.encoder)
 
 
 def _follow_orders(
     parts: Parts, orders: Mapping[OrderKind, Sequence[Order]], rescore: Rescore, method: str
 ) -> dict[OrderKind, Course]:
-    """A course for each kind of order; none where there is one part, where no pair contributes, or no score is."""
+    """A course for each kind of order; none where there is one part, where nothing contributes, or no score is."""
     ask = remembered(rescore)
     everything = np.ones(len(parts.of_chunk), bool)
     if len(parts) < 2 or not parts.contribution.any() or ask(everything).score <= 0:

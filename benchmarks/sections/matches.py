@@ -1,51 +1,47 @@
-"""What the chunks of one query find in every target, and the scores that follow; nothing is encoded here.
+"""One query compared with every other document of an index, and the scores that follow; nothing is encoded here.
 
-The score is the engine's own (`engine.scoring.evidence`), from its own functions, over a dense table instead of
-ranked lists: so parts of either document can be left out, and everything else stays as the corpus has it.
+The score is the engine's own (`engine.scoring.evidence`), from its own functions, over dense tables: so parts of
+either document can be left out, and everything else, thresholds and statistics of the reference too, stays.
 
-Letters in shapes: I query chunks, N targets, D width.
+Letters in shapes: I query chunks, N targets, D width, Q terms of the query.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from engine.encoders.encoder import EncodedDocument, Vectors
-from engine.scoring.evidence import (
-    Scoring,
-    chunk_weights,
-    crowd_similarity,
-    document_crowd_similarity,
-    exact_scores,
-    thresholds,
-)
-from engine.scoring.lists import segment_max, top_documents
-from engine.store.snapshot import Positions, Snapshot
+from engine.encoders.encoder import Vectors
+from engine.index import Index
+from engine.query import Prepared, Query
+from engine.scoring.evidence import Components, Scoring, chunk_component, chunk_weights, combine, margin, thresholds
+from engine.scoring.similarity import best_chunks
+from engine.store.snapshot import Positions
+from engine.words.counts import TermTable, WordTables
+from engine.words.likelihood import QueryTerms, matches, query_terms, scores
+from engine.words.statistics import TermStatistics
 
 _BLOCK_DOCUMENTS = 256  # whose chunks are in memory at once
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Similarities of one query to every target; I may be 0."""
+    """One query and every target; I may be 0."""
 
     best: Vectors  # (I, N) s_i(t), the best match of each chunk in each target
-    whole: Vectors  # (N,) cosines of the document vectors
+    theta: Vectors  # (I,) thresholds
     n_tokens: NDArray[np.int64]  # (I,) of the query's chunks
+    document: NDArray[np.float64]  # (N,) the component of the document vectors
+    words: NDArray[np.float64]  # (N,) that of the words
+    pairs: NDArray[np.float64]  # (N,) that of the pairs of words
 
-    def of_chunks(self, kept: NDArray[np.bool_]) -> Matches:
-        """Those of a query that has only the kept (I,) chunks; its document vector stays."""
-        return Matches(self.best[kept], self.whole, self.n_tokens[kept])
-
-    def with_target(self, column: int, best: Vectors, whole: float) -> Matches:
-        """Those among targets of which one is another: its best matches (I,) and its document cosine."""
-        changed = replace(self, best=self.best.copy(), whole=self.whole.copy())
-        changed.best[:, column] = best
-        changed.whole[column] = whole
-        return changed
+    def of_chunks(self, kept: NDArray[np.bool_], words: NDArray[np.float64], pairs: NDArray[np.float64]) -> Matches:
+        """Those of a query that has only the kept (I,) chunks, and other words; its document vector stays."""
+        return Matches(self.best[kept], self.theta[kept], self.n_tokens[kept], self.document, words, pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,39 +52,120 @@ class Placed:
     rank: float  # from 1; the middle of the places of all targets with the same score
 
 
-def find_matches(snapshot: Snapshot, query: EncodedDocument, targets: Positions) -> Matches:
-    """Multiply the query with every chunk of the targets.
+@dataclass(frozen=True, slots=True)
+class TargetTerms:
+    """One kind of the terms of a query in N targets."""
 
-    Args:
-        snapshot: of the index.
-        query: rounded as `engine.search.as_stored` does.
-        targets: (N,) positions of documents; the query itself is not among them.
-    """
-    best = np.empty((len(query.chunks), len(targets)), np.float32)
-    for first in range(0, len(targets), _BLOCK_DOCUMENTS):
-        vectors, starts = snapshot.chunk_vectors(targets[first : first + _BLOCK_DOCUMENTS])
-        best[:, first : first + _BLOCK_DOCUMENTS] = segment_max(query.chunks @ vectors.T, starts)
-    n_tokens = np.array([chunk.n_tokens for chunk in query.chunk_spans], np.int64)
-    return Matches(best, snapshot.document_vectors[targets] @ query.document, n_tokens)
+    query: QueryTerms
+    weights: csr_array  # (N, Q) b_t(d) of `engine.words.likelihood`
+    statistics: TermStatistics
+
+    def scores(self, table: TermTable) -> NDArray[np.float64]:
+        """The component (N,) of a query that has only some of the terms, or fewer of each."""
+        fewer = query_terms(table, self.statistics)
+        weights = np.zeros(len(self.query.terms))
+        weights[np.searchsorted(self.query.terms, fewer.terms)] = fewer.weights
+        return np.asarray(np.minimum(1.0, self.weights @ weights))
 
 
-def score_all(matches: Matches, scoring: Scoring) -> NDArray[np.float64]:
-    """The score of every target; (N,) in [0, 1], all 0 for a query without chunks.
+class Corpus:
+    """An index whose documents are all scored; keeps its term counts in memory."""
 
-    Thetas and weights are found anew: those of a chunk's crowd hold whatever else
-    the query has, and the weights of the chunks that are there sum to 1 - b.
-    """
-    n = len(matches.whole)
-    if not len(matches.best):
-        return np.zeros(n)
-    lists = top_documents(matches.best, np.arange(n), scoring.crowd + 1)
-    limits = thresholds(
-        crowd_similarity(lists, scoring.crowd, n),
-        document_crowd_similarity(matches.whole, scoring.document_crowd),
-        chunk_weights(matches.n_tokens),
-        scoring,
-    )
-    return exact_scores(matches.best, matches.whole, limits, scoring)
+    def __init__(self, index: Index, scoring: Scoring) -> None:
+        """Take thresholds and statistics from the reference of the index."""
+        self.snapshot = index.snapshot
+        self.scoring = scoring
+        self._searcher = index.searcher(scoring)
+
+    @property
+    def language(self) -> str:
+        """By which words are segmented."""
+        return self.snapshot.language or "none"
+
+    @cached_property
+    def _words(self) -> WordTables | None:
+        return self.snapshot.words(np.arange(self.snapshot.n_documents)) if self.snapshot.language else None
+
+    def prepare(self, query: Query) -> Prepared:
+        """See `Searcher.prepare`."""
+        return self._searcher.prepare(query)
+
+    def find_matches(self, prepared: Prepared, targets: Positions) -> Matches:
+        """Compare a query with targets.
+
+        Args:
+            prepared: the query.
+            targets: (N,) positions of documents; the query itself is not among them.
+        """
+        chunks = prepared.vectors.chunks
+        best = [
+            best_chunks(chunks, *self.snapshot.chunk_vectors(targets[first : first + _BLOCK_DOCUMENTS]))
+            for first in range(0, len(targets), _BLOCK_DOCUMENTS)
+        ]
+        cosines = self.snapshot.document_vectors[targets] @ prepared.vectors.document
+        words = pairs = np.zeros(len(targets))
+        if prepared.words is not None and prepared.pairs is not None and self._words is not None:
+            tables = self._words.of(targets)
+            words, pairs = scores(prepared.words, tables.words), scores(prepared.pairs, tables.pairs)
+        return Matches(
+            np.concatenate(best, axis=1),
+            prepared.limits.chunks,
+            np.array([chunk.n_tokens for chunk in prepared.vectors.chunk_spans], np.int64),
+            margin(cosines, prepared.limits.document, self.scoring.power),
+            words,
+            pairs,
+        )
+
+    def target_terms(self, prepared: Prepared, targets: Positions) -> tuple[TargetTerms, TargetTerms] | None:
+        """Words and pairs of a query in targets; None for an index without words."""
+        if prepared.words is None or prepared.pairs is None or self._words is None:
+            return None
+        tables, statistics = self._words.of(targets), self.snapshot.reference.statistics
+        return (
+            _target_terms(prepared.words, tables.words, statistics.words),
+            _target_terms(prepared.pairs, tables.pairs, statistics.pairs),
+        )
+
+    def score_all(self, found: Matches) -> NDArray[np.float64]:
+        """The score of every target; (N,) in [0, 1], all 0 for a query without chunks."""
+        if not len(found.best):
+            return np.zeros(found.best.shape[1])
+        limits = thresholds(found.theta, 0.0, chunk_weights(found.n_tokens), self.scoring)
+        chunks = chunk_component(found.best, limits, self.scoring)
+        return self._combined(Components(chunks, found.document, found.words, found.pairs))
+
+    def score_target(self, prepared: Prepared, chunks: Vectors, document: Vectors, words: WordTables | None) -> float:
+        """The score of one document that need not be in the index.
+
+        Args:
+            prepared: the query.
+            chunks: (J, D) chunk vectors of the document, at least one.
+            document: (D,) its document vector.
+            words: its term counts, in an index with words.
+        """
+        best = (prepared.vectors.chunks @ chunks.T).max(axis=1)[:, None]
+        cosine = np.array([document @ prepared.vectors.document])
+        by_words = by_pairs = np.zeros(1)
+        if words is not None and prepared.words is not None and prepared.pairs is not None:
+            by_words, by_pairs = scores(prepared.words, words.words), scores(prepared.pairs, words.pairs)
+        components = Components(
+            chunk_component(best, prepared.limits, self.scoring),
+            margin(cosine, prepared.limits.document, self.scoring.power),
+            by_words,
+            by_pairs,
+        )
+        return float(self._combined(components)[0])
+
+    def _combined(self, components: Components) -> NDArray[np.float64]:
+        weights = self.scoring.weights(words=self.snapshot.language is not None)
+        return combine(components, weights, self.scoring.root)
+
+
+def _target_terms(query: QueryTerms, table: TermTable, statistics: TermStatistics) -> TargetTerms:
+    found = matches(query, table)
+    weights = found.shares / query.weights[found.terms]
+    shape = table.n_documents, len(query.terms)
+    return TargetTerms(query, csr_array((weights, (found.documents, found.terms)), shape=shape), statistics)
 
 
 def place(scores: NDArray[np.float64], column: int) -> Placed:

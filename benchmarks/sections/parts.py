@@ -1,19 +1,24 @@
 """The parts of one document of a hit, and the orders in which they are removed; nothing is scored here.
 
-Letters in shapes: C chunks of the document, U its parts.
+Letters in shapes: C chunks of the document, U its parts, n occurrences of terms.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Chunk, Span
+from benchmarks.sections.term_places import term_places
+from engine.document import Chunk, Document, Span
 from engine.encoders.encoder import EncodedDocument, Vectors
-from engine.scoring.breakdown import Breakdown
+from engine.query import Query
+from engine.scoring.breakdown import Breakdown, TermPart
+from engine.words.counts import WordTables, counted
+from engine.words.segmenter import Terms, WordSegmenter, segmenter_of
 
 Order = NDArray[np.int64]  # a permutation of parts, first removed first
 
@@ -57,23 +62,64 @@ class Parts:
         return np.isin(self.of_chunk, parts)
 
 
-def parts_of(breakdown: Breakdown, side: Side, query: EncodedDocument, target: EncodedDocument, unit: Unit) -> Parts:
+class ChunkTerms:
+    """The terms of a document by the chunks that they stand in."""
+
+    def __init__(self, document: Document, chunks: Sequence[Chunk], segmenter: WordSegmenter) -> None:
+        """Segment the text of a document that is cut into chunks, in reading order."""
+        self.terms = segmenter.segment(document.text)
+        self.n_chunks = len(chunks)
+        self.of_word, self.of_pair = (
+            _chunks_at(spans, chunks) for spans in (self.terms.word_spans, self.terms.pair_spans)
+        )
+
+    def counts(self, kept: NDArray[np.bool_]) -> WordTables:
+        """The term counts of a text of the kept (C,) chunks alone; a pair counts where both of its words are kept."""
+        is_kept = np.append(kept, False)  # of what is in no chunk
+        words, pairs = is_kept[self.of_word].all(axis=1), is_kept[self.of_pair].all(axis=1)
+        found = self.terms
+        return counted(
+            [Terms(found.words[words], found.word_spans[words], found.pairs[pairs], found.pair_spans[pairs])]
+        )
+
+    def spread(self, terms: Iterable[TermPart], segmenter: WordSegmenter) -> NDArray[np.float64]:
+        """(C,) contributions of terms, each spread evenly over its occurrences; some may be in no chunk."""
+        _, contributions = term_places(self.terms, terms, segmenter)
+        by_chunk = np.zeros(self.n_chunks + 1)
+        np.add.at(by_chunk, np.concatenate([self.of_word[:, 0], self.of_pair[:, 0]]), contributions)
+        return by_chunk[:-1]
+
+
+def _chunks_at(spans: NDArray[np.int64], chunks: Sequence[Chunk]) -> NDArray[np.int64]:
+    """(n, 2) number of the chunk that holds the first and the last character of each span; -1 for none."""
+    starts, stops = (np.array([getattr(chunk, name) for chunk in chunks]) for name in ("start", "stop"))
+    ends = np.stack([spans[:, 0], spans[:, 1] - 1], axis=1)
+    at = np.searchsorted(starts, ends, side="right") - 1
+    return np.where((at >= 0) & (ends < stops[at]), at, -1)
+
+
+def parts_of(breakdown: Breakdown, side: Side, query: Query, target: Query, unit: Unit, language: str) -> Parts:
     """Take one document of a hit apart.
+
+    A breakdown names the passages of chunks, and the terms that both documents have, wherever these stand.
 
     Args:
         breakdown: of the hit.
         side: which document.
-        query: with the vectors that were asked with.
+        query: with the chunks that were searched with.
         target: with its stored vectors.
         unit: chunks, or sections that have a chunk.
+        language: by which words are segmented.
     """
-    cosines = query.chunks @ target.chunks.T
-    if side is Side.QUERY:
-        return _parts(query.chunk_spans, _contributions(breakdown, side, query), cosines.max(axis=1), unit)
-    return _parts(target.chunk_spans, _contributions(breakdown, side, target), cosines.max(axis=0), unit)
+    cosines = query.vectors.chunks @ target.vectors.chunks.T
+    own, cosine = (query, cosines.max(axis=1)) if side is Side.QUERY else (target, cosines.max(axis=0))
+    segmenter = segmenter_of(language)
+    contributions = _of_passages(breakdown, side, own.vectors)
+    contributions += ChunkTerms(own.document, own.vectors.chunk_spans, segmenter).spread(breakdown.terms, segmenter)
+    return _parts(own.vectors.chunk_spans, contributions, cosine, unit)
 
 
-def _contributions(breakdown: Breakdown, side: Side, document: EncodedDocument) -> NDArray[np.float64]:
+def _of_passages(breakdown: Breakdown, side: Side, document: EncodedDocument) -> NDArray[np.float64]:
     """(C,) what the breakdown says of each chunk, found by its span; a target's chunk may be named many times."""
     number = {Span(chunk.start, chunk.stop): i for i, chunk in enumerate(document.chunk_spans)}
     contributions = np.zeros(len(document.chunk_spans))

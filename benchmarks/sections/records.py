@@ -33,8 +33,7 @@ class FacetsRecord:
     def name(self) -> str:
         """Of the file, without suffix."""
         corpus = next(iter(self.datasets.values())).partition("@")[0]
-        crowd = f"crowd{self.settings['crowd']}"
-        return _name(self.kind, corpus, self.encoder, crowd, is_quick=self.is_quick, seed=self.origin.seed)
+        return _name(self.kind, corpus, self.encoder, is_quick=self.is_quick, seed=self.origin.seed)
 
     @property
     def extent(self) -> Mapping[str, int]:

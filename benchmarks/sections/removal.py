@@ -1,8 +1,9 @@
 """Hits with parts of one document left out, scored again: from stored vectors, or by encoding what is left.
 
-From stored vectors chunks keep their vectors, and the vector of the whole document stays as it was. What the score
-makes of the rest is the engine's: the weights of a query's chunks that are left sum to 1 - b again, and thetas move
-where the target was in the crowd. Encoding what is left cuts it into new chunks, with a document vector of its own.
+From stored vectors chunks keep their vectors and terms, and the vector of the whole document stays as it was. What
+the score makes of the rest is the engine's: thresholds and statistics are those of the reference of the index, and
+the weights of a query's chunks that are left sum to 1 again. Encoding what is left cuts it into new chunks, with a
+document vector of its own.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.sections.courses import Rescore
-from benchmarks.sections.matches import Matches, Placed, find_matches, place, score_all
-from benchmarks.sections.parts import Side
+from benchmarks.sections.matches import Corpus, Matches, Placed, place
+from benchmarks.sections.parts import ChunkTerms, Side
 from engine.document import Chunk, Document
 from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError
-from engine.scoring.evidence import Scoring
-from engine.search import Query, as_stored
-from engine.store.snapshot import Positions, Snapshot
+from engine.query import Prepared, Query, as_stored
+from engine.store.snapshot import Positions
+from engine.words.counts import count_words
+from engine.words.segmenter import segmenter_of
 
 Kept = NDArray[np.bool_]  # (C,) chunks of the document of one side
 
@@ -30,48 +32,78 @@ Kept = NDArray[np.bool_]  # (C,) chunks of the document of one side
 class Pairing:
     """A hit: two documents with their vectors, and the corpus around them."""
 
+    corpus: Corpus
     query: Query
+    prepared: Prepared  # the query
     target: Query
-    matches: Matches  # of the query
+    targets: Positions  # (N,) all documents but the query
+    matches: Matches  # of the query with them
     column: int  # of the target in them
-    scoring: Scoring
+
+    def chunk_terms(self, side: Side) -> ChunkTerms:
+        """The terms of one of the documents by chunk."""
+        own = self.query if side is Side.QUERY else self.target
+        return ChunkTerms(own.document, own.vectors.chunk_spans, segmenter_of(self.corpus.language))
+
+    def of_target(self, score: float) -> Placed:
+        """Where the target stands with another score, all other scores as they are."""
+        scores = self.corpus.score_all(self.matches)
+        scores[self.column] = score
+        return place(scores, self.column)
+
+    def of_query(self, matches: Matches | None) -> Placed:
+        """Where the target stands for another query; None for one without text."""
+        scores = np.zeros(len(self.targets)) if matches is None else self.corpus.score_all(matches)
+        return place(scores, self.column)
 
 
 def stored_rescore(pairing: Pairing, side: Side) -> Rescore:
-    """Score anew from the stored vectors of the chunks that are kept."""
-    matches, column, scoring = pairing.matches, pairing.column, pairing.scoring
-    if side is Side.QUERY:
-        return lambda kept: place(score_all(matches.of_chunks(kept), scoring), column)
-    cosines = pairing.query.vectors.chunks @ pairing.target.vectors.chunks.T  # (I, C)
+    """Score again from the stored vectors and the terms of the chunks that are kept."""
+    corpus, terms = pairing.corpus, pairing.chunk_terms(side)
+    found = corpus.target_terms(pairing.prepared, pairing.targets)
+    vectors = pairing.target.vectors
 
-    def rescore(kept: Kept) -> Placed:
+    def of_query(kept: Kept) -> Placed:
         if not kept.any():
-            return _without_target(pairing)
-        changed = matches.with_target(column, cosines[:, kept].max(axis=1), float(matches.whole[column]))
-        return place(score_all(changed, scoring), column)
+            return pairing.of_query(None)
+        words, pairs = pairing.matches.words, pairing.matches.pairs
+        if found is not None:
+            counts = terms.counts(kept)
+            words, pairs = found[0].scores(counts.words), found[1].scores(counts.pairs)
+        return pairing.of_query(pairing.matches.of_chunks(kept, words, pairs))
 
-    return rescore
+    def of_target(kept: Kept) -> Placed:
+        if not kept.any():
+            return pairing.of_target(0.0)
+        counts = terms.counts(kept)
+        return pairing.of_target(corpus.score_target(pairing.prepared, vectors.chunks[kept], vectors.document, counts))
+
+    return of_query if side is Side.QUERY else of_target
 
 
-def encoded_rescore(pairing: Pairing, side: Side, encoder: Encoder, snapshot: Snapshot, targets: Positions) -> Rescore:
-    """Score anew after encoding the text of the chunks that are kept.
+def encoded_rescore(pairing: Pairing, side: Side, encoder: Encoder) -> Rescore:
+    """Score again after encoding the text of the chunks that are kept.
 
     Args:
         pairing: the hit.
         side: whose text is cut.
         encoder: of the index.
-        snapshot: of the index.
-        targets: the documents of `pairing.matches`.
     """
-    own = pairing.query if side is Side.QUERY else pairing.target
+    own, corpus = (pairing.query if side is Side.QUERY else pairing.target), pairing.corpus
 
     def rescore(kept: Kept) -> Placed:
-        left = _encoded(encoder, kept_document(own.document, own.vectors.chunk_spans, kept))
+        document = kept_document(own.document, own.vectors.chunk_spans, kept)
+        left = _encoded(encoder, document)
         if side is Side.TARGET:
-            return _without_target(pairing) if left is None else _with_target(pairing, left)
+            if left is None:
+                return pairing.of_target(0.0)
+            words = count_words(segmenter_of(corpus.language), [document.text])
+            return pairing.of_target(corpus.score_target(pairing.prepared, left.chunks, left.document, words))
         if left is None:
-            return place(np.zeros(len(targets)), pairing.column)
-        return place(score_all(find_matches(snapshot, left, targets), pairing.scoring), pairing.column)
+            return pairing.of_query(None)
+        # The key is that of the whole text: what is left of it is not compared with it in the reference.
+        prepared = corpus.prepare(Query(document, left, key=own.key))
+        return pairing.of_query(corpus.find_matches(prepared, pairing.targets))
 
     return rescore
 
@@ -87,19 +119,6 @@ def remembered(rescore: Rescore) -> Rescore:
         return known[key]
 
     return ask
-
-
-def _with_target(pairing: Pairing, target: EncodedDocument) -> Placed:
-    query = pairing.query.vectors
-    best = (query.chunks @ target.chunks.T).max(axis=1)
-    changed = pairing.matches.with_target(pairing.column, best, float(query.document @ target.document))
-    return place(score_all(changed, pairing.scoring), pairing.column)
-
-
-def _without_target(pairing: Pairing) -> Placed:
-    """A target without text has score 0."""
-    nothing = np.full(len(pairing.matches.best), -1, np.float32)
-    return place(score_all(pairing.matches.with_target(pairing.column, nothing, -1.0), pairing.scoring), pairing.column)
 
 
 def _encoded(encoder: Encoder, document: Document) -> EncodedDocument | None:

@@ -16,9 +16,10 @@ _LENGTH_NOTE = (
     "relevant targets; intervals of 95 % by bootstrap over queries."
 )
 _POSITION_NOTE = (
-    "Share of the contributions of chunks that lies in each tenth of the text: a hit counts 1, then a query counts 1; "
-    "0.100 everywhere is no bias. Intervals of 95 % by bootstrap over queries stand in the records. Whole documents: "
-    "the share of a score that their likeness gave, over all hits; one that it gave entirely has no place in the text."
+    "Share of the contributions of passages and words that lies in each tenth of the text: a hit counts 1, then a "
+    "query counts 1; 0.100 everywhere is no bias. Intervals of 95 % by bootstrap over queries are in the records. "
+    "Whole documents: the share of a score that the document vectors gave, over all hits; one that they gave entirely "
+    "has no place in the text."
 )
 
 

@@ -1,4 +1,4 @@
-"""How an index is asked for the neighbours of a chunk and for the targets of a document, as our search goes about it.
+"""How an index is searched for the neighbours of a chunk and for the targets of a document.
 
 Letters in shapes: I query chunks, K neighbours, D width.
 """
@@ -12,16 +12,15 @@ from numpy.typing import NDArray
 
 from benchmarks.vectors.candidate import VectorIndex
 from benchmarks.vectors.collection import Collection
-from benchmarks.vectors.truth import LIST_LENGTH, SCORING, limits_of, rank_by_lists
+from benchmarks.vectors.truth import LIST_LENGTH, list_thresholds, rank_by_lists, squared_excess
 from engine.deepening import LAST_DEPTH, document_lists
 from engine.encoders.encoder import Vectors
 from engine.neighbours import FIRST_DEPTH
-from engine.scoring.evidence import exact_scores
-from engine.scoring.lists import corrected
-from engine.scoring.similarity import best_matches
-from engine.search import MIN_RESCORED
+from engine.scoring.lists import RankedLists, merge
+from engine.scoring.similarity import best_chunks
 from engine.store.ann import Ids
 
+RESCORED = 64  # documents rescored exactly, at least; and twice as many as are wanted
 _BLOCK_QUERIES = 64  # chunks whose found rows are in memory at once: 12 MiB at a depth of 128
 
 
@@ -101,22 +100,25 @@ class Asked:
 
 
 def ranked(asked: Asked, queries: Vectors, k: int) -> NDArray[np.int64]:
-    """The best `k` targets of a query document, best first, as `engine.search` goes about it.
+    """The best `k` targets of a query document, best first.
 
     Lists of documents are made of the chunks that are found, by the engine itself. Where the index
     is rescored, the best targets by these lists are scored again by all of their chunks, against
-    thresholds in which those chunks stand with their exact similarities.
+    thresholds of lists in which they have their exact similarities.
     """
     collection = asked.collection
     lists = document_lists(asked, queries, LIST_LENGTH, collection.n_documents)
     if not asked.is_coded:
         return rank_by_lists(lists, collection.n_documents, k)
-    documents = rank_by_lists(lists, collection.n_documents, max(MIN_RESCORED, 2 * k))
+    documents = rank_by_lists(lists, collection.n_documents, max(RESCORED, 2 * k))
     if not len(documents):
         return documents
-    best = best_matches(queries, *collection.chunks_of(documents)).similarities  # (I, documents)
-    limits = limits_of(corrected(lists, documents, best), collection.n_documents)
-    scores = exact_scores(best, np.zeros(len(documents), np.float32), limits, SCORING)
+    best = best_chunks(queries, *collection.chunks_of(documents))  # (I, documents)
+    is_known = np.isin(lists.documents, documents)
+    others = RankedLists(lists.documents, np.where(is_known, -np.inf, lists.similarities).astype(np.float32))
+    known = RankedLists(np.broadcast_to(documents, best.shape), best)
+    theta = list_thresholds(merge(others, known, LIST_LENGTH), collection.n_documents)
+    scores = squared_excess(best, theta).sum(axis=0)
     return documents[np.lexsort((documents, -scores))][:k]
 
 

@@ -1,5 +1,10 @@
 """The exact answer to every query, by multiplying with all rows; nothing is taken from what is measured.
 
+Documents are ranked by lists alone, as vectors without a reference can be: for query chunk i, s_i(t) is its
+best match inside document t, theta_i the s_i of its (M+1)-th best document, and
+
+    score(q, t) = sum_i max(0, s_i(t) - theta_i)^2
+
 Letters in shapes: C chunks of N documents, I query chunks of Q query documents, D width, K neighbours.
 """
 
@@ -12,11 +17,10 @@ from numpy.typing import NDArray
 
 from benchmarks.vectors.collection import Collection
 from engine.encoders.encoder import Vectors
-from engine.scoring.evidence import Scoring, Thresholds, crowd_similarity, list_scores, thresholds
-from engine.scoring.lists import RankedLists, empty_lists, merge, segment_max, top_documents
+from engine.scoring.lists import RankedLists, merge, segment_max, top_documents
 
-SCORING = Scoring(document_weight=0.0)  # chunks alone: there are no vectors of whole documents here
-LIST_LENGTH = SCORING.crowd + 1
+EXCEEDING = 20  # documents of a list above its threshold
+LIST_LENGTH = EXCEEDING + 1
 TIE = 1e-6  # similarities that differ by less are equal: their sums are added up in different orders
 _BLOCK_CHUNKS = 8192  # and
 _BLOCK_QUERIES = 1024  # whose table of similarities is in memory: 32 MiB
@@ -77,21 +81,32 @@ def _ranked(collection: Collection, lists: RankedLists, k: int) -> list[list[int
 
 
 def rank_by_lists(lists: RankedLists, n_documents: int, k: int) -> NDArray[np.int64]:
-    """Rank targets by evidence above the crowd, each query chunk with the same weight.
+    """Rank documents by what their matches exceed the thresholds of lists by.
 
     Args:
         lists: of the chunks of one query document.
         n_documents: N.
-        k: targets at most.
+        k: documents at most.
 
     Returns:
-        (n,) document numbers, best first.
+        (n,) numbers of documents with a score above 0, best first, equal ones by number.
     """
-    documents, _ = list_scores(lists, empty_lists(1), limits_of(lists, n_documents), SCORING)
-    return documents[:k]
+    shares = squared_excess(lists.similarities, list_thresholds(lists, n_documents))
+    counts = (lists.documents >= 0) & (shares > 0)
+    documents, at = np.unique(lists.documents[counts], return_inverse=True)
+    scores = np.bincount(at, shares[counts], minlength=len(documents))
+    return documents[np.lexsort((documents, -scores))][:k]
 
 
-def limits_of(lists: RankedLists, n_documents: int) -> Thresholds:
-    """Where the crowd of each query chunk ends, all of them with the same weight."""
-    theta = crowd_similarity(lists, SCORING.crowd, n_documents)
-    return thresholds(theta, 0.0, np.ones(len(theta)), SCORING)
+def list_thresholds(lists: RankedLists, n_documents: int) -> Vectors:
+    """theta (I,) in [0, 1]: similarity of the last document of each list, 0 where there are M documents or fewer."""
+    if n_documents <= EXCEEDING:
+        return np.zeros(len(lists.similarities), np.float32)
+    found = np.where(np.isfinite(lists.similarities), lists.similarities, np.inf)[:, :LIST_LENGTH].min(axis=1)
+    return np.clip(np.where(np.isfinite(found), found, 0), 0, 1).astype(np.float32)
+
+
+def squared_excess(similarities: Vectors, theta: Vectors) -> NDArray[np.float64]:
+    """max(0, s_i(t) - theta_i)^2 (I, N); what differs by `TIE` at most exceeds nothing."""
+    above = np.minimum(similarities, 1).astype(np.float64) - theta[:, None]
+    return np.asarray(np.where(above > TIE, above, 0) ** 2)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 
-from engine.document import Document, Span
-from engine.report.table import pooled_note, section_label, snippet
+from engine.document import Document
+from engine.report.snippets import Snippet, pair_snippets, term_weights
+from engine.report.table import pooled_note, section_label
 from engine.result import Hit, Result
 from engine.scoring.breakdown import SectionPair
 
@@ -31,18 +33,20 @@ def result_html(result: Result) -> str:
         f"{result.status.value}</span></p>"
     )
     best = result.hits[0].score if result.hits else 1.0
-    hits = "".join(_hit(hit, result.query, best) for hit in result.hits)
-    return f"<div class='longmatch'>{_STYLE}{head}{hits or '<p>no document rises above the crowd</p>'}</div>"
+    hits = "".join(_hit(result, hit, best) for hit in result.hits)
+    return f"<div class='longmatch'>{_STYLE}{head}{hits or '<p>no document matches</p>'}</div>"
 
 
-def _hit(hit: Hit, query: Document, best: float) -> str:
+def _hit(result: Result, hit: Hit, best: float) -> str:
     bar = f"<span class='bar' style='width:{8 * hit.score / best:.2f}em'></span>"
-    rows = "".join(_pair(pair, query, hit.document) for pair in hit.breakdown.pairs[:_PAIRS])
+    weights = term_weights(hit, result.language)
+    rows = "".join(_pair(result, hit, pair, weights) for pair in hit.breakdown.pairs[:_PAIRS])
     hidden = hit.breakdown.pairs[_PAIRS:]
     if hidden:
         rows += _row(sum(pair.contribution for pair in hidden), f"{len(hidden)} more section pairs", "")
     whole = hit.breakdown.document
-    rows += _row(whole.contribution, f"the documents as wholes, cosine {whole.similarity:.3f}", "")
+    if whole is not None:
+        rows += _row(whole.contribution, f"document vectors, cosine {whole.similarity:.3f}", "")
     return (
         f"<details{' open' if hit.rank == 1 else ''}><summary>{hit.rank}. {bar}{hit.score:.4f} "
         f"<b>{escape(hit.title)}</b> <span class='quiet'>{escape(hit.doc_id)}</span></summary>"
@@ -50,19 +54,18 @@ def _hit(hit: Hit, query: Document, best: float) -> str:
     )
 
 
-def _pair(pair: SectionPair, query: Document, target: Document) -> str:
-    strongest = pair.parts[0]
+def _pair(result: Result, hit: Hit, pair: SectionPair, weights: Mapping[int, float]) -> str:
+    snippets = pair_snippets(result, hit, pair, weights)
     return _row(
         pair.contribution,
-        _side(query, pair.query_section, strongest.query),
-        _side(target, pair.target_section, strongest.target),
+        _side(result.query, pair.query_section, snippets.query),
+        _side(hit.document, pair.target_section, snippets.target),
     )
 
 
-def _side(document: Document, section: int, span: Span) -> str:
-    text = snippet(document, section, span)
-    shown = text if len(text) <= _SNIPPET else text[: _SNIPPET - 1] + "…"
-    return f"<b>{escape(section_label(document, section))}</b><br><span class='quiet'>{escape(shown)}</span>"
+def _side(document: Document, section: int, snippet: Snippet) -> str:
+    shown = snippet.cut(_SNIPPET).joined(escape, "<mark>", "</mark>")
+    return f"<b>{escape(section_label(document, section))}</b><br><span class='quiet'>{shown}</span>"
 
 
 def _row(contribution: float, left: str, right: str) -> str:

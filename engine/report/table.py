@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import textwrap
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from engine.document import Coverage, Document, Span
+from engine.document import Coverage, Document
+from engine.report.snippets import pair_snippets, term_weights
 from engine.result import Hit, Result, SectionMatrix
 from engine.scoring.breakdown import SectionPair
 
 WIDTH = 80
 N_PAIRS = 3
+N_TERMS = 5
 _INDENT = 5
 
 
@@ -25,7 +27,7 @@ def result_table(result: Result, *, n_pairs: int = N_PAIRS, width: int = WIDTH) 
     """
     lines = [*_head(result, width), ""]
     for hit in result.hits:
-        lines += [*_hit(hit, result.query, n_pairs, width), ""]
+        lines += [*_hit(result, hit, n_pairs, width), ""]
     if not result.hits:
         lines += [_no_hits(result), ""]
     return "\n".join(lines[:-1])
@@ -33,10 +35,12 @@ def result_table(result: Result, *, n_pairs: int = N_PAIRS, width: int = WIDTH) 
 
 def _head(result: Result, width: int) -> list[str]:
     n_hits = len(result.hits)
-    told = f"{n_hits} of {result.n_found:,} matching, {result.n_searched:,} searched, {result.status.value}"
+    searched = f"{result.n_searched:,} searched, {result.status.value}"
+    counts = f"{n_hits} of {result.n_found:,} matching, {result.n_evident:,} by passages above their thresholds"
     return [
         _cut(f"query  {result.query.title}", width),
-        _cut(f"       {_coverage(result.query_coverage)}; {told}", width),
+        _cut(f"       {_coverage(result.query_coverage)}; {searched}", width),
+        _cut(f"       {counts}", width),
     ]
 
 
@@ -55,10 +59,10 @@ def pooled_note(coverage: Coverage) -> str:
 def _no_hits(result: Result) -> str:
     if result.n_searched == 0:
         return "no document may be found: the filter leaves none"
-    return "no document rises above the crowd: nothing here matches better than everything else does"
+    return "no document matches: none shares a word with the query or has a passage above the thresholds"
 
 
-def _hit(hit: Hit, query: Document, n_pairs: int, width: int) -> list[str]:
+def _hit(result: Result, hit: Hit, n_pairs: int, width: int) -> list[str]:
     left = f"{hit.rank:>3}  {hit.score:.4f}  "
     name = f"  {hit.doc_id}"
     room = width - _columns(left) - _columns(name)
@@ -66,37 +70,30 @@ def _hit(hit: Hit, query: Document, n_pairs: int, width: int) -> list[str]:
         lines = [left + _pad(_cut(hit.title, room), room) + name]
     else:
         lines = [_cut(left + hit.title, width), _cut(" " * _columns(left) + hit.doc_id, width)]
+    weights = term_weights(hit, result.language) if n_pairs else {}
     for pair in hit.breakdown.pairs[:n_pairs]:
-        lines += _pair(pair, query, hit.document, width)
+        lines += _pair(result, hit, pair, weights, width)
     lines += [_cut(" " * _INDENT + line, width) for line in _rest(hit, n_pairs)]
     if hit.coverage.tokens_read != hit.coverage.tokens_total:
         lines.append(_cut(" " * _INDENT + f"of it {_coverage(hit.coverage)}", width))
     return lines
 
 
-def _pair(pair: SectionPair, query: Document, target: Document, width: int) -> list[str]:
+def _pair(result: Result, hit: Hit, pair: SectionPair, weights: Mapping[int, float], width: int) -> list[str]:
     margin = " " * _INDENT
     head = f"{margin}{pair.contribution:.4f}  "
     room = width - _columns(head) - 4
-    mine, theirs = section_label(query, pair.query_section), section_label(target, pair.target_section)
+    mine = section_label(result.query, pair.query_section)
+    theirs = section_label(hit.document, pair.target_section)
     mine = _cut(mine, max(room // 2, room - _columns(theirs)))
     lines = [f"{head}{mine} -> {_cut(theirs, room - _columns(mine))}"]
-    strongest = pair.parts[0]
-    for mark, text in (
-        ("<", snippet(query, pair.query_section, strongest.query)),
-        (">", snippet(target, pair.target_section, strongest.target)),
-    ):
-        lines.append(_cut(f"{margin}        {mark} {text}", width))
+    snippets = pair_snippets(result, hit, pair, weights)
+    for mark, shown in (("<", snippets.query), (">", snippets.target)):
+        lines.append(_cut(f"{margin}        {mark} {shown.cut(width - _INDENT - 12).marked()}", width))
+    if pair.terms:
+        terms = ", ".join(f"{part.term} {part.contribution:.4f}" for part in pair.terms[:N_TERMS])
+        lines.append(_cut(f"{margin}        {pair.words:.4f} in words: {terms}", width))
     return lines
-
-
-def snippet(document: Document, section: int, span: Span) -> str:
-    """The text of a span on one line, without the section's heading before it, which is shown already."""
-    text = " ".join(document.text[span.start : span.stop].split())
-    heading = " ".join(document.sections[section].heading.split())
-    at = text.find(heading) if heading else -1
-    is_before = 0 <= at <= len("###### ") and not any(character.isalpha() for character in text[:at])
-    return text[at + len(heading) :].lstrip(" #=-~*:") or text if is_before else text
 
 
 def _rest(hit: Hit, n_pairs: int) -> list[str]:
@@ -106,8 +103,8 @@ def _rest(hit: Hit, n_pairs: int) -> list[str]:
     if hidden:
         told.append(f"{sum(pair.contribution for pair in hidden):.4f}  {len(hidden)} more section pairs")
     whole = hit.breakdown.document
-    if whole.weight:
-        told.append(f"{whole.contribution:.4f}  the documents as wholes (cosine {whole.similarity:.2f})")
+    if whole is not None:
+        told.append(f"{whole.contribution:.4f}  document vectors (cosine {whole.similarity:.2f})")
     return told
 
 

@@ -1,4 +1,7 @@
-"""The parts of a score: which section meets which, by which spans, for how much. Values and one pure function.
+"""The parts of a score: which section matches which, by which passages and words, for how much. Values and functions.
+
+A component c adds v_c c^r to the score (`engine.scoring.evidence`); a part that makes a share
+of the component makes the same share of what it adds. So contributions sum to the score.
 
 Letters in shapes: I query chunks, R targets, C chunks of one.
 """
@@ -15,10 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.deferred import Deferred, deferred
-from engine.document import Chunk, Span
+from engine.document import Chunk, Document, Span
 from engine.encoders.encoder import Vectors
-from engine.scoring.evidence import Scoring, Thresholds, rise
+from engine.scoring.evidence import COMPONENTS, Components, Scoring, Thresholds, margin
 from engine.scoring.similarity import Matches
+from engine.words.alignment import align, occurrences
+from engine.words.counts import counted
+from engine.words.likelihood import QueryTerms, matches
+from engine.words.segmenter import Terms, segmenter_of
+
+N_TERMS = 10  # terms listed of a pair of sections
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,28 +37,38 @@ class ChunkPart:
     query: Span
     target: Span
     similarity: float
-    theta: float  # similarity that the crowd has
-    weight: float  # contribution at similarity 1
-    contribution: float  # weight * ((similarity - theta) / (1 - theta)) ^ p
+    threshold: float  # that few documents of the reference exceed
+    weight: float  # share of the chunk component that the chunk has at similarity 1
+    contribution: float
+
+
+@dataclass(frozen=True, slots=True)
+class TermPart:
+    """A word, or a pair of neighbouring words, that both texts have."""
+
+    term: str  # as it first stands in the target
+    contribution: float
 
 
 @dataclass(frozen=True, slots=True)
 class SectionPair:
-    """A section of the query and a section of the target, and all that passed between them."""
+    """A section of the query and a section of the target, and all that matches between them."""
 
     query_section: int
     target_section: int
-    contribution: float
+    contribution: float  # of parts and words
     parts: tuple[ChunkPart, ...]  # strongest first
+    words: float = 0.0  # contribution of all terms that stand in both
+    terms: tuple[TermPart, ...] = ()  # the strongest of them, strongest first
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentPart:
-    """What the likeness of the whole documents adds."""
+    """What the similarity of the document vectors adds."""
 
     similarity: float
-    theta: float
-    weight: float
+    threshold: float
+    weight: float  # contribution at similarity 1
     contribution: float
 
 
@@ -57,93 +76,196 @@ class DocumentPart:
 class Breakdown(Deferred):
     """All parts of one score; their contributions sum to it.
 
-    A search leaves the pairs to be made when they are first read.
+    A search leaves pairs and terms to be made when they are first read.
     """
 
     pairs: tuple[SectionPair, ...]  # strongest first
-    document: DocumentPart
+    document: DocumentPart | None  # None where the scoring gives the document vectors no weight
+    terms: tuple[TermPart, ...]  # all terms, over the whole documents, strongest first
+    components: Mapping[str, float]  # contribution of chunks, document, words and pairs of words
 
     @property
     def score(self) -> float:
         """The sum of the parts."""
-        return sum(part.contribution for pair in self.pairs for part in pair.parts) + self.document.contribution
+        return sum(pair.contribution for pair in self.pairs) + (self.document.contribution if self.document else 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What the scores of R targets were computed from."""
+
+    limits: Thresholds
+    matches: Matches  # (I, R)
+    components: Components  # of R targets
+    cosines: Vectors | None  # (R,) of the document vectors; None where they have no weight
+    weights: Mapping[str, float]  # v_c
+    scoring: Scoring
+    words: QueryTerms | None
+    pairs: QueryTerms | None
+    language: str | None
 
 
 def break_down(
+    query: Document,
     query_chunks: Sequence[Chunk],
+    targets: Sequence[Document],
     target_spans: Sequence[NDArray[np.int32]],
-    matches: Matches,
-    document_similarities: Vectors,
-    limits: Thresholds,
-    scoring: Scoring,
+    scored: Scored,
 ) -> list[Breakdown]:
     """Take the scores of targets apart.
 
     Args:
-        query_chunks: I chunks of the query.
-        target_spans: for each target, (C, 4) section, start, stop, tokens of its chunks.
-        matches: (I, R) best chunks and their cosines.
-        document_similarities: (R,) cosines of the whole documents.
-        limits: thresholds of this query.
-        scoring: the constants of the score.
+        query: the document that was searched with.
+        query_chunks: I chunks of it.
+        targets: R documents.
+        target_spans: for each, (C, 4) section, start, stop, tokens of its chunks.
+        scored: what their scores were computed from.
 
     Returns:
         R breakdowns, in the order of the targets.
     """
-    contributions = limits.weights[:, None] * rise(matches.similarities, limits.chunks[:, None], scoring.power)
-    of_whole = scoring.document_weight * rise(document_similarities, limits.document, scoring.power)
+    limits, scoring = scored.limits, scored.scoring
+    shares = limits.weights[:, None] * margin(scored.matches.similarities, limits.chunks[:, None], scoring.power)
+    summed = shares.sum(axis=0)
+    # Of a search in float32 the component may differ in the last digits from the sum of these.
+    added = {name: scored.weights[name] * getattr(scored.components, name) ** scoring.root for name in COMPONENTS}
+    added["chunks"] = scored.weights["chunks"] * summed**scoring.root
+    text = _QueryText(query, scored.language)
     breakdowns = []
-    for number, spans in enumerate(target_spans):
-        rows = np.flatnonzero(contributions[:, number] > 0)
-        make = partial(
-            _pairs,
-            query_chunks,
+    for number, (target, spans) in enumerate(zip(targets, target_spans, strict=True)):
+        components = {name: float(added[name][number]) for name in COMPONENTS}
+        rows = np.flatnonzero(shares[:, number] > 0)
+        chunks = _Chunks(
             rows,
-            spans[matches.chunks[rows, number]],
-            matches.similarities[rows, number],
-            contributions[rows, number],
-            limits,
+            spans[scored.matches.chunks[rows, number]],
+            scored.matches.similarities[rows, number],
+            components["chunks"] * shares[rows, number] / (summed[number] or 1.0),
         )
-        whole = DocumentPart(
-            float(document_similarities[number]), limits.document, scoring.document_weight, float(of_whole[number])
-        )
-        breakdowns.append(deferred(Breakdown, make, document=whole))
+        make = partial(_parts, text, query_chunks, target, chunks, components, scored)
+        document = None
+        if scored.cosines is not None:
+            weight, added_by_document = scored.weights["document"], components["document"]
+            document = DocumentPart(float(scored.cosines[number]), limits.document, weight, added_by_document)
+        breakdowns.append(deferred(Breakdown, make, document=document, components=components))
     return breakdowns
 
 
-def _pairs(
+@dataclass(frozen=True, slots=True)
+class _Chunks:
+    """The query chunks that contribute to one target."""
+
+    rows: NDArray[np.int64]  # (n,)
+    spans: NDArray[np.int32]  # (n, 4) of their best matches
+    similarities: NDArray[np.float32]  # (n,)
+    contributions: NDArray[np.float64]  # (n,)
+
+
+class _QueryText:
+    """The text of a query, segmented when its words are first needed, once for all targets."""
+
+    def __init__(self, document: Document, language: str | None) -> None:
+        self.document = document
+        self.language = language
+        self._terms: Terms | None = None
+
+    @property
+    def terms(self) -> Terms:
+        if self._terms is None:
+            self._terms = segmenter_of(self.language or "none").segment(self.document.text)
+        return self._terms
+
+
+def _parts(
+    text: _QueryText,
     query_chunks: Sequence[Chunk],
-    rows: NDArray[np.int64],  # (n,) the query chunks that contribute
-    spans: NDArray[np.int32],  # (n, 4) of their best matches
-    similarities: Vectors,  # (n,)
-    contributions: NDArray[np.float64],  # (n,)
-    limits: Thresholds,
+    target: Document,
+    chunks: _Chunks,
+    components: Mapping[str, float],
+    scored: Scored,
 ) -> Mapping[str, Any]:
+    passages = _passages(query_chunks, chunks, scored.limits)
+    words: dict[tuple[int, int], list[TermPart]] = defaultdict(list)
+    of_pairs: dict[tuple[int, int], float] = defaultdict(float)
+    terms: list[TermPart] = []
+    if scored.words is not None and scored.pairs is not None and components["words"] + components["pairs"] > 0:
+        found = segmenter_of(text.language or "none").segment(target.text)
+        for kind, query_terms in (("words", scored.words), ("pairs", scored.pairs)):
+            _add_terms(text, target, found, kind, query_terms, components[kind], (words, of_pairs, terms))
+    keys = passages.keys() | of_pairs.keys()
+    pairs = [
+        SectionPair(
+            *key,
+            sum(part.contribution for part in passages.get(key, ())) + of_pairs.get(key, 0.0),
+            tuple(sorted(passages.get(key, ()), key=lambda part: -part.contribution)),
+            of_pairs.get(key, 0.0),
+            tuple(sorted(words.get(key, ()), key=_strength)[:N_TERMS]),
+        )
+        for key in keys
+    ]
+    ordered = sorted(pairs, key=lambda pair: (-pair.contribution, pair.query_section, pair.target_section))
+    return {"pairs": tuple(ordered), "terms": tuple(sorted(terms, key=_strength))}
+
+
+def _strength(part: TermPart) -> tuple[float, str]:
+    return -part.contribution, part.term
+
+
+def _passages(
+    query_chunks: Sequence[Chunk], chunks: _Chunks, limits: Thresholds
+) -> dict[tuple[int, int], list[ChunkPart]]:
     parts: dict[tuple[int, int], list[ChunkPart]] = defaultdict(list)
-    for number, row in enumerate(rows.tolist()):
-        section, start, stop, _ = spans[number].tolist()
+    for number, row in enumerate(chunks.rows.tolist()):
+        section, start, stop, _ = chunks.spans[number].tolist()
         chunk = query_chunks[row]
         parts[chunk.section, section].append(
             ChunkPart(
                 query=Span(chunk.start, chunk.stop),
                 target=Span(start, stop),
-                similarity=float(similarities[number]),
-                theta=float(limits.chunks[row]),
+                similarity=float(chunks.similarities[number]),
+                threshold=float(limits.chunks[row]),
                 weight=float(limits.weights[row]),
-                contribution=float(contributions[number]),
+                contribution=float(chunks.contributions[number]),
             )
         )
-    return {"pairs": _by_strength(parts)}
+    return parts
 
 
-def _by_strength(parts: dict[tuple[int, int], list[ChunkPart]]) -> tuple[SectionPair, ...]:
-    summed = [
-        SectionPair(
-            query_section,
-            target_section,
-            sum(part.contribution for part in of_pair),
-            tuple(sorted(of_pair, key=lambda part: -part.contribution)),
-        )
-        for (query_section, target_section), of_pair in parts.items()
-    ]
-    return tuple(sorted(summed, key=lambda pair: (-pair.contribution, pair.query_section, pair.target_section)))
+def _add_terms(
+    text: _QueryText,
+    target: Document,
+    found: Terms,
+    kind: str,
+    query_terms: QueryTerms,
+    component: float,
+    into: tuple[dict[tuple[int, int], list[TermPart]], dict[tuple[int, int], float], list[TermPart]],
+) -> None:
+    """Add what the terms of one kind contribute: the strongest by section pair, sums of section pairs, and all."""
+    words, sums, terms = into
+    shared = matches(query_terms, getattr(counted([found]), kind))
+    if not len(shared.terms):
+        return
+    names = query_terms.terms[shared.terms]
+    contributions = component * shared.shares / shared.shares.sum()
+    mine = occurrences(text.terms, kind, _section_starts(text.document))
+    theirs = occurrences(found, kind, _section_starts(target))
+    order = np.argsort(names)
+    names, contributions = names[order], contributions[order]
+    seen, first = np.unique(theirs.terms, return_index=True)
+    spans = theirs.spans[first[np.searchsorted(seen, names)]].tolist()
+    written = [" ".join(target.text[start:stop].split()) for start, stop in spans]
+    terms.extend(map(TermPart, written, contributions.tolist()))
+    aligned = align(mine, theirs, names, contributions)
+    n = len(target.sections) + 1
+    keys, at = np.unique(aligned.query_sections * n + aligned.target_sections, return_inverse=True)
+    for key, total in zip(keys.tolist(), np.bincount(at, aligned.contributions).tolist(), strict=True):
+        sums[divmod(key, n)] += total
+    # The strongest few of each pair of sections: sorted by pair, then falling contribution.
+    strongest = np.lexsort((-aligned.contributions, at))
+    rank = np.arange(len(at)) - np.searchsorted(at[strongest], at[strongest])
+    for place in strongest[rank < N_TERMS].tolist():
+        term = written[aligned.terms[place]]
+        words[divmod(int(keys[at[place]]), n)].append(TermPart(term, float(aligned.contributions[place])))
+
+
+def _section_starts(document: Document) -> NDArray[np.int64]:
+    return np.array([section.start for section in document.sections] or [0], np.int64)

@@ -1,18 +1,22 @@
-"""Evidence above the crowd: from similarities to thresholds, parts and scores. Pure array functions.
+"""From similarities to thresholds, evidence and scores. Pure array functions.
 
-It is the imputation of XTR (Lee et al. 2023, arXiv:2304.01982) taken from tokens
-to chunks, with a power. For chunk i of a query, s_i(t) is its best match inside
-target t, theta_i the s_i of the (M+1)-th best document of the corpus, w_i a weight:
+Chunks. For chunk i of a query, s_i(t) is its best match inside target t, theta_i the s_i of the
+(m+1)-th best document of the reference sample, w_i a weight:
 
     e_i(t) = max(0, s_i(t) - theta_i) ^ p
-    score(q, t) = (1 - b) sum_i w_i e_i(t) / sum_i w_i (1 - theta_i) ^ p
-                  + b max(0, s_d(t) - theta_d) ^ p / (1 - theta_d) ^ p
+    chunks(q, t) = sum_i w_i e_i(t) / sum_i w_i (1 - theta_i) ^ p                        in [0, 1]
 
-in [0, 1]. The second term is the same for whole-document vectors, with a crowd of
-its own. Where XTR puts theta in place of a similarity it did not retrieve, we
-subtract it, so what everyone matches is worth nothing.
+It is the imputation of XTR (Lee et al. 2023, arXiv:2304.01982) taken from tokens to chunks, with
+a power. Where XTR puts theta in place of a similarity that it did not retrieve, we subtract it,
+so what everyone matches is worth nothing. document(q, t) is the same for the vectors of the
+whole documents; words(q, t) and pairs(q, t) are those of `engine.words.likelihood`.
 
-Letters in shapes: I query chunks, N documents, R length of a list.
+    score(q, t) = sum_c v_c component_c(q, t) ^ r,   sum_c v_c = 1                       in [0, 1]
+
+The root r brings components of different size to one scale. A part that makes a share of a
+component makes the same share of what the component adds to the score, so all parts sum to it.
+
+Letters in shapes: I query chunks, N documents, R documents of the reference.
 """
 
 from __future__ import annotations
@@ -24,19 +28,23 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
 from engine.errors import QueryError
-from engine.scoring.lists import RankedLists
 
 ROUNDING = 1e-6
+_FEWEST_PER_EXCEEDING = 5
+COMPONENTS = ("chunks", "document", "words", "pairs")
 
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """The constants of the score; chosen on the valid splits of four corpora, see the README."""
+    """The constants of the score, chosen on valid queries, see `benchmarks/RESULTS.md`; weights are relative."""
 
-    crowd: int = 20  # M
+    chunk_weight: float = 0.37
+    document_weight: float = 0.08
+    word_weight: float = 0.275
+    pair_weight: float = 0.275
+    exceeding: int = 8  # m, documents of the reference above a threshold
     power: float = 2.0  # p
-    document_weight: float = 0.08  # b
-    document_crowd: int = 30  # M of the document vectors
+    root: float = 0.5  # r
 
     def __post_init__(self) -> None:
         """Check the ranges.
@@ -44,21 +52,38 @@ class Scoring:
         Raises:
             QueryError: a constant is out of its range.
         """
-        if self.crowd < 1 or self.document_crowd < 1:
-            raise QueryError(f"crowd {self.crowd} and document crowd {self.document_crowd} must be at least 1")
-        if not self.power > 0:
-            raise QueryError(f"power {self.power} must be above 0")
-        if not 0 <= self.document_weight <= 1:
-            raise QueryError(f"document weight {self.document_weight} must be in [0, 1]")
+        weights = (self.chunk_weight, self.document_weight, self.word_weight, self.pair_weight)
+        if min(weights) < 0 or not sum(weights) > 0:
+            raise QueryError(f"weights {', '.join(map(str, weights))} must be at least 0, and one above 0")
+        if self.exceeding < 1:
+            raise QueryError(f"exceeding is {self.exceeding}; it must be at least 1")
+        if not (self.power > 0 and self.root > 0):
+            raise QueryError(f"power {self.power} and root {self.root} must be above 0")
+
+    def weights(self, *, vectors: bool = True, words: bool = True) -> dict[str, float]:
+        """The weight v_c of each component; they sum to 1 over those that there are.
+
+        Args:
+            vectors: whether chunks and documents have vectors.
+            words: whether term counts are there.
+        """
+        given = {
+            "chunks": self.chunk_weight * vectors,
+            "document": self.document_weight * vectors,
+            "words": self.word_weight * words,
+            "pairs": self.pair_weight * words,
+        }
+        total = sum(given.values())
+        return {name: weight / total if total else 0.0 for name, weight in given.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Where the crowd ends, and what each chunk could contribute at most."""
+    """Above what a similarity counts, and what each chunk could contribute at most."""
 
     chunks: Vectors  # (I,) theta_i
-    document: float  # theta_d
-    weights: NDArray[np.float64]  # (I,) share of the score of chunk i at similarity 1; they sum to 1 - b
+    document: float  # theta of the document vectors
+    weights: NDArray[np.float64]  # (I,) share of the chunk component of chunk i at similarity 1; they sum to 1
 
 
 def chunk_weights(n_tokens: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -67,50 +92,39 @@ def chunk_weights(n_tokens: NDArray[np.int64]) -> NDArray[np.float64]:
     return weights
 
 
-def crowd_similarity(lists: RankedLists, crowd: int, n_documents: int) -> Vectors:
-    """theta_i: similarity of the (M+1)-th best document.
+def reference_threshold(similarities: NDArray[np.floating], exceeding: int) -> Vectors:
+    """theta: similarity of the (m+1)-th best document of the reference.
 
-    A corpus of M documents or fewer has no crowd; theta is 0 there, so that plain
-    similarities count. Where an approximate list ends before M + 1 documents, its
-    last one stands in: too high rather than too low.
+    A small reference has at most a fifth of its documents above; one of fewer than five says nothing,
+    and gives 0, so that plain similarities count.
 
     Args:
-        lists: R at least M + 1, over all documents that may be found.
-        crowd: M.
-        n_documents: how many documents may be found.
+        similarities: (I, R) best match of each query chunk inside each document of the reference.
+        exceeding: m.
 
     Returns:
         (I,) float32 in [0, 1].
     """
-    if n_documents <= crowd or lists.similarities.shape[1] <= crowd:
-        return np.zeros(len(lists.similarities), np.float32)
-    n_found = np.isfinite(lists.similarities).sum(axis=1)
-    last = np.minimum(n_found - 1, crowd)
-    theta = np.where(n_found > 0, lists.similarities[np.arange(len(last)), last], 0)
+    m = min(exceeding, similarities.shape[1] // _FEWEST_PER_EXCEEDING)
+    if not m:
+        return np.zeros(len(similarities), np.float32)
+    theta = -np.partition(-similarities, m, axis=1)[:, m]
     return np.clip(theta, 0, 1).astype(np.float32)
-
-
-def document_crowd_similarity(similarities: Vectors, crowd: int) -> float:
-    """theta_d: the same for the cosines (N,) of whole-document vectors; 0 where there is no crowd."""
-    if len(similarities) <= crowd:
-        return 0.0
-    return float(np.clip(-np.partition(-similarities, crowd)[crowd], 0, 1))
 
 
 def thresholds(theta: Vectors, theta_document: float, weights: NDArray[np.float64], scoring: Scoring) -> Thresholds:
     """Scale weights so that a chunk at similarity 1 contributes exactly its weight.
 
-    With e~_i(t) = (max(0, s_i(t) - theta_i) / (1 - theta_i)) ^ p in [0, 1], the score is
-    sum_i weight_i e~_i(t), where weight_i = (1 - b) w_i (1 - theta_i)^p / sum_i w_i (1 - theta_i)^p.
+    With e~_i(t) = (max(0, s_i(t) - theta_i) / (1 - theta_i)) ^ p in [0, 1], the component is
+    sum_i weight_i e~_i(t), where weight_i = w_i (1 - theta_i)^p / sum_i w_i (1 - theta_i)^p.
     """
     room = weights * (1 - theta.astype(np.float64)) ** scoring.power
     total = room.sum()
-    shares = (1 - scoring.document_weight) * room / total if total > 0 else np.zeros_like(room)
-    return Thresholds(theta, theta_document, shares)
+    return Thresholds(theta, theta_document, room / total if total > 0 else np.zeros_like(room))
 
 
-def rise(similarity: NDArray[np.floating], theta: NDArray[np.floating] | float, power: float) -> NDArray[np.float64]:
-    """e~, how far a similarity stands above its threshold, in [0, 1]; exactly 0 where it does not."""
+def margin(similarity: NDArray[np.floating], theta: NDArray[np.floating] | float, power: float) -> NDArray[np.float64]:
+    """e~, how far a similarity is above its threshold, in [0, 1]; exactly 0 where it is not."""
     above = np.minimum(similarity, 1.0).astype(np.float64) - theta
     # float32 products differ in the last digit by the order of their sums; that is no evidence.
     above = np.where(above > ROUNDING, above, 0.0)
@@ -118,45 +132,32 @@ def rise(similarity: NDArray[np.floating], theta: NDArray[np.floating] | float, 
     return np.asarray((above / room) ** power)
 
 
-def list_scores(
-    lists: RankedLists, whole: RankedLists, limits: Thresholds, scoring: Scoring
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Score all documents that rise above some threshold, from the lists alone.
+@dataclass(frozen=True, slots=True)
+class Components:
+    """The components of the scores of documents, each (N,) in [0, 1]; 0 where there is none."""
+
+    chunks: NDArray[np.float64]
+    document: NDArray[np.float64]
+    words: NDArray[np.float64]
+    pairs: NDArray[np.float64]
+
+    def of(self, documents: NDArray[np.int64] | slice) -> Components:
+        """The same of some documents."""
+        return Components(*(getattr(self, name)[documents] for name in COMPONENTS))
+
+
+def chunk_component(similarities: Vectors, limits: Thresholds, scoring: Scoring) -> NDArray[np.float64]:
+    """chunks(q, t) (N,) from the best matches (I, N) of each query chunk."""
+    return np.asarray(limits.weights @ margin(similarities, limits.chunks[:, None], scoring.power))
+
+
+def combine(components: Components, weights: dict[str, float], root: float) -> NDArray[np.float64]:
+    """The scores (N,) in [0, 1].
 
     Args:
-        lists: as for `crowd_similarity`.
-        whole: one such list of the whole-document vectors, longer than their crowd where there is one.
-        limits: from `thresholds`.
-        scoring: the constants.
-
-    Returns:
-        Positions and scores, best first, equal scores by rising position.
+        components: of N documents.
+        weights: v_c, from `Scoring.weights`.
+        root: r.
     """
-    chunks = limits.weights[:, None] * rise(lists.similarities, limits.chunks[:, None], scoring.power)
-    of_whole = scoring.document_weight * rise(whole.similarities, limits.document, scoring.power)
-    contributions = np.concatenate([chunks.ravel(), of_whole.ravel()])
-    documents = np.concatenate([lists.documents.ravel(), whole.documents.ravel()])
-    counts = (documents >= 0) & (contributions > 0)
-    found, at = np.unique(documents[counts], return_inverse=True)
-    scores = np.bincount(at, contributions[counts], minlength=len(found)).astype(np.float64)
-    order = np.lexsort((found, -scores))
-    return found[order], scores[order]
-
-
-def exact_scores(
-    similarities: Vectors, document_similarities: Vectors, limits: Thresholds, scoring: Scoring
-) -> NDArray[np.float64]:
-    """Score documents from exact similarities.
-
-    Args:
-        similarities: (I, N) s_i(t) of the documents in question.
-        document_similarities: (N,) their whole-document cosines.
-        limits: from `thresholds`.
-        scoring: the constants.
-
-    Returns:
-        (N,) in [0, 1].
-    """
-    chunks = limits.weights @ rise(similarities, limits.chunks[:, None], scoring.power)
-    whole = scoring.document_weight * rise(document_similarities, limits.document, scoring.power)
-    return np.asarray(chunks + whole)
+    added = [weights[name] * getattr(components, name) ** root for name in COMPONENTS]
+    return np.asarray(sum(added), np.float64)

@@ -110,31 +110,6 @@ def _first_in_row(documents: NDArray[np.int64]) -> NDArray[np.bool_]:
     return first
 
 
-def without_document(lists: RankedLists, document: int) -> RankedLists:
-    """The same lists as if one document were not there; each ends one place earlier."""
-    is_gone = lists.documents == document
-    documents = np.where(is_gone, -1, lists.documents)
-    kept = _sorted(documents, np.where(is_gone, -np.inf, lists.similarities).astype(np.float32))
-    return RankedLists(kept.documents[:, :-1], kept.similarities[:, :-1])
-
-
-def corrected(lists: RankedLists, documents: NDArray[np.int64], similarities: Vectors) -> RankedLists:
-    """The same lists, with the similarities of some documents as they are known now, longer by these.
-
-    Args:
-        lists: in which these documents may stand or not.
-        documents: (N,) each once.
-        similarities: (I, N), of every list with each of them.
-    """
-    is_known = np.isin(lists.documents, documents)
-    others = RankedLists(
-        np.where(is_known, -1, lists.documents),
-        np.where(is_known, -np.inf, lists.similarities).astype(np.float32),
-    )
-    known = RankedLists(np.broadcast_to(documents, similarities.shape), similarities)
-    return merge(others, known, lists.documents.shape[1] + len(documents))
-
-
 def merge(one: RankedLists, other: RankedLists, length: int) -> RankedLists:
     """Join lists over different documents and keep the best `length`."""
     documents = np.concatenate([one.documents, other.documents], axis=1)

@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
-from engine.scoring.lists import RankedLists, segment_max, top_documents
+from engine.scoring.lists import segment_max
 
 QUERY_BLOCK = 256  # query chunks multiplied at once
+NEAR = 1e-5  # further apart than float32 products of the same rows by other shapes ever are
+_PRODUCTS_AT_ONCE = 8_192  # that are made again in float64 together
 
 Multiply = Callable[[Vectors, Vectors], Vectors]  # (I, D), (J, D) -> (I, J) inner products, wherever they are made
 
@@ -30,22 +32,17 @@ class Matches:
     """For each query chunk its best match inside each target; of equal ones the first in reading order."""
 
     similarities: Vectors  # (I, R) s_i(t)
-    chunks: NDArray[np.int64]  # (I, R) number of the matching chunk in its document, from 0
+    chunks: NDArray[np.int64]  # (I, R) number of the matching chunk in its document, from 0; -1 below the floor
 
     def of(self, targets: NDArray[np.int64]) -> Matches:
         """The same of some of the targets, in the order of the given columns."""
         return Matches(self.similarities[:, targets], self.chunks[:, targets])
 
 
-def nearest_documents(
-    queries: Vectors,
-    vectors: Vectors,
-    starts: NDArray[np.int64],
-    positions: NDArray[np.int64],
-    length: int,
-    multiply: Multiply = products,
-) -> RankedLists:
-    """The documents whose best chunks s_i(t) = max_j <q_i, t_j> are nearest to each query chunk.
+def best_chunks(
+    queries: Vectors, vectors: Vectors, starts: NDArray[np.int64], multiply: Multiply = products
+) -> Vectors:
+    """s_i(t) = max_j <q_i, t_j> of every document, (I, R) float32; its last digits depend on the shapes.
 
     Memory is that of `QUERY_BLOCK` query chunks, however many there are.
 
@@ -53,32 +50,93 @@ def nearest_documents(
         queries: (I, D).
         vectors: (J, D), those of documents whose chunks lie one after another.
         starts: (R,) first row of each document, rising; none is empty.
-        positions: (R,) the documents.
-        length: of a list; fewer where R is smaller.
         multiply: makes the products.
     """
-    blocks = [
-        top_documents(segment_max(multiply(queries[block], vectors), starts), positions, length)
-        for block in _blocks(queries)
-    ]
-    return RankedLists(
-        np.concatenate([block.documents for block in blocks]), np.concatenate([block.similarities for block in blocks])
-    )
+    return np.concatenate([segment_max(multiply(queries[block], vectors), starts) for block in _blocks(queries)])
 
 
 def best_matches(
-    queries: Vectors, vectors: Vectors, starts: NDArray[np.int64], multiply: Multiply = products
+    queries: Vectors,
+    vectors: Vectors,
+    starts: NDArray[np.int64],
+    floor: NDArray[np.floating] | Callable[[Vectors], NDArray[np.floating]],
+    multiply: Multiply = products,
 ) -> Matches:
-    """The best chunk of every document, with its place; arguments as of `nearest_documents`."""
-    lengths = np.diff(starts, append=len(vectors))
-    number = np.arange(len(vectors)) - np.repeat(starts, lengths)  # of a chunk in its document
+    """The best chunk of every document, with its place, to float32 precision whatever the shapes.
+
+    float32 products differ in the last digits by the shapes of the matrices. So products within
+    `NEAR` of the best one are made again in float64 and rounded to float32. Below the floor a
+    similarity decides nothing: there the best product stays as it is, and its place is -1.
+
+    Args:
+        queries: (I, D).
+        vectors: (J, D), as for `best_chunks`.
+        starts: (R,), as for `best_chunks`.
+        floor: (I,) similarity from which on the exact one is wanted; or a function that gives it for some of the
+            query chunks from the products (., R) of their best chunks.
+        multiply: makes the first products.
+    """
     best, places = [], []
     for block in _blocks(queries):
         similarities = multiply(queries[block], vectors)
-        best.append(segment_max(similarities, starts))
-        is_best = similarities == np.repeat(best[-1], lengths, axis=1)
-        places.append(np.minimum.reduceat(np.where(is_best, number, len(vectors)), starts, axis=1))
+        found = segment_max(similarities, starts)
+        at = np.full(found.shape, -1, np.int64)
+        least = floor(found) if callable(floor) else floor[block]
+        rows, targets = np.nonzero(found >= least[:, None] - NEAR)
+        if len(rows):
+            near = _near(similarities, found, rows, targets, starts)
+            found[rows, targets], at[rows, targets] = _refined(queries[block], vectors, near, starts[targets])
+        best.append(found)
+        places.append(at)
     return Matches(np.concatenate(best), np.concatenate(places))
+
+
+@dataclass(frozen=True, slots=True)
+class _Near:
+    """The chunks that may be the best of some query chunks and documents, n of these pairs."""
+
+    pair: NDArray[np.int64]  # (m,) number of the pair, rising
+    query: NDArray[np.int64]  # (m,) row of the query chunk
+    row: NDArray[np.int64]  # (m,) row of the chunk, rising within a pair
+
+
+def _near(
+    similarities: Vectors,
+    best: Vectors,
+    rows: NDArray[np.int64],  # (n,) query chunks
+    targets: NDArray[np.int64],  # (n,) documents
+    starts: NDArray[np.int64],
+) -> _Near:
+    lengths = np.diff(starts, append=similarities.shape[1])[targets]
+    ends = np.cumsum(lengths)
+    pair = np.repeat(np.arange(len(rows)), lengths)
+    row = np.arange(len(pair)) + np.repeat(starts[targets] - ends + lengths, lengths)
+    is_near = similarities[rows[pair], row] >= best[rows, targets][pair] - NEAR
+    return _Near(pair[is_near], rows[pair[is_near]], row[is_near])
+
+
+def _refined(
+    queries: Vectors, vectors: Vectors, near: _Near, starts: NDArray[np.int64]
+) -> tuple[Vectors, NDArray[np.int64]]:
+    """Of each pair the best similarity (n,), and the number (n,) of its chunk in the document; `starts` is (n,)."""
+    exact = np.empty(len(near.row), np.float32)
+    # A few products at a time: where all documents are copies, all of them are near.
+    for first in range(0, len(exact), _PRODUCTS_AT_ONCE):
+        some = slice(first, first + _PRODUCTS_AT_ONCE)
+        one, other = queries[near.query[some]].astype(np.float64), vectors[near.row[some]].astype(np.float64)
+        exact[some] = np.einsum("nd,nd->n", one, other)
+    # By pair, then falling similarity, then reading order: the first of each pair is its best.
+    order = np.lexsort((near.row, -exact, near.pair))
+    pair = near.pair[order]
+    best = order[np.concatenate([[True], pair[1:] != pair[:-1]])]
+    return exact[best], near.row[best] - starts
+
+
+def cosines(rows: NDArray[np.float16], vector: Vectors) -> Vectors:
+    """Cosines (N,) to float32 precision, whatever the number of rows."""
+    exactly = np.einsum("nd,d->n", rows.astype(np.float64), vector.astype(np.float64))
+    rounded: Vectors = exactly.astype(np.float32)
+    return rounded
 
 
 def join(parts: list[Matches]) -> Matches:

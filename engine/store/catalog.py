@@ -17,7 +17,8 @@ from sqlalchemy.pool import NullPool
 
 from engine.errors import IndexDamaged, IndexMismatch
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+READABLE_VERSIONS = (1, 2)  # 1 has neither term counts nor a reference; the next run of `index` or `repair` adds them
 CATALOG_FILE = "catalog.sqlite"
 
 
@@ -124,6 +125,28 @@ class GenerationRow(Table):
     digest: Mapped[str]
 
 
+class PostingsRow(Table):
+    """The postings of words that belong to a generation: the file by which words choose candidates."""
+
+    __tablename__ = "postings"
+    generation_id: Mapped[int] = mapped_column(ForeignKey("generations.id", ondelete="CASCADE"), primary_key=True)
+    file: Mapped[str]
+    size_bytes: Mapped[int]
+    digest: Mapped[str]
+
+
+class ReferenceRow(Table):
+    """The reference in force: the sample that thresholds are taken over, and the statistics of words."""
+
+    __tablename__ = "reference"
+    version: Mapped[int] = mapped_column(primary_key=True)
+    n_corpus: Mapped[int]  # documents of the index when it was drawn
+    n_documents: Mapped[int]  # of the sample
+    file: Mapped[str]
+    size_bytes: Mapped[int]
+    digest: Mapped[str]
+
+
 class FailureRow(Table):
     """A document that the last run over its source could not index, and why."""
 
@@ -187,9 +210,9 @@ def read_meta(connection: Connection) -> dict[str, Any]:
         raise IndexMismatch("the index was begun but holds nothing yet; fill it: longmatch index INDEX PATH...")
     values = {row.key: row.value for row in connection.execute(select(MetaRow.key, MetaRow.value))}
     version = values.get("schema_version", SCHEMA_VERSION)
-    if version != SCHEMA_VERSION:
+    if version not in READABLE_VERSIONS:
         raise IndexMismatch(
-            f"the index has schema version {version}, this program reads {SCHEMA_VERSION}; "
+            f"the index has schema version {version}, this program reads {READABLE_VERSIONS[0]} to {SCHEMA_VERSION}; "
             "use the longmatch that wrote it, or index the corpus again into a new folder"
         )
     return values

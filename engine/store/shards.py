@@ -1,21 +1,22 @@
-"""Immutable files of float16 vectors, one a committed batch, memory-mapped for reading.
+"""Immutable files of float16 vectors and term counts, one a committed batch, memory-mapped for reading.
 
 The catalog holds a checksum of each file, and digests of its parts: the header, and each
 tensor. A reader holds a part against its digest before it first looks into it, so that a
-question about document vectors does not read all the chunks.
+question about document vectors does not read all the chunks. Shards that an earlier version
+wrote hold no term counts.
 
-Letters in shapes: N documents of a shard, S their sections, C their chunks, D width.
+Letters in shapes: N documents of a shard, S their sections, C their chunks, D width, T their
+terms (W words or P pairs).
 """
 
 from __future__ import annotations
 
 import json
-import math
 import mmap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import xxhash
@@ -24,10 +25,14 @@ from safetensors.numpy import save_file
 
 from engine.encoders.encoder import EncodedDocument
 from engine.store.durable import Checksum, check_mapped, check_part, check_size, write_durably
+from engine.store.tensors import header_stop, map_file, mapped_tensors, read_header
+from engine.words.counts import TermTable, WordTables
 
 SHARD_FOLDER = "shards"
-_DTYPES: dict[str, type[np.generic]] = {"F16": np.float16, "I32": np.int32}
-_TENSORS = ("documents", "sections", "chunks", "spans")
+_VECTORS = ("documents", "sections", "chunks", "spans")
+_KINDS = ("words", "pairs")
+_COLUMNS = ("terms", "counts", "starts")
+_WORDS_MARK = "words_terms"
 _HEADER = "header"
 
 
@@ -39,6 +44,7 @@ class Shard:
     sections: NDArray[np.float16]  # (S, D)
     chunks: NDArray[np.float16]  # (C, D)
     spans: NDArray[np.int32]  # (C, 4): section in its document, start, stop, tokens
+    words: WordTables | None  # of N documents; None where an earlier version wrote the shard
 
 
 class ShardSet:
@@ -59,6 +65,7 @@ class ShardSet:
         self._digests = digests or {}
         self._whole: dict[int, Shard] = {}
         self._parts: dict[int, _Parts] = {}
+        self._words: dict[int, WordTables | None] = {}
 
     @property
     def is_whole(self) -> bool:
@@ -94,14 +101,32 @@ class ShardSet:
         """(C, 4), see `Shard`."""
         return self._part(number, "spans")
 
+    def words(self, number: int) -> WordTables | None:
+        """The term counts of a shard; None where it has none."""
+        if number in self._whole or number not in self._digests:
+            return self[number].words
+        if number not in self._words:
+            parts = self._opened(number)
+            self._words[number] = word_tables(parts) if parts.has_words else None
+        return self._words[number]
+
     def _part(self, number: int, name: str) -> NDArray[Any]:
         if number in self._whole or number not in self._digests:
             whole: NDArray[Any] = getattr(self[number], name)
             return whole
+        return self._opened(number)[name]
+
+    def _opened(self, number: int) -> _Parts:
         if number not in self._parts:
             path, expected = self._written[number]
             self._parts[number] = _Parts(self._mapped[number], path, expected, json.loads(self._digests[number]))
-        return self._parts[number][name]
+        return self._parts[number]
+
+
+class _Arrays(Protocol):
+    """Arrays by name."""
+
+    def __getitem__(self, name: str, /) -> NDArray[Any]: ...
 
 
 class _Parts:
@@ -112,9 +137,13 @@ class _Parts:
         self._path = path
         self._digests = digests
         self._checked: dict[str, NDArray[Any]] = {}
-        stop = _header_stop(self._content)
+        stop = header_stop(self._content)
         check_part(self._content, 0, stop, path, digests[_HEADER])
-        self._tensors = _read_header(self._content)
+        self._tensors = read_header(self._content)
+
+    @property
+    def has_words(self) -> bool:
+        return _WORDS_MARK in self._tensors
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self._checked:
@@ -124,14 +153,20 @@ class _Parts:
         return self._checked[name]
 
 
-def shard_arrays(encoded: Sequence[EncodedDocument]) -> Shard:
-    """Lay the vectors of documents one after another, as they will stand in a shard."""
+def word_tables(arrays: _Arrays) -> WordTables:
+    """The term counts among the tensors of a shard."""
+    return WordTables(*(TermTable(*(arrays[f"{kind}_{column}"] for column in _COLUMNS)) for kind in _KINDS))
+
+
+def shard_arrays(encoded: Sequence[EncodedDocument], words: WordTables | None) -> Shard:
+    """Lay vectors and term counts of documents one after another, as they will stand in a shard."""
     spans = [(span.section, span.start, span.stop, span.n_tokens) for one in encoded for span in one.chunk_spans]
     return Shard(
         documents=np.stack([one.document for one in encoded]).astype(np.float16),
         sections=np.concatenate([one.sections for one in encoded]).astype(np.float16),
         chunks=np.concatenate([one.chunks for one in encoded]).astype(np.float16),
         spans=np.array(spans, np.int32).reshape(-1, 4),
+        words=words,
     )
 
 
@@ -142,22 +177,19 @@ def shard_file(number: int) -> str:
 
 def write_shard(path: Path, shard: Shard) -> Checksum:
     """Write a shard durably; it belongs to the index only when the catalog names it."""
-    tensors: dict[str, NDArray[Any]] = {name: getattr(shard, name) for name in _TENSORS}
+    tensors: dict[str, NDArray[Any]] = {name: getattr(shard, name) for name in _VECTORS}
+    if shard.words is not None:
+        for kind in _KINDS:
+            table = getattr(shard.words, kind)
+            tensors |= {f"{kind}_{column}": getattr(table, column) for column in _COLUMNS}
     return write_durably(path, lambda unfinished: save_file(tensors, unfinished))
-
-
-def map_file(path: Path) -> mmap.mmap | None:
-    """Map a file for reading, so that it stays readable when its name goes; None if it is not there or empty."""
-    try:
-        with path.open("rb") as stream:
-            return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError):
-        return None
 
 
 def parse_shard(content: mmap.mmap) -> Shard:
     """View a mapped shard, whose checksum was already held against the catalog, as arrays."""
-    return Shard(**{name: tensor.view(content) for name, tensor in _read_header(content).items()})
+    arrays = mapped_tensors(content)
+    words = word_tables(arrays) if _WORDS_MARK in arrays else None
+    return Shard(**{name: arrays[name] for name in _VECTORS}, words=words)
 
 
 def part_digests(path: Path) -> dict[str, str]:
@@ -165,37 +197,6 @@ def part_digests(path: Path) -> dict[str, str]:
     content = map_file(path)
     assert content is not None
     whole = memoryview(content)
-    parts = {name: (tensor.start, tensor.stop) for name, tensor in _read_header(content).items()}
-    parts[_HEADER] = 0, _header_stop(content)
+    parts = {name: (tensor.start, tensor.stop) for name, tensor in read_header(content).items()}
+    parts[_HEADER] = 0, header_stop(content)
     return {name: xxhash.xxh3_128_hexdigest(whole[start:stop]) for name, (start, stop) in parts.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class _Tensor:
-    """Where a tensor lies in a file."""
-
-    dtype: type[np.generic]
-    shape: tuple[int, ...]
-    start: int
-    stop: int
-
-    def view(self, content: mmap.mmap) -> NDArray[Any]:
-        return np.frombuffer(content, self.dtype, math.prod(self.shape), self.start).reshape(self.shape)
-
-
-def _header_stop(content: mmap.mmap) -> int:
-    return 8 + int.from_bytes(content[:8], "little")
-
-
-def _read_header(content: mmap.mmap) -> dict[str, _Tensor]:
-    """Read the safetensors header here, not by its library, whose arrays are copies."""
-    stop = _header_stop(content)
-    header = json.loads(content[8:stop])
-    return {
-        name: _Tensor(
-            _DTYPES[header[name]["dtype"]],
-            tuple(header[name]["shape"]),
-            *(stop + offset for offset in header[name]["data_offsets"]),
-        )
-        for name in _TENSORS
-    }

@@ -7,6 +7,7 @@ Letters in shapes: N documents, C chunks of those asked for, D width.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,8 +16,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, String, func, inspect, select, type_coerce
+from sqlalchemy import Connection, Row, String, func, inspect, select, type_coerce
 from sqlalchemy.exc import DatabaseError
+from sqlalchemy.orm import InstrumentedAttribute
 
 from engine.document import Coverage, Document
 from engine.encoders.encoder import Vectors
@@ -27,8 +29,11 @@ from engine.store.catalog import (
     DocumentRow,
     FailureRow,
     GenerationRow,
+    PostingsRow,
+    ReferenceRow,
     ShardDigestRow,
     ShardRow,
+    Table,
     connect,
     read_meta,
 )
@@ -36,13 +41,27 @@ from engine.store.document_index import DocumentIndex
 from engine.store.documents import stored_documents
 from engine.store.durable import Checksum
 from engine.store.halves import as_float32
+from engine.store.postings import Postings
+from engine.store.reference import (
+    STATISTICS_DOCUMENTS,
+    Reference,
+    content_key,
+    parse_reference,
+    sample_order,
+    sample_size,
+)
 from engine.store.roster import read_roster
 from engine.store.seal import check_seal
 from engine.store.shards import Shard, ShardSet
+from engine.store.tensors import map_file
 from engine.store.where import parse_where
+from engine.words.counts import WordTables, join
+from engine.words.statistics import Statistics, TermStatistics, collect
 
 Positions = NDArray[np.int64]
 _OPENINGS = 3
+_IDS_PER_STATEMENT = 1_000
+_WORDS_AT_ONCE = 1_000  # documents whose term counts are added up together
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +71,7 @@ class OpenGeneration:
     ann: AnnIndex
     through_chunk: int
     is_exact: bool
+    postings: Postings | None = None  # of the same documents; None for an exact one, or without words
 
 
 class Snapshot:
@@ -89,6 +109,8 @@ class Snapshot:
             self.generation_row = self._connection.execute(
                 select(GenerationRow.__table__).order_by(GenerationRow.id.desc()).limit(1)
             ).first()
+            self.postings_row = self._newest(PostingsRow, PostingsRow.generation_id)
+            self.reference_row = self._newest(ReferenceRow, ReferenceRow.version)
         except (DatabaseError, sqlite3.DatabaseError) as error:
             self._connection.close()
             reason = getattr(error, "orig", error)
@@ -98,6 +120,15 @@ class Snapshot:
             raise
         written = {number: (row.file, Checksum(row.size_bytes, row.digest)) for number, row in self._shard_rows.items()}
         self._shards = ShardSet(self.folder, written, digests)
+        # Mapped now: a writer may publish another reference and delete this file.
+        row = self.reference_row
+        self._reference_file = None if row is None else map_file(self.folder / row.file)
+
+    def _newest(self, table: type[Table], key: InstrumentedAttribute[int]) -> Row[Any] | None:
+        """The last row of a table; None where an earlier version made the catalog without it."""
+        if not inspect(self._connection).has_table(table.__tablename__):
+            return None
+        return self._connection.execute(select(table.__table__).order_by(key.desc()).limit(1)).first()
 
     def __enter__(self) -> Snapshot:
         return self
@@ -139,13 +170,73 @@ class Snapshot:
         row = self.generation_row
         if row is None:
             return None
-        if not (self.folder / row.file).exists() and self._is_superseded(row.id):
+        files = [row.file, *([] if self.postings_row is None else [self.postings_row.file])]
+        if not all((self.folder / file).exists() for file in files) and self._is_superseded(row.id):
             return None
         written = Checksum(row.size_bytes, row.digest)
         ann = AnnIndex.open(
             self.folder / row.file, written, n_vectors=row.n_vectors, width=self.width, nprobe=row.nprobe
         )
-        return OpenGeneration(ann, row.through_chunk, row.is_exact)
+        return OpenGeneration(ann, row.through_chunk, row.is_exact, self._postings(row.id))
+
+    def _postings(self, generation: int) -> Postings | None:
+        row = self.postings_row
+        if row is None or row.generation_id != generation:
+            return None
+        return Postings.open(self.folder / row.file, Checksum(row.size_bytes, row.digest))
+
+    @property
+    def language(self) -> str | None:
+        """The language by which words are segmented; None where an earlier version wrote the index, without words."""
+        found: str | None = self.meta.get("language")
+        return found
+
+    @cached_property
+    def reference(self) -> Reference:
+        """The pinned reference; while there is none, one that is drawn from the documents as they are, version 0.
+
+        Raises:
+            IndexDamaged: its file is not the one that was written.
+        """
+        row = self.reference_row
+        if row is None:
+            return self.draw_reference(0)
+        return parse_reference(self._reference_file, self.folder / row.file, Checksum(row.size_bytes, row.digest))
+
+    def draw_reference(self, version: int) -> Reference:
+        """Draw a reference from the documents of the snapshot; reads the term counts of all, up to a limit."""
+        order = sample_order(self.doc_ids())
+        sample = order[: sample_size(self.roster.n_chunks[order])]
+        rows, starts = self.chunk_rows(sample)
+        counted = np.sort(order[:STATISTICS_DOCUMENTS])
+        return Reference(
+            version,
+            self.n_documents,
+            self.content_keys(sample),
+            self.document_index.rows[sample],
+            rows,
+            starts,
+            self._statistics(counted),
+        )
+
+    def _statistics(self, positions: Positions) -> Statistics:
+        if self.language is None:
+            nothing = TermStatistics(np.empty(0, np.uint32), np.empty(0, np.uint32), 0)
+            return Statistics(nothing, nothing)
+        blocks = range(0, len(positions), _WORDS_AT_ONCE)
+        return collect(self.words(positions[first : first + _WORDS_AT_ONCE]) for first in blocks)
+
+    def words(self, positions: Positions) -> WordTables:
+        """The term counts of documents, in the order given; the index has a `language`."""
+        parts, members = [], []
+        for number, of_shard in self._by_shard(positions):
+            tables = self._shards.words(number)
+            if tables is None:
+                raise IndexDamaged(f"shard {number} holds no term counts; repair the index: longmatch repair INDEX")
+            parts.append(tables.of(self.roster.document_row[positions[of_shard]]))
+            members.append(of_shard)
+        joined = join(parts)
+        return joined.of(np.argsort(np.concatenate(members))) if len(parts) > 1 else joined
 
     def _is_superseded(self, generation: int) -> bool:
         with connect(self.folder / CATALOG_FILE, read_only=True).connect() as now:
@@ -177,6 +268,11 @@ class Snapshot:
         Returns:
             (C, D) float32 rows, and for each document the row at which it starts.
         """
+        half, starts = self.chunk_rows(positions)
+        return as_float32(half), starts
+
+    def chunk_rows(self, positions: Positions) -> tuple[NDArray[np.float16], NDArray[np.int64]]:
+        """The same as float16, as the shards hold them."""
         counts = self.roster.n_chunks[positions]
         ends = np.cumsum(counts)
         rows, numbers = self.roster.chunk_row[positions], self.roster.shard[positions]
@@ -194,7 +290,7 @@ class Snapshot:
         )
         for number, row, begin, end in stretches:
             half[begin:end] = self._shards.chunks(number)[row : row + end - begin]
-        return as_float32(half), ends - counts
+        return half, ends - counts
 
     def chunks_by_id(self, ids: NDArray[np.int64], positions: Positions) -> Vectors:
         """The vectors (C, D) of single chunks, given their ids and the documents they belong to."""
@@ -269,6 +365,17 @@ class Snapshot:
         rows = self._connection.execute(select(DocumentRow.doc_id, DocumentRow.title).order_by(DocumentRow.id))
         return [(row.doc_id, row.title) for row in rows]
 
+    def doc_ids_of(self, positions: Positions) -> list[str]:
+        """The names of documents, in the order given."""
+        ids = self.roster.ids[positions].tolist()
+        return _in_order(self._connection, DocumentRow.doc_id, ids)
+
+    def content_keys(self, positions: Positions) -> NDArray[np.uint64]:
+        """The content hashes of documents, in the order given, as a reference keeps them."""
+        ids = self.roster.ids[positions].tolist()
+        found = _in_order(self._connection, DocumentRow.content_hash, ids)
+        return np.array([content_key(one) for one in found], np.uint64)
+
     def content_hashes(self) -> dict[str, str]:
         """The hash of every document's content, by name."""
         rows = self._connection.execute(select(DocumentRow.doc_id, DocumentRow.content_hash))
@@ -324,6 +431,16 @@ def _read_digests(connection: Connection) -> dict[int, str]:
         return {}  # an earlier version wrote this index
     columns = ShardDigestRow.shard_id, type_coerce(ShardDigestRow.digests, String)  # decoded one by one, when needed
     return {row[0]: row[1] for row in connection.execute(select(*columns))}
+
+
+def _in_order(connection: Connection, column: InstrumentedAttribute[str], ids: Sequence[int]) -> list[str]:
+    """A column of documents, in the order of their catalog ids."""
+    found: dict[int, str] = {}
+    for first in range(0, len(ids), _IDS_PER_STATEMENT):
+        block = ids[first : first + _IDS_PER_STATEMENT]
+        rows = connection.execute(select(DocumentRow.id, column).where(DocumentRow.id.in_(block)))
+        found |= {row[0]: row[1] for row in rows}
+    return [found[one] for one in ids]
 
 
 def ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from filelock import FileLock, Timeout
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, inspect, select
 from sqlalchemy.exc import DatabaseError
 
 from engine.errors import IndexBusy, IndexDamaged, IndexMismatch
@@ -21,11 +21,14 @@ from engine.store.catalog import (
     CATALOG_FILE,
     SCHEMA_VERSION,
     GenerationRow,
+    PostingsRow,
+    ReferenceRow,
     ShardRow,
     connect,
     read_meta,
     write_meta,
 )
+from engine.store.reference import REFERENCE_FOLDER
 from engine.store.seal import break_seal, check_seal, is_sealed, is_unsealed, seal
 from engine.store.shards import SHARD_FOLDER
 
@@ -68,8 +71,8 @@ class WritableIndex:
             raise
 
     def _open(self, *, trust_catalog: bool) -> None:
-        for subfolder in (self.folder / SHARD_FOLDER, self.folder / ANN_FOLDER):
-            subfolder.mkdir(exist_ok=True)
+        for subfolder in (SHARD_FOLDER, ANN_FOLDER, REFERENCE_FOLDER):
+            (self.folder / subfolder).mkdir(exist_ok=True)
         # A catalog that was sealed and is gone is damage; beginning anew would sweep away the shards it named.
         if (self.catalog.exists() or is_sealed(self.catalog)) and not trust_catalog:
             check_seal(self.catalog)
@@ -106,13 +109,9 @@ class WritableIndex:
         """Delete files that the catalog does not name: what a killed run left."""
         self._check_place()
         with self.read() as connection:
-            named = set(connection.execute(select(ShardRow.file)).scalars())
-            named |= set(connection.execute(select(GenerationRow.file)).scalars())
-        for path in (self.folder / SHARD_FOLDER).iterdir():
-            if f"{SHARD_FOLDER}/{path.name}" not in named:
-                path.unlink()
-        for path in (self.folder / ANN_FOLDER).glob("*/*"):
-            if f"{ANN_FOLDER}/{path.parent.name}/{path.name}" not in named:
+            named = named_files(connection)
+        for path in index_files(self.folder):
+            if path.relative_to(self.folder).as_posix() not in named:
                 path.unlink()
         for path in (self.folder / ANN_FOLDER).iterdir():
             if path.is_dir() and not any(path.iterdir()):
@@ -158,6 +157,24 @@ class WritableIndex:
         driver = self._held.connection.driver_connection
         assert driver is not None
         driver.execute("VACUUM")
+
+
+def named_files(connection: Connection) -> set[str]:
+    """The files that the catalog names, relative to the index folder."""
+    tables = (ShardRow, GenerationRow, PostingsRow, ReferenceRow)
+    is_there = inspect(connection).has_table
+    return {
+        file
+        for table in tables
+        if is_there(table.__tablename__)
+        for file in connection.execute(select(table.file)).scalars()
+    }
+
+
+def index_files(folder: Path) -> list[Path]:
+    """The files of an index beside its catalog, named or not."""
+    of_shards, of_reference = (folder / SHARD_FOLDER).glob("*"), (folder / REFERENCE_FOLDER).glob("*")
+    return sorted([*of_shards, *of_reference, *(folder / ANN_FOLDER).glob("*/*")])
 
 
 def _file_id(path: Path) -> tuple[int, int] | None:

@@ -22,14 +22,20 @@ from engine.store.catalog import (
     DocumentRow,
     FailureRow,
     GenerationRow,
+    PostingsRow,
+    ReferenceRow,
     ShardDigestRow,
     ShardRow,
     write_meta,
 )
 from engine.store.documents import delete_documents, document_rows, insert_texts
 from engine.store.durable import Checksum, fsync_folder
+from engine.store.reference import Reference, reference_file, write_reference
 from engine.store.shards import Shard, part_digests, shard_arrays, shard_file, write_shard
 from engine.store.writable import WritableIndex
+from engine.words.counts import WordTables, count_words
+from engine.words.languages import check_language, detect_language
+from engine.words.segmenter import WordSegmenter
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,8 @@ class Indexed:
 
 class Writer(WritableIndex):
     """Commits to an index folder, which it holds from opening to closing; see `WritableIndex`."""
+
+    _segmenter: WordSegmenter | None = None
 
     def claim(self, encoder: Mapping[str, Any]) -> None:
         """Bind the index to an encoder, the first time.
@@ -79,8 +87,55 @@ class Writer(WritableIndex):
             rows = connection.execute(select(*columns).where(DocumentRow.doc_id.in_(doc_ids)))
             return {row[0]: Indexed(*row[1:]) for row in rows}
 
-    def commit(self, encoded: Sequence[tuple[Document, EncodedDocument]]) -> list[int]:
+    @property
+    def language(self) -> str | None:
+        """The language by which words are segmented; None until it is set, and in indexes of an earlier version."""
+        found: str | None = self.meta.get("language")
+        return found
+
+    @property
+    def lacks_words(self) -> bool:
+        """Whether an earlier version wrote the index, so that its shards hold no term counts."""
+        return self.language is None and "counters" in self.meta
+
+    def set_language(self, language: str) -> None:
+        """Bind the index to a language, the first time.
+
+        Raises:
+            QueryError: there is no such language.
+            IndexMismatch: the index is bound to another one.
+        """
+        check_language(language)
+        bound = self.language
+        if bound not in (None, language):
+            raise IndexMismatch(
+                f"{self.folder} segments words by language {bound!r}, not {language!r}; leave --language out, or index "
+                "into a new folder"
+            )
+        if bound is None:
+            with self._transaction() as connection:
+                write_meta(connection, {"language": language})
+            self.meta["language"] = language
+
+    def count_words(self, documents: Sequence[Document]) -> WordTables | None:
+        """Count the terms of documents; the first ones of an index decide on its language where none is set.
+
+        None for an index of an earlier version, which gets term counts when it is upgraded.
+        """
+        if self.lacks_words:
+            return None
+        if self.language is None:
+            self.set_language(detect_language(document.text for document in documents))
+        if self._segmenter is None or self._segmenter.language != self.language:
+            self._segmenter = WordSegmenter(self.language or "none")
+        return count_words(self._segmenter, (document.text for document in documents))
+
+    def commit(self, encoded: Sequence[tuple[Document, EncodedDocument]], words: WordTables | None = None) -> list[int]:
         """Write a batch of documents, replacing those of the same names, all in one transaction.
+
+        Args:
+            encoded: documents with their vectors.
+            words: their term counts, where they were counted before by `count_words`.
 
         Returns:
             Their catalog ids, in order. When this returns, they are on disk and can be found.
@@ -88,7 +143,7 @@ class Writer(WritableIndex):
         Raises:
             IndexMismatch: the folder was moved, removed, or replaced by another index.
         """
-        shard = shard_arrays([one for _, one in encoded])
+        shard = shard_arrays([one for _, one in encoded], words or self.count_words([one for one, _ in encoded]))
         counters = self._counters()
         number = counters["shard"]
         file = shard_file(number)
@@ -227,19 +282,65 @@ class Writer(WritableIndex):
         fsync_folder(path.parent.parent)
         return number, path
 
-    def publish(self, generation: Mapping[str, Any], *, trained_vectors: int | None = None) -> None:
-        """Name a generation whose file is on disk, in place of the ones before.
+    def publish(
+        self,
+        generation: Mapping[str, Any],
+        *,
+        trained_vectors: int | None = None,
+        postings: tuple[str, Checksum] | None = None,
+    ) -> None:
+        """Name a generation whose files are on disk, in place of the ones before.
 
         Args:
             generation: values by column name.
             trained_vectors: how many there were when its type was last trained; by default those it holds.
+            postings: file and checksum of its postings of words, if it has any.
         """
         trained = generation["n_vectors"] if trained_vectors is None else trained_vectors
         with self._transaction() as connection:
             connection.execute(delete(GenerationRow))
             connection.execute(insert(GenerationRow).values(**generation))
+            if postings is not None:
+                _insert_postings(connection, generation["id"], *postings)
             write_meta(connection, {"last_generation": generation["id"], "trained_vectors": trained})
         self.meta["last_generation"] = generation["id"]
+        self._sweep()
+
+    def publish_postings(self, generation: int, file: str, written: Checksum) -> None:
+        """Name the postings, whose file is on disk, of a generation that was published without."""
+        with self._transaction() as connection:
+            _insert_postings(connection, generation, file, written)
+
+    def next_reference(self) -> int:
+        """The version that the next reference gets; versions only grow."""
+        version: int = self.meta.get("last_reference", 0)
+        return version + 1
+
+    def publish_reference(self, reference: Reference) -> None:
+        """Write a reference and name it, in place of the one before; its version is `next_reference`."""
+        self._check_place()
+        file = reference_file(reference.version)
+        written = write_reference(self.folder / file, reference)
+        with self._transaction() as connection:
+            connection.execute(delete(ReferenceRow))
+            connection.execute(
+                insert(ReferenceRow).values(
+                    version=reference.version,
+                    n_corpus=reference.n_corpus,
+                    n_documents=reference.n_documents,
+                    file=file,
+                    size_bytes=written.size_bytes,
+                    digest=written.digest,
+                )
+            )
+            write_meta(connection, {"last_reference": reference.version})
+        self.meta["last_reference"] = reference.version
+        self._sweep()
+
+    def withdraw_reference(self) -> None:
+        """Forget the reference; one is drawn for each search until another is published."""
+        with self._transaction() as connection:
+            connection.execute(delete(ReferenceRow))
         self._sweep()
 
     def withdraw_generations(self) -> None:
@@ -247,6 +348,11 @@ class Writer(WritableIndex):
         with self._transaction() as connection:
             connection.execute(delete(GenerationRow))
         self._sweep()
+
+
+def _insert_postings(connection: Connection, generation: int, file: str, written: Checksum) -> None:
+    row = {"generation_id": generation, "file": file, "size_bytes": written.size_bytes, "digest": written.digest}
+    connection.execute(insert(PostingsRow).values(row))
 
 
 def _insert_shard(

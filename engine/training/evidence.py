@@ -13,7 +13,9 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from engine.encoders.encoder import SegmentedDocument
-from engine.scoring.evidence import ROUNDING, Scoring
+from engine.scoring.evidence import ROUNDING
+
+DOCUMENT_WEIGHT = 0.08
 
 
 def chunk_weights(documents: Sequence[SegmentedDocument]) -> Tensor:
@@ -101,13 +103,15 @@ def evidence_scores(
     weights: Tensor,
     theta: Tensor,
     theta_document: Tensor,
-    scoring: Scoring,
     *,
+    power: float = 2.0,
+    document_weight: float = DOCUMENT_WEIGHT,
     softening: float = 0.0,
 ) -> Tensor:
     """Score every target for every query, with gradients to the similarities.
 
-    Without softening it equals `evidence.exact_scores` row by row.
+    Without softening and document weight it equals `evidence.chunk_component` row by row. The
+    document vectors learn a little beside the chunks; search gives them no weight by default.
 
     Args:
         similarities: (Q, I, T), from `best_matches`.
@@ -115,15 +119,16 @@ def evidence_scores(
         weights: (Q, I), from `chunk_weights`; 0 where a query chunk is padding.
         theta: (Q, I) in [0, 1], of the corpus or from `crowd_thresholds`.
         theta_document: (Q,), likewise.
-        scoring: power and document weight; its crowds belong to the thresholds.
+        power: p.
+        document_weight: of the document vectors, in [0, 1].
         softening: see `rise`; about a tenth of what lies between theta and 1 to begin with.
 
     Returns:
         (Q, T) in [0, 1].
     """
-    room = weights * (1.0 - theta) ** scoring.power
+    room = weights * (1.0 - theta) ** power
     shares = room / room.sum(dim=1, keepdim=True).clamp(min=torch.finfo(room.dtype).tiny)  # (Q, I)
-    risen = rise(similarities, theta[:, :, None], scoring.power, softening)  # (Q, I, T)
+    risen = rise(similarities, theta[:, :, None], power, softening)  # (Q, I, T)
     chunks = (shares[:, None] @ risen).squeeze(1)
-    whole = rise(document_similarities, theta_document[:, None], scoring.power, softening)
-    return (1 - scoring.document_weight) * chunks + scoring.document_weight * whole
+    whole = rise(document_similarities, theta_document[:, None], power, softening)
+    return (1 - document_weight) * chunks + document_weight * whole

@@ -8,7 +8,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.scoring.evidence import Scoring
 from engine.training.evidence import crowd_thresholds, evidence_scores
 from engine.training.objectives import (
     ScaledCosine,
@@ -46,7 +45,6 @@ class PairLosses:
         self._evidence_temperature = evidence_temperature
         self._softening = softening
         self._temperature = temperature
-        self._scoring = Scoring()
 
     def evidence(self, towers: Towers) -> Tensor:
         """`ranking_loss` over the score of search."""
@@ -65,7 +63,6 @@ class PairLosses:
             towers.weights,
             crowd_thresholds(similarities, left_out, self._crowd),
             crowd_thresholds(cosines[:, None], left_out, self._crowd).squeeze(1),
-            self._scoring,
             softening=self._softening,
         )
 

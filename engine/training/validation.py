@@ -1,4 +1,4 @@
-"""How well an encoder in training finds the targets of valid queries, by the score of search. Nothing is learned."""
+"""How well an encoder in training finds the targets of valid queries, by its part of the score. Nothing is learned."""
 
 from __future__ import annotations
 
@@ -11,15 +11,8 @@ from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
-from engine.scoring.evidence import (
-    Scoring,
-    chunk_weights,
-    crowd_similarity,
-    document_crowd_similarity,
-    exact_scores,
-    thresholds,
-)
-from engine.scoring.lists import segment_max, top_documents
+from engine.scoring.evidence import Scoring, chunk_component, chunk_weights, reference_threshold, thresholds
+from engine.scoring.lists import segment_max
 from engine.training.corpus import SegmentedCorpus, TrainingCorpus
 from engine.training.judgments import Judgments
 from engine.training.selection import spread_chunks
@@ -29,7 +22,7 @@ _DOCUMENTS_AT_A_TIME = 64
 
 
 class Validation:
-    """Ranks a corpus for its valid queries: nDCG@10 of the score of search, over all documents.
+    """Ranks a corpus for its valid queries: nDCG@10 of the chunk component of the score, over all documents.
 
     To encode a whole corpus takes minutes on a CPU, so each document may be cut
     down to some chunks, evenly spread over it. The figures are then lower than
@@ -87,13 +80,12 @@ class Validation:
         encoded = self._encode()
         chunks = np.concatenate([one.chunks for one in encoded])
         starts = np.cumsum([0, *(len(one.chunks) for one in encoded)])
-        wholes = np.stack([one.document for one in encoded])
         values = {}
         for query_id, judged in self._qrels.items():
             if query_id not in self._row:
                 values[query_id] = 0.0
                 continue
-            scores = self._scores(self._row[query_id], encoded, chunks, starts, wholes)
+            scores = self._scores(self._row[query_id], encoded, chunks, starts)
             best = np.argsort(-scores, kind="stable")[:DEPTH]
             ranking = [self._documents[row].document.doc_id for row in best if scores[row] > 0]
             values[query_id] = ndcg(ranking, judged, DEPTH)
@@ -106,26 +98,14 @@ class Validation:
         return encoded
 
     def _scores(
-        self,
-        own: int,
-        encoded: Sequence[EncodedDocument],
-        chunks: Vectors,
-        starts: NDArray[np.int64],
-        wholes: Vectors,
+        self, own: int, encoded: Sequence[EncodedDocument], chunks: Vectors, starts: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """(N,) exact scores of all documents for one of them; its own is -1."""
+        """(N,) the chunk component of all documents for one of them, with all as the reference; its own is -1."""
         query = encoded[own]
         best = segment_max(query.chunks @ chunks.T, starts[:-1])
-        cosines = wholes @ query.document
-        others = np.flatnonzero(np.arange(len(encoded)) != own)
-        scoring = self._scoring
-        limits = thresholds(
-            crowd_similarity(top_documents(best[:, others], others, scoring.crowd + 1), scoring.crowd, len(others)),
-            document_crowd_similarity(cosines[others], scoring.document_crowd),
-            chunk_weights(np.array([chunk.n_tokens for chunk in query.chunk_spans])),
-            scoring,
-        )
-        scores = exact_scores(best, cosines, limits, scoring)
+        theta = reference_threshold(np.delete(best, own, axis=1), self._scoring.exceeding)
+        weights = chunk_weights(np.array([chunk.n_tokens for chunk in query.chunk_spans]))
+        scores = chunk_component(best, thresholds(theta, 0.0, weights, self._scoring), self._scoring)
         scores[own] = -1
         return scores
 

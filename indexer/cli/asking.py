@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 @click.command()
 @index_argument
 @click.argument("documents", nargs=-1, metavar="[DOCUMENT]...")
-@click.option("--id", "doc_ids", multiple=True, help="Ask with an indexed document; may be given again.")
+@click.option("--id", "doc_ids", multiple=True, help="Search with an indexed document; may be repeated.")
+@click.option("--text", "texts", multiple=True, help="Search with this text; may be repeated.")
 @click.option("-k", "k", default=10, show_default=True, help="Hits of each query.")
 @click.option("--offset", default=0, show_default=True, help="Hits to leave out first, for pages.")
 @click.option("--where", help="Metadata filter, as: family = 'pep' and number >= 400")
@@ -37,6 +39,7 @@ def query(
     index: Path,
     documents: tuple[str, ...],
     doc_ids: tuple[str, ...],
+    texts: tuple[str, ...],
     k: int,
     offset: int,
     where: str | None,
@@ -57,8 +60,8 @@ def query(
     """
     from indexer.cli.output import Answer, Layout, render
 
-    if not documents and not doc_ids:
-        raise click.UsageError("nothing to ask with: name a DOCUMENT, '-' for stdin, or --id DOC_ID")
+    if not documents and not doc_ids and not texts:
+        raise click.UsageError("no query: name a DOCUMENT, '-' for stdin, --id DOC_ID or --text TEXT")
     failed: list[Unreadable] = []
     answers = []
     with opened_index(index, device) as opened:
@@ -66,7 +69,7 @@ def query(
         for doc_id in doc_ids:
             result = opened.search_id(doc_id, **options)
             answers.append(Answer(result, _matrices(opened, doc_id, result) if matrix else ()))
-        for document in _read_queries(documents, failed):
+        for document in [*_text_queries(texts), *_read_queries(documents, failed)]:
             result = opened.search(document, **options)
             answers.append(Answer(result, _matrices(opened, document, result) if matrix else ()))
     if answers:
@@ -80,6 +83,17 @@ def query(
         click.echo(f"failed: {failure.source}: {failure.reason}", err=True)
     if failed:
         sys.exit(PARTLY if answers else FAILED)
+
+
+def _text_queries(texts: tuple[str, ...]) -> Iterator[Document]:
+    from engine.document import Document
+    from engine.segmentation import divide
+
+    for text in texts:
+        if not text.strip():
+            raise click.UsageError("--text is empty; give it some words")
+        title = textwrap.shorten(text, 60, placeholder="…")
+        yield Document("text", title, text, divide(text))
 
 
 def _read_queries(names: tuple[str, ...], failed: list[Unreadable]) -> Iterator[Document]:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 @click.option("--prune", is_flag=True, help="Remove documents that are not under PATH... any more.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done and what it costs; write nothing.")
 @encoder_option
+@click.option("--language", metavar="NAME", help="Language of the text, for stems and stop words; detected by default.")
 @factory_option
 @memory_option
 @vram_option
@@ -47,6 +48,7 @@ def index(
     prune: bool,
     dry_run: bool,
     encoder: str | None,
+    language: str | None,
     factory: str,
     memory: int | None,
     vram: int | None,
@@ -67,12 +69,15 @@ def index(
     Example:
         longmatch index papers.lm ./papers notes/*.md
     """
+    from engine.words.languages import check_language
     from indexer.budget import Budget
     from indexer.builder import build, encoder_for
     from indexer.cli.progress import BuildProgress
     from indexer.corpus import STDIN, count_files, read_corpus
     from indexer.planning import make_plan
 
+    if language is not None:
+        check_language(language)
     budget = Budget(memory, vram, disk)
     used: Encoder | str | None = encoder
     plan = None
@@ -94,6 +99,7 @@ def index(
             memory_bytes=memory,
             vram_bytes=vram,
             disk_bytes=disk,
+            language=language,
             prune=prune,
             progress=progress,
             tell=progress.tell,

@@ -24,6 +24,8 @@ def describe_index(index: Index, as_json: bool) -> str:
         ("failed", f"{facts['failures']:,}" + (" (see --failures)" if facts["failures"] else "")),
         ("encoder", f"{encoder['name']}, {encoder['width']} wide, fingerprint {encoder['fingerprint'][:12]}"),
         ("vectors", f"{facts['shards']:,} shards, {facts['shard_bytes'] / 1e6:,.1f} MB"),
+        ("words", f"language {facts['language']}" if facts["language"] else "none; add them: longmatch repair INDEX"),
+        ("reference", _reference_line(facts["reference"])),
         ("generation", _generation_line(generation)),
         ("not covered", f"{facts['fresh_documents']:,} documents, scanned exactly"),
     ]
@@ -38,10 +40,18 @@ def _facts(index: Index) -> dict[str, Any]:
     return {
         **snapshot.totals(),
         "encoder": snapshot.meta["encoder"],
+        "language": snapshot.language,
+        "reference": None if snapshot.reference_row is None else dict(snapshot.reference_row._mapping),
         "generation": generation,
         "fresh_documents": n_fresh,
         "schema_version": snapshot.meta["schema_version"],
     }
+
+
+def _reference_line(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return "none is pinned; one is drawn for each search until an index run ends"
+    return f"version {row['version']}, {row['n_documents']:,} documents, drawn from {row['n_corpus']:,}"
 
 
 def _generation_line(row: dict[str, Any] | None) -> str:

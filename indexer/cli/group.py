@@ -12,7 +12,7 @@ from indexer.cli.building import index
 from indexer.cli.planning import plan
 from indexer.cli.pretraining import pretrain
 from indexer.cli.training import train
-from indexer.cli.upkeep import compact, doctor, remove, repair, verify
+from indexer.cli.upkeep import compact, doctor, rebase, remove, repair, verify
 
 
 class _Commands(click.Group):
@@ -41,5 +41,5 @@ def main() -> None:
     """
 
 
-for command in (index, plan, query, show, info, remove, verify, repair, compact, doctor, pretrain, train):
+for command in (index, plan, query, show, info, remove, verify, repair, rebase, compact, doctor, pretrain, train):
     main.add_command(command)

@@ -47,7 +47,10 @@ _MEANING = {
     "replaced_generation": "the old FAISS index, until it is replaced",
 }
 _MEANING_OF_MEMORY = {"encoding": "reading and encoding a batch"}
-_MEANING_OF_DISK = {"generation": "the FAISS index"}
+_MEANING_OF_DISK = {
+    "generation": "FAISS index and postings of words",
+    "reference": "sample of documents, and statistics of words",
+}
 
 
 @click.command()

@@ -103,6 +103,24 @@ def compact(index: Path) -> None:
 
 
 @click.command()
+@index_argument
+def rebase(index: Path) -> None:
+    """Draw the reference sample of INDEX again, from the documents as they are now.
+
+    Thresholds and word statistics are taken from the reference, so all scores change.
+    Nothing is encoded.
+
+    \b
+    Example:
+        longmatch rebase papers.lm
+    """
+    from indexer.reference import rebase as draw
+
+    _must_exist(index)
+    draw(index, tell=click.echo)
+
+
+@click.command()
 @json_option
 def doctor(as_json: bool) -> None:
     """Tell which FAISS, torch, device and weights are in use, and whether they work.

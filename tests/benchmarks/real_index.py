@@ -16,13 +16,13 @@ N_DOCUMENTS = 240
 
 
 def write_real_index(folder: Path) -> None:
-    """Two shards of documents on thirty topics, that share a mean direction."""
+    """Two shards of documents on thirty topics, each with a word and a mean direction of its own."""
     rng = np.random.default_rng(0)
     topics = np.eye(WIDTH)[3] + rng.standard_normal((30, WIDTH)) / np.sqrt(np.arange(1, WIDTH + 1))
     made = []
     for number in range(N_DOCUMENTS):
         vectors = made_vectors(rng, topics[number % len(topics)])
-        sections = [(f"part {part}", "word word") for part in range(len(vectors.sections))]
+        sections = [(f"part {part}", f"topic{number % len(topics)} d{number}") for part in range(len(vectors.sections))]
         made.append((make_document(f"d{number}", sections), vectors))
     with Writer(folder) as writer:
         writer.claim({"name": "made", "fingerprint": "m" * 32, "width": WIDTH})

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.exactness import Tally, _compare, examine, read_vectors, true_scores
+from benchmarks.exactness import DoubleLoop, Tally, _compare, examine
 from engine import Index, Scoring
 
 
@@ -26,8 +26,21 @@ def test_certified_rankings_of_a_small_index_are_the_true_ones(index: Index) -> 
 def test_another_constant_of_the_score_gives_another_truth(index: Index) -> None:
     doc_id = index.snapshot.doc_ids()[0]
     top = index.search_id(doc_id, k=1).hits[0]
-    assert true_scores(read_vectors(index), doc_id, Scoring())[top.doc_id] == pytest.approx(top.score, abs=1e-6)
-    assert true_scores(read_vectors(index), doc_id, Scoring(crowd=3))[top.doc_id] != pytest.approx(top.score, abs=1e-4)
+    assert DoubleLoop(index, Scoring()).scores(doc_id)[top.doc_id] == pytest.approx(top.score, abs=1e-6)
+    assert DoubleLoop(index, Scoring(exceeding=2)).scores(doc_id)[top.doc_id] != pytest.approx(top.score, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "scoring",
+    [Scoring(document_weight=0.5), Scoring(0, 0, 1, 0), Scoring(0, 0, 0, 1), Scoring(exceeding=20, power=1, root=1)],
+    ids=["document", "words", "pairs", "few documents"],
+)
+def test_each_component_is_that_of_the_search(index: Index, scoring: Scoring) -> None:
+    truth = DoubleLoop(index, scoring)
+    for doc_id in index.snapshot.doc_ids()[:5]:
+        expected = truth.scores(doc_id)
+        for hit in index.search_id(doc_id, k=59, scoring=scoring).hits:
+            assert expected[hit.doc_id] == pytest.approx(hit.score, abs=1e-6)
 
 
 def test_a_missing_or_swapped_hit_is_told() -> None:

@@ -24,7 +24,7 @@ def test_the_command_writes_a_record_and_its_plot(faceted_folder: Path, bert_fol
     done = CliRunner().invoke(main, [str(faceted_folder), "--encoder", str(bert_folder), *out], catch_exceptions=False)
     (path,) = (tmp_path / "out").iterdir()
     record = json.loads(path.read_text())
-    assert (path.name, record["is_quick"], record["n_documents"]) == ("facets-facets-bert-crowd20.json", False, 5)
+    assert (path.name, record["is_quick"], record["n_documents"]) == ("facets-facets-bert.json", False, 5)
     assert record["query_ids"] == {facet: ["q", "far"] for facet in ("background", "method", "result")}
     # Gain 3 comes first; gain 1 is one of three with score 0, at ranks 2 to 4.
     value = (3 + (1 / np.log2(3) + 1 / np.log2(4) + 1 / np.log2(5)) / 3) / (3 + 1 / np.log2(3))
@@ -32,7 +32,7 @@ def test_the_command_writes_a_record_and_its_plot(faceted_folder: Path, bert_fol
     # Of four candidates a fifth is none, so that no rank counts; one of relevance 2 comes first.
     published = [record["per_query"][name]["method"]["facet to facet"] for name in ("nDCG%20", "MAP")]
     assert (published[0], published[1][0]) == ([0.0, 0.0], 1.0)
-    assert "| bert, crowd 20 | method (2) | facet to facet | " in done.output
+    assert "| bert | method (2) | facet to facet | " in done.output
     assert {file.suffix for file in (tmp_path / "plots").iterdir()} == {".png", ".svg"}
 
 

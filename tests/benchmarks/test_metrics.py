@@ -114,6 +114,13 @@ def test_mrr_looks_at_ten_ranks() -> None:
     assert (values["MRR@10"]["q"], values["Recall@10"]["q"], values["Recall@100"]["q"]) == (0.0, 0.0, 1.0)
 
 
+def test_deep_recall_looks_at_a_thousand_ranks() -> None:
+    ranking = [*(f"other{number}" for number in range(999)), "a", "b"]
+    qrels = {"q": {"a": 1, "b": 1}}
+    assert evaluate(qrels, {"q": ranking}, depth=1_000)["Recall@1000"]["q"] == 0.5
+    assert "Recall@1000" not in evaluate(qrels, {"q": ranking})
+
+
 def test_average_precision_looks_at_a_hundred_ranks() -> None:
     ranking = ["a", *(f"other{number}" for number in range(99)), "b"]
     assert evaluate({"q": {"a": 1, "b": 1}}, {"q": ranking})["MAP@100"]["q"] == 0.5

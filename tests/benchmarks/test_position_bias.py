@@ -16,7 +16,8 @@ from benchmarks.systems import Evidence
 from engine.document import Document, Span
 from engine.index import Index
 from engine.origin import Origin
-from engine.scoring.breakdown import Breakdown, ChunkPart, DocumentPart, SectionPair
+from engine.scoring.breakdown import Breakdown, ChunkPart, DocumentPart, SectionPair, TermPart
+from engine.words.segmenter import segmenter_of
 from tests.fakes import FakeEncoder
 
 
@@ -34,12 +35,14 @@ def part(query: tuple[int, int], target: tuple[int, int], contribution: float) -
     return ChunkPart(Span(*query), Span(*target), 0.9, 0.5, 0.2, contribution)
 
 
-def found(*parts: ChunkPart, whole: float = 0.0) -> Found:
+def found(*parts: ChunkPart, whole: float = 0.0, terms: tuple[TermPart, ...] = ()) -> Found:
     pairs = tuple(SectionPair(0, 0, one.contribution, (one,)) for one in parts)
-    return Found("target", 1.0, Document("target", "", "x" * 200, ()), Breakdown(pairs, DocumentPart(0, 0, 0, whole)))
+    breakdown = Breakdown(pairs, DocumentPart(0, 0, 0, whole), terms, {})
+    return Found("target", 1.0, Document("target", "", "x" * 190 + " word word", ()), breakdown)
 
 
-QUERY = Document("query", "", "y" * 100, ())
+QUERY = Document("query", "", "word " + "y" * 95, ())
+SEGMENTER = segmenter_of("english")
 
 
 def tenths_by_hand(spans: list[tuple[Span, float]], n_chars: int) -> list[float]:
@@ -52,21 +55,25 @@ def tenths_by_hand(spans: list[tuple[Span, float]], n_chars: int) -> list[float]
     return mass
 
 
+def arrays(spans: list[tuple[Span, float]]) -> tuple[np.ndarray, np.ndarray]:
+    return np.array([[span.start, span.stop] for span, _ in spans]), np.array([mass for _, mass in spans])
+
+
 def test_contributions_are_spread_over_their_spans() -> None:
     draw = np.random.default_rng(0)
     ends = [sorted(draw.choice(74, size=2, replace=False).tolist()) for _ in range(12)]
     spans = [(Span(start, stop), float(draw.random())) for start, stop in ends]
-    mass = tenths(spans, 73)
+    mass = tenths(*arrays(spans), 73)
     assert mass == pytest.approx(tenths_by_hand(spans, 73), abs=1e-2)
     assert mass.sum() == pytest.approx(sum(contribution for _, contribution in spans))
 
 
 def test_a_span_across_a_border_gives_to_both_sides() -> None:
-    assert tenths([(Span(8, 12), 4.0), (Span(90, 100), 1.0)], 100).tolist() == [2.0, 2.0, *[0.0] * 7, 1.0]
+    assert tenths(*arrays([(Span(8, 12), 4.0), (Span(90, 100), 1.0)]), 100).tolist() == [2.0, 2.0, *[0.0] * 7, 1.0]
 
 
 def test_a_hit_counts_one_on_either_side() -> None:
-    mass = hit_mass(found(part((0, 10), (180, 200), 0.3), part((10, 20), (0, 20), 0.1), whole=0.1), QUERY)
+    mass = hit_mass(found(part((0, 10), (180, 200), 0.3), part((10, 20), (0, 20), 0.1), whole=0.1), QUERY, SEGMENTER)
     assert mass is not None and mass.sides is not None
     assert mass.sides[0].tolist() == pytest.approx([0.75, 0.25, *[0.0] * 8])
     assert mass.sides[1].tolist() == pytest.approx([0.25, *[0.0] * 8, 0.75])
@@ -74,15 +81,23 @@ def test_a_hit_counts_one_on_either_side() -> None:
 
 
 def test_a_hit_by_whole_documents_alone_has_no_place_and_one_by_nothing_is_none() -> None:
-    assert hit_mass(found(whole=0.4), QUERY) == HitMass(None, 1.0)
-    assert hit_mass(found(), QUERY) is None
+    assert hit_mass(found(whole=0.4), QUERY, SEGMENTER) == HitMass(None, 1.0)
+    assert hit_mass(found(), QUERY, SEGMENTER) is None
+
+
+def test_words_lie_where_they_occur() -> None:
+    words = (TermPart("word", 0.2),)
+    mass = hit_mass(found(part((0, 10), (0, 20), 0.6), terms=words), QUERY, SEGMENTER)
+    assert mass is not None and mass.sides is not None
+    assert mass.sides[0].tolist() == pytest.approx([1.0, *[0.0] * 9])
+    assert mass.sides[1].tolist() == pytest.approx([0.75, *[0.0] * 8, 0.25])
 
 
 def test_relevant_hits_are_a_group_of_their_own() -> None:
     near, far = found(part((0, 10), (0, 20), 1.0)), found(part((90, 100), (0, 20), 1.0))
     hits = [near, replace(far, doc_id="other"), found(whole=1.0)]
     groups = collect_masses(
-        lambda _: hits, {"query": QUERY, "lost": QUERY}, {"query": {"other": 1}, "lost": {"target": 0}}
+        lambda _: hits, {"query": QUERY, "lost": QUERY}, {"query": {"other": 1}, "lost": {"target": 0}}, SEGMENTER
     )
     assert [len(masses) for masses in groups["all"]] == [3, 3]
     ((mass,),) = groups["relevant"]

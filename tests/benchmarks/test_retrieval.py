@@ -43,6 +43,15 @@ def test_the_command_writes_record_and_run(folder: Path, tmp_path: Path) -> None
     assert judgments == "dog 0 cat 1\ncat 0 kitten 2\ncat 0 dog 1\n"
 
 
+def test_deep_rankings_are_judged_to_their_depth(folder: Path, tmp_path: Path) -> None:
+    options = ["--systems", "bm25", "-k", "1000", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, [str(folder), *options], catch_exceptions=False)
+    (record,) = read_records(tmp_path / "out")
+    assert isinstance(record, RetrievalRecord)
+    assert record.metrics["Recall@1000"] == 1.0 and record.per_query["Recall@1000"] == [1.0, 1.0]
+    assert "| MRR@10 | Recall@1000 | p, untrained |" in done.output
+
+
 def test_a_part_of_a_split_is_not_recorded(folder: Path, tmp_path: Path) -> None:
     options = ["--systems", "bm25", "--limit", "1", "--out", str(tmp_path / "out")]
     assert "| pets (1) | bm25 |" in CliRunner().invoke(main, [str(folder), *options]).output
@@ -81,7 +90,7 @@ def test_a_quick_run_takes_the_whole_path_and_records_only_where_it_is_told(
     CliRunner().invoke(main, [*options, *runs, "--out", str(tmp_path / "out")], catch_exceptions=False)
     records = [record for record in read_records(tmp_path / "out") if isinstance(record, RetrievalRecord)]
     assert [record.name for record in records] == [
-        f"pets_quick-{name}-test" for name in ("bm25", "document-bert", "evidence-bert")
+        f"pets_quick-{name}-test" for name in ("bm25", "chunks-bert", "document-bert", "evidence-bert", "words")
     ]
     assert all("--quick" in record.origin.command for record in records)
     (line, *_) = (tmp_path / "runs" / "pets_quick-evidence-bert-test-sections.trec").read_text().splitlines()

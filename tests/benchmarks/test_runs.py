@@ -27,9 +27,8 @@ def test_sections_are_ranked_by_what_they_contribute(built_folder: Path, corpus:
     summed: dict[str, float] = {}
     for hit in hits:
         for pair in hit.breakdown.pairs:
-            for part in pair.parts:
-                name = f"{hit.doc_id}#{pair.target_section}"
-                summed[name] = summed.get(name, 0) + part.contribution
+            name = f"{hit.doc_id}#{pair.target_section}"
+            summed[name] = summed.get(name, 0) + sum(part.contribution for part in pair.parts) + pair.words
     assert dict(run["doc003"]) == pytest.approx(summed)
     scores = [score for _, score in run["doc003"]]
     assert scores == sorted(scores, reverse=True)

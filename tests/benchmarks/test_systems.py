@@ -40,8 +40,16 @@ def test_evidence_passes_on_what_the_index_found(index: Searchable, documents: d
 
 
 def test_evidence_records_the_constants_of_its_score(index: Searchable) -> None:
-    settings = Evidence(index, "mean@0", exact=True, scoring=Scoring(crowd=7, power=1.5)).settings
-    assert settings.items() >= {"exact": True, "crowd": 7, "power": 1.5}.items()
+    settings = Evidence(index, "mean@0", exact=True, scoring=Scoring(exceeding=7, power=1.5)).settings
+    assert settings.items() >= {"exact": True, "exceeding": 7, "power": 1.5}.items()
+
+
+def test_parts_of_the_score_are_systems_of_their_own(built: Index, corpus: list[Document]) -> None:
+    for name, parts in (("words", {"words", "pairs"}), ("chunks", {"chunks"})):
+        system = Evidence(built, "fake@0", name=name)
+        assert (system.name, system.encoder) == (name, "fake@0" if name == "chunks" else "")
+        for hit in system.hits(corpus[7], k=5):
+            assert {kind for kind, added in hit.breakdown.components.items() if added} <= parts
 
 
 @pytest.mark.parametrize("system", [DocumentCosine, Evidence])

@@ -72,6 +72,7 @@ def test_a_recall_under_the_floor_is_refused_and_the_old_generation_stays(folder
 
 def test_nprobe_is_raised_until_the_floor_is_reached(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recall_module, "_FIRST_NPROBE", 1)
+    monkeypatch.setattr("engine.search.TIERS", ((10, 13),))
     said: list[str] = []
     with Writer(folder) as writer:
         made = publish_generation(writer, "IVF16,Flat", recall_floor=0.9999, tell=said.append)

@@ -102,7 +102,7 @@ def test_parts_sum_to_the_totals_that_are_told(papers: Path) -> None:
 def test_a_total_is_the_sum_of_all_parts() -> None:
     assert Seconds(1, 2, 3, 4).total == 10
     assert Memory(1, 2, 3, 4, 5, 6).total == 21
-    assert (Disk(1, 2, 3, 4).total, Disk(1, 2, 3, 4).afterwards) == (10, 6)
+    assert (Disk(1, 2, 3, 4, 5).total, Disk(1, 2, 3, 4, 5).afterwards) == (15, 10)
 
 
 def test_the_plan_stays_inside_the_memory_and_says_what_was_given_up(papers: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import indexer.recall as recall_module
 from engine.errors import RecallTooLow
 from engine.index import Index
+from engine.scoring.evidence import Scoring
 from engine.search import Searcher
 from engine.store.snapshot import OpenGeneration, Snapshot
 from indexer.builder import build
@@ -30,6 +32,14 @@ def candidate(folder: Path) -> Iterator[OpenGeneration]:
     with Snapshot(folder) as snapshot:
         assert snapshot.generation is not None
         yield snapshot.generation
+
+
+@pytest.fixture
+def by_lists_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither words nor document vectors name candidates, so that a poor list costs a hit."""
+    chunks = partial(Scoring, document_weight=0, word_weight=0, pair_weight=0)
+    monkeypatch.setattr("engine.search.Scoring", chunks)
+    monkeypatch.setattr("engine.search.TIERS", ((10, 14),))
 
 
 def sample_of(folder: Path, n_queries: int = 20) -> RecallSample:
@@ -66,10 +76,11 @@ def test_positions_are_those_of_the_hits_of_a_search(folder: Path) -> None:
     with Index.open(folder, encoder=FakeEncoder()) as index:
         names = index.snapshot.doc_ids()
         for name in names[::29]:
-            found = Searcher(index.snapshot).top_positions(index.stored_query(name), k=5, without=name)
+            found, _ = Searcher(index.snapshot).rank(index.stored_query(name), k=5, without=name)
             assert [names[position] for position in found] == [hit.doc_id for hit in index.search_id(name, k=5).hits]
 
 
+@pytest.mark.usefixtures("by_lists_alone")
 def test_the_least_nprobe_is_found_between_two_powers(folder: Path, candidate: OpenGeneration) -> None:
     sample, said = sample_of(folder), list[str]()
     recall = tune(sample, candidate, 0.5, said.append, first_nprobe=1)
@@ -81,6 +92,7 @@ def test_the_least_nprobe_is_found_between_two_powers(folder: Path, candidate: O
     assert tried[:3] == [1, 2, 4] and len(tried) < 10
 
 
+@pytest.mark.usefixtures("by_lists_alone")
 def test_what_is_under_the_target_by_chance_alone_is_left(folder: Path, candidate: OpenGeneration) -> None:
     sample = sample_of(folder)
     tune(sample, candidate, 0.5, lambda _: None, first_nprobe=1)

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.document import Chunk, Span
+from engine.document import Chunk, Document, Section, Span
 from engine.encoders.encoder import Vectors
-from engine.scoring.breakdown import break_down
-from engine.scoring.evidence import Scoring, Thresholds, chunk_weights, exact_scores, thresholds
+from engine.scoring.breakdown import Breakdown, Scored, break_down
+from engine.scoring.evidence import (
+    Components,
+    Scoring,
+    Thresholds,
+    chunk_component,
+    chunk_weights,
+    combine,
+    margin,
+    thresholds,
+)
 from engine.scoring.similarity import Matches, join
+from engine.words.counts import count_words
+from engine.words.likelihood import query_terms, scores
+from engine.words.segmenter import WordSegmenter
+from engine.words.statistics import collect
+
+PLAIN = Scoring(chunk_weight=1, document_weight=0, word_weight=0, pair_weight=0, root=1.0)
+NOTHING = Document("q", "q", "", (Section("", (), 0, 0),))
 
 
 def chunks_of(n_chunks: int) -> list[Chunk]:
@@ -26,32 +45,41 @@ def matches(similarities: Vectors) -> Matches:
     return Matches(similarities.max(axis=1, keepdims=True), similarities.argmax(axis=1)[:, None])
 
 
-def whole(similarity: float) -> Vectors:
-    return np.array([similarity], np.float32)
+def scored(found: Matches, limits: Thresholds, scoring: Scoring = PLAIN, cosines: Vectors | None = None) -> Scored:
+    n = found.similarities.shape[1]
+    document = np.zeros(n) if cosines is None else margin(cosines, limits.document, scoring.power)
+    chunks = chunk_component(found.similarities, limits, scoring)
+    components = Components(chunks, document, np.zeros(n), np.zeros(n))
+    return Scored(limits, found, components, cosines, scoring.weights(words=False), scoring, None, None, None)
 
 
-@given(st.integers(0, 10_000), st.integers(1, 9), st.integers(1, 9), st.sampled_from([0.0, 0.05, 1.0]))
-def test_the_parts_sum_to_the_exact_score(seed: int, n_query: int, n_target: int, weight: float) -> None:
+def taken_apart(similarities: Vectors, limits: Thresholds, scoring: Scoring = PLAIN) -> Breakdown:
+    n_query, n_target = similarities.shape
+    given = scored(matches(similarities), limits, scoring)
+    return break_down(NOTHING, chunks_of(n_query), [NOTHING], [spans_of(n_target)], given)[0]
+
+
+@given(st.integers(0, 10_000), st.integers(1, 9), st.integers(1, 9), st.sampled_from([0.0, 0.2]), st.booleans())
+def test_the_parts_sum_to_the_score(seed: int, n_query: int, n_target: int, weight: float, is_rooted: bool) -> None:
     rng = np.random.default_rng(seed)
-    scoring = Scoring(document_weight=weight)
+    scoring = Scoring(chunk_weight=0.8, document_weight=weight, root=0.5 if is_rooted else 1.0)
     similarities = rng.uniform(-0.5, 1, (n_query, n_target)).astype(np.float32)
     theta = rng.uniform(0, 1, n_query).astype(np.float32)
     query = chunks_of(n_query)
     limits = thresholds(theta, 0.3, chunk_weights(np.array([chunk.n_tokens for chunk in query])), scoring)
-    (breakdown,) = break_down(query, [spans_of(n_target)], matches(similarities), whole(0.8), limits, scoring)
-    best = similarities.max(axis=1, keepdims=True)
-    expected = exact_scores(best, np.array([0.8], np.float32), limits, scoring)[0]
-    assert abs(breakdown.score - expected) < 1e-7  # the document's cosine is rounded to float32 on one side
-    summed = sum(pair.contribution for pair in breakdown.pairs) + breakdown.document.contribution
-    assert abs(breakdown.score - summed) < 1e-9
-    assert 0 <= breakdown.score <= 1 + 1e-12
+    cosines = np.array([0.8], np.float32) if weight else None
+    given = scored(matches(similarities), limits, scoring, cosines)
+    (breakdown,) = break_down(NOTHING, query, [NOTHING], [spans_of(n_target)], given)
+    expected = combine(given.components, dict(given.weights), scoring.root)[0]
+    assert breakdown.score == pytest.approx(expected, abs=1e-9)
+    assert sum(breakdown.components.values()) == pytest.approx(expected, abs=1e-9)
+    assert (breakdown.document is None) == (weight == 0)
 
 
 def test_each_part_goes_to_the_pair_of_its_best_match() -> None:
     similarities = np.array([[0.1, 0.2, 0.3, 0.9], [0.8, 0.1, 0.1, 0.1], [0.7, 0.6, 0.5, 0.4]], np.float32)
     limits = Thresholds(np.array([0.5, 0.5, 0.8], np.float32), 0.0, np.array([0.5, 0.3, 0.2]))
-    (broken,) = break_down(chunks_of(3), [spans_of(4)], matches(similarities), whole(0.0), limits, Scoring())
-    pairs = broken.pairs
+    pairs = taken_apart(similarities, limits).pairs
     assert [(pair.query_section, pair.target_section) for pair in pairs] == [(0, 1), (0, 0)]
     assert [(part.query, part.target) for pair in pairs for part in pair.parts] == [
         (Span(0, 8), Span(15, 19)),
@@ -62,38 +90,90 @@ def test_each_part_goes_to_the_pair_of_its_best_match() -> None:
 
 def test_a_part_shows_the_numbers_its_contribution_is_made_of() -> None:
     limits = Thresholds(np.array([0.5], np.float32), 0.25, np.array([0.75]))
-    similarities = np.array([[0.75]], np.float32)
-    (breakdown,) = break_down(chunks_of(1), [spans_of(1)], matches(similarities), whole(0.625), limits, Scoring())
-    part = breakdown.pairs[0].parts[0]
-    assert (part.similarity, part.theta, part.weight, part.contribution) == (0.75, 0.5, 0.75, 0.75 * 0.25)
-    rest = breakdown.document
-    assert (rest.similarity, rest.theta, rest.weight, rest.contribution) == (0.625, 0.25, 0.08, 0.08 * 0.25)
+    part = taken_apart(np.array([[0.75]], np.float32), limits).pairs[0].parts[0]
+    assert (part.similarity, part.threshold, part.weight, part.contribution) == (0.75, 0.5, 0.75, 0.75 * 0.25)
 
 
 def test_parts_and_pairs_come_strongest_first() -> None:
     similarities = np.array([[0.6, 0, 0, 0], [0.9, 0, 0, 0], [0, 0, 0, 0.95], [0.7, 0, 0, 0]], np.float32)
-    limits = Thresholds(np.zeros(4, np.float32), 0.0, np.full(4, 0.2))
-    (broken,) = break_down(chunks_of(4), [spans_of(4)], matches(similarities), whole(0.0), limits, Scoring())
-    pairs = broken.pairs
+    pairs = taken_apart(similarities, Thresholds(np.zeros(4, np.float32), 0.0, np.full(4, 0.2))).pairs
     assert [(pair.query_section, pair.target_section) for pair in pairs] == [(0, 0), (1, 1), (1, 0)]
     assert [part.similarity for part in pairs[0].parts] == [np.float32(0.9), np.float32(0.6)]
-
-
-def test_of_equal_matches_the_first_in_reading_order_is_shown() -> None:
-    limits = Thresholds(np.zeros(1, np.float32), 0.0, np.ones(1))
-    similarities = np.full((1, 3), 0.5, np.float32)
-    (breakdown,) = break_down(chunks_of(1), [spans_of(3)], matches(similarities), whole(0.0), limits, Scoring())
-    assert breakdown.pairs[0].parts[0].target == Span(0, 4)
 
 
 def test_several_targets_are_taken_apart_as_each_alone() -> None:
     rng = np.random.default_rng(0)
     tables = [rng.uniform(-0.5, 1, (5, n_chunks)).astype(np.float32) for n_chunks in (1, 4, 9)]
     limits = Thresholds(rng.uniform(0, 0.5, 5).astype(np.float32), 0.2, np.full(5, 0.2))
-    spans, similarities = [spans_of(table.shape[1]) for table in tables], np.array([0.1, 0.5, 0.9], np.float32)
-    alone = [
-        break_down(chunks_of(5), [spans[number]], matches(table), similarities[[number]], limits, Scoring())[0]
-        for number, table in enumerate(tables)
-    ]
-    best = join([matches(table) for table in tables])
-    assert break_down(chunks_of(5), spans, best, similarities, limits, Scoring()) == alone
+    alone = [taken_apart(table, limits) for table in tables]
+    best = scored(join([matches(table) for table in tables]), limits)
+    spans = [spans_of(table.shape[1]) for table in tables]
+    together = break_down(NOTHING, chunks_of(5), [NOTHING] * 3, spans, best)
+    for one, other in zip(together, alone, strict=True):
+        assert [(pair.query_section, pair.target_section) for pair in one.pairs] == [
+            (pair.query_section, pair.target_section) for pair in other.pairs
+        ]
+        assert one.score == pytest.approx(other.score, abs=1e-12)
+
+
+QUERY = Document(
+    "q",
+    "q",
+    "red apples grow\n\nred apples fall in the autumn rain",
+    (Section("", (), 0, 17), Section("", (), 17, 51)),
+)
+TARGET = Document(
+    "t",
+    "t",
+    "apples of autumn\n\nRed apples, red apples\n\nrain falls",
+    (Section("", (), 0, 18), Section("", (), 18, 42), Section("", (), 42, 52)),
+)
+
+
+def by_words(root: float = 1.0) -> Breakdown:
+    scoring = Scoring(chunk_weight=0, document_weight=0, word_weight=1, pair_weight=1, root=root)
+    segmenter = WordSegmenter("english")
+    mine, theirs = (count_words(segmenter, [document.text]) for document in (QUERY, TARGET))
+    statistics = collect([mine, theirs])
+    words, pairs = query_terms(mine.words, statistics.words), query_terms(mine.pairs, statistics.pairs)
+    zero = np.zeros(1)
+    components = Components(zero, zero, scores(words, theirs.words), scores(pairs, theirs.pairs))
+    nothing = Matches(np.zeros((0, 1), np.float32), np.zeros((0, 1), np.int64))
+    limits = Thresholds(np.zeros(0, np.float32), 0.0, np.zeros(0))
+    given = Scored(limits, nothing, components, None, scoring.weights(), scoring, words, pairs, "english")
+    return break_down(QUERY, [], [TARGET], [np.zeros((0, 4), np.int32)], given)[0]
+
+
+@pytest.mark.parametrize("root", [1.0, 0.5])
+def test_terms_and_section_pairs_both_sum_to_the_words_of_the_score(root: float) -> None:
+    breakdown = by_words(root)
+    total = breakdown.components["words"] + breakdown.components["pairs"]
+    assert total > 0
+    assert sum(part.contribution for part in breakdown.terms) == pytest.approx(total, abs=1e-12)
+    assert sum(pair.words for pair in breakdown.pairs) == pytest.approx(total, abs=1e-12)
+    for pair in breakdown.pairs:
+        assert sum(part.contribution for part in pair.terms) == pytest.approx(pair.words, abs=1e-12)
+
+
+def test_a_term_goes_to_sections_by_how_often_it_stands_there() -> None:
+    breakdown = by_words()
+    apples = {
+        (pair.query_section, pair.target_section): part.contribution
+        for pair in breakdown.pairs
+        for part in pair.terms
+        if part.term == "apples"
+    }
+    total = sum(apples.values())
+    # Once in each of two sections of the query; once and twice in the target.
+    expected = {(0, 0): 1 / 6, (0, 1): 2 / 6, (1, 0): 1 / 6, (1, 1): 2 / 6}
+    assert {key: value / total for key, value in apples.items()} == pytest.approx(expected)
+
+
+def test_terms_are_written_as_in_the_target() -> None:
+    terms = {part.term for part in by_words().terms}
+    assert terms == {"apples", "Red", "autumn", "rain", "falls", "Red apples"}
+
+
+def test_a_breakdown_of_an_index_without_words_has_no_terms() -> None:
+    limits = Thresholds(np.array([0.5], np.float32), 0.25, np.array([1.0]))
+    assert taken_apart(np.array([[0.75]], np.float32), replace(limits)).terms == ()

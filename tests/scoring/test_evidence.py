@@ -6,150 +6,113 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
 from engine.errors import QueryError
 from engine.scoring.evidence import (
+    Components,
     Scoring,
+    chunk_component,
     chunk_weights,
-    crowd_similarity,
-    document_crowd_similarity,
-    exact_scores,
-    list_scores,
-    rise,
+    combine,
+    margin,
+    reference_threshold,
     thresholds,
 )
-from engine.scoring.lists import RankedLists, empty_lists, top_documents
 
 
-def scores_by_hand(best: Vectors, whole: Vectors, n_tokens: list[int], scoring: Scoring) -> list[float]:
-    """score(q, t) for all t, from s_i(t) (I, N) and the cosines of whole documents (N,)."""
-    n_documents = best.shape[1]
+def theta_by_hand(similarities: Vectors, exceeding: int) -> list[float]:
+    """Similarity of the (m+1)-th best document of the reference, m at most a fifth of it; 0 where that is none."""
+    m = min(exceeding, similarities.shape[1] // 5)
+    return [min(1.0, max(0.0, sorted(map(float, row), reverse=True)[m])) if m else 0.0 for row in similarities]
 
-    def theta(similarities: Vectors, crowd: int) -> float:
-        ranked = sorted(map(float, similarities), reverse=True)
-        return min(1.0, max(0.0, ranked[crowd])) if n_documents > crowd else 0.0
 
-    p, b = scoring.power, scoring.document_weight
-    theta_d = theta(whole, scoring.document_crowd)
+def chunks_by_hand(best: Vectors, theta: list[float], n_tokens: list[int], power: float) -> list[float]:
     answer = []
-    for t in range(n_documents):
+    for t in range(best.shape[1]):
         above = below = 0.0
         for i, tokens in enumerate(n_tokens):
-            w, theta_i = tokens**0.5, theta(best[i], scoring.crowd)
-            above += w * max(0.0, min(1.0, float(best[i, t])) - theta_i) ** p
-            below += w * (1 - theta_i) ** p
-        chunks = (1 - b) * above / below if below else 0.0
-        rest = max(0.0, min(1.0, float(whole[t])) - theta_d) ** p / (1 - theta_d) ** p if theta_d < 1 else 0.0
-        answer.append(chunks + b * rest)
+            above += tokens**0.5 * max(0.0, min(1.0, float(best[i, t])) - theta[i]) ** power
+            below += tokens**0.5 * (1 - theta[i]) ** power
+        answer.append(above / below if below else 0.0)
     return answer
 
 
-def scores_of(best: Vectors, whole: Vectors, n_tokens: list[int], scoring: Scoring) -> tuple[NDArray[np.float64], ...]:
-    """The same twice: from exact similarities, and from lists (0 where a document is in none)."""
-    positions = np.arange(best.shape[1])
-    lists = top_documents(best, positions, scoring.crowd + 1)
-    limits = thresholds(
-        crowd_similarity(lists, scoring.crowd, len(positions)),
-        document_crowd_similarity(whole, scoring.document_crowd),
-        chunk_weights(np.array(n_tokens)),
-        scoring,
-    )
-    from_lists = np.zeros(len(positions))
-    of_whole = top_documents(whole[None], positions, scoring.document_crowd + 1)
-    found, values = list_scores(lists, of_whole, limits, scoring)
-    from_lists[found] = values
-    return exact_scores(best, whole, limits, scoring), from_lists
-
-
-CASES = st.tuples(
+@given(
     st.integers(0, 10_000),
-    st.integers(1, 30),
+    st.integers(1, 60),
     st.lists(st.integers(1, 126), min_size=1, max_size=6),
-    st.builds(
-        Scoring,
-        crowd=st.integers(1, 12),
-        power=st.sampled_from([0.5, 1.0, 2.0, 3.0]),
-        document_weight=st.sampled_from([0.0, 0.05, 0.5, 1.0]),
-        document_crowd=st.integers(1, 20),
-    ),
+    st.integers(1, 6),
+    st.sampled_from([0.5, 1.0, 2.0, 3.0]),
 )
-
-
-@given(CASES)
-def test_exact_scores_and_list_scores_equal_the_equation(case: tuple[int, int, list[int], Scoring]) -> None:
-    seed, n_documents, n_tokens, scoring = case
+def test_the_chunk_component_equals_the_equation(
+    seed: int, n_documents: int, n_tokens: list[int], exceeding: int, power: float
+) -> None:
     rng = np.random.default_rng(seed)
-    best = rng.uniform(-0.2, 1, (len(n_tokens), n_documents)).astype(np.float32)
-    whole = rng.uniform(-0.2, 1, n_documents).astype(np.float32)
-    exact, from_lists = scores_of(best, whole, n_tokens, scoring)
-    np.testing.assert_allclose(exact, scores_by_hand(best, whole, n_tokens, scoring), atol=1e-9)
-    np.testing.assert_allclose(from_lists, exact, atol=1e-9)
-    assert ((exact >= 0) & (exact <= 1 + 1e-12)).all()
+    scoring = Scoring(exceeding=exceeding, power=power)
+    best, reference = (rng.uniform(-0.2, 1, (len(n_tokens), n_documents)).astype(np.float32) for _ in range(2))
+    theta = reference_threshold(reference, exceeding)
+    limits = thresholds(theta, 0.0, chunk_weights(np.array(n_tokens)), scoring)
+    expected_theta = theta_by_hand(reference, exceeding)
+    np.testing.assert_allclose(theta, expected_theta, atol=1e-7)
+    found = chunk_component(best, limits, scoring)
+    np.testing.assert_allclose(found, chunks_by_hand(best, expected_theta, n_tokens, power), atol=1e-6)
+    assert ((found >= 0) & (found <= 1 + 1e-12)).all()
 
 
-def test_what_the_crowd_has_contributes_exactly_nothing() -> None:
-    best = np.array([[0.99] * 12 + [0.1] * 8, [0.9, *[0.2] * 19]], np.float32)
-    exact, from_lists = scores_of(best, np.zeros(20, np.float32), [9, 9], Scoring(crowd=10))
-    assert exact[1:].tolist() == from_lists[1:].tolist() == [0.0] * 19
-    assert exact[0] > 0
+def test_what_most_of_the_reference_has_contributes_exactly_nothing() -> None:
+    theta = reference_threshold(np.full((1, 20), 0.9, np.float32), 4)
+    limits = thresholds(theta, 0.0, np.ones(1), Scoring())
+    found = chunk_component(np.array([[0.9, 0.9 + 1e-7, 0.95]], np.float32), limits, Scoring())
+    assert found[:2].tolist() == [0.0, 0.0] and found[2] > 0
 
 
-def test_a_corpus_without_a_crowd_counts_plain_similarities() -> None:
-    best = np.array([[0.5, 1.0, -0.5]], np.float32)
-    exact, _ = scores_of(best, np.zeros(3, np.float32), [4], Scoring(crowd=3, document_weight=0.0))
-    assert exact.tolist() == [0.25, 1.0, 0.0]
+@pytest.mark.parametrize(("n", "n_above"), [(4, None), (5, 1), (14, 2), (20, 4), (100, 4)])
+def test_a_small_reference_has_fewer_documents_above_and_a_tiny_one_no_threshold(n: int, n_above: int | None) -> None:
+    similarities = np.linspace(0.1, 0.9, n, dtype=np.float32)[None]
+    (theta,) = reference_threshold(similarities, 4)
+    assert theta == (0 if n_above is None else similarities[0, -1 - n_above])
 
 
-def test_a_corpus_of_one_more_than_the_crowd_has_one() -> None:
-    best = np.array([[0.5, 1.0, 0.75]], np.float32)
-    exact, _ = scores_of(best, np.zeros(3, np.float32), [4], Scoring(crowd=2, document_weight=0.0))
-    assert exact.tolist() == [0.0, 1.0, 0.25]
-
-
-def test_the_last_of_a_short_list_stands_in_for_the_crowd() -> None:
-    lists = RankedLists(
-        np.array([[3, 1, -1], [-1, -1, -1], [3, 1, 2]]),
-        np.array([[0.9, 0.5, -np.inf], [-np.inf] * 3, [0.9, 0.5, -0.25]], np.float32),
-    )
-    assert crowd_similarity(lists, 2, 100).tolist() == [0.5, 0.0, 0.0]
-
-
-def test_equal_scores_rank_by_position() -> None:
-    whole = empty_lists(1)
-    lists = top_documents(np.array([[0.5, 0.9, 0.5, 0.9, 0.1]], np.float32), np.arange(5), 5)
-    limits = thresholds(np.array([0.1], np.float32), 0.0, np.ones(1), Scoring())
-    assert list_scores(lists, whole, limits, Scoring())[0].tolist() == [1, 3, 0, 2]
-
-
-def test_all_chunks_at_the_ceiling_leave_only_the_document_part() -> None:
-    limits = thresholds(np.ones(2, np.float32), 0.0, np.ones(2), Scoring(document_weight=0.25))
-    score = exact_scores(np.ones((2, 1), np.float32), np.ones(1, np.float32), limits, Scoring(document_weight=0.25))
-    assert score.tolist() == [0.25]
-
-
-def test_weights_sum_to_what_the_document_part_leaves() -> None:
+def test_a_chunk_at_full_similarity_contributes_its_weight() -> None:
     limits = thresholds(np.array([0.3, 0.9], np.float32), 0.5, chunk_weights(np.array([4, 100])), Scoring())
-    assert limits.weights.sum() == pytest.approx(0.92, abs=1e-12)
+    assert limits.weights.sum() == pytest.approx(1, abs=1e-12)
+    found = chunk_component(np.array([[1.0], [0.0]], np.float32), limits, Scoring())
+    assert found[0] == pytest.approx(limits.weights[0])
+
+
+def test_chunks_whose_thresholds_are_one_contribute_nothing() -> None:
+    limits = thresholds(np.ones(2, np.float32), 0.0, np.ones(2), Scoring())
+    assert chunk_component(np.ones((2, 1), np.float32), limits, Scoring()).tolist() == [0.0]
 
 
 def test_a_chunk_weighs_the_root_of_its_tokens() -> None:
     assert chunk_weights(np.array([0, 1, 4, 100])).tolist() == [1.0, 1.0, 2.0, 10.0]
 
 
-def test_rise_is_zero_below_and_one_at_full_similarity() -> None:
-    assert rise(np.array([-np.inf, 0.2, 0.6, 1.0, 1.001]), 0.2, 2.0).tolist() == pytest.approx([0, 0, 0.25, 1, 1])
+def test_a_margin_is_zero_below_and_one_at_full_similarity() -> None:
+    assert margin(np.array([-np.inf, 0.2, 0.6, 1.0, 1.001]), 0.2, 2.0).tolist() == pytest.approx([0, 0, 0.25, 1, 1])
+
+
+def test_components_are_added_by_weight_and_root() -> None:
+    components = Components(*(np.array([value]) for value in (0.25, 0.04, 0.16, 0.0)))
+    weights = Scoring(chunk_weight=2, document_weight=1, word_weight=1, pair_weight=0).weights()
+    assert combine(components, weights, 0.5).tolist() == pytest.approx([0.5 * 0.5 + 0.25 * 0.2 + 0.25 * 0.4])
+
+
+def test_weights_sum_to_one_over_the_components_that_there_are() -> None:
+    scoring = Scoring(chunk_weight=0.4, document_weight=0, word_weight=0.3, pair_weight=0.3)
+    assert scoring.weights(words=False) == {"chunks": 1.0, "document": 0.0, "words": 0.0, "pairs": 0.0}
+    assert scoring.weights(vectors=False) == {"chunks": 0.0, "document": 0.0, "words": 0.5, "pairs": 0.5}
 
 
 @pytest.mark.parametrize(
     ("constants", "said"),
     [
-        ({"crowd": 0}, "crowd 0 and document crowd 30 must be at least 1"),
-        ({"document_crowd": 0}, "crowd 20 and document crowd 0 must be at least 1"),
-        ({"power": 0.0}, "power 0.0 must be above 0"),
-        ({"power": float("nan")}, "power nan must be above 0"),
-        ({"document_weight": 1.5}, "document weight 1.5 must be in [0, 1]"),
+        ({"exceeding": 0}, "exceeding is 0; it must be at least 1"),
+        ({"power": 0.0}, "power 0.0 and root 0.5 must be above 0"),
+        ({"root": float("nan")}, "power 2.0 and root nan must be above 0"),
+        ({"document_weight": -1.0}, "weights 0.37, -1.0, 0.275, 0.275 must be at least 0, and one above 0"),
     ],
 )
 def test_constants_out_of_range_are_refused(constants: dict[str, float], said: str) -> None:

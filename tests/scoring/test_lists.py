@@ -12,14 +12,12 @@ from engine.encoders.encoder import Vectors
 from engine.scoring.lists import (
     RankedLists,
     best_by_document,
-    corrected,
     empty_lists,
     first_places,
     merge,
     segment_max,
     top_documents,
     with_rows,
-    without_document,
 )
 
 
@@ -106,16 +104,6 @@ def test_first_places_equal_a_loop(seed: int, n_results: int, length: int) -> No
     assert first_places(documents, length).tolist() == by_hand.tolist()
 
 
-@given(st.integers(0, 10_000), st.integers(1, 9), st.integers(0, 9))
-def test_lists_without_a_document_are_those_of_the_others(seed: int, n_documents: int, gone: int) -> None:
-    similarities = table(seed, 3, n_documents)
-    kept = np.array([number for number in range(n_documents) if number != gone], np.int64)
-    longer = top_documents(similarities, np.arange(n_documents), n_documents)
-    expected = rows(top_documents(similarities[:, kept], kept, n_documents)) if len(kept) else [[]] * 3
-    wanted = [row[: n_documents - 1] for row in expected]
-    assert rows(without_document(longer, gone)) == wanted
-
-
 @pytest.mark.parametrize(("width", "other_width"), [(3, 3), (3, 2), (2, 3), (0, 2), (2, 0)])
 def test_some_rows_are_taken_from_other_lists(width: int, other_width: int) -> None:
     rng = np.random.default_rng(width)
@@ -127,13 +115,3 @@ def test_some_rows_are_taken_from_other_lists(width: int, other_width: int) -> N
         missing = longest - of.documents.shape[1]
         assert found.documents[row].tolist() == [*of.documents[at].tolist(), *[-1] * missing]
         assert found.similarities[row].tolist() == [*of.similarities[at].tolist(), *[-np.inf] * missing]
-
-
-def test_lists_are_corrected_by_what_is_known_of_some_documents() -> None:
-    lists = RankedLists(np.array([[3, 7, -1], [7, 5, 3]]), np.array([[0.9, 0.5, -np.inf], [0.8, 0.7, 0.6]], np.float32))
-    known = corrected(lists, np.array([7, 9]), np.array([[0.6, 0.95], [0.75, 0.1]], np.float32))
-    assert known.documents[0, :3].tolist() == [9, 3, 7]
-    assert known.documents[1, :4].tolist() == [7, 5, 3, 9]
-    np.testing.assert_allclose(known.similarities[0, :3], [0.95, 0.9, 0.6])
-    np.testing.assert_allclose(known.similarities[1, :4], [0.75, 0.7, 0.6, 0.1])
-    assert known.documents.shape == (2, 5) and np.isneginf(known.similarities[:, 4]).all()

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import engine.scoring.similarity as similarity_module
-from engine.scoring.lists import top_documents
-from engine.scoring.similarity import Matches, best_matches, join, nearest_documents
+from engine.encoders.encoder import unit
+from engine.scoring.similarity import Matches, best_chunks, best_matches, join
 
 COUNTS = st.lists(st.integers(1, 5), min_size=1, max_size=6)
+LOW = np.full(4, -100.0)
 
 
 def whole_numbers(seed: int, *shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
@@ -23,7 +24,8 @@ def whole_numbers(seed: int, *shape: int) -> np.ndarray[tuple[int, ...], np.dtyp
 def test_best_matches_equal_a_loop(seed: int, counts: list[int]) -> None:
     queries, vectors = whole_numbers(seed, 4, 3), whole_numbers(seed + 1, sum(counts), 3)
     starts = np.cumsum([0, *counts[:-1]])
-    found = best_matches(queries, vectors, starts)
+    found = best_matches(queries, vectors, starts, LOW)
+    assert np.array_equal(best_chunks(queries, vectors, starts), found.similarities)
     for i, query in enumerate(queries):
         for t, (start, count) in enumerate(zip(starts, counts, strict=True)):
             cosines = [float(query @ vector) for vector in vectors[start : start + count]]
@@ -31,28 +33,35 @@ def test_best_matches_equal_a_loop(seed: int, counts: list[int]) -> None:
             assert found.chunks[i, t] == cosines.index(max(cosines))
 
 
-@given(st.integers(0, 10_000), COUNTS, st.integers(1, 8))
-def test_nearest_documents_are_those_of_the_best_matches(seed: int, counts: list[int], length: int) -> None:
-    queries, vectors = whole_numbers(seed, 4, 3), whole_numbers(seed + 1, sum(counts), 3)
-    starts, positions = np.cumsum([0, *counts[:-1]]), 10 * np.arange(len(counts))
-    found = nearest_documents(queries, vectors, starts, positions, length)
-    expected = top_documents(best_matches(queries, vectors, starts).similarities, positions, length)
-    assert np.array_equal(found.documents, expected.documents)
-    assert np.array_equal(found.similarities, expected.similarities)
+def test_below_the_floor_no_place_is_named() -> None:
+    queries, vectors = np.eye(2, dtype=np.float32), np.array([[0.5, 0.25], [1.0, 0.0]], np.float32)
+    found = best_matches(queries, vectors, np.array([0, 1]), np.array([0.75, 0.0]))
+    assert found.chunks.tolist() == [[-1, 0], [0, 0]]
+    assert found.similarities.tolist() == [[0.5, 1.0], [0.25, 0.0]]
 
 
-def test_blocks_of_queries_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("beside", [0, 1, 37, 500])
+def test_similarities_do_not_depend_on_what_is_multiplied_beside(beside: int) -> None:
+    rng = np.random.default_rng(0)
+    rows = unit(rng.standard_normal((60 + beside, 384)).astype(np.float32))
+    queries, starts = unit(rows[:7] + rows[7:14]), np.arange(0, 60 + beside, 3)
+    alone = best_matches(queries, rows[:60], starts[:20], np.zeros(7))
+    together = best_matches(queries, rows, starts, np.zeros(7)).of(np.arange(20))
+    above = alone.chunks >= 0
+    assert np.array_equal(alone.chunks, together.chunks)
+    assert np.array_equal(alone.similarities[above], together.similarities[above])
+    exact = (queries.astype(np.float64) @ rows[:60].astype(np.float64).T).astype(np.float32)
+    assert np.array_equal(alone.similarities[above], np.maximum.reduceat(exact, starts[:20], axis=1)[above])
+
+
+def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     queries, vectors, starts = whole_numbers(0, 7, 3), whole_numbers(1, 9, 3), np.array([0, 4, 5])
-    matches, lists = (
-        lambda: best_matches(queries, vectors, starts),
-        lambda: nearest_documents(queries, vectors, starts, np.arange(3), 2),
-    )
-    whole, whole_lists = matches(), lists()
+    whole = best_matches(queries, vectors, starts, np.full(7, -9.0))
     monkeypatch.setattr(similarity_module, "QUERY_BLOCK", 2)
-    assert np.array_equal(matches().similarities, whole.similarities)
-    assert np.array_equal(matches().chunks, whole.chunks)
-    assert np.array_equal(lists().documents, whole_lists.documents)
-    assert np.array_equal(lists().similarities, whole_lists.similarities)
+    monkeypatch.setattr(similarity_module, "_PRODUCTS_AT_ONCE", 4)
+    again = best_matches(queries, vectors, starts, np.full(7, -9.0))
+    assert np.array_equal(again.similarities, whole.similarities)
+    assert np.array_equal(again.chunks, whole.chunks)
 
 
 def test_targets_are_picked_and_joined_in_order() -> None:

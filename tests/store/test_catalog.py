@@ -27,7 +27,7 @@ def test_another_schema_version_is_refused(tmp_path: Path) -> None:
         with pytest.raises(IndexMismatch) as raised:
             read_meta(connection)
     assert str(raised.value) == (
-        f"the index has schema version {SCHEMA_VERSION + 1}, this program reads {SCHEMA_VERSION}; "
+        f"the index has schema version {SCHEMA_VERSION + 1}, this program reads 1 to {SCHEMA_VERSION}; "
         "use the longmatch that wrote it, or index the corpus again into a new folder"
     )
 

@@ -11,13 +11,21 @@ from safetensors.numpy import load_file
 from engine.document import Chunk, Coverage
 from engine.encoders.encoder import EncodedDocument
 from engine.store.durable import checksum
-from engine.store.shards import Shard, map_file, parse_shard, shard_arrays, shard_file, write_shard
+from engine.store.shards import Shard, parse_shard, shard_arrays, shard_file, word_tables, write_shard
+from engine.store.tensors import map_file
+from engine.words.counts import WordTables, count_words
+from engine.words.segmenter import WordSegmenter
 from tests.fakes import FakeEncoder, make_corpus
 
 
 @pytest.fixture
 def encoded(encoder: FakeEncoder) -> list[EncodedDocument]:
     return encoder.encode(make_corpus(5))
+
+
+def words_of(n_documents: int) -> WordTables:
+    texts = [document.text for document in make_corpus(n_documents)]
+    return count_words(WordSegmenter("english"), texts)
 
 
 def view(path: Path) -> Shard:
@@ -27,7 +35,7 @@ def view(path: Path) -> Shard:
 
 
 def test_a_shard_lays_documents_one_after_another(encoded: list[EncodedDocument]) -> None:
-    shard = shard_arrays(encoded)
+    shard = shard_arrays(encoded, words_of(5))
     first = 0
     for number, one in enumerate(encoded):
         stop = first + len(one.chunks)
@@ -43,10 +51,15 @@ def _assert_equal(one: Shard, other: Shard) -> None:
     for name in ("documents", "sections", "chunks", "spans"):
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
         assert getattr(one, name).dtype == getattr(other, name).dtype
+    assert one.words is not None and other.words is not None
+    for kind in ("words", "pairs"):
+        for column in ("terms", "counts", "starts"):
+            mine, theirs = (getattr(getattr(words, kind), column) for words in (one.words, other.words))
+            assert np.array_equal(mine, theirs) and mine.dtype == theirs.dtype
 
 
 def test_a_mapped_shard_equals_the_written_one(encoded: list[EncodedDocument], tmp_path: Path) -> None:
-    shard = shard_arrays(encoded)
+    shard = shard_arrays(encoded, words_of(5))
     written = write_shard(tmp_path / "s", shard)
     _assert_equal(view(tmp_path / "s"), shard)
     assert written == checksum(tmp_path / "s")
@@ -56,12 +69,20 @@ def test_a_mapped_shard_equals_the_written_one(encoded: list[EncodedDocument], t
 def test_our_reading_of_safetensors_is_that_of_its_library(tmp_path: Path, width: int) -> None:
     rows = np.random.default_rng(0).standard_normal((3, width)).astype(np.float32)
     one = EncodedDocument(rows[0], rows[:1], rows, (Chunk(0, 0, 1, 1),) * 3, Coverage(3, 3))
-    write_shard(tmp_path / "s", shard_arrays([one]))
-    _assert_equal(view(tmp_path / "s"), Shard(**load_file(tmp_path / "s")))
+    write_shard(tmp_path / "s", shard_arrays([one], words_of(1)))
+    read = load_file(tmp_path / "s")
+    vectors = {name: read[name] for name in ("documents", "sections", "chunks", "spans")}
+    _assert_equal(view(tmp_path / "s"), Shard(**vectors, words=word_tables(read)))
+
+
+def test_a_shard_without_term_counts_is_read(encoded: list[EncodedDocument], tmp_path: Path) -> None:
+    """As an earlier version wrote it."""
+    write_shard(tmp_path / "s", shard_arrays(encoded, None))
+    assert view(tmp_path / "s").words is None
 
 
 def test_a_mapped_shard_cannot_be_written_to(encoded: list[EncodedDocument], tmp_path: Path) -> None:
-    write_shard(tmp_path / "s", shard_arrays(encoded))
+    write_shard(tmp_path / "s", shard_arrays(encoded, words_of(5)))
     with pytest.raises(ValueError, match="read-only"):
         view(tmp_path / "s").chunks[0, 0] = 1
 

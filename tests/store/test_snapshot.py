@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from engine.document import Document
 from engine.errors import IndexDamaged, IndexMismatch
+from engine.query import Query
 from engine.result import Status
-from engine.search import Query, Searcher
+from engine.search import Searcher
 from engine.store.seal import is_unsealed, write_seal
 from engine.store.snapshot import Snapshot, ranges
 from engine.store.writer import Writer
@@ -154,6 +155,7 @@ READ: dict[str, Callable[[Snapshot], object]] = {
     "spans": lambda snapshot: snapshot.spans(4),
     "sections": lambda snapshot: snapshot.section_vectors(4),
     "documents": lambda snapshot: snapshot.document_vectors,
+    "words": lambda snapshot: snapshot.words(np.array([4])),
 }
 
 
@@ -184,7 +186,7 @@ def test_a_damaged_part_of_a_shard_is_found_before_it_is_read(
         kinds.add(frozenset(damaged))
         flip_byte(path, at)
     assert found_damaged(folder) == set()
-    one_tensor = [{"documents"}, {"sections"}, {"spans"}, {"chunks", "single chunks"}]
+    one_tensor = [{"documents"}, {"sections"}, {"spans"}, {"chunks", "single chunks"}, {"words"}]
     assert kinds == {frozenset(READ), *map(frozenset, one_tensor)}
 
 

@@ -7,26 +7,22 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from engine.encoders.mean import MeanEncoder
 from engine.scoring import evidence as of_search
 from engine.scoring.evidence import Scoring
-from engine.scoring.lists import top_documents
 from engine.training.evidence import best_matches, chunk_weights, crowd_thresholds, evidence_scores, rise
 from tests.fakes import make_document
 
 CASES = st.tuples(
     st.integers(0, 10_000),
     st.integers(1, 12),
-    st.builds(
-        Scoring,
-        crowd=st.integers(1, 6),
-        power=st.sampled_from([0.5, 1.0, 2.0, 3.0]),
-        document_weight=st.sampled_from([0.0, 0.08, 1.0]),
-        document_crowd=st.integers(1, 8),
-    ),
+    st.integers(1, 6),
+    st.sampled_from([0.5, 1.0, 2.0, 3.0]),
+    st.sampled_from([0.0, 0.08, 1.0]),
 )
 
 
@@ -39,9 +35,17 @@ def lengths_mask(seed: int, n: int, longest: int) -> Tensor:
     return torch.arange(longest) < lengths[:, None]
 
 
+def theta_by_hand(similarities: NDArray[np.float32], crowd: int) -> NDArray[np.float32]:
+    """The (M+1)-th best of each row; 0 where there are no more than M."""
+    if similarities.shape[1] <= crowd:
+        return np.zeros(len(similarities), np.float32)
+    return np.clip(-np.sort(-similarities, axis=1)[:, crowd], 0, 1)
+
+
 @given(CASES)
-def test_scores_equal_those_of_search(case: tuple[int, int, Scoring]) -> None:
-    seed, n_targets, scoring = case
+def test_scores_equal_those_of_search(case: tuple[int, int, int, float, float]) -> None:
+    seed, n_targets, crowd, power, document_weight = case
+    scoring = Scoring(power=power)
     queries, targets = unit(seed, 3, 4, 5), unit(seed + 1, n_targets, 6, 5)
     query_mask, target_mask = lengths_mask(seed, 3, 4), lengths_mask(seed + 1, n_targets, 6)
     queries, targets = queries * query_mask[..., None], targets * target_mask[..., None]
@@ -52,9 +56,10 @@ def test_scores_equal_those_of_search(case: tuple[int, int, Scoring]) -> None:
         best,
         whole,
         n_tokens.float().sqrt() * query_mask,
-        crowd_thresholds(best, None, scoring.crowd),
-        crowd_thresholds(whole[:, None], None, scoring.document_crowd).squeeze(1),
-        scoring,
+        crowd_thresholds(best, None, crowd),
+        crowd_thresholds(whole[:, None], None, crowd).squeeze(1),
+        power=power,
+        document_weight=document_weight,
     )
     for q in range(3):
         own = queries[q][query_mask[q]]
@@ -65,17 +70,14 @@ def test_scores_equal_those_of_search(case: tuple[int, int, Scoring]) -> None:
             ],
             np.float32,
         )
-        limits = of_search.thresholds(
-            of_search.crowd_similarity(
-                top_documents(similarities, np.arange(n_targets), scoring.crowd + 1), scoring.crowd, n_targets
-            ),
-            of_search.document_crowd_similarity(whole[q].numpy(), scoring.document_crowd),
-            of_search.chunk_weights(n_tokens[q][query_mask[q]].numpy()),
-            scoring,
-        )
-        expected = of_search.exact_scores(similarities, whole[q].numpy(), limits, scoring)
+        theta, theta_document = (theta_by_hand(rows, crowd) for rows in (similarities, whole[q].numpy()[None]))
+        weights = of_search.chunk_weights(n_tokens[q][query_mask[q]].numpy())
+        limits = of_search.thresholds(theta, 0.0, weights, scoring)
+        of_document = of_search.margin(whole[q].numpy(), float(theta_document[0]), power)
+        chunks = of_search.chunk_component(similarities, limits, scoring)
+        expected = (1 - document_weight) * chunks + document_weight * of_document
         # Near the threshold a root turns the last digit of a similarity into the third of its rise.
-        np.testing.assert_allclose(found[q].numpy(), expected, atol=1e-5 if scoring.power >= 1 else 5e-3)
+        np.testing.assert_allclose(found[q].numpy(), expected, atol=1e-5 if power >= 1 else 5e-3)
 
 
 def test_padding_never_wins_against_negative_cosines() -> None:
@@ -150,7 +152,6 @@ def test_softened_scores_stay_within_zero_and_one() -> None:
         torch.tensor([[3.0, 1.0]]),
         torch.tensor([[0.5, 0.9]]),
         torch.tensor([0.2]),
-        Scoring(),
         softening=0.1,
     )
     assert scores.item() == pytest.approx(1.0)

@@ -11,14 +11,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.scoring.evidence import (
-    Scoring,
-    crowd_similarity,
-    document_crowd_similarity,
-    exact_scores,
-    thresholds,
-)
-from engine.scoring.lists import top_documents
+from engine.scoring.evidence import Scoring, chunk_component, margin, thresholds
+from engine.training.evidence import DOCUMENT_WEIGHT
 from engine.training.objectives import ScaledCosine
 from engine.training.pair_losses import PairLosses
 from engine.training.towers import Towers
@@ -88,14 +82,12 @@ def test_evidence_without_softening_ranks_by_the_score_of_search(towers: Towers)
         best = np.array([sims(towers, row, column) for column in range(6)], np.float32).T  # (I, T)
         whole = np.array([cosine(towers, row, column) for column in range(6)], np.float32)
         crowd = [at for at in range(6) if not POSITIVES[row, at] and not EXCLUDED[row, at]]
-        lists = top_documents(best[:, crowd], np.arange(len(crowd)), len(crowd))
-        limits = thresholds(
-            crowd_similarity(lists, CROWD, len(crowd)),
-            document_crowd_similarity(whole[crowd], CROWD),
-            np.array([float(weight) for weight in towers.weights[row] if weight > 0]),
-            scoring,
-        )
-        scores[row] = exact_scores(best, whole, limits, scoring)
+        theta, theta_document = (-np.sort(-values, axis=-1)[..., CROWD] for values in (best[:, crowd], whole[crowd]))
+        weights = np.array([float(weight) for weight in towers.weights[row] if weight > 0])
+        limits = thresholds(np.clip(theta, 0, 1), 0.0, weights, scoring)
+        of_document = margin(whole, max(0.0, float(theta_document)), scoring.power)
+        chunks = chunk_component(best, limits, scoring)
+        scores[row] = (1 - DOCUMENT_WEIGHT) * chunks + DOCUMENT_WEIGHT * of_document
     losses = pair_losses(softening=0.0)
     np.testing.assert_allclose(losses.evidence_scores(towers).numpy(), scores, atol=1e-5)
     expected = ranked(lambda row, column: scores[row, column], 0.1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,8 @@ from engine.encoders.encoder import EncodedDocument, SegmentedDocument
 from engine.encoders.mean import MeanEncoder
 from engine.errors import TrainingError
 from engine.index import Index
+from engine.query import as_stored
 from engine.scoring.evidence import Scoring
-from engine.search import as_stored
 from engine.training.corpus import TrainingCorpus
 from engine.training.validation import Validation, ndcg
 from indexer.builder import build
@@ -24,6 +25,7 @@ from tests.fakes import make_corpus, make_document
 from tests.training.made import pairs_of_texts, plain_encoder, training_corpus
 
 DOCUMENTS = pairs_of_texts(25, n_words=60)
+CHUNKS = Scoring(document_weight=0, word_weight=0, pair_weight=0)
 IDS = [document.doc_id for document in DOCUMENTS]
 
 
@@ -54,11 +56,9 @@ def corpus() -> TrainingCorpus:
     return training_corpus(DOCUMENTS, {}, valid=valid)
 
 
-@pytest.mark.parametrize(
-    "scoring", [None, Scoring(crowd=5, document_crowd=4, document_weight=0.4)], ids=["usual", "own"]
-)
-def test_it_is_the_ndcg_of_exact_search(
-    tmp_path: Path, encoder: Stored, corpus: TrainingCorpus, scoring: Scoring | None
+@pytest.mark.parametrize("scoring", [CHUNKS, replace(CHUNKS, exceeding=5, power=1.0)])
+def test_it_is_the_ndcg_of_exact_search_by_chunks(
+    tmp_path: Path, encoder: Stored, corpus: TrainingCorpus, scoring: Scoring
 ) -> None:
     pytest.importorskip("ir_measures")
     from benchmarks.metrics import PRIMARY, evaluate

@@ -7,7 +7,7 @@ from benchmarks.scaling.calibration import Calibration
 from benchmarks.scaling.neighbours import Neighbours
 from benchmarks.scaling.processes import Memory
 from benchmarks.scaling.record import Asked, Cold, GrowthCost, ScaleRecord
-from benchmarks.scaling.stages import DOCUMENTS, HITS, LISTS, OTHER, RESCORING
+from benchmarks.scaling.stages import HITS, LISTS, OTHER, SCORES, THRESHOLDS, WORDS
 from engine.origin import Origin
 
 NEAR = Neighbours(400, 16_000, [0.1, 0.2, 0.3, 0.4, 0.5], [0.45, 0.5, 0.6, 0.7, 0.9], [0.6, 0.65, 0.7, 0.75, 0.8])
@@ -15,12 +15,13 @@ CALIBRATION = Calibration(1.4, 0.03, {"1.4": 0.03, "2.0": 0.1}, NEAR, NEAR)
 
 
 def scale_record(origin: Origin, n_chunks: int, *, n_lists: int = 1024, is_quick: bool = False) -> ScaleRecord:
-    """40 chunks a document; lists cost 2 ms and 1 ms for 10,000 codes, document vectors 1 ms for 5,000 documents."""
+    """40 chunks a document; lists cost 2 ms and 1 ms for 10,000 codes, postings 1 ms for 5,000 documents."""
     n_documents = n_chunks // 40
     stages = {
+        THRESHOLDS: 1.0,
         LISTS: 2 + n_chunks * 32 / n_lists / 10_000,
-        DOCUMENTS: n_documents / 5_000,
-        RESCORING: 3.0,
+        WORDS: n_documents / 5_000,
+        SCORES: 3.0,
         HITS: 1.5,
         OTHER: 0.5,
     }
@@ -46,7 +47,13 @@ def scale_record(origin: Origin, n_chunks: int, *, n_lists: int = 1024, is_quick
         calibration=CALIBRATION,
         neighbours=NEAR,
         growth=GrowthCost(n_chunks / 100_000, n_chunks / 200_000, 1 + n_chunks / 50_000),
-        disk={"catalog": n_documents * 2048, "shards": n_chunks * 800, "ann": n_chunks * 104},
+        disk={
+            "catalog": n_documents * 2048,
+            "shards": n_chunks * 800,
+            "ann": n_chunks * 104,
+            "postings": n_documents * 9,
+            "reference": 99,
+        },
         cold=Cold(0.5, 0.5 + n_chunks / 1_000_000),
         asked={"real": asked, "synthetic": asked},
         queries_per_second=55.5,

@@ -21,6 +21,7 @@ def test_a_generation_is_published_once(folder: Path) -> None:
     with Snapshot(folder) as snapshot:
         row = snapshot.generation_row
         assert row is not None and (row.factory, row.n_vectors) == ("Flat", snapshot.n_chunks)
+        assert snapshot.reference_row is not None
     assert not publish(folder, AUTO, None, 0.95)["is_new"]
     assert publish(folder, "SQ8", None, 0.0)["is_new"]
 

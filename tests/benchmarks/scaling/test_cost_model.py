@@ -10,7 +10,7 @@ from benchmarks.scaling.record import ScaleRecord
 from engine.origin import Origin
 from tests.benchmarks.scaling.made import scale_record
 
-LISTS_COST = COSTS[0]
+LISTS_COST = COSTS[1]
 
 
 @pytest.fixture
@@ -32,10 +32,10 @@ def test_the_largest_index_is_told_by_the_smaller_ones(records: list[ScaleRecord
 
 
 def test_a_cost_outside_the_law_shows_as_a_wrong_prediction(records: list[ScaleRecord]) -> None:
-    stages = {**records[-1].asked["synthetic"].stages_ms, "rescoring": 30.0}
+    stages = {**records[-1].asked["synthetic"].stages_ms, "scores": 30.0}
     slow = replace(records[-1], asked={"synthetic": replace(records[-1].asked["synthetic"], stages_ms=stages)})
-    (rescoring,) = [one for one in check([*records[:-1], slow]) if one.cost.name == "search: rescoring"]
-    assert (rescoring.measured, rescoring.predicted) == (30.0, pytest.approx(3.0))
+    (scores,) = [one for one in check([*records[:-1], slow]) if one.cost.name == "search: scores"]
+    assert (scores.measured, scores.predicted) == (30.0, pytest.approx(3.0))
 
 
 def test_two_sizes_predict_nothing_that_could_be_checked(records: list[ScaleRecord]) -> None:

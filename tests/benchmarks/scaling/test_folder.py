@@ -10,6 +10,7 @@ from benchmarks.scaling.growth import learn_growth
 from benchmarks.scaling.source import COPY_MARK, Source
 from engine.errors import IndexMismatch
 from engine.index import Index
+from engine.scoring.evidence import Scoring
 from engine.store.snapshot import Snapshot
 from indexer.verification import verify
 
@@ -26,8 +27,8 @@ def test_a_grown_index_is_an_ordinary_one(small: Source, tmp_path: Path) -> None
     grow_folder(folder, *prepared_growth(folder, small, 0), N_CHUNKS)
     assert verify(folder) == []
     with Index.open(folder) as index:
-        assert index.n_chunks >= N_CHUNKS
-        hit = index.search_id("d3", k=1).hits[0]
+        assert index.n_chunks >= N_CHUNKS and index.snapshot.language == small.language
+        hit = index.search_id("d3", k=1, scoring=Scoring(word_weight=0, pair_weight=0)).hits[0]
         part = hit.breakdown.pairs[0].parts[0]
         assert hit.document.text[part.target.start : part.target.stop] == "word"
         name = index.snapshot.doc_ids()[-1]

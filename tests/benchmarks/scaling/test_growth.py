@@ -51,6 +51,23 @@ def test_a_copy_is_inside_as_its_original_is_but_lies_elsewhere(growth: Growth) 
     np.testing.assert_allclose(np.linalg.norm(copy.sections, axis=1), 1, atol=1e-3)
 
 
+def test_each_copy_has_rare_terms_of_its_own(growth: Growth, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.scaling.growth._RARE", 0.05)  # of all words a sixth are "part"
+    order = growth.order(3 * int(growth.source.n_chunks.sum()))
+    real, *made = growth.blocks(order)
+    own = growth.words(real).words
+    np.testing.assert_array_equal(own.terms, growth.source.words(real.originals).words.terms)
+    copies = [growth.words(block) for block in made]
+    terms = [set(np.concatenate([one.words.terms, one.pairs.terms]).tolist()) for one in copies]
+    common = set(own.terms.tolist()).intersection(*terms)
+    assert len(common) < 0.2 * len(set(own.terms.tolist()))
+    for one, block in zip(copies, made, strict=True):
+        counts = growth.source.words(block.originals).words
+        np.testing.assert_array_equal(one.words.lengths(), counts.lengths())
+        rises = np.diff(one.words.terms.astype(np.int64)) > 0
+        assert rises[np.diff(one.words.rows()) == 0].all()
+
+
 def test_another_seed_or_turn_is_another_stream(growth: Growth) -> None:
     order = growth.order(400)
 

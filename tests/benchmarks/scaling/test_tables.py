@@ -5,19 +5,14 @@ from pathlib import Path
 
 from benchmarks.records import read_records, write_record
 from benchmarks.report import drawn
-from benchmarks.scaling.record import CrowdPoint, CrowdRecord
 from engine.origin import Origin
-from tests.benchmarks.scaling.made import CALIBRATION, scale_record
+from tests.benchmarks.scaling.made import scale_record
 
 
 def test_records_are_read_as_they_were_written(tmp_path: Path, origin: Origin) -> None:
     scale = scale_record(origin, 1_000_000)
-    crowd = CrowdRecord(
-        "pets@0", "0" * 12, "valid", False, 2, CALIBRATION, [CrowdPoint(4, 9, {"5": 0.5}, {"5": 0.25})], 1.5, origin
-    )
-    for record in (scale, crowd):
-        write_record(record, tmp_path)
-    assert read_records(tmp_path) == [crowd, scale]
+    write_record(scale, tmp_path)
+    assert read_records(tmp_path) == [scale]
 
 
 def test_a_name_tells_size_cap_and_whether_it_was_quick(origin: Origin) -> None:
@@ -36,7 +31,7 @@ def test_sizes_stand_in_rising_order_with_a_row_for_each_kind_of_query(origin: O
         ["1,000,000", "100 real, 40 chunks"],
         ["1,000,000", "100 synthetic, 40 chunks"],
     ]
-    assert "| 20.0 / 40.0 | lists 5.1, document vectors 5.0, rescoring 3.0, hits 1.5, other 0.5 |" in lines[-1]
+    assert "| 20.0 / 40.0 | thresholds 1.0, lists 5.1, postings 5.0, scores 3.0, hits 1.5, other 0.5 |" in lines[-1]
     assert "| 0.985 at 10 | 0.5 + 1.5 | 55.5 | 337, 900 | 911 | 15 + 21 |  |" in lines[-1]
 
 
@@ -44,16 +39,6 @@ def test_the_cost_model_shows_what_was_predicted_and_what_would_be(origin: Origi
     records = [scale_record(origin, n_chunks) for n_chunks in (250_000, 500_000, 1_000_000)]
     lines = drawn("<!-- results:cost_model -->\n<!-- /results -->", records).splitlines()
     assert lines[1].startswith("| Cost | Largest measured, 1,000,000 chunks | The same, predicted")
-    assert lines[4] == ("| search: document vectors, ms | 5 | 5 (1.00 of it) | 500 | 5,000 | 2.00e-04 a document |")
+    assert lines[5] == ("| search: postings, ms | 5 | 5 (1.00 of it) | 500 | 5,000 | 2.00e-04 a document |")
     one = drawn("<!-- results:cost_model -->\n<!-- /results -->", records[:1])
     assert "papers: one size says nothing about others; measure at least 2" in one
-
-
-def test_the_best_crowd_of_each_size_is_bold(origin: Origin) -> None:
-    points = [CrowdPoint(4, 9, {"5": 0.5, "10": 0.4}, {"5": 0.25, "10": 0.375})]
-    record = CrowdRecord("pets@0", "0" * 12, "valid", False, 2, CALIBRATION, points, 1.5, origin)
-    lines = drawn("<!-- results:crowd -->\n<!-- /results -->", [record]).splitlines()
-    assert lines[3:5] == [
-        "| pets valid (2) | 4 | 9 | all | **0.500** | 0.400 |",
-        "| pets valid (2) | 4 | 9 | real ones | 0.250 | **0.375** |",
-    ]

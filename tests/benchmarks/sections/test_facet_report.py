@@ -21,7 +21,7 @@ def record(origin: Origin) -> FacetsRecord:
     return FacetsRecord(
         datasets={"method": "csfcube@0"},
         encoder="mean@0f",
-        settings={"crowd": 20},
+        settings={"exceeding": 4},
         is_quick=False,
         n_documents=9,
         query_ids={"method": list("abcde")},
@@ -48,7 +48,7 @@ def test_a_row_has_the_mean_of_the_folds_and_adjusted_tests(record: FacetsRecord
     lines = facets_table([record]).splitlines()
     row = next(line for line in lines if "| facet to any |" in line)
     # Of 32 sign patterns two are as extreme; Holm takes the smallest of five p-values five times.
-    expected = "| mean, crowd 20 | method (5) | facet to any | 0.425 | 0.425 | 0.425 | 0.425 ["
+    expected = "| mean | method (5) | facet to any | 0.425 | 0.425 | 0.425 | 0.425 ["
     assert row.startswith(expected) and row.endswith("] | 0.550 / 0.300 | 25% | 0.312 | 0.312 |")
     assert sum("| all (5) |" in line for line in lines) == 6
     assert lines[-1] == "Measured: commit 0123456789 on A Processor, 2 cores, 24 GiB."
@@ -71,11 +71,11 @@ def test_an_abstract_that_is_asked_with_in_two_facets_is_one_case(record: Facets
 
 def test_largest_pairs_are_compared_over_queries_that_have_both(record: FacetsRecord) -> None:
     row = next(line for line in facets_table([record]).splitlines() if "0.750 (4)" in line)
-    assert row == "| mean, crowd 20 | method | 0.750 (4) | 0.250 (4) | 0.250 (5) | 0.250 | 0.125 |"
+    assert row == "| mean | method | 0.750 (4) | 0.250 (4) | 0.250 (5) | 0.250 | 0.125 |"
 
 
 def test_the_plot_is_written_as_png_and_svg(record: FacetsRecord, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     png, svg = draw_facets(record, tmp_path / "plots")
-    assert (png.name, svg.suffix) == ("facets-csfcube-mean-crowd20.png", ".svg")
+    assert (png.name, svg.suffix) == ("facets-csfcube-mean.png", ".svg")
     assert png.read_bytes()[:4] == b"\x89PNG" and "<svg" in svg.read_text()

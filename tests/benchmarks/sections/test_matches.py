@@ -5,55 +5,78 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.exactness import read_vectors, true_scores
-from benchmarks.sections.matches import Matches, find_matches, place, score_all
-from engine.encoders.encoder import EncodedDocument
+from benchmarks.sections.matches import Corpus, Matches, place
 from engine.index import Index
+from engine.query import Prepared, Query
 from engine.scoring.evidence import Scoring
-from engine.search import Query, Searcher
+from engine.search import Searcher
+from engine.store.snapshot import Positions
+from engine.words.counts import count_words
+from engine.words.segmenter import segmenter_of
 
 QUERY = "doc007"
-SCORING = Scoring()
+
+
+@pytest.fixture(params=[Scoring(), Scoring(document_weight=0.5, exceeding=2)], ids=["usual", "other"])
+def corpus_of_index(index: Index, request: pytest.FixtureRequest) -> Corpus:
+    return Corpus(index, request.param)
 
 
 @pytest.fixture
-def names(index: Index) -> list[str]:
-    return [name for name in index.snapshot.doc_ids() if name != QUERY]
+def targets(index: Index) -> Positions:
+    return np.delete(np.arange(index.n_documents), index.snapshot.doc_ids().index(QUERY))
 
 
-def matches_of(index: Index, vectors: EncodedDocument) -> Matches:
-    row = index.snapshot.doc_ids().index(QUERY)
-    return find_matches(index.snapshot, vectors, np.delete(np.arange(index.n_documents), row))
+@pytest.fixture
+def prepared(index: Index, corpus_of_index: Corpus) -> Prepared:
+    return corpus_of_index.prepare(index.stored_query(QUERY))
 
 
-def test_scores_are_those_of_the_search(index: Index, names: list[str]) -> None:
-    scores = dict(zip(names, score_all(matches_of(index, index.stored_query(QUERY).vectors), SCORING), strict=True))
-    hits = index.search_id(QUERY, k=60, exact=True).hits
-    assert {hit.doc_id for hit in hits} == {name for name, score in scores.items() if score > 0}
-    assert all(scores[hit.doc_id] == pytest.approx(hit.score, abs=1e-6) for hit in hits)
-    ranks = [place(np.array(list(scores.values())), names.index(hit.doc_id)).rank for hit in hits]
-    assert ranks == list(range(1, len(hits) + 1))
+@pytest.fixture
+def found(corpus_of_index: Corpus, prepared: Prepared, targets: Positions) -> Matches:
+    return corpus_of_index.find_matches(prepared, targets)
 
 
-def test_a_query_without_some_chunks_is_that_query_asked(index: Index, names: list[str]) -> None:
+def test_scores_are_those_of_the_search(
+    index: Index, corpus_of_index: Corpus, found: Matches, targets: Positions
+) -> None:
+    scores = corpus_of_index.score_all(found)
+    column = {name: number for number, name in enumerate(index.snapshot.doc_ids_of(targets))}
+    hits = index.search_id(QUERY, k=60, exact=True, scoring=corpus_of_index.scoring).hits
+    assert len(hits) == np.count_nonzero(scores)
+    for hit in hits:
+        assert scores[column[hit.doc_id]] == pytest.approx(hit.score, abs=1e-6)
+        assert place(scores, column[hit.doc_id]).rank == hit.rank
+
+
+def test_a_query_without_some_chunks_and_terms_is_that_query(
+    index: Index, corpus_of_index: Corpus, prepared: Prepared, found: Matches, targets: Positions
+) -> None:
     query = index.stored_query(QUERY)
     kept = np.arange(len(query.vectors.chunks)) % 2 == 0
     spans = tuple(chunk for chunk, is_kept in zip(query.vectors.chunk_spans, kept, strict=True) if is_kept)
     part = replace(query.vectors, chunks=query.vectors.chunks[kept], chunk_spans=spans)
-    found = Searcher(index.snapshot).search(Query(query.document, part), k=60, without=QUERY, exact=True)
-    scores = dict(zip(names, score_all(matches_of(index, query.vectors).of_chunks(kept), SCORING), strict=True))
-    assert len(found.hits) == sum(score > 0 for score in scores.values())
-    assert all(scores[hit.doc_id] == pytest.approx(hit.score, abs=1e-6) for hit in found.hits)
+    text = query.document.text[: query.vectors.chunk_spans[1].stop]
+    words = count_words(segmenter_of(corpus_of_index.language), [text])
+    searcher = Searcher(index.snapshot, corpus_of_index.scoring)
+    hits = searcher.search(Query(query.document, part, words), k=60, without=QUERY, exact=True).hits
+    terms = corpus_of_index.target_terms(prepared, targets)
+    assert terms is not None
+    fewer = found.of_chunks(kept, terms[0].scores(words.words), terms[1].scores(words.pairs))
+    scores = dict(zip(index.snapshot.doc_ids_of(targets), corpus_of_index.score_all(fewer), strict=True))
+    assert len(hits) == sum(score > 0 for score in scores.values()) > 3
+    assert all(scores[hit.doc_id] == pytest.approx(hit.score, abs=1e-6) for hit in hits)
 
 
-def test_a_changed_target_moves_the_crowd_as_in_an_index_that_holds_it(index: Index, names: list[str]) -> None:
-    vectors = read_vectors(index)
-    changed = replace(vectors[names[3]], chunks=vectors[names[3]].chunks[:1])
-    best = (vectors[QUERY].chunks @ changed.chunks.T).max(axis=1)
-    whole = float(changed.document @ vectors[QUERY].document)
-    scores = score_all(matches_of(index, vectors[QUERY]).with_target(3, best, whole), SCORING)
-    expected = true_scores({**vectors, names[3]: changed}, QUERY, SCORING)
-    np.testing.assert_allclose(scores, [expected[name] for name in names], atol=1e-6)
+def test_a_document_scores_the_same_outside_of_the_index(
+    index: Index, corpus_of_index: Corpus, prepared: Prepared, found: Matches, targets: Positions
+) -> None:
+    scores = corpus_of_index.score_all(found)
+    for column in (0, 20, 40):
+        target = index.stored_query(index.snapshot.doc_ids_of(targets[[column]])[0])
+        vectors = target.vectors
+        score = corpus_of_index.score_target(prepared, vectors.chunks, vectors.document, target.words)
+        assert score == pytest.approx(scores[column], abs=1e-6)
 
 
 def test_equal_scores_share_the_middle_of_their_places() -> None:
@@ -61,6 +84,6 @@ def test_equal_scores_share_the_middle_of_their_places() -> None:
     assert [place(scores, column).rank for column in range(5)] == [2, 4, 1, 4, 4]
 
 
-def test_a_query_without_chunks_scores_nothing(index: Index) -> None:
-    matches = matches_of(index, index.stored_query(QUERY).vectors)
-    assert not score_all(matches.of_chunks(np.zeros(len(matches.best), bool)), SCORING).any()
+def test_a_query_without_chunks_scores_nothing(corpus_of_index: Corpus, found: Matches) -> None:
+    nothing = found.of_chunks(np.zeros(len(found.best), bool), found.words, found.pairs)
+    assert not corpus_of_index.score_all(nothing).any()

@@ -3,8 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.sections.parts import OrderKind, Parts, Side, Unit, parts_of, removal_orders
+from benchmarks.sections.parts import ChunkTerms, OrderKind, Parts, Side, Unit, parts_of, removal_orders
+from engine.document import Chunk
 from engine.index import Index
+from engine.scoring.breakdown import TermPart
+from engine.words.counts import count_words
+from engine.words.segmenter import segmenter_of
+from tests.fakes import make_document
 
 
 @pytest.mark.parametrize("unit", Unit)
@@ -13,7 +18,7 @@ def test_contributions_are_those_of_the_pairs(index: Index, side: Side, unit: Un
     query = index.stored_query("doc007")
     hit = index.search_id("doc007", k=1, exact=True).hits[0]
     target = index.stored_query(hit.doc_id)
-    parts = parts_of(hit.breakdown, side, query.vectors, target.vectors, unit)
+    parts = parts_of(hit.breakdown, side, query, target, unit, "english")
     own = query if side is Side.QUERY else target
     assert len(parts) == (len(own.vectors.chunks) if unit is Unit.CHUNK else len(own.document.sections))
     assert parts.n_tokens.sum() == sum(chunk.n_tokens for chunk in own.vectors.chunk_spans)
@@ -27,7 +32,7 @@ def test_contributions_are_those_of_the_pairs(index: Index, side: Side, unit: Un
 def test_the_cosine_of_a_section_is_that_of_its_nearest_chunk(index: Index) -> None:
     query, hit = index.stored_query("doc007"), index.search_id("doc007", k=1, exact=True).hits[0]
     target = index.stored_query(hit.doc_id)
-    parts = parts_of(hit.breakdown, Side.TARGET, query.vectors, target.vectors, Unit.SECTION)
+    parts = parts_of(hit.breakdown, Side.TARGET, query, target, Unit.SECTION, "english")
     cosines = query.vectors.chunks @ target.vectors.chunks.T
     of_first = [number for number, chunk in enumerate(target.vectors.chunk_spans) if chunk.section == 0]
     assert parts.cosine[0] == pytest.approx(cosines[:, of_first].max())
@@ -47,3 +52,18 @@ def test_parts_of_which_nothing_is_said_come_last_in_no_order() -> None:
     draws = [removal_orders(parts, 1, np.random.default_rng(seed))[OrderKind.BREAKDOWN][0] for seed in range(20)]
     assert {int(draw[0]) for draw in draws} == {2}
     assert {int(draw[1]) for draw in draws} == {0, 1, 3, 4, 5}
+
+
+def test_a_term_is_spread_over_its_occurrences_and_counts_where_it_is_kept() -> None:
+    document = make_document("a", "fox runs fox jumps fox")
+    chunks = [Chunk(0, 0, 8, 2), Chunk(0, 9, 22, 3)]
+    assert [document.text[chunk.start : chunk.stop] for chunk in chunks] == ["fox runs", "fox jumps fox"]
+    segmenter = segmenter_of("english")
+    terms = ChunkTerms(document, chunks, segmenter)
+    parts = [TermPart("Fox", 0.3), TermPart("runs", 0.1), TermPart("fox jumps", 0.2), TermPart("runs fox", 0.4)]
+    np.testing.assert_allclose(terms.spread(parts, segmenter), [0.1 + 0.1 + 0.4, 0.2 + 0.2])
+    expected = count_words(segmenter, ["fox jumps fox"])
+    counts = terms.counts(np.array([False, True]))
+    assert counts.words.terms.tolist() == expected.words.terms.tolist()
+    assert counts.words.counts.tolist() == expected.words.counts.tolist()
+    assert counts.pairs.terms.tolist() == expected.pairs.terms.tolist(), "none across the end of what is kept"

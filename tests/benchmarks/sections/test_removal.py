@@ -1,37 +1,39 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks.sections.matches import Placed, find_matches
+from benchmarks.sections.matches import Corpus, Placed
 from benchmarks.sections.parts import Side
 from benchmarks.sections.removal import Kept, Pairing, encoded_rescore, kept_document, remembered, stored_rescore
 from benchmarks.sections.subcorpus import index_documents
-from engine.document import Chunk, Document
+from engine.document import Chunk
 from engine.index import Index
+from engine.query import Query, as_stored
 from engine.scoring.evidence import Scoring
-from engine.search import Query, Searcher, as_stored
-from engine.store.snapshot import Positions
+from engine.search import Searcher
 from tests.fakes import FakeEncoder, make_document
 
 QUERY = "doc007"
 
 
 @pytest.fixture
-def targets(index: Index) -> Positions:
-    return np.delete(np.arange(index.n_documents), index.snapshot.doc_ids().index(QUERY))
-
-
-@pytest.fixture
-def pairing(index: Index, targets: Positions) -> Pairing:
+def pairing(index: Index) -> Pairing:
     """The third hit: there is room above and below."""
-    query, hit = index.stored_query(QUERY), index.search_id(QUERY, k=3, exact=True).hits[2]
-    position = index.snapshot.position(hit.doc_id)
-    column = int(np.searchsorted(targets, position))
-    matches = find_matches(index.snapshot, query.vectors, targets)
-    return Pairing(query, index.stored_query(hit.doc_id), matches, column, Scoring())
+    return third_hit(index, Scoring())
+
+
+def third_hit(index: Index, scoring: Scoring) -> Pairing:
+    targets = np.delete(np.arange(index.n_documents), index.snapshot.doc_ids().index(QUERY))
+    query, hit = index.stored_query(QUERY), index.search_id(QUERY, k=3, exact=True, scoring=scoring).hits[2]
+    searched = Corpus(index, scoring)
+    prepared = searched.prepare(query)
+    matches = searched.find_matches(prepared, targets)
+    column = int(np.searchsorted(targets, index.snapshot.position(hit.doc_id)))
+    return Pairing(searched, query, prepared, index.stored_query(hit.doc_id), targets, matches, column)
 
 
 def half(pairing: Pairing, side: Side) -> Kept:
@@ -40,51 +42,56 @@ def half(pairing: Pairing, side: Side) -> Kept:
 
 
 @pytest.mark.parametrize("side", Side)
-def test_with_everything_kept_the_hit_is_as_it_was(
-    pairing: Pairing, index: Index, targets: Positions, side: Side
-) -> None:
+def test_with_everything_kept_the_hit_is_as_it_was(pairing: Pairing, index: Index, side: Side) -> None:
     hit = index.search_id(QUERY, k=3, exact=True).hits[2]
     own = pairing.query if side is Side.QUERY else pairing.target
     kept = np.ones(len(own.vectors.chunks), bool)
-    for rescore in (
-        stored_rescore(pairing, side),
-        encoded_rescore(pairing, side, index.encoder, index.snapshot, targets),
-    ):
+    for rescore in (stored_rescore(pairing, side), encoded_rescore(pairing, side, index.encoder)):
         placed = rescore(kept)
         assert (placed.score, placed.rank) == (pytest.approx(hit.score, abs=1e-6), 3)
 
 
 @pytest.mark.parametrize("side", Side)
-def test_with_nothing_kept_there_is_no_score(pairing: Pairing, index: Index, targets: Positions, side: Side) -> None:
+def test_with_nothing_kept_there_is_no_score(pairing: Pairing, index: Index, side: Side) -> None:
     own = pairing.query if side is Side.QUERY else pairing.target
     kept = np.zeros(len(own.vectors.chunks), bool)
     stored = stored_rescore(pairing, side)(kept)
     assert stored.score == 0 and stored.rank >= 30
-    assert encoded_rescore(pairing, side, index.encoder, index.snapshot, targets)(kept) == stored
+    assert encoded_rescore(pairing, side, index.encoder)(kept) == stored
 
 
-def test_a_shorter_query_is_asked_anew(pairing: Pairing, index: Index, targets: Positions) -> None:
+def test_a_shorter_query_is_searched_with_again(pairing: Pairing, index: Index) -> None:
     kept = half(pairing, Side.QUERY)
     short = kept_document(pairing.query.document, pairing.query.vectors.chunk_spans, kept)
-    asked = Query(short, as_stored(FakeEncoder().encode([short])[0]))
+    asked = Query(short, as_stored(FakeEncoder().encode([short])[0]), key=pairing.query.key)
     hits = Searcher(index.snapshot).search(asked, k=60, without=QUERY, exact=True).hits
     (hit,) = [hit for hit in hits if hit.doc_id == pairing.target.document.doc_id]
-    placed = encoded_rescore(pairing, Side.QUERY, index.encoder, index.snapshot, targets)(kept)
+    placed = encoded_rescore(pairing, Side.QUERY, index.encoder)(kept)
     assert (placed.score, placed.rank) == (pytest.approx(hit.score, abs=1e-6), hit.rank)
 
 
-def test_a_shorter_target_is_as_in_an_index_that_holds_it(
-    pairing: Pairing, index: Index, targets: Positions, tmp_path: Path, corpus: list[Document]
+def test_a_shorter_target_is_as_in_the_index_that_holds_it(
+    pairing: Pairing, built_folder: Path, tmp_path: Path
 ) -> None:
+    """The index keeps its reference, in which the document is as it was."""
     kept = half(pairing, Side.TARGET)
     short = kept_document(pairing.target.document, pairing.target.vectors.chunk_spans, kept)
-    others = [document for document in corpus if document.doc_id != short.doc_id]
-    index_documents(tmp_path / "short.lm", [*others, short], FakeEncoder())
-    placed = encoded_rescore(pairing, Side.TARGET, index.encoder, index.snapshot, targets)(kept)
-    with Index.open(tmp_path / "short.lm") as changed:
+    folder = Path(shutil.copytree(built_folder, tmp_path / "short.lm"))
+    index_documents(folder, [short], FakeEncoder())
+    placed = encoded_rescore(pairing, Side.TARGET, FakeEncoder())(kept)
+    with Index.open(folder) as changed:
         hits = changed.search_id(QUERY, k=60, exact=True).hits
     (hit,) = [hit for hit in hits if hit.doc_id == short.doc_id]
     assert (placed.score, placed.rank) == (pytest.approx(hit.score, abs=1e-6), hit.rank)
+
+
+@pytest.mark.parametrize("side", Side)
+def test_stored_scores_are_of_the_terms_that_are_left(index: Index, side: Side) -> None:
+    pairing = third_hit(index, Scoring(0, 0, 1, 1))
+    own = pairing.query if side is Side.QUERY else pairing.target
+    kept = np.arange(len(own.vectors.chunks)) < 2
+    encoded = encoded_rescore(pairing, side, FakeEncoder())(kept)
+    assert stored_rescore(pairing, side)(kept).score == pytest.approx(encoded.score, abs=1e-6)
 
 
 def test_what_is_left_keeps_its_sections_and_no_sentence_runs_across_a_gap() -> None:

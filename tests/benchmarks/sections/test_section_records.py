@@ -20,7 +20,7 @@ def records(origin: Origin) -> list[FacetsRecord | FaithfulnessRecord | PlantedR
     zeros = {"method": {"document": 0.0}}
     queries, folds = {"method": ["a", "b"]}, {"method": [1, 2]}
     facets = FacetsRecord(
-        {"method": "d@0"}, "mean@1", {"crowd": 20}, False, 5, queries, folds, ndcg, zeros, by_facet, origin
+        {"method": "d@0"}, "mean@1", {"exceeding": 4}, False, 5, queries, folds, ndcg, zeros, by_facet, origin
     )
     shares = {"stored": [0.0, 1.0]}
     faithfulness = FaithfulnessRecord(
@@ -42,11 +42,11 @@ def test_records_are_read_as_they_were_written(
 
 
 def test_names_tell_what_was_measured(records: list[FacetsRecord | FaithfulnessRecord | PlantedRecord]) -> None:
-    names = ["facets-d-mean-crowd20", "faithfulness-rfc-mean-chunk-quick", "planted-rfc-mean-passage-9documents"]
+    names = ["facets-d-mean", "faithfulness-rfc-mean-chunk-quick", "planted-rfc-mean-passage-9documents"]
     assert [record.name for record in records] == names
     facets, faithfulness, _ = records
     other = replace(facets.origin, seed=2)
-    assert replace(facets, origin=other).name == "facets-d-mean-crowd20-seed2"
+    assert replace(facets, origin=other).name == "facets-d-mean-seed2"
     assert isinstance(faithfulness, FaithfulnessRecord)
     assert replace(faithfulness, split="test", is_quick=False).name == "faithfulness-rfc-mean-test-chunk"
     assert [record.extent for record in records] == [{"queries": 2, "measures": 1}, {"hits": 1}, {"pairs": 1}]

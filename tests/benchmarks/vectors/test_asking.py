@@ -1,22 +1,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
-from benchmarks.vectors.asking import Asked, answer, asks_documents, nearest, ranked
+from benchmarks.vectors.asking import RESCORED, Asked, answer, asks_documents, nearest, ranked
 from benchmarks.vectors.collection import Collection
-from benchmarks.vectors.truth import SCORING, exact
-from engine.encoders.encoder import Vectors
-from engine.index import Index
+from benchmarks.vectors.truth import exact
 from engine.neighbours import FIRST_DEPTH
-from engine.search import MIN_RESCORED, Searcher
-from engine.store.ann import Ids
-from engine.store.snapshot import Snapshot
-from indexer.builder import build
 from tests.benchmarks.vectors.scan import Scan
-from tests.fakes import FakeEncoder, make_document
 
 
 def built(index: Scan, collection: Collection) -> Scan:
@@ -36,53 +28,8 @@ def test_where_all_is_rescored_rounded_similarities_rank_exactly(collection: Col
     """The thresholds too are those of exact similarities then."""
     asked = Asked(built(Scan(digits=1, is_rescored=True), collection), collection)
     found = [ranked(asked, queries, 10).tolist() for queries in collection.query_documents()]
-    assert collection.n_documents <= MIN_RESCORED
+    assert collection.n_documents <= RESCORED
     assert found == exact(collection, 10).documents
-
-
-class OfSnapshot:
-    """The generation of an index, its chunk ids as rows."""
-
-    is_rescored = True
-    search_width = None
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        generation = snapshot.generation
-        assert generation is not None
-        self._ann = generation.ann
-        self._first = int(snapshot.roster.first_chunk[0])
-
-    def build(self, rows: Vectors) -> None:
-        pass
-
-    def set(self, setting: str) -> None:
-        pass
-
-    def search(self, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
-        ids, similarities = self._ann.search(queries, k)
-        return np.where(ids >= 0, ids - self._first, -1), similarities
-
-    def write(self, path: Path) -> None:
-        pass
-
-
-def test_rankings_are_those_of_the_engine(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    words = [f"word{number}" for number in range(60)]
-    # 24 words make three chunks of the same length, and so of the same weight.
-    documents = [make_document(f"d{number}", " ".join(rng.choice(words, 24))) for number in range(80)]
-    build(tmp_path / "x.lm", documents, encoder=FakeEncoder(), factory="IVF4,PQ16x4fs", recall_floor=0.0)
-    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
-        snapshot = index.snapshot
-        rows, _ = snapshot.chunk_vectors(np.arange(80))
-        owners = np.repeat(np.arange(80), 3)
-        collection = Collection(rows.astype(np.float16), owners, rows[:0], np.zeros(0, np.int64))
-        searcher = Searcher(snapshot, SCORING)
-        for doc_id in ("d3", "d40", "d77"):
-            query = index.stored_query(doc_id)
-            expected = [int(hit.doc_id[1:]) for hit in searcher.search(query, k=10).hits]
-            found = ranked(Asked(OfSnapshot(snapshot), collection), query.vectors.chunks, 10)
-            assert [int(snapshot.doc_ids()[number][1:]) for number in found] == expected
 
 
 def crowded(collection: Collection) -> Collection:

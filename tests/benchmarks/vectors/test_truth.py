@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.vectors import truth
 from benchmarks.vectors.collection import Collection, Law, synthetic
-from benchmarks.vectors.truth import LIST_LENGTH, SCORING, exact
+from benchmarks.vectors.truth import LIST_LENGTH, exact
 
 
 def test_the_truth_equals_plain_loops(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,7 +21,7 @@ def test_the_truth_equals_plain_loops(collection: Collection, monkeypatch: pytes
 
 
 def ranking_by_hand(collection: Collection, chunks: np.ndarray) -> list[int]:
-    """The score of the engine's documentation, one pair of documents at a time, each chunk with weight 1."""
+    """The equation, one pair of documents at a time, each chunk with weight 1."""
     best = np.array(
         [
             [
@@ -32,7 +32,7 @@ def ranking_by_hand(collection: Collection, chunks: np.ndarray) -> list[int]:
         ]
     )  # (I, N)
     theta = np.clip(-np.sort(-best, axis=1)[:, LIST_LENGTH - 1], 0, 1)
-    scores = (np.maximum(0, best - theta[:, None]) ** SCORING.power).sum(0)
+    scores = (np.maximum(0, best - theta[:, None]) ** 2).sum(0)
     order = np.lexsort((np.arange(60), -scores))
     return [int(number) for number in order if scores[number] > 0]
 

@@ -1,0 +1,101 @@
+"""A query, and what scoring needs of it: vectors, thresholds and term weights. Searches nothing.
+
+Letters in shapes: I query chunks, R documents of the reference, D width.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.document import Document
+from engine.encoders.encoder import EncodedDocument, Vectors
+from engine.long_query import pool_long
+from engine.scoring.evidence import Scoring, Thresholds, chunk_weights, reference_threshold, thresholds
+from engine.scoring.similarity import Multiply, best_matches, cosines
+from engine.store.documents import content_hash
+from engine.store.reference import Reference, content_key
+from engine.store.snapshot import Snapshot
+from engine.words.counts import WordTables, count_words
+from engine.words.likelihood import QueryTerms, query_terms
+from engine.words.segmenter import segmenter_of
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A document to search with, and its vectors as float32 of half precision, as targets have them."""
+
+    document: Document
+    vectors: EncodedDocument
+    words: WordTables | None = None  # its term counts; counted from its text where they are not given
+    key: int | None = None  # of its content, see `engine.store.reference`; computed where it is not given
+
+
+def as_stored(encoded: EncodedDocument) -> EncodedDocument:
+    """Round vectors as a shard would, so that a file and its indexed copy are the same query."""
+
+    def rounded(rows: Vectors) -> Vectors:
+        return rows.astype(np.float16).astype(np.float32)
+
+    return EncodedDocument(
+        rounded(encoded.document),
+        rounded(encoded.sections),
+        rounded(encoded.chunks),
+        encoded.chunk_spans,
+        encoded.coverage,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A query with all that scoring a document needs of the reference."""
+
+    vectors: EncodedDocument  # in pooled chunks where there were very many
+    limits: Thresholds
+    words: QueryTerms | None
+    pairs: QueryTerms | None
+    weights: dict[str, float]  # of the components
+
+
+def prepare(query: Query, snapshot: Snapshot, scoring: Scoring, multiply: Multiply) -> Prepared:
+    """Take thresholds and weights of a query from the reference of an index, its own content left out of it.
+
+    Args:
+        query: the document to search with.
+        snapshot: of the index.
+        scoring: the constants.
+        multiply: makes products.
+    """
+    reference, vectors = snapshot.reference, pool_long(query.vectors)
+    key = content_key(content_hash(query.document)) if query.key is None else query.key
+    limits = thresholds(
+        _chunk_thresholds(vectors.chunks, reference, key, scoring, multiply),
+        _document_threshold(vectors.document, reference, key, scoring),
+        chunk_weights(np.array([chunk.n_tokens for chunk in vectors.chunk_spans])),
+        scoring,
+    )
+    words = pairs = None
+    if snapshot.language is not None:
+        tables = query.words or count_words(segmenter_of(snapshot.language), [query.document.text])
+        words = query_terms(tables.words, reference.statistics.words)
+        pairs = query_terms(tables.pairs, reference.statistics.pairs)
+    return Prepared(vectors, limits, words, pairs, scoring.weights(words=words is not None))
+
+
+def _chunk_thresholds(chunks: Vectors, reference: Reference, key: int, scoring: Scoring, multiply: Multiply) -> Vectors:
+    is_other = reference.hashes != key
+    if not is_other.any():
+        return np.zeros(len(chunks), np.float32)
+
+    def theta(best: Vectors) -> Vectors:
+        return reference_threshold(best[:, is_other], scoring.exceeding)
+
+    return theta(best_matches(chunks, reference.vectors, reference.starts, theta, multiply).similarities)
+
+
+def _document_threshold(vector: Vectors, reference: Reference, key: int, scoring: Scoring) -> float:
+    if not scoring.document_weight:
+        return 0.0
+    found = cosines(reference.documents[reference.hashes != key], vector)
+    return float(reference_threshold(found[None], scoring.exceeding)[0])

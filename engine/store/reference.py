@@ -1,0 +1,139 @@
+"""The reference of an index: a pinned sample of its documents, and its statistics of words.
+
+Thresholds of a query are taken over the sample, and probabilities of terms from the statistics,
+so that the score of two documents depends on them and the reference alone. The file holds
+copies: removing or changing documents does not change it. A reference is replaced only on
+request, or by an index run once the corpus has outgrown it.
+
+Letters in shapes: R documents of the sample, C their chunks, D width.
+"""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+from safetensors.numpy import save_file
+
+from engine.encoders.encoder import Vectors
+from engine.errors import IndexDamaged
+from engine.store.durable import Checksum, check_mapped, write_durably
+from engine.store.halves import as_float32
+from engine.store.tensors import map_file, mapped_tensors
+from engine.words.statistics import Statistics, TermStatistics
+
+REFERENCE_FOLDER = "reference"
+SAMPLE_DOCUMENTS = 400  # documents of the sample, at most
+SAMPLE_CHUNKS = 40_000  # and their chunks, about; at least `FEWEST_DOCUMENTS` are taken all the same
+FEWEST_DOCUMENTS = 100
+STATISTICS_DOCUMENTS = 20_000  # documents whose words are counted, at most
+OUTGROWN = 4  # times the documents there were, from which on an index run draws another reference
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A sample of documents, and the statistics of words."""
+
+    version: int  # 0 for one that is drawn for a single search, and not pinned
+    n_corpus: int  # documents of the index when it was drawn
+    hashes: NDArray[np.uint64]  # (R,) of the contents, by which a query is left out
+    documents: NDArray[np.float16]  # (R, D) document vectors
+    rows: NDArray[np.float16]  # (C, D) chunk vectors, one document after another
+    starts: NDArray[np.int64]  # (R,) first row of each document
+    statistics: Statistics
+
+    @property
+    def n_documents(self) -> int:
+        """R."""
+        return len(self.hashes)
+
+    @cached_property
+    def vectors(self) -> Vectors:
+        """(C, D) the rows as float32."""
+        return as_float32(self.rows)
+
+
+def content_key(content_hash: str) -> int:
+    """The first 64 bits of a content hash, as a reference keeps it."""
+    return int(content_hash[:16], 16)
+
+
+def sample_order(doc_ids: list[str]) -> NDArray[np.int64]:
+    """Documents in the order of a hash of their names: a draw that is the same on every machine."""
+    keys = np.array([xxhash.xxh3_64_intdigest(doc_id.encode()) for doc_id in doc_ids], np.uint64)
+    return np.argsort(keys, kind="stable")
+
+
+def sample_size(n_chunks: NDArray[np.int64]) -> int:
+    """How many of the documents, in the order of the draw, make the sample.
+
+    Args:
+        n_chunks: (N,) chunks of each.
+    """
+    within = int(np.searchsorted(np.cumsum(n_chunks), SAMPLE_CHUNKS, side="right"))
+    return min(len(n_chunks), SAMPLE_DOCUMENTS, max(within, FEWEST_DOCUMENTS))
+
+
+def is_outgrown(n_corpus: int, n_documents: int) -> bool:
+    """Whether a reference drawn from `n_corpus` documents says too little of `n_documents`."""
+    return n_documents >= OUTGROWN * max(1, n_corpus)
+
+
+def reference_file(version: int) -> str:
+    """Name of a reference relative to the index folder."""
+    return f"{REFERENCE_FOLDER}/{version:06d}.safetensors"
+
+
+def write_reference(path: Path, reference: Reference) -> Checksum:
+    """Write a reference durably; it belongs to the index only when the catalog names it."""
+    words, pairs = reference.statistics.words, reference.statistics.pairs
+    tensors: dict[str, NDArray[Any]] = {
+        "hashes": reference.hashes.view(np.int64),
+        "documents": reference.documents,
+        "rows": reference.rows,
+        "starts": reference.starts,
+        "words_terms": words.terms,
+        "words_counts": words.counts,
+        "pairs_terms": pairs.terms,
+        "pairs_counts": pairs.counts,
+        "numbers": np.array([reference.version, reference.n_corpus, words.total, pairs.total], np.int64),
+    }
+    return write_durably(path, lambda unfinished: save_file(tensors, unfinished))
+
+
+def open_reference(path: Path, expected: Checksum) -> Reference:
+    """Check a file, then read it; errors as of `parse_reference`."""
+    return parse_reference(map_file(path), path, expected)
+
+
+def parse_reference(content: mmap.mmap | None, path: Path, expected: Checksum) -> Reference:
+    """Check a mapped file, then view it as a reference.
+
+    Raises:
+        IndexDamaged: the file is not the one that was written.
+    """
+    check_mapped(content, path, expected)
+    assert content is not None
+    try:
+        tensors = mapped_tensors(content)
+        version, n_corpus, n_words, n_pairs = tensors["numbers"].tolist()
+    except (KeyError, ValueError) as error:
+        raise IndexDamaged(f"{path} is no reference ({error}); repair the index: longmatch repair INDEX") from error
+    return Reference(
+        version,
+        n_corpus,
+        tensors["hashes"].view(np.uint64),
+        tensors["documents"],
+        tensors["rows"],
+        tensors["starts"],
+        Statistics(
+            TermStatistics(tensors["words_terms"], tensors["words_counts"], n_words),
+            TermStatistics(tensors["pairs_terms"], tensors["pairs_counts"], n_pairs),
+        ),
+    )

@@ -1,0 +1,68 @@
+"""Safetensors files seen through a memory map: arrays are views, nothing is copied. Checks no digest."""
+
+from __future__ import annotations
+
+import json
+import math
+import mmap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_DTYPES: dict[str, type[np.generic]] = {
+    "F16": np.float16,
+    "I32": np.int32,
+    "I64": np.int64,
+    "U8": np.uint8,
+    "U16": np.uint16,
+    "U32": np.uint32,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """Where a tensor lies in a file."""
+
+    dtype: type[np.generic]
+    shape: tuple[int, ...]
+    start: int
+    stop: int
+
+    def view(self, content: mmap.mmap) -> NDArray[Any]:
+        """The tensor as an array that looks into the map."""
+        return np.frombuffer(content, self.dtype, math.prod(self.shape), self.start).reshape(self.shape)
+
+
+def map_file(path: Path) -> mmap.mmap | None:
+    """Map a file for reading, so that it stays readable when its name goes; None if it is not there or empty."""
+    try:
+        with path.open("rb") as stream:
+            return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError):
+        return None
+
+
+def header_stop(content: mmap.mmap) -> int:
+    """Bytes of the header."""
+    return 8 + int.from_bytes(content[:8], "little")
+
+
+def read_header(content: mmap.mmap) -> dict[str, Tensor]:
+    """The tensors of a file by name; read here, not by safetensors, whose arrays are copies."""
+    stop = header_stop(content)
+    header = json.loads(content[8:stop])
+    return {
+        name: Tensor(
+            _DTYPES[entry["dtype"]], tuple(entry["shape"]), *(stop + offset for offset in entry["data_offsets"])
+        )
+        for name, entry in header.items()
+        if name != "__metadata__"
+    }
+
+
+def mapped_tensors(content: mmap.mmap) -> dict[str, NDArray[Any]]:
+    """All arrays of a file whose checksum was compared before."""
+    return {name: tensor.view(content) for name, tensor in read_header(content).items()}

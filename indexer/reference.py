@@ -1,0 +1,105 @@
+"""Pins the reference of an index, and gives words to an index that an earlier version wrote. Encodes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from sqlalchemy import select
+
+from engine.store.catalog import ShardRow
+from engine.store.reference import OUTGROWN, Reference, is_outgrown
+from engine.store.snapshot import Snapshot
+from engine.store.writer import Writer
+from engine.words.counts import count_words
+from engine.words.languages import check_language, detect_language
+from engine.words.segmenter import segmenter_of
+from indexer.compaction import live_members, live_shard
+
+_LANGUAGE_DOCUMENTS = 64  # whose texts decide on the language of an index
+
+
+def rebase(path: str | Path, *, tell: Callable[[str], None] = lambda _: None) -> Reference:
+    """Draw another reference from the documents as they are now. All scores change with it.
+
+    Raises:
+        IndexBusy: another process writes the index.
+        IndexDamaged: a shard is damaged; repair first.
+    """
+    with Writer(Path(path)) as writer:
+        return pin_reference(writer, tell)
+
+
+def refresh_reference(writer: Writer, tell: Callable[[str], None]) -> None:
+    """Pin a reference where there is none, or where the documents have outgrown the one there is."""
+    with Snapshot(writer.folder) as snapshot:
+        row, n_documents = snapshot.reference_row, snapshot.n_documents
+    if not n_documents:
+        return
+    if row is None:
+        pin_reference(writer, lambda _: None)
+    elif is_outgrown(row.n_corpus, n_documents):
+        tell(
+            f"{n_documents:,} documents are {OUTGROWN} times the {row.n_corpus:,} that the reference was drawn from: "
+            "drawing another one, so scores differ from those before"
+        )
+        pin_reference(writer, tell)
+
+
+def pin_reference(writer: Writer, tell: Callable[[str], None]) -> Reference:
+    """Draw a reference and pin it, in place of the one before."""
+    with Snapshot(writer.folder) as snapshot:
+        reference = snapshot.draw_reference(writer.next_reference())
+        writer.publish_reference(reference)
+    tell(
+        f"reference {reference.version}: {reference.n_documents:,} of {reference.n_corpus:,} documents, "
+        f"{len(reference.rows):,} chunks"
+    )
+    return reference
+
+
+def upgrade_words(writer: Writer, language: str | None, tell: Callable[[str], None]) -> None:
+    """Add term counts, from the stored text, to the shards of an index that an earlier version wrote.
+
+    Each shard is committed by itself, so that a run that was stopped goes on where it was;
+    words count once all shards have them.
+
+    Args:
+        writer: holds the index.
+        language: by which words are segmented; by default detected in the text.
+        tell: called with one line a step.
+
+    Raises:
+        IndexDamaged: a shard or a text cannot be read; repair first.
+        QueryError: there is no such language.
+    """
+    if not writer.lacks_words:
+        return
+    if language is not None:
+        check_language(language)
+    with writer.read() as connection:
+        numbers = list(connection.execute(select(ShardRow.id).order_by(ShardRow.id)).scalars())
+    with Snapshot(writer.folder) as snapshot:
+        first = np.arange(min(_LANGUAGE_DOCUMENTS, snapshot.n_documents))
+        language = language or detect_language(document.text for document, _ in snapshot.documents(first))
+        lacking = [number for number in numbers if snapshot.shard(number).words is None]
+        if lacking:
+            tell(f"adding words to {len(lacking):,} shards of an earlier version (language {language})")
+        for number in lacking:
+            _add_words(writer, snapshot, number, language)
+    writer.set_language(language)
+
+
+def _add_words(writer: Writer, snapshot: Snapshot, number: int, language: str) -> None:
+    members = live_members(snapshot, number)
+    if not len(members):
+        writer.drop_shards([number])
+        return
+    documents = snapshot.documents(members)
+    words = count_words(segmenter_of(language), (document.text for document, _ in documents))
+    shard = replace(live_shard(snapshot, number), words=words)
+    roster = snapshot.roster
+    ids = roster.ids[members].tolist()
+    writer.replace_shards([number], shard, ids, roster.n_sections[members], roster.n_chunks[members])

@@ -1,0 +1,120 @@
+"""A score depends on query, document and reference alone: not on k, page, filter, index type, threads or additions.
+
+On 2,600 documents under coarse codes in lists, of which few are looked into.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import faiss
+import pytest
+from threadpoolctl import threadpool_limits
+
+import engine.neighbours as neighbours_module
+from engine.document import Document
+from engine.index import Index
+from engine.result import Status
+from indexer.builder import build
+from indexer.reference import rebase
+from tests.fakes import FakeEncoder, make_corpus, make_document
+
+QUERIES = [f"doc{number:03d}" for number in (3, 77, 1500)]
+
+
+@pytest.fixture(scope="module")
+def corpus() -> list[Document]:
+    """Every hundredth document has a copy."""
+    documents = make_corpus(2_600)
+    copies = [make_document(f"copy-of-{one.doc_id}", one.text) for one in documents[::100]]
+    return [*documents, *copies]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, corpus: list[Document]) -> Path:
+    folder = tmp_path_factory.mktemp("stable") / "x.lm"
+    build(folder, corpus, encoder=FakeEncoder(), factory="IVF64,PQ8x4fs", recall_floor=0.1)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def index(folder: Path) -> Iterator[Index]:
+    with Index.open(folder, encoder=FakeEncoder()) as opened:
+        assert opened.snapshot.generation is not None
+        opened.snapshot.generation.ann.nprobe = 1
+        yield opened
+
+
+def ranked(index: Index, doc_id: str, k: int, offset: int = 0, **options: object) -> list[tuple[str, float]]:
+    result = index.search_id(doc_id, k=k, offset=offset, **options)  # type: ignore[arg-type]
+    return [(hit.doc_id, hit.score) for hit in result.hits]
+
+
+@pytest.mark.parametrize("doc_id", QUERIES)
+def test_ranks_do_not_depend_on_k_or_page(index: Index, doc_id: str) -> None:
+    whole = ranked(index, doc_id, 1_200)
+    assert index.search_id(doc_id).status is Status.ESTIMATED
+    for k in (10, 100, 200, 201, 600):
+        assert ranked(index, doc_id, k) == whole[:k]
+    pages = [ranked(index, doc_id, 10, offset) for offset in range(0, 400, 10)]
+    assert [hit for page in pages for hit in page] == whole[:400]
+    assert len({name for name, _ in whole}) == len(whole)
+
+
+@pytest.mark.parametrize("doc_id", QUERIES)
+def test_scores_are_those_of_a_scan(index: Index, doc_id: str) -> None:
+    exact = dict(ranked(index, doc_id, 3_000, exact=True))
+    for name, score in ranked(index, doc_id, 1_200):
+        assert score == exact[name]
+
+
+@pytest.mark.parametrize("doc_id", QUERIES)
+@pytest.mark.parametrize("where", ["family = 'even'", "year >= 2020", "topic = 3"])
+def test_a_filter_changes_no_score(index: Index, doc_id: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    everything = dict(ranked(index, doc_id, 3_000, exact=True))
+    scanned = ranked(index, doc_id, 100, where=where)
+    monkeypatch.setattr(neighbours_module, "SCAN_BELOW_CHUNKS", 0)
+    monkeypatch.setattr(neighbours_module, "SCAN_BELOW_SHARE", 0.0)
+    for name, score in [*scanned, *ranked(index, doc_id, 100, where=where)]:
+        assert score == everything[name]
+
+
+@pytest.mark.parametrize("doc_id", QUERIES)
+def test_threads_change_no_digit(index: Index, doc_id: str) -> None:
+    answers = []
+    for n_threads in (1, 2):
+        faiss.omp_set_num_threads(n_threads)
+        with threadpool_limits(n_threads):
+            answers.append([ranked(index, doc_id, 200), ranked(index, doc_id, 200, exact=True)])
+    assert answers[0] == answers[1]
+
+
+def test_copies_stand_beside_each_other_by_name(index: Index) -> None:
+    hits = ranked(index, "doc003", 3_000, exact=True)
+    names, scores = [name for name, _ in hits], dict(hits)
+    for at, name in enumerate(names):
+        if f"copy-of-{name}" in scores and scores[f"copy-of-{name}"] == scores[name]:
+            equal = [one for one in names if scores[one] == scores[name]]
+            assert equal == sorted(equal) and names.index(equal[0]) <= at
+
+
+def test_added_documents_change_no_score_until_the_reference_is_drawn_again(
+    tmp_path: Path, folder: Path, index: Index, corpus: list[Document]
+) -> None:
+    before = {doc_id: dict(ranked(index, doc_id, 3_000, exact=True)) for doc_id in QUERIES}
+    grown = tmp_path / "x.lm"
+    shutil.copytree(folder, grown)
+    added = [make_document(f"new-{one.doc_id}", one.text) for one in make_corpus(500, seed=9)]
+    build(grown, [*corpus, *added], encoder=FakeEncoder(), recall_floor=0.1)
+    with Index.open(grown, encoder=FakeEncoder()) as opened:
+        assert opened.n_documents == len(corpus) + 500
+        for doc_id in QUERIES:
+            after = dict(ranked(opened, doc_id, 4_000, exact=True))
+            assert {name: after[name] for name in before[doc_id]} == before[doc_id]
+        assert opened.search_id(QUERIES[0]).reference == 1
+    rebase(grown)
+    with Index.open(grown, encoder=FakeEncoder()) as opened:
+        assert opened.search_id(QUERIES[0]).reference == 2
+        assert dict(ranked(opened, QUERIES[0], 4_000, exact=True)) != before[QUERIES[0]]
