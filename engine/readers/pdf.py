@@ -4,34 +4,31 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, TypeAlias
 
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from engine.document import Document, Heading, MetadataValue
+from engine.document import Document, MetadataValue
 from engine.errors import DocumentError
 from engine.readers.assembly import assemble
 from engine.readers.limits import MAX_DOCUMENT_BYTES, too_large
-from engine.readers.pdf_headings import HeadingLines, OutlineEntry, by_outline, by_type
-from engine.readers.pdf_layout import (
-    body_size,
-    breaks_line,
-    joined,
-    pitch_of,
-    right_edges,
-    starts_paragraph,
-    vocabulary,
-    without_running_heads,
-)
-from engine.readers.pdf_lines import Line, lines_of
+from engine.readers.pdf_flow import Flow
+from engine.readers.pdf_fragments import rejoined
+from engine.readers.pdf_headings import OutlineEntry, by_outline, by_type
+from engine.readers.pdf_line_numbers import without_line_numbers
+from engine.readers.pdf_lines import Line, PageLines, lines_of
+from engine.readers.pdf_running import without_running_heads
 
 _Pdf: TypeAlias = Any
 _ONE_AT_A_TIME = threading.Lock()  # pdfium may not be called from two threads
-_MAX_PARAGRAPH_CHARS = 8_000
 _MAX_OUTLINE = 5_000
+_MAX_PAGES = 10_000
+_MAX_PAGE_CHARS = 1_000_000
+_MIN_PAGE_CHARS = 100  # a page of print has thousands
+_NO_AUTHOR = re.compile(r"[A-Z]*\(0x[0-9a-f]+\)$|(?:unknown|anonymous|author|user|admin)$", re.IGNORECASE)
 _NO_TITLE = re.compile(r"microsoft |untitled|slide \d|.*\.(?:docx?|tex|dvi|pdf|indd|qxd|rtf|ps)$|\S+$", re.IGNORECASE)
 
 
@@ -43,6 +40,8 @@ class _Extract:
     outline: list[OutlineEntry] = field(default_factory=list)
     properties: dict[str, str] = field(default_factory=dict)
     n_pages: int = 0
+    n_unreadable: int = 0  # characters without a meaning
+    has_pictures: bool = False  # looked for only where there is hardly any text
     damaged_pages: list[int] = field(default_factory=list)  # from 1, as people count
 
 
@@ -50,22 +49,20 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     """Read the text layer of a PDF.
 
     Running heads and page numbers are left out, hyphenated words and paragraphs are
-    put together. Pages that cannot be read are listed in the metadata "damaged_pages".
+    put together. Pages that cannot be read are listed in the metadata "damaged_pages",
+    also those on which most characters have no Unicode value in their font.
 
     Raises:
-        DocumentError: encrypted, damaged, without a text layer, or too large.
+        DocumentError: encrypted, damaged, with hardly any text layer, or too large.
     """
     with _ONE_AT_A_TIME:
         extract = _extract(data)
-    if not extract.lines:
-        raise DocumentError(
-            f"its {extract.n_pages} pages have no text layer (scanned?); run OCR first, e.g. ocrmypdf IN.pdf OUT.pdf"
-        )
-    lines = without_running_heads(extract.lines) or extract.lines
+    _check_text_layer(extract)
+    lines = rejoined(without_line_numbers(extract.lines))
+    lines = without_running_heads(lines) or lines
     title, headings = by_type(lines)
     headings = by_outline(lines, extract.outline) or headings
-    flow = _Flow(lines)
-    flow.write({heading.first: heading for heading in headings})
+    flow = Flow(lines, {heading.first: heading for heading in headings})
     told = extract.properties.get("Title", "").strip()
     return assemble(
         flow.text,
@@ -78,9 +75,30 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     )
 
 
+def _check_text_layer(extract: _Extract) -> None:
+    n_chars = sum(len(line.text) for line in extract.lines)
+    if extract.lines and (n_chars >= _MIN_PAGE_CHARS * extract.n_pages or not _hides_text(extract)):
+        return
+    found = f"only {n_chars:,} characters in their text layer" if extract.lines else "no text layer"
+    why, option = "scanned?", ""
+    if extract.n_unreadable:
+        why, option = f"{extract.n_unreadable:,} more have no Unicode value in their font", "--force-ocr "
+    elif extract.lines:
+        option = "--force-ocr "
+    raise DocumentError(
+        f"its {extract.n_pages} pages have {found} ({why}); run OCR first, e.g. ocrmypdf {option}IN.pdf OUT.pdf"
+    )
+
+
+def _hides_text(extract: _Extract) -> bool:
+    """Whether a file with hardly any text shows more than that."""
+    return extract.has_pictures or extract.n_unreadable > 0
+
+
 def _metadata(extract: _Extract) -> dict[str, MetadataValue]:
+    authors = re.split(r"\s*;\s*", extract.properties.get("Author", "").strip())
     fields: dict[str, MetadataValue] = {
-        "authors": [name for name in re.split(r"\s*;\s*", extract.properties.get("Author", "").strip()) if name],
+        "authors": [name for name in authors if name and not _NO_AUTHOR.match(name)],
         "keywords": extract.properties.get("Keywords", ""),
         "n_pages": extract.n_pages,
         "damaged_pages": [*extract.damaged_pages],
@@ -92,18 +110,26 @@ def _extract(data: bytes) -> _Extract:
     pdf = _open(data)
     try:
         extract = _Extract(n_pages=len(pdf), properties=pdf.get_metadata_dict(skip_empty=True))
+        if extract.n_pages > _MAX_PAGES:
+            raise DocumentError(f"it has {extract.n_pages:,} pages, the limit is {_MAX_PAGES:,}; split it")
         size = 0
         for page in range(extract.n_pages):
             try:
-                lines = _page_lines(pdf, page)
+                found = _page_lines(pdf, page)
             except pypdfium2.PdfiumError:
                 extract.damaged_pages.append(page + 1)
                 continue
-            extract.lines.extend(lines)
-            size += sum(len(line.text) for line in lines)
+            extract.lines.extend(found.lines)
+            n_chars = sum(len(line.text) for line in found.lines)
+            extract.n_unreadable += found.n_unreadable
+            if found.n_unreadable > n_chars:
+                extract.damaged_pages.append(page + 1)
+            size += n_chars
             if size > MAX_DOCUMENT_BYTES:
                 raise too_large("text", f"more than {MAX_DOCUMENT_BYTES:,}", MAX_DOCUMENT_BYTES)
         extract.outline = _outline(pdf)
+        if size < _MIN_PAGE_CHARS * extract.n_pages:
+            extract.has_pictures = any(_has_pictures(pdf, page) for page in range(extract.n_pages))
         return extract
     finally:
         pdf.close()
@@ -118,11 +144,16 @@ def _open(data: bytes) -> _Pdf:
         raise DocumentError("it is not a PDF, or a damaged one; try to repair it, e.g. with qpdf") from error
 
 
-def _page_lines(pdf: _Pdf, number: int) -> list[Line]:
+def _page_lines(pdf: _Pdf, number: int) -> PageLines:
     page = pdf[number]
     try:
         text_page = page.get_textpage()
         try:
+            n_chars = text_page.count_chars()
+            if n_chars > _MAX_PAGE_CHARS:
+                raise DocumentError(
+                    f"page {number + 1} holds {n_chars:,} characters, the limit is {_MAX_PAGE_CHARS:,}; split it"
+                )
             return lines_of(text_page, number)
         finally:
             text_page.close()
@@ -130,77 +161,24 @@ def _page_lines(pdf: _Pdf, number: int) -> list[Line]:
         page.close()
 
 
+def _has_pictures(pdf: _Pdf, number: int) -> bool:
+    """Whether a page that can be read shows anything but text."""
+    try:
+        page = pdf[number]
+    except pypdfium2.PdfiumError:
+        return False
+    try:
+        shown = (pdfium.FPDFPage_GetObject(page, place) for place in range(pdfium.FPDFPage_CountObjects(page)))
+        return any(pdfium.FPDFPageObj_GetType(one) != pdfium.FPDF_PAGEOBJ_TEXT for one in shown)
+    finally:
+        page.close()
+
+
 def _outline(pdf: _Pdf) -> list[OutlineEntry]:
     entries: list[OutlineEntry] = []
-    for bookmark in pdf.get_toc():
+    for bookmark in islice(pdf.get_toc(), _MAX_OUTLINE):
         target = bookmark.get_dest()
         page = target.get_index() if target else None
-        if page is not None and len(entries) < _MAX_OUTLINE:
+        if page is not None:
             entries.append(OutlineEntry(bookmark.get_title(), bookmark.level + 1, page))
     return entries
-
-
-class _Flow:
-    """Text that grows line by line; holds the paragraph that is being joined."""
-
-    def __init__(self, lines: Sequence[Line]) -> None:
-        self.headings: list[Heading] = []
-        self._lines = lines
-        self._known = vocabulary(lines)
-        self._pitch = pitch_of(lines, body_size(lines))
-        self._edges = right_edges(lines)
-        self._done: list[str] = []
-        self._size = 0
-        self._paragraph = ""
-        self._page_starts: dict[int, int] = {}
-
-    @property
-    def text(self) -> str:
-        """All that was written."""
-        return "".join(self._done)
-
-    def pages(self, n_pages: int) -> tuple[int, ...]:
-        """Offset of each page; a page without text starts where the next one does."""
-        starts, following = [], self._size
-        for page in reversed(range(n_pages)):
-            following = self._page_starts.get(page, following)
-            starts.append(following)
-        return (0, *reversed(starts[:-1])) if starts else ()
-
-    def write(self, headings: dict[int, HeadingLines]) -> None:
-        """Write all lines; `headings` by the number of their first line."""
-        stop = 0
-        for number in range(len(self._lines)):
-            heading = headings.get(number)
-            if heading is not None:
-                title = " ".join(self._lines[place].text for place in range(number, heading.stop))
-                self._end_paragraph()
-                self.headings.append(Heading(title.replace("\u00ad", ""), heading.level, self._size))
-                stop = heading.stop
-            elif number >= stop and (number == stop or self._starts_paragraph(number)):
-                self._end_paragraph()
-            self._append(number)
-        self._end_paragraph(last=True)
-
-    def _starts_paragraph(self, number: int) -> bool:
-        before, line = self._lines[number - 1], self._lines[number]
-        if len(self._paragraph) > _MAX_PARAGRAPH_CHARS:
-            return True
-        return starts_paragraph(before, line, self._pitch, self._edges[before.page])
-
-    def _append(self, number: int) -> None:
-        line = self._lines[number]
-        if not self._paragraph:
-            self._paragraph = line.text
-        elif breaks_line(self._lines[number - 1], self._edges[self._lines[number - 1].page]):
-            self._paragraph += "\n" + line.text
-        else:
-            self._paragraph = joined(self._paragraph, line.text, self._known)
-        self._page_starts.setdefault(line.page, self._size + len(self._paragraph) - len(line.text))
-
-    def _end_paragraph(self, last: bool = False) -> None:
-        if self._paragraph:
-            part = self._paragraph.replace("\u00ad", "-") + ("" if last else "\n\n")
-            self._done.append(part)
-            self._size += len(part)
-            self._paragraph = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,10 +16,18 @@ from engine.readers.pdf_lines import Line
 _Style: TypeAlias = tuple[float, bool]  # size, bold
 
 _LARGER = 1.08  # times the body size
+_TITLE = 1.15  # times the body size
+_TOP_LINES = 6  # of a first page; a title is among them
+_MIN_TITLE_WORDS = 3  # a title among headings in the same type
 _MAX_LINES = 3
 _MAX_CHARS = 200
 _CAPTION = re.compile(r"(?:fig(?:ure)?|tab(?:le)?|algorithm|listing|theorem|lemma|proof|definition)\b", re.IGNORECASE)
 _NUMBER = re.compile(r"(?:chapter|section|part|appendix)?(?:[0-9ivx]{0,6}|[a-z][0-9]{0,4})")  # one side may lack it
+_WORD = re.compile(r"[^\W\d_]{3,}|[\u3040-\u9fff\uac00-\ud7a3]")  # where words have no spaces, signs count
+_PRIVATE_USE = re.compile(r"[\ue000-\uf8ff]")
+_OPENING = "\"'\u201c\u2018\u00ab(\u00a7[\u00bf\u00a1"
+_SHARE_IN_WORDS = 0.5
+_MAX_COMPARISONS = 200_000  # of entries with lines; a real outline needs some thousand
 _OUTLINE_SHARE = 0.6  # of the outline must be found in the text, else it belongs to something else
 
 
@@ -45,22 +54,27 @@ def by_outline(lines: Sequence[Line], outline: Sequence[OutlineEntry]) -> list[H
     pages: dict[int, list[int]] = {}
     for number, line in enumerate(lines):
         pages.setdefault(line.page, []).append(number)
+    keys = [_key(line.text) for line in lines]
     found: list[HeadingLines] = []
+    n_left = _MAX_COMPARISONS
     for entry in outline:
-        after = found[-1].stop if found else 0
-        places = (place for place in pages.get(entry.page, []) if place >= after)
-        match = next((heading for place in places if (heading := _named_at(lines, place, entry))), None)
+        places = pages.get(entry.page, [])
+        places = places[bisect_left(places, found[-1].stop if found else 0) :][: max(0, n_left)]
+        match = next((heading for place in places if (heading := _named_at(keys, place, entry))), None)
+        n_left -= places.index(match.first) + 1 if match else len(places)
         if match is not None:
             found.append(match)
     return found if len(outline) > 1 and len(found) >= _OUTLINE_SHARE * len(outline) else []
 
 
-def _named_at(lines: Sequence[Line], place: int, entry: OutlineEntry) -> HeadingLines | None:
+def _named_at(keys: Sequence[str], place: int, entry: OutlineEntry) -> HeadingLines | None:
     wanted, seen = _key(entry.title), ""
-    for stop in range(place + 1, min(place + _MAX_LINES, len(lines)) + 1):
-        seen += _key(lines[stop - 1].text)
+    for stop in range(place + 1, min(place + _MAX_LINES, len(keys)) + 1):
+        seen += keys[stop - 1]
         longer, shorter = (seen, wanted) if len(seen) > len(wanted) else (wanted, seen)
-        if shorter and longer.endswith(shorter) and _NUMBER.fullmatch(longer, 0, len(longer) - len(shorter)):
+        n_more = len(longer) - len(shorter)
+        is_from_first = longer is wanted or n_more < len(keys[place])  # else it is a formula above
+        if shorter and is_from_first and longer.endswith(shorter) and _NUMBER.fullmatch(longer, 0, n_more):
             return HeadingLines(place, stop, entry.level)
     return None
 
@@ -108,21 +122,31 @@ def _stands_out(line: Line, size: float, is_bold_rare: bool) -> bool:
 
 
 def _continues(before: Line, line: Line, size: float, is_bold_rare: bool) -> bool:
-    is_same = (line.size, line.is_bold, line.page) == (before.size, before.is_bold, before.page)
+    is_same = (line.size, line.page) == (before.size, before.page)
+    is_same &= line.is_bold == before.is_bold or line.size >= _TITLE * size  # titles mix type
     is_near = 0 <= before.y - line.y < 1.7 * line.size
     return is_same and is_near and _stands_out(line, size, is_bold_rare) and parse(line.text) is None
 
 
 def _is_heading(lines: Sequence[Line], group: range, size: float, pitch: float) -> bool:
     line, text = lines[group.start], _text(lines, group)
-    if len(text) > _MAX_CHARS or not re.search(r"[^\W\d_]{3}", text) or _CAPTION.match(text) or is_contents_line(text):
+    is_large = line.size >= _TITLE * size
+    if len(text) > _MAX_CHARS or not _is_wording(text) or _CAPTION.match(text) or is_contents_line(text):
         return False
-    if text[-1] in ",;" or (text[-1] == "." and line.size < 1.2 * size) or text[0].islower() or text[0] in "•\u2013-":
+    if text[-1] in ",;" or (text[-1] == "." and not is_large) or (text[0].islower() and not is_large):
         return False
     before = lines[group.start - 1] if group.start else None
     if before is None or before.page != line.page or line.size >= _LARGER * size:
         return True
     return not 0 <= before.y - line.y < 1.15 * pitch
+
+
+def _is_wording(text: str) -> bool:
+    """Whether a text is made of words and numbers; a formula has signs and single letters."""
+    if not (text[0].isalnum() or text[0] in _OPENING) or _PRIVATE_USE.search(text):
+        return False
+    in_words = sum(map(len, _WORD.findall(text)))
+    return in_words >= 3 and in_words >= _SHARE_IN_WORDS * sum(not char.isspace() for char in text)
 
 
 def _share_of_bold(lines: Sequence[Line], size: float) -> float:
@@ -131,13 +155,21 @@ def _share_of_bold(lines: Sequence[Line], size: float) -> float:
 
 
 def _title(lines: Sequence[Line], groups: Sequence[range], size: float) -> range | None:
-    """The largest type of the first page, if nothing later is as large."""
+    """The largest type of the first page, if nothing later is as large or it stands at the very top."""
     if not groups:
         return None
     largest = max(groups, key=lambda group: (lines[group.start].size, -group.start))
     line = lines[largest.start]
+    if line.page != 0 or line.size <= _TITLE * size:
+        return None
     equals = sum(lines[group.start].size == line.size for group in groups)
-    return largest if line.page == 0 and line.size > 1.2 * size and equals == 1 else None
+    return largest if equals == 1 or _is_first_of_words(lines, largest) else None
+
+
+def _is_first_of_words(lines: Sequence[Line], group: range) -> bool:
+    """Whether a group among others in the same type is a title: at the top, without a number, of several words."""
+    text = _text(lines, group)
+    return group.start < _TOP_LINES and parse(text) is None and len(_WORD.findall(text)) >= _MIN_TITLE_WORDS
 
 
 def _levels(lines: Sequence[Line], groups: Sequence[range]) -> list[int]:

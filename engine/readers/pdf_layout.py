@@ -1,25 +1,20 @@
-"""Makes running text of the lines of pages: no running heads, whole words, paragraphs. Pure functions."""
+"""Makes running text of the lines of pages: whole words, paragraphs. Pure functions."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import groupby, pairwise
+from itertools import pairwise
 from statistics import median
 
 from engine.readers.pdf_lines import Line
 
-_MIN_PAGES = 3  # under that nothing can be told to repeat
-_EDGE_LINES = 2  # at the top and at the bottom of a page
-_LARGEST = 1.3  # times the body size; what is larger is a heading
-_PAGE_NUMBER = re.compile(
-    r"[-\u2013\u2014\s]*(?:page\s+)?(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/)\s*\d{1,4})?[-\u2013\u2014\s]*$",
-    re.IGNORECASE,
-)
 _HYPHENS = "-\u00ad\u2010"
 _SENTENCE_END = re.compile(r"[.!?:][\"'\u201d\u2019)\]]*$")
-_ITEM = re.compile(r"(?:[\u2022\u25e6\u25aa\u2023\u2219*\u2013-]|\(?[a-z0-9]{1,2}[.)])\s")
+_BULLET = re.compile(r"[\u2022\u25e6\u25aa\u2023\u2219*\u2013-]\s")
+_ITEM = re.compile(r"\(?[a-z0-9]{1,2}[.)]\s")
+_BEFORE_ITEM = ".!?:;,"
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 
 
@@ -29,35 +24,6 @@ def body_size(lines: Iterable[Line]) -> float:
     for line in lines:
         sizes[line.size] += len(line.text)
     return sizes.most_common(1)[0][0] if sizes else 0.0
-
-
-def without_running_heads(lines: Sequence[Line]) -> list[Line]:
-    """Leave out page numbers, and small first and last lines that stand on many pages, whatever their digits."""
-    largest = _LARGEST * body_size(lines)
-    pages = [list(group) for _, group in groupby(lines, key=lambda line: line.page)]
-    repeats = Counter(mask for page in pages for mask in {_mask(line) for line in _edges(page)})
-    enough = max(_MIN_PAGES, len(pages) * 0.3)
-    kept: list[Line] = []
-    for page in pages:
-        dropped = {
-            id(line)
-            for line in _edges(page)
-            if line.size <= largest and (repeats[_mask(line)] >= enough or _PAGE_NUMBER.match(line.text))
-        }
-        kept.extend(line for line in page if id(line) not in dropped)
-    return kept
-
-
-def _edges(page: Sequence[Line]) -> list[Line]:
-    """The lines at the edges by their place: pdfium may give a footer first."""
-    by_place = sorted(page, key=lambda line: -line.y)
-    n_lines = min(_EDGE_LINES, len(page) // 4)  # a slide of three lines has no running heads
-    return by_place[:n_lines] + by_place[len(page) - n_lines :]
-
-
-def _mask(line: Line) -> tuple[str, float]:
-    """Equal for lines that differ in their digits only; a title is larger than the running head of its words."""
-    return re.sub(r"\d+|\b[ivxlc]+\b", "0", line.text).casefold(), line.size
 
 
 def vocabulary(lines: Iterable[Line]) -> frozenset[str]:
@@ -89,22 +55,22 @@ def starts_paragraph(before: Line, line: Line, pitch: float, right_edge: float) 
         before: the line before it, in reading order.
         line: the line.
         pitch: from line to line inside a paragraph, in points.
-        right_edge: where full lines of its page end.
+        right_edge: where full lines of its column end.
     """
     if line.size != before.size and abs(line.size - before.size) > 0.15 * before.size:
         return True
-    if _ITEM.match(line.text):
-        return True
     is_sentence_end = _SENTENCE_END.search(before.text) is not None
+    is_short = before.right < right_edge - 4 * before.size
+    if _BULLET.match(line.text) or (_ITEM.match(line.text) and (is_short or before.text[-1] in _BEFORE_ITEM)):
+        return True
     drop = before.y - line.y
     if line.page != before.page or drop < -pitch:
         return is_sentence_end and not line.text[0].islower()
     if drop > 1.45 * pitch:
         return True
-    is_short = before.right < right_edge - 4 * before.size
     is_indented = line.left > before.left + 0.7 * line.size and drop > 0.5 * pitch
     is_hanging = line.left < before.left - 0.7 * line.size
-    return (is_sentence_end and (is_short or is_indented)) or (is_short and is_hanging)
+    return (is_sentence_end and (is_short or is_indented)) or (is_short and is_hanging and not line.text[0].islower())
 
 
 def breaks_line(before: Line, right_edge: float) -> bool:
@@ -120,11 +86,3 @@ def pitch_of(lines: Sequence[Line], size: float) -> float:
         if a.page == b.page and a.size == b.size == size and 0.5 * size < a.y - b.y < 3 * size
     ]
     return median(drops) if drops else 1.2 * size
-
-
-def right_edges(lines: Iterable[Line]) -> dict[int, float]:
-    """For each page where its full lines end: nine of ten lines end at or before it."""
-    ends: dict[int, list[float]] = {}
-    for line in lines:
-        ends.setdefault(line.page, []).append(line.right)
-    return {page: sorted(rights)[int(0.9 * (len(rights) - 1))] for page, rights in ends.items()}

@@ -11,13 +11,15 @@ from typing import Any, TypeAlias
 
 import pypdfium2.raw as pdfium
 
+from engine.readers.pdf_characters import LINE_END, SOFT_HYPHEN, characters_of, expanded
+
 _TextPage: TypeAlias = Any
 _BOLD_WEIGHT = 600  # pdfium estimates the weight of Type 1 fonts from their stems: 400 regular, 700 bold
 _BOLD_NAME = re.compile(rb"bold|black|heavy|demi|medi$|cmbx|cmssbx|sfbx|-bd", re.IGNORECASE)
 _MAX_FONT_NAME = 128
-_SOFT_HYPHEN = "\u00ad"
-_HYPHEN_CODE = 2  # stands for a hyphen at the end of a line and for the end of that line
-_LINE_ENDS = frozenset([0x0A, 0x0D, _HYPHEN_CODE])
+_LINE = re.compile(rf"[^{LINE_END}{SOFT_HYPHEN}]*(?:[{LINE_END}{SOFT_HYPHEN}]|$)")
+
+_LEADING_NUMBER = re.compile(r"\d{1,4}\s+(?=\S)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,52 +33,53 @@ class Line:
     y: float  # of the baseline
     size: float  # of the type, as it appears
     is_bold: bool
+    text_left: float = 0.0  # where the text after a leading number starts; 0 without such a number
 
 
-def lines_of(text_page: _TextPage, page: int) -> list[Line]:
-    """Lines in the order in which pdfium gives them, without blank ones and stamps along the margin."""
+@dataclass(frozen=True, slots=True)
+class PageLines:
+    """The lines of a page in the order in which pdfium gives them."""
+
+    lines: list[Line]
+    n_unreadable: int  # characters left out, see `Characters`
+
+
+def lines_of(text_page: _TextPage, page: int) -> PageLines:
+    """The lines of a page, without blank ones and stamps along the margin."""
+    characters = characters_of(text_page)
     upright: list[Line] = []
     turned: list[Line] = []
-    for line, is_turned in _lines(text_page, page):
+    in_order: list[Line] = []
+    for line, is_turned in _lines(text_page, characters.text, page):
         (turned if is_turned else upright).append(line)
-    return upright if len(upright) >= len(turned) else [line for line, _ in _lines(text_page, page)]
+        in_order.append(line)
+    return PageLines(upright if len(upright) >= len(turned) else in_order, characters.n_unreadable)
 
 
-def _lines(text_page: _TextPage, page: int) -> Iterator[tuple[Line, bool]]:
-    characters: list[str] = []
-    start = 0
-    n_characters = pdfium.FPDFText_CountChars(text_page)
-    for index in range(n_characters + 1):
-        code = pdfium.FPDFText_GetUnicode(text_page, index) if index < n_characters else 0x0A
-        if code not in _LINE_ENDS:
-            characters.append(_character(code))
-            continue
-        if code == _HYPHEN_CODE:
-            characters.append(_SOFT_HYPHEN)
-        text = "".join(characters)
+def _lines(text_page: _TextPage, characters: str, page: int) -> Iterator[tuple[Line, bool]]:
+    for match in _LINE.finditer(characters):
+        text, start = match.group().rstrip(LINE_END), match.start()
         if text.strip():
             yield _line(text_page, page, text, start), _is_turned(text_page, start + len(text) - len(text.lstrip()))
-        characters, start = [], index + 1
-
-
-def _character(code: int) -> str:
-    return chr(code) if 32 <= code < 0xD800 or 0xE000 <= code <= 0x10FFFF else " "
 
 
 def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
     first = start + len(text) - len(text.lstrip())
     last = start + len(text.rstrip()) - 1
-    samples = sorted({first, (first + last) // 2, last})
+    number = _LEADING_NUMBER.match(text, first - start)
+    after_number = start + number.end() if number else first
+    samples = sorted({after_number, (after_number + last) // 2, last})
     sizes = sorted(_size(text_page, index) for index in samples)
     left, y = _origin(text_page, first)
     return Line(
-        text=text.strip(),
+        text=expanded(text.strip()),
         page=page,
         left=left,
         right=_right(text_page, last),
         y=y,
         size=round(sizes[len(sizes) // 2], 1),
         is_bold=all(_is_bold(text_page, index) for index in samples),
+        text_left=_origin(text_page, after_number)[0] if number else 0.0,
     )
 
 

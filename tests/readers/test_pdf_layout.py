@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from engine.readers.pdf_layout import body_size, breaks_line, joined, starts_paragraph, without_running_heads
+from engine.readers.pdf_layout import body_size, breaks_line, joined, starts_paragraph
 from engine.readers.pdf_lines import Line
 
 
@@ -51,30 +51,11 @@ def test_a_line_that_ends_early_is_broken() -> None:
     assert not breaks_line(line("a full line", right=480), 500)
 
 
-def test_running_heads_are_told_by_their_place_and_words() -> None:
-    kept = without_running_heads(
-        [
-            line(text, y, page=page)
-            for page in range(4)
-            for text, y in [
-                (f"Journal {page}", 770),
-                ("Journal text", 700),
-                ("x" * (page + 3), 500),
-                (f"end {'abcd'[page]}", 100),
-                (f"- {page} -", 30),
-            ]
-        ]
-    )
-    assert [line.text for line in kept[:4]] == ["Journal text", "xxx", "end a", "Journal text"]
+def test_a_word_and_a_full_stop_are_no_item() -> None:
+    assert not starts(line("that most would reject", 700), line("it. Yet most do not", 688))
+    assert starts(line("the parts are:", 700), line("a. the first", 688))
 
 
-def test_slides_of_few_lines_stay_whole() -> None:
-    slides = [line("Agenda", 700 - 50 * n, page=page) for page in range(5) for n in range(3)]
-    assert without_running_heads(slides) == slides
-
-
-def test_a_title_is_not_the_running_head_of_its_words() -> None:
-    lines = [line("On Pumps", 770, page=page, size=10 if page else 18) for page in range(5)]
-    lines += [line(f"body {'abcdef'[n]}{page}", 300 - n, page=page) for n in range(5) for page in range(5)]
-    kept = without_running_heads(sorted(lines, key=lambda line: line.page))
-    assert [line.page for line in kept if line.text == "On Pumps"] == [0]
+def test_a_second_line_left_of_an_indented_short_one_goes_on() -> None:
+    assert not starts(line("The data from the flight", 700, left=84, right=440), line("recorders of", 688))
+    assert starts(line("[1] A. Author. 2001", 700, left=84, right=300), line("[2] B. Author", 688))

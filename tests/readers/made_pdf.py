@@ -1,0 +1,73 @@
+"""PDFs made in memory whose constructions reportlab does not write."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+
+HELVETICA = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
+
+
+def pdf_of_shapes(pages: Sequence[Sequence[bytes]]) -> bytes:
+    """Lines in a font of drawn shapes without names or a Unicode map, as TeX makes of bitmaps."""
+    used = sorted({code for lines in pages for line in lines for code in line})
+    names = b" ".join(b"%d /a%d" % (code, code) for code in used)
+    shapes = b" ".join(b"/a%d 4 0 R" % code for code in used)
+    font = (
+        b"<< /Type /Font /Subtype /Type3 /FontBBox [0 0 1000 1000] /FontMatrix [.001 0 0 .001 0 0] /FirstChar 0 "
+        b"/LastChar 255 /Widths [%s] /CharProcs << %s >> /Encoding << /Differences [%s] >> >>"
+        % (b"500 " * 256, shapes, names)
+    )
+    contents = [
+        b"".join(
+            b"BT /F1 10 Tf 1 0 0 1 72 %d Tm <%s> Tj ET\n" % (720 - 12 * number, line.hex().encode())
+            for number, line in enumerate(lines)
+        )
+        for lines in pages
+    ]
+    return pdf_of_contents(contents, font, [stream(b"500 0 0 0 400 600 d1 0 0 400 600 re f")])
+
+
+def pdf_of_contents(
+    contents: Iterable[bytes], font: bytes = HELVETICA, more: Sequence[bytes] = (), outline: Sequence[bytes] = ()
+) -> bytes:
+    """Pages of content streams; `more` are objects from number 4 on, `outline` titles of the first page."""
+    objects = [b"", b"", font, *more]
+    kids = []
+    for content in contents:
+        objects.append(stream(content))
+        objects.append(
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R "
+            b"/Resources << /Font << /F1 3 0 R >> >> >>" % len(objects)
+        )
+        kids.append(len(objects))
+    first = len(objects) + 2
+    if outline:
+        objects.append(b"<< /First %d 0 R /Last %d 0 R >>" % (first, first + len(outline) - 1))
+    for number, title in enumerate(outline, start=1):
+        following = b"/Next %d 0 R" % (first + number) if number < len(outline) else b""
+        objects.append(
+            b"<< /Title (%s) /Parent %d 0 R %s /Dest [%d 0 R /Fit] >>" % (title, first - 1, following, kids[0])
+        )
+    objects[0] = b"<< /Type /Catalog /Pages 2 0 R %s >>" % (b"/Outlines %d 0 R" % (first - 1) if outline else b"")
+    objects[1] = b"<< /Type /Pages /Kids [%s] /Count %d >>" % (b" ".join(b"%d 0 R" % kid for kid in kids), len(kids))
+    return _file(objects)
+
+
+def stream(data: bytes) -> bytes:
+    """A stream object."""
+    return b"<< /Length %d >>\nstream\n%s\nendstream" % (len(data), data)
+
+
+def _file(objects: Sequence[bytes]) -> bytes:
+    out = io.BytesIO()
+    out.write(b"%PDF-1.4\n")
+    offsets = []
+    for number, body in enumerate(objects, start=1):
+        offsets.append(out.tell())
+        out.write(b"%d 0 obj\n%s\nendobj\n" % (number, body))
+    start, size = out.tell(), len(objects) + 1
+    entries = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    out.write(b"xref\n0 %d\n0000000000 65535 f \n%s" % (size, entries))
+    out.write(b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (size, start))
+    return out.getvalue()

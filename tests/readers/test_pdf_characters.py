@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+
+from engine.errors import DocumentError
+from engine.readers.pdf import read
+from tests.readers.made_pdf import pdf_of_shapes
+
+FILLER = [b"and the text goes on in a font of shapes that still says which letters they are"] * 3
+SHAPES = bytes(range(0x21, 0x40))  # codes that are signs and digits
+
+
+def text_of(*lines: bytes) -> str:
+    return read(pdf_of_shapes([[*lines, *FILLER]]), "a", "a.pdf").text
+
+
+def test_ligatures_and_quotes_of_t1_fonts_are_read() -> None:
+    text = text_of(b"the \x10signi\x1ccant\x11 e\x1bects \x15 of o\x1ece work\x1dows and ba\x1fes")
+    assert text.startswith("the \u201csignificant\u201d effects \u2013 of office workflows and baffles")
+
+
+def test_ligatures_and_quotes_of_ot1_fonts_are_read() -> None:
+    text = text_of(b'the \\signi\x0ccant" e\x0bects | of o\x0ece work\x0dows and ba\x0fes')
+    assert text.startswith("the \u201csignificant\u201d effects \u2014 of office workflows and baffles")
+
+
+def test_a_letter_of_ot1_is_no_ligature_of_t1() -> None:
+    text = text_of(b"\x0cve of\x0cces of \x1cre, \x0crst of all for hors d'\x1buvre")
+    assert text.startswith("five offices of øre, first of all for hors d'œuvre")
+
+
+def test_signs_of_a_readable_font_are_kept() -> None:
+    assert text_of(b"a price of 4$ [sic] is kept").startswith("a price of 4$ [sic] is kept")
+
+
+def test_pages_of_unnamed_shapes_are_left_out_and_listed() -> None:
+    document = read(pdf_of_shapes([FILLER * 2, [SHAPES] * 9]), "a", "a.pdf")
+    assert document.metadata["damaged_pages"] == [2]
+    assert document.text == " ".join(line.decode() for line in FILLER * 2)
+
+
+def test_a_file_of_unnamed_shapes_is_refused() -> None:
+    with pytest.raises(DocumentError, match=r"1 pages have no text layer \(279 more have no Unicode value"):
+        read(pdf_of_shapes([[SHAPES] * 9]), "a", "a.pdf")

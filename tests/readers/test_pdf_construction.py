@@ -1,0 +1,106 @@
+"""PDFs whose print is hard to read in order."""
+
+from __future__ import annotations
+
+from time import process_time
+
+import pytest
+
+from engine.errors import DocumentError
+from engine.readers.pdf import read
+from tests.readers.made import MakePdf, Print
+from tests.readers.made_pdf import pdf_of_contents
+
+FIRST, LINE = "The text of a narrow column in a print", "a full line of a narrow column in print"
+
+
+def column(left: float) -> list[Print]:
+    """Four paragraphs of five lines; the last one is short."""
+    texts = [FIRST, LINE, LINE, LINE, "ends here."] * 4
+    return [(text, left, 700 - 12 * number, 10, False) for number, text in enumerate(texts)]
+
+
+def test_lines_of_a_left_column_are_joined(make_pdf: MakePdf) -> None:
+    text = read(make_pdf([[*column(54), *column(317)]]), "a", "a.pdf").text
+    assert text.split("\n\n") == [" ".join([FIRST, LINE, LINE, LINE, "ends here."])] * 8
+
+
+def test_words_are_joined_across_lines_of_a_left_column(make_pdf: MakePdf) -> None:
+    halves = [(f"An indented {LINE} of docu-", 66.0), ("ments which is joined.", 54.0)]
+    left = [(*halves[n % 2], 700 - 12.0 * n, 8.0, False) for n in range(20)]
+    text = read(make_pdf([[*left, *column(317)]]), "a", "a.pdf").text
+    assert text.count("of documents which") == 10
+
+
+def test_line_numbers_are_left_out(make_pdf: MakePdf) -> None:
+    words = ["manuscript", "that", "numbers", "its", "lines", "for", "the", "reviewers", "to", "name"]
+    pages: list[list[Print]] = [
+        [
+            one
+            for n, word in enumerate(words)
+            for one in [
+                (f"{10 * page + n + 1}", 40.0, 700 - 24.0 * n, 6.0, False),
+                (f"{LINE} {word} {'abc'[page]}", 72.0, 700 - 24.0 * n, 10.0, False),
+            ]
+        ]
+        for page in range(3)
+    ]
+    text = read(make_pdf(pages), "a", "a.pdf").text
+    assert text == " ".join(f"{LINE} {word} {letter}" for letter in "abc" for word in words)
+
+
+def test_a_figure_does_not_split_a_sentence(make_pdf: MakePdf) -> None:
+    page: list[Print] = [
+        *[(LINE, 54.0, 700 - 12.0 * n, 10.0, False) for n in range(6)],
+        ("Figure 1: Part of a graph.", 60, 600, 10, False),
+        *[(LINE, 54.0, 560 - 12.0 * n, 10.0, False) for n in range(6)],
+    ]
+    assert read(make_pdf([page]), "a", "a.pdf").text == f"{' '.join([LINE] * 12)}\n\nFigure 1: Part of a graph."
+
+
+def test_a_title_may_start_in_lower_case_and_mix_type(make_pdf: MakePdf) -> None:
+    page: list[Print] = [
+        ("n-gram scores for the evaluation", 100, 740, 16, False), ("of long documents", 130, 720, 16, True),
+        *column(72),
+    ]  # fmt: skip
+    assert read(make_pdf([page]), "a", "a.pdf").title == "n-gram scores for the evaluation of long documents"
+
+
+def test_a_picture_with_hardly_any_text_asks_for_ocr() -> None:
+    words, drawing = b"BT /F1 10 Tf 72 700 Td (Scanned by a machine) Tj ET ", b"72 72 400 400 re f"
+    with pytest.raises(
+        DocumentError, match=r"1 pages have only 20 characters in their text layer \(scanned\?\); run OCR"
+    ):
+        read(pdf_of_contents([words + drawing]), "a", "a.pdf")
+    assert read(pdf_of_contents([words]), "a", "a.pdf").text == "Scanned by a machine"
+
+
+def test_a_page_of_too_many_characters_is_refused() -> None:
+    content = b"BT /F1 10 Tf 72 700 Td " + b"(%s) Tj " % (b"word " * 200) * 1_100 + b"ET"
+    with pytest.raises(DocumentError, match=r"page 1 holds .* characters, the limit is 1,000,000"):
+        read(pdf_of_contents([content]), "a", "a.pdf")
+
+
+def test_too_many_pages_are_refused() -> None:
+    data = pdf_of_contents([b"BT /F1 10 Tf 72 700 Td (A page of words) Tj ET"])
+    kid = data[data.index(b"/Kids [") + 7 : data.index(b"]", data.index(b"/Kids ["))]
+    many = data.replace(b"/Kids [%s] /Count 1" % kid, b"/Kids [%s] /Count 10001" % (kid + b" ") * 1)
+    many = many.replace(b"/Kids [%s ]" % kid, b"/Kids [%s]" % b" ".join([kid] * 10_001))
+    with pytest.raises(DocumentError, match="it has 10,001 pages, the limit is 10,000"):
+        read(many, "a", "a.pdf")
+
+
+def test_an_outline_of_many_entries_to_one_page_is_soon_read() -> None:
+    lines = b"".join(b"(Line of the page, %d) Tj T* " % number for number in range(1_000))
+    content = b"BT /F1 1 Tf 12 TL 72 700 Td " + lines + b"ET"
+    outline = [b"Nowhere %d" % number for number in range(5_000)]
+    start = process_time()
+    assert len(read(pdf_of_contents([content], outline=outline), "a", "a.pdf").text) > 20_000
+    assert process_time() - start < 5
+
+
+def test_names_of_objects_are_no_authors(make_pdf: MakePdf) -> None:
+    data = make_pdf([column(72)], title="A title of words").replace(
+        b"<< /Title", b"<< /Author (A. Nonym; ARRAY\\(0x2c7cf020\\)) /Title"
+    )
+    assert read(data, "a", "a.pdf").metadata["authors"] == ["A. Nonym"]

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.readers.pdf_floats import floats_last
+from engine.readers.pdf_lines import Line
+
+
+def line(text: str, *, right: float = 500, size: float = 10) -> Line:
+    return Line(text, 0, 72, right, 700, size, is_bold=False)
+
+
+def ordered(lines: Sequence[Line], *, headings: frozenset[int] = frozenset()) -> list[list[int]]:
+    """Each line is a paragraph."""
+    paragraphs = [range(number, number + 1) for number in range(len(lines))]
+    return floats_last(paragraphs, lines, [500.0] * len(lines), 10, headings)
+
+
+OPEN, REST = line("improve the ranking of results (e.g., Xiong et al.,"), line("and others show that. They end.")
+CAPTION, NOTE, LABEL = line("Figure 1: Part of the graph."), line("1 A footnote.", size=8), line("Author", right=110)
+
+
+def test_a_sentence_goes_on_before_the_figure() -> None:
+    assert ordered([OPEN, LABEL, CAPTION, REST]) == [[0, 3], [1], [2]]
+    assert ordered([OPEN, NOTE, REST]) == [[0, 2], [1]]
+
+
+def test_a_sentence_may_be_interrupted_twice() -> None:
+    assert ordered([OPEN, NOTE, line("and the next full line of it which has no"), CAPTION, REST]) == [
+        [0, 2, 4],
+        [1],
+        [3],
+    ]
+
+
+def test_what_ends_a_sentence_or_is_short_is_complete() -> None:
+    for first in (line("The sentence ends here, in full."), line("a verse and", right=200), line("a note and", size=8)):
+        assert ordered([first, CAPTION, REST]) == [[0], [1], [2]]
+
+
+def test_nothing_moves_across_a_heading_or_a_paragraph() -> None:
+    assert ordered([OPEN, line("2 Methods"), REST], headings=frozenset([1])) == [[0], [1], [2]]
+    assert ordered([OPEN, line("Another paragraph of the text."), REST]) == [[0], [1], [2]]
+
+
+def test_a_capital_or_a_formula_does_not_go_on() -> None:
+    assert ordered([OPEN, CAPTION, line("New sentence.")]) == [[0], [1], [2]]
+    assert ordered([OPEN, CAPTION, line("f(x) = 0")]) == [[0], [1], [2]]
+
+
+def test_a_long_paragraph_is_not_joined_any_further() -> None:
+    long = line("and so on " * 900 + "and")
+    assert ordered([long, long, long]) == [[0], [1], [2]]

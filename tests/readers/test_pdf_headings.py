@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import pytest
+
+from engine.readers.pdf_headings import HeadingLines, OutlineEntry, by_outline, by_type
+from engine.readers.pdf_lines import Line
+
+BODY = "This is a line of the body text, as most lines are"
+
+
+def line(text: str, y: float, size: float = 10) -> Line:
+    return Line(text, 0, 72, 500, y, size, is_bold=False)
+
+
+def page(*texts: str, size: float = 10) -> list[Line]:
+    """Lines among others of body text."""
+    lines = [line(BODY, 760 - 12 * number) for number in range(10)]
+    return [*lines, *(line(text, 600 - 40 * number, size) for number, text in enumerate(texts))]
+
+
+def test_a_formula_above_is_no_part_of_a_heading() -> None:
+    lines = page("B = 0", "The hat matrix", "B 1", "3.5. Changes")
+    entries = [OutlineEntry("The hat matrix", 1, 0), OutlineEntry("Changes", 2, 0)]
+    assert by_outline(lines, entries) == [HeadingLines(11, 12, 1), HeadingLines(13, 14, 2)]
+
+
+def test_a_number_on_its_own_line_is_part_of_a_heading() -> None:
+    entries = [OutlineEntry("2.1 The hat matrix", 1, 0), OutlineEntry("2.2 Changes of it", 1, 0)]
+    assert by_outline(page("2.1", "The hat matrix", "2.2 Changes", "of it"), entries) == [
+        HeadingLines(10, 12, 1),
+        HeadingLines(12, 14, 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["+N\u03b7t, \u03b7", "\uf8ec# . The sum of it", ". The hat matrix", "yx = abc + (i, j, k) / 2 n"]
+)
+def test_formulas_are_no_headings(text: str) -> None:
+    assert by_type(page(text, size=12))[1] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["The hat matrix", "\u201cPiracy\u201d", "4.2 Methods", "[Docket No. 12; Product]", "\u6570\u5024\u89e3\u6cd5"],
+)
+def test_words_are_headings(text: str) -> None:
+    assert by_type(page(text, size=11))[1] == [HeadingLines(10, 11, 1 if text[0] != "4" else 2)]
+
+
+def test_a_title_in_the_type_of_the_headings_is_the_title() -> None:
+    lines = [line("On the matching of documents", 780, 14), *page("Abstract", "Methods", size=14)]
+    title, headings = by_type(lines)
+    assert title == "On the matching of documents"
+    assert len(headings) == 2
+
+
+def test_a_first_heading_among_equals_is_not_the_title() -> None:
+    assert by_type([line("Abstract", 780, 14), *page("Methods", size=14)])[0] == ""
+    assert by_type([line("1 On the matching of documents", 780, 14), *page("Methods", size=14)])[0] == ""
