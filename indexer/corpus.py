@@ -10,6 +10,7 @@ from pathlib import Path
 from engine.document import Document
 from engine.errors import DocumentError
 from engine.readers import Unreadable, is_readable, jsonl, read_file
+from indexer.inclusion import without_included
 
 STDIN = "-"
 
@@ -18,7 +19,8 @@ def corpus_files(paths: Sequence[str]) -> list[tuple[Path, str]]:
     """Find the files of a corpus.
 
     Args:
-        paths: files, folders (searched through, hidden files left out) and glob patterns.
+        paths: files, folders (searched through, hidden files and files that another one
+            includes left out) and glob patterns.
 
     Returns:
         (file, doc_id), sorted by doc_id: the path below the folder that was named,
@@ -31,15 +33,24 @@ def corpus_files(paths: Sequence[str]) -> list[tuple[Path, str]]:
     for given in paths:
         for path in _expand(given):
             if path.is_dir():
-                for file in path.rglob("*"):
-                    below = file.relative_to(path)
-                    if file.is_file() and is_readable(file) and not any(p.startswith(".") for p in below.parts):
-                        found.setdefault(file, below.as_posix())
+                for file in without_included(_files_below(path)):
+                    found.setdefault(file, file.relative_to(path).as_posix())
             else:
                 found.setdefault(path, path.name)
     if not found:
         raise DocumentError(f"no readable file in {', '.join(paths)}; formats: see longmatch index --help")
     return sorted(found.items(), key=lambda item: (item[1], str(item[0])))
+
+
+def _files_below(folder: Path) -> list[Path]:
+    """Readable files of a folder and its folders that are not hidden."""
+    return [
+        file
+        for file in folder.rglob("*")
+        if is_readable(file)
+        and not any(part.startswith(".") for part in file.relative_to(folder).parts)
+        and file.is_file()
+    ]
 
 
 def _expand(given: str) -> list[Path]:

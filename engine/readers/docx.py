@@ -1,40 +1,38 @@
-"""DOCX (Word): paragraphs, lists and tables in the order of the document; not contents, notes and comments."""
+"""DOCX (Word): paragraphs, lists, tables, notes and equations in the order of the document; not comments."""
 
 from __future__ import annotations
 
 import io
 import zipfile
 import zlib
-from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import docx
+from docx.opc.constants import RELATIONSHIP_TYPE
+from docx.oxml import parse_xml
 from docx.oxml.ns import qn
+from lxml import etree
 
 from engine.document import Document, MetadataValue
 from engine.errors import DocumentError
 from engine.readers.assembly import Blocks, assemble, one_line
-from engine.readers.limits import MAX_CONTAINER_BYTES, too_large
+from engine.readers.docx_numbering import BULLET, N_LEVELS, Numbering
+from engine.readers.docx_styles import NumberOf, Styles, number_of, outline_level
+from engine.readers.docx_text import blocks_of, note_references, rows_of, text_of
+from engine.readers.limits import MAX_CONTAINER_BYTES, MAX_DOCUMENT_BYTES, too_large
 
 _Element: TypeAlias = Any
-_TEXT, _TAB, _BREAK, _LINE = qn("w:t"), qn("w:tab"), qn("w:br"), qn("w:cr")
-_HYPHEN = qn("w:noBreakHyphen")
-_CHARACTERS = {_TAB: "\t", _BREAK: "\n", _LINE: "\n", _HYPHEN: "\u2011"}
-_SKIPPED = frozenset(
-    [
-        qn("w:del"),
-        qn("w:moveFrom"),
-        qn("w:pPr"),
-        "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback",
-    ]
-)
+MAX_XML_BYTES = 3 * MAX_DOCUMENT_BYTES  # in memory the elements take some ten times as much
+_TEXT_LEVEL = 9  # outline level of what is no heading
+_NOTES = (("footnote", RELATIONSHIP_TYPE.FOOTNOTES), ("endnote", RELATIONSHIP_TYPE.ENDNOTES))
 
 
 def read(data: bytes, doc_id: str, source: str) -> Document:
     """Read a Word document as if all its tracked changes were accepted.
 
     A heading is a paragraph with an outline level, its own or that of its style. The
-    title is that of the properties, else the first paragraph of style Title.
+    title is that of the properties, else the first paragraph of style Title. Footnotes
+    and endnotes follow the paragraph or the table that refers to them.
 
     Raises:
         DocumentError: not a Word document, too large, or no text.
@@ -47,7 +45,8 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     except (KeyError, ValueError) as error:
         raise DocumentError("it is a zip file but not a Word document; save it as .docx") from error
     writer = _Writer(word)
-    writer.write(word.element.body)
+    for block in blocks_of(word.element.body):
+        writer.write(block)
     blocks = writer.blocks
     title = word.core_properties.title or writer.title
     return assemble(blocks.text, blocks.headings, doc_id=doc_id, source=source, title=title, metadata=_metadata(word))
@@ -59,11 +58,15 @@ def _check_archive(data: bytes) -> None:
         raise DocumentError("it is encrypted, or a .doc of old; save it as .docx without a password")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            size = sum(member.file_size for member in archive.infolist())
+            members = archive.infolist()
     except zipfile.BadZipFile as error:
         raise DocumentError(f"it is not a whole DOCX file ({error}); save it again") from error
+    size = sum(member.file_size for member in members)
     if size > MAX_CONTAINER_BYTES:
         raise too_large("unpacked file", f"{size:,}", MAX_CONTAINER_BYTES)
+    size = sum(member.file_size for member in members if member.filename.endswith((".xml", ".rels")))
+    if size > MAX_XML_BYTES:
+        raise too_large("unpacked text with its marks", f"{size:,}", MAX_XML_BYTES)
 
 
 def _metadata(word: _Element) -> dict[str, MetadataValue]:
@@ -77,94 +80,71 @@ def _metadata(word: _Element) -> dict[str, MetadataValue]:
     return {field: value for field, value in fields.items() if value}
 
 
+def _related(word: _Element, kind: str) -> _Element | None:
+    """The root of a part to which the document refers; None where it has none that can be read."""
+    try:
+        return parse_xml(word.part.part_related_by(kind).blob)
+    except (KeyError, ValueError, etree.XMLSyntaxError):
+        return None
+
+
 class _Writer:
     def __init__(self, word: _Element) -> None:
         self.blocks = Blocks()
         self.title = ""
-        self._styles = {style.style_id: style for style in word.styles}
-        self._levels: dict[str, int | None] = {}
+        self._styles = Styles(_related(word, RELATIONSHIP_TYPE.STYLES))
+        self._numbering = Numbering(_related(word, RELATIONSHIP_TYPE.NUMBERING))
+        self._notes: dict[tuple[str, str], _Element] = {}
+        for name, kind in _NOTES:
+            root = _related(word, kind)
+            for note in root.iterchildren(qn(f"w:{name}")) if root is not None else ():
+                self._notes[name, note.get(qn("w:id"), "")] = note
         self._is_after_item = False
 
-    def write(self, body: _Element) -> None:
-        """Write the blocks of a body; content controls are opened, tables are not."""
-        for block in _blocks(body):
-            if block.tag == qn("w:tbl"):
-                self.blocks.add("\n".join(_rows(block)))
+    def write(self, block: _Element) -> None:
+        """Write a paragraph or a table, and the notes to which it refers for the first time."""
+        if block.tag == qn("w:tbl"):
+            self.blocks.add("\n".join(rows_of(block)))
+            self._is_after_item = False
+        elif self._styles.name(block.style or "").startswith("toc "):
+            return
+        else:
+            self._write_paragraph(block)
+        for reference in note_references(block):
+            note = self._notes.pop(reference, None)
+            if note is not None:
+                self.blocks.add(text_of(note).strip())
                 self._is_after_item = False
-            else:
-                self._write_paragraph(block)
 
     def _write_paragraph(self, paragraph: _Element) -> None:
-        text = _text_of(paragraph)
+        text = text_of(paragraph)
         style = paragraph.style or ""
-        if self._name(style).startswith("toc "):
-            return
-        if not self.title and self._name(style) == "title":
+        name = self._styles.name(style)
+        if not self.title and name == "title":
             self.title = one_line(text)
-        level = _outline_level(paragraph)
+        level = outline_level(paragraph)
         if level is None:
-            level = self._level_of_style(style)
-        is_item = level is None and (_is_numbered(paragraph) or self._name(style).startswith("list "))
-        if level is not None and level < 9:
-            self.blocks.add_heading(text, level + 1)
+            level = self._styles.level(style)
+        is_heading = level is not None and level < _TEXT_LEVEL
+        label = self._label(paragraph, style) if text.strip() else None
+        if label is None and name.startswith("list "):
+            label = BULLET
+        is_item = label is not None and not is_heading
+        if level is not None and is_heading:
+            number = label if label and label != BULLET else ""
+            self.blocks.add_heading(f"{number} {text}", level + 1)
         elif text.strip():
             separator = "\n" if is_item and self._is_after_item else "\n\n"
-            self.blocks.add(f"- {text.strip()}" if is_item else text.rstrip(), separator)
+            self.blocks.add(f"{label} {text.strip()}".strip() if is_item else text.rstrip(), separator)
         self._is_after_item = is_item
 
-    def _name(self, style_id: str) -> str:
-        style = self._styles.get(style_id)
-        return (style.name or "").lower() if style is not None else style_id.lower()
-
-    def _level_of_style(self, style_id: str) -> int | None:
-        """Outline level of a style or of the nearest style that it is based on."""
-        if style_id not in self._levels:
-            self._levels[style_id] = None  # also ends a circle of styles
-            style = self._styles.get(style_id)
-            level = _outline_level(style.element) if style is not None else None
-            if level is None and self._name(style_id).startswith("heading "):
-                number = self._name(style_id).split()[1]
-                level = int(number) - 1 if number.isdecimal() else None
-            if level is None and style is not None and getattr(style, "base_style", None) is not None:
-                level = self._level_of_style(style.base_style.style_id)
-            self._levels[style_id] = level
-        return self._levels[style_id]
-
-
-def _blocks(body: _Element) -> Iterator[_Element]:
-    for child in body:
-        if child.tag in (qn("w:p"), qn("w:tbl")):
-            yield child
-        elif child.tag in (qn("w:sdt"), qn("w:sdtContent"), qn("w:ins"), qn("w:moveTo"), qn("w:customXml")):
-            yield from _blocks(child)
-
-
-def _rows(table: _Element) -> Iterator[str]:
-    for row in table.iter(qn("w:tr")):
-        cells = [one_line(" ".join(_text_of(p) for p in cell.iter(qn("w:p")))) for cell in row.iterchildren(qn("w:tc"))]
-        yield " | ".join(cells)
-
-
-def _text_of(paragraph: _Element) -> str:
-    parts: list[str] = []
-    todo = [paragraph]
-    while todo:
-        node = todo.pop()
-        if node.tag == _TEXT:
-            parts.append(node.text or "")
-        elif node.tag in _CHARACTERS:
-            parts.append(_CHARACTERS[node.tag])
-        elif node.tag not in _SKIPPED:
-            todo.extend(reversed(node))
-    return "".join(parts)
-
-
-def _outline_level(element: _Element) -> int | None:
-    level = element.find(f"{qn('w:pPr')}/{qn('w:outlineLvl')}")
-    value = level.get(qn("w:val")) if level is not None else None
-    return int(value) if value and value.isdecimal() else None
-
-
-def _is_numbered(paragraph: _Element) -> bool:
-    number = paragraph.find(f"{qn('w:pPr')}/{qn('w:numPr')}/{qn('w:numId')}")
-    return number is not None and number.get(qn("w:val")) != "0"
+    def _label(self, paragraph: _Element, style: str) -> str | None:
+        """The number or bullet of a paragraph; None where it is in no list."""
+        own, of_style = number_of(paragraph), self._styles.number(style)
+        number = NumberOf(own.num_id or of_style.num_id, own.level if own.level is not None else of_style.level)
+        if number.num_id is None or number.num_id == "0":
+            return None
+        level = number.level
+        if level is None:
+            level = self._numbering.level_of_style(number.num_id, style)
+        return self._numbering.label(number.num_id, min(level, N_LEVELS - 1))

@@ -12,6 +12,7 @@ from engine.document import Heading
 from engine.readers.numbering import Kind, Numbered, could_be_title, is_contents_line, parse
 
 _RULE = re.compile(r"([=\-~^\"'`#*+:._])\1{2,}[ \t]*$")
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*+\n){4,}+")  # possessive: no memory for each line
 _COLUMNS = re.compile(r"\S(?:\s{3,}|\t)\S")
 _CAPITALS = re.compile(
     r"(?=.*[^\W\d_]{4})[^\W\d_](?:: |[^\W_]|[ .,?!&()/'\"\u2018\u2019\u2013-])*"
@@ -24,6 +25,7 @@ _KNOWN = frozenset([
 ])  # fmt: skip
 _ENOUGH_RULED = 3  # a text with so many underlined headings uses no other kind
 _RUNNING_HEAD = 3  # times that a line stands in a text, whatever its digits
+_MAX_NUMBERED = 50_000  # headings of one text
 _MAX_INDENT, _MAX_CHARS = 3, 120
 
 
@@ -49,8 +51,7 @@ class _Line:
 
 def find_headings(text: str) -> list[Heading]:
     """Find headings that are underlined, numbered, in capitals, of known words, or outdented."""
-    lines = text.split("\n")
-    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    lines, starts = _lines(text)
     ruled = list(_ruled(lines, starts))
     if len(ruled) >= _ENOUGH_RULED:
         return ruled
@@ -60,6 +61,22 @@ def find_headings(text: str) -> list[Heading]:
     taken |= {heading.start for heading in numbered}
     plain = _plain((line for line in candidates if line.start not in taken), lines)
     return sorted([*ruled, *numbered, *plain], key=lambda heading: heading.start)
+
+
+def _lines(text: str) -> tuple[list[str], list[int]]:
+    """The lines and their offsets; of many blank lines in a row only the first three, further ones say no more."""
+    lines: list[str] = []
+    starts: list[int] = []
+    place = 0
+    for stop, after in [*(match.span() for match in _BLANK_LINES.finditer(text)), (len(text), len(text))]:
+        block = text[place:stop].split("\n")
+        starts.extend(accumulate((len(line) + 1 for line in block[:-1]), initial=place))
+        lines += block
+        if after > stop:
+            lines += [""] * 3
+            starts += [stop + 1] * 3
+        place = after
+    return lines, starts
 
 
 def _ruled(lines: Sequence[str], starts: Sequence[int]) -> Iterator[Heading]:
@@ -94,16 +111,20 @@ def _candidates(lines: Sequence[str], starts: Sequence[int]) -> Iterator[_Line]:
         yield _Line(line, starts[number], below, is_indented and indent == 0 and body.startswith("  "))
 
 
-def _numbered(candidates: Iterable[_Line]) -> Iterator[tuple[_Line, Numbered]]:
+def _numbered(candidates: Iterable[_Line]) -> list[tuple[_Line, Numbered]]:
+    """Numbered lines; none where they are so many that they are the items of a list."""
+    found: list[tuple[_Line, Numbered]] = []
     for line in candidates:
         numbered = parse(line.text)
         if numbered is not None and line.opens_body:
-            yield line, numbered
+            found.append((line, numbered))
+            if len(found) > _MAX_NUMBERED:
+                return []
+    return found
 
 
-def _without_lists(found: Iterable[tuple[_Line, Numbered]], text: str) -> list[tuple[_Line, Numbered]]:
+def _without_lists(pairs: list[tuple[_Line, Numbered]], text: str) -> list[tuple[_Line, Numbered]]:
     """Leave out neighbours of one level with nothing between them: they are the items of a list or of contents."""
-    pairs = list(found)
     in_list = [False] * len(pairs)
     for place, ((line, a), (after, b)) in enumerate(pairwise(pairs)):
         between = text[line.start + len(line.text) : after.start]

@@ -10,10 +10,16 @@ from engine.document import Document, MetadataValue
 from engine.errors import DocumentError
 from engine.readers.assembly import Blocks, assemble
 from engine.readers.encoding import decode
+from engine.readers.link_lists import remove_link_lists
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
+from engine.readers.safe_xml import check_tags
 from engine.readers.scalars import typed_scalar
 
 _CHARSET = re.compile(rb"""<(?:meta[^>]+charset|\?xml[^>]+encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+# Quotes are followed only to their ends, and nothing is tried twice: linear time.
+_START_TAG = re.compile(r"""<([A-Za-z][^\s/>"']*+)(?:[^>"']++|"[^"]*+"|'[^']*+'){1,}+""")
+_QUOTED = re.compile(r""""[^"]*+"|'[^']*+'""")
+_MAX_ATTRIBUTES = 500  # libxml2 compares each attribute of a tag with all before it
 _WEB_NAMES = {"iso-8859-1": "cp1252", "latin1": "cp1252", "us-ascii": "cp1252", "iso-8859-9": "cp1254"}
 
 _DROPPED = frozenset([
@@ -40,23 +46,36 @@ _META_OF_THE_SITE = re.compile(
 def read(data: bytes, doc_id: str, source: str) -> Document:
     """Read a web page.
 
-    Menus, page headers and footers, asides and hidden parts are left out; where the
-    page marks one main part, only that is read.
+    Menus, lists that are mostly links, page headers and footers, asides and hidden
+    parts are left out; where the page marks one main part, only that is read.
 
     Raises:
         DocumentError: no text, too much, or not decodable.
     """
-    root = _parse(data)
     blocks = Blocks()
-    write(_main_part(root), _GRAMMAR, blocks)
+    root = add_page(data, blocks)
     title = words(root.find(".//head/title")) or words(root.find(".//h1"))
     return assemble(blocks.text, blocks.headings, doc_id=doc_id, source=source, title=title, metadata=_metadata(root))
+
+
+def add_page(data: bytes, blocks: Blocks) -> Element:
+    """Append the text of a page to `blocks`; the root of the page, from which link lists were removed.
+
+    Raises:
+        DocumentError: not decodable, too many elements, or nested too deeply.
+    """
+    root = _parse(data)
+    remove_link_lists(root)
+    write(_main_part(root), _GRAMMAR, blocks)
+    return root
 
 
 def _parse(data: bytes) -> Element:
     match = _CHARSET.search(data, 0, 4096)
     declared = match.group(1).decode("ascii").lower() if match else ""
     text = decode(data, _WEB_NAMES.get(declared, declared) or None)
+    check_tags(text.count("<"))
+    text = _START_TAG.sub(_without_many_attributes, text)
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, huge_tree=True, remove_comments=True, remove_pis=True)
     try:
         root = etree.fromstring(text.encode("utf-8"), parser)
@@ -67,6 +86,12 @@ def _parse(data: bytes) -> Element:
     if root is None:
         raise DocumentError("it holds no text")
     return root
+
+
+def _without_many_attributes(tag: re.Match[str]) -> str:
+    if len(tag.group()) < 2 * _MAX_ATTRIBUTES or len(_QUOTED.sub(" ", tag.group()).split()) <= _MAX_ATTRIBUTES:
+        return tag.group()
+    return f"<{tag.group(1)}"
 
 
 def _main_part(root: Element) -> Element:

@@ -15,10 +15,11 @@ of strings; other values (vectors, objects) are passed over there.
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from engine.document import Document, MetadataValue
 from engine.errors import DocumentError
@@ -29,6 +30,9 @@ from engine.readers.unreadable import Unreadable
 
 _OWN_FIELDS = frozenset(["_id", "id", "title", "text", "sections", "metadata", "meta"])
 _MAX_LINE_BYTES = 2 * MAX_DOCUMENT_BYTES  # JSON may write one character as six
+_BUFFER_BYTES = 2**20
+_MAX_BRACKETS = 3_000_000  # an object that is five characters of JSON takes 200 bytes of memory
+_MAX_KEY_CHARS = 1_000  # of a dotted key of metadata
 _LARGEST_INT = 2**63 - 1
 
 
@@ -46,18 +50,36 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
 
 def stream(lines: BinaryIO, source: str) -> Iterator[Document | Unreadable]:
     """Read JSON lines in UTF-8; a bad line becomes `Unreadable`, the others are read."""
+    reader: io.BufferedReader[Any] = (
+        lines if isinstance(lines, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, lines), _BUFFER_BYTES)
+    )
     number = 0
-    while line := lines.readline(_MAX_LINE_BYTES + 1):
-        number += 1
-        place = f"{source}:{number}"
-        if len(line) > _MAX_LINE_BYTES:
-            _skip_line(lines, line)
-            yield Unreadable(place, str(too_large("line", f"more than {_MAX_LINE_BYTES:,}", _MAX_LINE_BYTES)))
-        elif line.strip():
-            yield _read_line(line, place)
+    try:
+        while line := reader.readline(_MAX_LINE_BYTES + 1):
+            number += 1
+            place = f"{source}:{number}"
+            if len(line) > _MAX_LINE_BYTES:
+                _skip_line(reader, line)
+                yield Unreadable(place, str(too_large("line", f"more than {_MAX_LINE_BYTES:,}", _MAX_LINE_BYTES)))
+            elif line.strip():
+                yield _read_line(line, place)
+            else:
+                number += _skip_blank_lines(reader)
+    finally:
+        if reader is not lines:
+            reader.detach()  # the stream belongs to the caller
 
 
-def _skip_line(lines: BinaryIO, line: bytes) -> None:
+def _skip_blank_lines(reader: io.BufferedReader[Any]) -> int:
+    """Skip the blank lines that are in the buffer; their number."""
+    ahead = reader.peek()
+    n_blank = len(ahead) - len(ahead.lstrip())
+    n_bytes = ahead.rfind(b"\n", 0, n_blank) + 1
+    reader.read(n_bytes)
+    return ahead.count(b"\n", 0, n_bytes)
+
+
+def _skip_line(lines: io.BufferedReader[Any], line: bytes) -> None:
     while line and not line.endswith(b"\n"):
         line = lines.readline(2**20)
 
@@ -75,6 +97,9 @@ def _read_line(line: bytes, place: str) -> Document | Unreadable:
 
 
 def _parse(text: str) -> dict[str, Any]:
+    n_brackets = text.count("{") + text.count("[")
+    if n_brackets > _MAX_BRACKETS:
+        raise DocumentError(f"it has {n_brackets:,} brackets, the limit is {_MAX_BRACKETS:,}; leave out nested values")
     try:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -97,7 +122,7 @@ def _document(record: Mapping[str, Any], doc_id: str, source: str, metadata: dic
     for key, value in record.items():
         if key not in _OWN_FIELDS and _is_plain(value):
             metadata[key] = _checked(key, value)
-    metadata |= _flat("", record.get("metadata") or record.get("meta") or {})
+    _flatten("", record.get("metadata") or record.get("meta") or {}, metadata)
     blocks = Blocks()
     blocks.add(title)
     if record.get("sections"):
@@ -138,24 +163,25 @@ def _is_plain(value: object) -> bool:
     return value is None or isinstance(value, str | int | float)
 
 
-def _flat(prefix: str, value: object) -> dict[str, MetadataValue]:
-    """Nested objects become dotted keys."""
+def _flatten(prefix: str, value: object, flat: dict[str, MetadataValue]) -> None:
+    """Add a value to `flat`; nested objects become dotted keys."""
+    if len(prefix) > _MAX_KEY_CHARS:
+        raise DocumentError(
+            f"the metadata is nested too deeply: {prefix[:40]}... is over {_MAX_KEY_CHARS:,} characters"
+        )
     if isinstance(value, dict):
-        flat: dict[str, MetadataValue] = {}
         for key, inner in value.items():
-            flat |= _flat(f"{prefix}.{key}" if prefix else key, inner)
-        return flat
-    if not prefix:
+            _flatten(f"{prefix}.{key}" if prefix else key, inner, flat)
+    elif not prefix:
         raise DocumentError(f'the field "metadata" is {type(value).__name__}, not an object')
-    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-        return _by_field(prefix, value)
-    return {prefix: _checked(prefix, value)}
-
-
-def _by_field(prefix: str, objects: list[dict[str, object]]) -> dict[str, MetadataValue]:
-    fields = dict.fromkeys(key for item in objects for key in item)
-    columns = {f"{prefix}.{field}": [item[field] for item in objects if field in item] for field in fields}
-    return {key: _checked(key, column) for key, column in columns.items()}
+    elif isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        columns: dict[str, list[object]] = {}
+        for item in value:
+            for field, inner in item.items():
+                columns.setdefault(f"{prefix}.{field}", []).append(inner)
+        flat |= {key: _checked(key, column) for key, column in columns.items()}
+    else:
+        flat[prefix] = _checked(prefix, value)
 
 
 def _checked(key: str, value: object) -> MetadataValue:

@@ -19,6 +19,10 @@ _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DO
 _FIELD = re.compile(r"([A-Za-z_][\w .-]*?)[ \t]*:(?:[ \t]+(.*?))?[ \t]*$")
 _CODE = re.compile(r"(`+)(.+?)\1")
 _MAX_LINE_CHARS = 2_000  # of a heading or a field, with its markup
+_MAX_PARSED_LINES = 200_000  # the parser makes several objects of each line
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*$")
+_LINE = re.compile(r"^ {0,3}[#`~][^\n]{0,2000}$", re.MULTILINE)
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _PRIVATE_USE = 0xF0000  # stands for a code span while the marks around it are read
 _INLINE = (
     (re.compile(r"!?\[([^\]]*)\]\([^)]*\)"), r"\1"),
@@ -43,7 +47,9 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     text = decode(data)
     match = _FRONT_MATTER.match(text)
     metadata = dict(_front_matter(match.group(1))) if match else {}
-    headings = list(_headings(text, match.end() if match else 0))
+    start = match.end() if match else 0
+    find = _headings if text.count("\n", start) < _MAX_PARSED_LINES else _headings_by_line
+    headings = list(find(text, start))
     title = metadata.pop("title", None) or next((head.title for head in headings if head.level == 1), "")
     return assemble(text, headings, doc_id=doc_id, source=source, title=str(title), metadata=metadata)
 
@@ -76,17 +82,35 @@ def _headings(text: str, start: int) -> Iterator[Heading]:
             yield Heading(title, int(token.tag[1]), start + offsets[token.map[0]])
 
 
+def _headings_by_line(text: str, start: int) -> Iterator[Heading]:
+    """The headings that start with `#`, outside of fenced code; for texts of too many lines to be parsed."""
+    fence = ""
+    for match in _LINE.finditer(text, start):
+        line = match.group()
+        mark = _FENCE.match(line)
+        if mark and not fence:
+            fence = mark.group(1)
+        elif mark and mark.group(1).startswith(fence) and not line[mark.end() :].strip():
+            fence = ""
+        elif not fence and (found := _ATX.match(line)) and found.group(2):
+            title = plain(found.group(2))
+            if title.strip() and len(title) <= MAX_HEADING_CHARS:
+                yield Heading(title, len(found.group(1)), match.start())
+
+
 def _front_matter(lines: str) -> Iterator[tuple[str, MetadataValue]]:
     """Fields of one line and lists of `- item` lines; deeper YAML is passed over."""
     key, items = "", list[str]()
     for line in [*lines.split("\n"), "end:"]:
+        if len(line) > _MAX_LINE_CHARS:
+            continue
         if key and (item := re.match(r"\s*-\s+(.*\S)", line)):
             items.append(item.group(1))
             continue
         if items:
             yield key, [typed_scalar(item) for item in items]
         key, items = "", []
-        match = _FIELD.match(line) if len(line) <= _MAX_LINE_CHARS else None
+        match = _FIELD.match(line)
         if match is None:
             continue
         if match.group(2):

@@ -65,15 +65,20 @@ class _Walk:
         self._verbatim = 0
 
     def through(self, root: Element) -> None:
-        todo: list[tuple[Element, bool]] = [(root, False)]
-        while todo:
-            node, is_end = todo.pop()
-            if is_end:
-                self._close(node)
+        if self._grammar.is_dropped(root):
+            return
+        self._open(root)
+        path = [(root, iter(root))]  # iterators: the children of a node may be millions
+        while path:
+            element, children = path[-1]
+            node = next(children, None)
+            if node is None:
+                path.pop()
+                self._close(element)
+                node = element
             elif isinstance(node.tag, str) and not self._grammar.is_dropped(node):
                 self._open(node)
-                todo.append((node, True))
-                todo.extend((child, False) for child in reversed(node))
+                path.append((node, iter(node)))
                 continue
             elif node.tag is etree.Entity:
                 self._buffer.append(html.unescape(node.text))
@@ -90,7 +95,7 @@ class _Walk:
         elif tag in grammar.breaks:
             self._buffer.append(_BREAK)
         elif tag in grammar.cells:
-            self._buffer.append(" | " if self._row is not None and "".join(self._buffer).strip() else " ")
+            self._start_cell()
         elif tag in grammar.items:
             self._start(prefix="- ")
         elif tag in grammar.rows:
@@ -124,6 +129,15 @@ class _Walk:
         self._border()
         if self._row is None and self._heading is None:
             self._prefix, self._separator = prefix, "\n"
+
+    def _start_cell(self) -> None:
+        """Part a cell from the one before; blank cells at the start of a row are left out."""
+        if self._row is None:
+            self._buffer.append(" ")
+        elif any(not part.isspace() for part in reversed(self._buffer) if part):
+            self._buffer.append(" | ")
+        else:
+            self._buffer = []
 
     def _border(self) -> None:
         """A block starts or ends here; inside a row or a heading that is a mere space."""

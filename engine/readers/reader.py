@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePath
@@ -14,7 +14,7 @@ from typing import BinaryIO, TypeAlias, cast
 
 from engine.document import Document
 from engine.errors import DocumentError
-from engine.readers import docx, html, jsonl, latex, markdown, pdf, text, xml
+from engine.readers import docx, epub, html, jsonl, latex, markdown, odt, pdf, rst, text, xml
 from engine.readers.assembly import without_gz
 from engine.readers.limits import MAX_CONTAINER_BYTES, MAX_DOCUMENT_BYTES, read_limited, too_large
 from engine.readers.unreadable import Unreadable
@@ -29,19 +29,22 @@ class Format:
     name: str
     read: Callable[[bytes, str, str], Document] | None  # None: many documents, see `jsonl.stream`
     max_bytes: int = MAX_DOCUMENT_BYTES
+    read_in_folder: Callable[[bytes, str, str], Document] | None = None  # with the files it includes
+    includes: Callable[[Path], Iterable[Path]] | None = None  # the files that a file includes
 
 
 _TEXT = Format("plain text", text.read)
 _MARKDOWN = Format("Markdown", markdown.read)
+_RST = Format("reStructuredText", rst.read)
 _HTML = Format("HTML", html.read)
-_XML = Format("XML (JATS or TEI)", xml.read)
+_XML = Format("XML (JATS, TEI or a patent)", xml.read)
 _LINES = Format("JSON lines", None)
 
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
         ".txt": _TEXT,
         ".text": _TEXT,
-        ".rst": _TEXT,
+        ".rst": _RST,
         ".md": _MARKDOWN,
         ".markdown": _MARKDOWN,
         ".html": _HTML,
@@ -50,8 +53,10 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ".xml": _XML,
         ".nxml": _XML,
         ".tei": _XML,
-        ".tex": Format("LaTeX", latex.read),
+        ".tex": Format("LaTeX", latex.read, read_in_folder=latex.read_in_folder, includes=latex.included_files),
         ".pdf": Format("PDF", pdf.read, MAX_CONTAINER_BYTES),
+        ".epub": Format("EPUB", epub.read, MAX_CONTAINER_BYTES),
+        ".odt": Format("ODT", odt.read, MAX_CONTAINER_BYTES),
         ".docx": Format("DOCX", docx.read, MAX_CONTAINER_BYTES),
         ".json": Format("JSON", jsonl.read),
         ".jsonl": _LINES,
@@ -77,7 +82,7 @@ def read_file(path: Path, doc_id: str | None = None) -> Results:
     source = str(path)
     try:
         with path.open("rb") as stream:
-            yield from _read(stream, source, doc_id)
+            yield from _read(stream, source, doc_id, is_in_folder=True)
     except OSError as error:
         yield Unreadable(source, error.strerror or str(error), doc_id or _default_id(source))
 
@@ -102,7 +107,16 @@ def read_bytes(data: bytes, name: str, doc_id: str | None = None) -> Results:
     yield from _read(io.BytesIO(data), name, doc_id)
 
 
-def _read(stream: BinaryIO, source: str, doc_id: str | None) -> Results:
+def included_files(path: Path) -> Iterable[Path]:
+    """The files that become part of a document, directly or through others, because `path` includes them.
+
+    Resolved paths, none where the format knows no such thing or the file cannot be read.
+    """
+    form = _format_of(path.name)
+    return form.includes(path) if form is not None and form.includes is not None else ()
+
+
+def _read(stream: BinaryIO, source: str, doc_id: str | None, *, is_in_folder: bool = False) -> Results:
     doc_id = doc_id or _default_id(source)
     form = _format_of(source)
     if form is None:
@@ -112,18 +126,19 @@ def _read(stream: BinaryIO, source: str, doc_id: str | None) -> Results:
     try:
         if source.lower().endswith(".gz"):
             with cast(BinaryIO, gzip.GzipFile(fileobj=stream)) as unpacked:
-                yield from _read_as(form, unpacked, source, doc_id)
+                yield from _read_as(form, unpacked, source, doc_id, is_in_folder)
         else:
-            yield from _read_as(form, stream, source, doc_id)
+            yield from _read_as(form, stream, source, doc_id, is_in_folder)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         yield Unreadable(source, f"it is not a whole gzip file ({error}); pack it again", doc_id)
 
 
-def _read_as(form: Format, stream: BinaryIO, source: str, doc_id: str) -> Results:
-    if form.read is None:
+def _read_as(form: Format, stream: BinaryIO, source: str, doc_id: str, is_in_folder: bool) -> Results:
+    read = form.read_in_folder if is_in_folder and form.read_in_folder is not None else form.read
+    if read is None:
         yield from jsonl.stream(stream, source)
     else:
-        yield _read_one(form, form.read, stream, source, doc_id)
+        yield _read_one(form, read, stream, source, doc_id)
 
 
 def _read_one(

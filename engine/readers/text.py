@@ -16,7 +16,7 @@ _COLUMNS = re.compile(r"\S(?: {3,}|\t)\S")
 
 
 def read(data: bytes, doc_id: str, source: str) -> Document:
-    """Read plain text or reStructuredText; a form feed ends a page.
+    """Read plain text; a form feed ends a page.
 
     A first block of `Name: value` lines, as PEPs and mails have, is metadata under
     names in lower case, and stays in the text. The title is its Title or Subject, or
@@ -28,7 +28,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     """
     text = decode(data)
     pages = (0, *(match.end() for match in re.finditer("\f", text))) if "\f" in text else ()
-    fields = _header(text)
+    fields = header_fields(text)
     metadata = {name: typed_scalar(value) for name, value in fields.items() if name not in ("title", "subject")}
     title = fields.get("title") or fields.get("subject") or _title(text)
     return assemble(
@@ -36,8 +36,11 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     )
 
 
-def _header(text: str) -> dict[str, str]:
-    """The fields of a first block in which every line is `Name: value` or goes on with the one before."""
+def header_fields(text: str) -> dict[str, str]:
+    """The fields of a first block in which every line is `Name: value` or goes on with the one before.
+
+    Names are in lower case; empty where the text has no such block of two fields or more.
+    """
     fields: dict[str, str] = {}
     name = ""
     for line in re.split(r"\n[ \t]*\n", text[:4000].lstrip("\n"), maxsplit=1)[0].split("\n"):

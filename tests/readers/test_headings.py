@@ -85,3 +85,16 @@ def test_rfc_headings_stand_left_of_indented_text() -> None:
     page = f"{footer}\fRFC 2616        HTTP/1.1      June 1999\n\n{body}"
     text = f"Status of this Memo\n\n{body}\n1.  Purpose\n\n{body}\n{page}"
     assert titles(text) == [(1, "Status of this Memo"), (1, "1.  Purpose")]
+
+
+def test_many_blank_lines_count_as_a_few() -> None:
+    text = (
+        f"Title\n=====\n\n{BODY}"
+        + "\n \n" * 50
+        + f"1. Introduction{chr(10) * 40}{BODY}{chr(10) * 9}SUMMARY OF ALL\n\n{BODY}"
+    )
+    assert titles(text) == [(1, "Title"), (1, "1. Introduction"), (1, "SUMMARY OF ALL")]
+
+
+def test_more_numbers_than_headings_can_be_are_a_list() -> None:
+    assert titles("".join(f"{number % 90 + 1}. Item Name\n\n{BODY}\n" for number in range(50_001))) == []

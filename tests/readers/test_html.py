@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from engine.errors import DocumentError
@@ -70,3 +72,46 @@ def test_nesting_that_the_parser_cuts_off_is_refused() -> None:
 def test_a_page_without_text_is_refused(data: bytes) -> None:
     with pytest.raises(DocumentError, match="no text"):
         read(data, "a", "a.html")
+
+
+def links(names: list[str], attributes: str = "") -> str:
+    return f"<ul {attributes}>" + "".join(f"<li><a href='/{name}'>{name}</a></li>" for name in names) + "</ul>"
+
+
+LANGUAGES = ["Deutsch", "Français", "Español", "Italiano", "日本語", "Polski", "Русский", "中文", "Svenska"]
+
+
+@pytest.mark.parametrize("menu", [links(LANGUAGES), links(["Home", "News", "About"], "class='site-menu'")])
+def test_lists_of_links_are_left_out(menu: str) -> None:
+    document = read(page(f"<p>Before.</p><div>{menu} Between.</div><p>{BODY}</p>"), "a", "a.html")
+    assert document.text == f"Before.\n\nBetween.\n\n{BODY.strip()}"
+
+
+def test_lists_that_say_something_are_kept() -> None:
+    few = links(["Pumps", "Valves"])
+    told = "<ul>" + "".join(f"<li><a href='#'>{name}</a> is a language.</li>" for name in LANGUAGES) + "</ul>"
+    titled = links([f"{name}: a history of the language and of those who wrote it" for name in LANGUAGES])
+    text = read(page(f"<p>{BODY}</p>{few}{told}{titled}"), "a", "a.html").text
+    assert "- Pumps\n- Valves\n- Deutsch is a language." in text
+    assert "Svenska: a history" in text
+
+
+def test_a_page_of_links_keeps_them() -> None:
+    assert read(page(f"<p>All:</p>{links(LANGUAGES)}"), "a", "a.html").text.startswith("All:\n- Deutsch\n- Français")
+
+
+def test_thousands_of_attributes_take_no_time() -> None:
+    tag = "<p " + " ".join(f"a{number}='<{number}>'" for number in range(100_000)) + ">"
+    start = time.process_time()
+    assert read(page(f"{tag}kept</p><p class='x'>next</p>"), "a", "a.html").text == "kept\n\nnext"
+    assert time.process_time() - start < 5
+
+
+def test_too_many_elements_are_refused_before_they_are_parsed() -> None:
+    with pytest.raises(DocumentError, match="it has 2,000,001 tags"):
+        read(b"x" + b"<br>" * 2_000_001, "a", "a.html")
+
+
+def test_a_row_of_very_many_cells_is_read() -> None:
+    text = read(page("<table><tr>" + "<td>" * 5 + "<td>a" * 80_000 + "</table>"), "a", "a.html").text
+    assert text == " | ".join("a" * 80_000)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from typing import Any
 
 import pytest
@@ -109,3 +110,33 @@ def test_a_json_file_is_one_document() -> None:
     assert (document.doc_id, document.text, document.metadata) == ("f.json", "Hi.", {"id": "x"})
     with pytest.raises(DocumentError, match="write one object a line"):
         read(b"[]", "f.json", "f.json")
+
+
+@pytest.mark.parametrize("blank", [b"\n", b" \r\n"])
+def test_blank_lines_are_skipped_and_counted(blank: bytes) -> None:
+    data = blank * 3_000_000 + b'{"id": 1, "text": "a"}\n' + blank * 9 + b"bad\n  "
+    stream_of_bytes = io.BytesIO(data)
+    first, second = stream(stream_of_bytes, "c.jsonl")
+    assert isinstance(first, Document) and isinstance(second, Unreadable)
+    assert (first.source, second.source) == ("c.jsonl:3000001", "c.jsonl:3000011")
+    assert not stream_of_bytes.closed
+
+
+def test_many_fields_of_many_objects_take_linear_time() -> None:
+    objects = [{f"k{number}": number} for number in range(50_000)]
+    start = time.process_time()
+    metadata = document_of({"id": 1, "text": "a", "metadata": {"x": objects}}).metadata
+    assert time.process_time() - start < 5
+    assert (metadata["x.k0"], metadata["x.k49999"], len(metadata)) == ([0], [49999], 50_000)
+
+
+def test_values_that_would_fill_the_memory_are_refused() -> None:
+    data = b'{"text": "a", "x": [' + b"[],{}," * 1_500_000 + b"1]}"
+    with pytest.raises(DocumentError, match="it has 3,000,002 brackets, the limit is 3,000,000"):
+        read(data, "a", "a.json")
+
+
+def test_metadata_that_is_nested_without_end_is_refused() -> None:
+    data = b'{"text": "a", "metadata": ' + b'{"ab":' * 400 + b"1" + b"}" * 401
+    with pytest.raises(DocumentError, match="nested too deeply"):
+        read(data, "a", "a.json")

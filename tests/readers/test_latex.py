@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+from time import process_time
+
+import pytest
+
 from engine.readers.latex import read
 
 BODY = "A sentence of the body that is long enough. " * 6
@@ -64,3 +68,128 @@ def test_tables_and_figures_keep_their_captions() -> None:
 
 def test_a_macro_without_its_argument_does_no_harm() -> None:
     assert read(rb"Words \footnote", "a", "a.tex").text == "Words"
+
+
+def text_of(latex: str) -> str:
+    return read(latex.encode(), "a", "a.tex").text
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        r"\newcommand{\x}[2][{a}]{Old \textbf{#1 {#2}}}",
+        r"\renewcommand*\x{\begin{center}}",
+        r"\providecommand\x[1]{old}",
+        r"\newenvironment{t}[1][a]{\begin{T}}{\end{T}}",
+        r"\renewenvironment {t} {\begin{T}} {\end{T}}",
+        r"\newtheorem{thm}{Old}[section]",
+        r"\newtheorem*{thm}[lemma]{Old}",
+        r"\def\x#1 and #2{old {#1}}",
+        r"\long\gdef\x{old}",
+        r"\let\x=\textbf",
+        r"\let\x\undefined",
+        r"\DeclareMathOperator*{\x}{old}",
+        r"\NewDocumentCommand{\x}{O{old} m}{old #1}",
+        r"\DeclarePairedDelimiter\x{(}{)}",
+        r"\newif\ifold",
+        r"\newcolumntype{O}[1]{old}",
+    ],
+)
+def test_definitions_are_left_out_wherever_they_stand(definition: str) -> None:
+    assert text_of(f"before\n{definition}\nafter {{{definition} words}}") == "before\nafter words"
+
+
+def test_a_definition_in_program_text_is_text() -> None:
+    code = "\\newcommand{\\x}{%d}\n    indented"
+    assert text_of(f"before\n\\begin{{lstlisting}}[language=TeX]\n{code}\n\\end{{lstlisting}}") == f"before\n\n{code}"
+
+
+@pytest.mark.parametrize(
+    ("latex", "text"),
+    [
+        (r"\newcommand{\sys}{LM\xspace}\newcommand{\long}{\sys-2} \sys, \long{}!", "LM, LM-2!"),
+        (r"\newcommand{\a}{\alpha}$\a{}x$", "αx"),
+        (r"\def\on{\futurelet\@next\@on}\def\eg{e.g.\on} \eg{} a", "e.g. a"),
+        (r"\newcommand{\section}{no}\section{Yes} text", "Yes\n\ntext"),
+        (r"\def\x{\x\x} text", "text"),
+    ],
+)
+def test_macros_without_arguments_are_expanded(latex: str, text: str) -> None:
+    assert text_of(latex) == text
+
+
+def test_macros_that_grow_without_end_are_left_alone() -> None:
+    assert len(text_of(rf"\def\x{{{'word ' * 1000}}} {'x ' * 9}" + r"\x " * 9_000)) < 100_000
+
+
+@pytest.mark.parametrize(
+    ("latex", "text"),
+    [
+        (r"\looseness=-1 In the", "In the"),
+        (r"\parskip 0pt plus 1pt\parindent=0.5\baselineskip In", "In"),
+        (r"\begin{CJK*}{UTF8}{gbsn}In\end{CJK*}", "In"),
+        (r"\begin{minipage}[t]{0.9\textwidth}In\end{minipage}", "In"),
+        (r"\resizebox{0.9\textwidth}{!}{In} \scalebox{.5}{it}", "In it"),
+        (r"\textcolor[HTML]{FF0000}{In} \custom[a=b]{it}", "In it"),
+        (r"$\alpha=1$ and $\sqrt[3]{x}$", "α=1 and √(x)"),
+        (r"Code: \url{https://a.b/c_d%20e#f}.", "Code: https://a.b/c_d%20e#f."),
+        (r"\href{https://a.b/%7E}{our page}", "our page"),
+        ("evolution~\\citep{a,b}, progressively\n\\cite[see][p. 3]{c}; so", "evolution, progressively; so"),
+        (r"shown (\cite{a}; \citet{b}) and [\cite{c}]. In Section~\ref{s}, too", "shown and. In Section, too"),
+        ("One.\n\n\\citet{a} show", "One.\n\nshow"),
+        (r"\iffalse hidden \fi seen \verb|{%|", "seen {%"),
+        (r"\begin{tabular}{l@{ }r} a & \multicolumn{2}{c}{b} \\ \cmidrule(lr){1-2} \end{tabular}", "a b"),
+    ],
+)
+def test_commands_leave_no_residue(latex: str, text: str) -> None:
+    assert text_of(latex) == text
+
+
+def test_each_author_is_listed_without_an_identifier() -> None:
+    authors = r"\author[0000-0002-5077-881X]{John F. Wu}\affiliation{A}\author{Ann Lee\thanks{MIT} \And Bob\\ ETH}"
+    document = read(rf"\begin{{document}}{authors} Words.\end{{document}}".encode(), "a", "a.tex")
+    assert document.metadata["authors"] == ["John F. Wu", "Ann Lee", "Bob"]
+    assert "5077" not in document.text
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        r"\newenvironment{t}{\begin{T}}{\end{T}}",
+        r"{\begin{T}}{\end{T}}",
+        "\\def\\x\n",
+        r"\def ",
+        r"\section{",
+        r"\section[",
+        r"\textbf{",
+        r"\textbf",
+        r"{\author",
+        r"\begin{verbatim}",
+        r"\newcommand{\x}[",
+        r"\begin{T}$",
+        r"\newcommand{\xx}{a} \xx ",
+        r"\input{a}",
+        r"\iffalse ",
+        r"\cite[",
+        "    ",
+    ],
+)
+def test_time_is_linear_whatever_is_never_closed(part: str) -> None:
+    seconds = []
+    for size in (20_000, 200_000):
+        started = process_time()
+        assert text_of(f"Words {part * (size // len(part))}").startswith("Words")
+        seconds.append(process_time() - started)
+    assert seconds[1] < 1 + 25 * seconds[0]
+
+
+@pytest.mark.parametrize("latex", [r"\sqrt[", r"\frac", r"\frac{a}", r"\href", r"\verb", r"\'", r"\textbf", r"\item["])
+def test_commands_without_their_arguments_do_no_harm(latex: str) -> None:
+    assert text_of(f"Words {latex}").startswith("Words")
+
+
+def test_spans_are_those_of_the_text() -> None:
+    document = read(PAPER.replace(r"\maketitle", r"\def\x{\begin{T}}\input{none}").encode(), "a", "a.tex")
+    for section in document.sections[1:]:
+        assert document.text[section.start :].startswith(section.heading)
+    assert [section.stop for section in document.sections[:-1]] == [section.start for section in document.sections[1:]]

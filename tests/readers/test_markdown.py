@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+
 from engine.readers.markdown import plain, read
 
 BODY = "A sentence of the body that is long enough. " * 6
@@ -46,3 +48,21 @@ def test_titles_lose_their_markup() -> None:
 def test_offsets_hold_with_windows_newlines() -> None:
     document = read(f"# One\r\n\r\n{BODY}\r\n\r\n# Two\r\n\r\n{BODY}".encode(), "a", "a.md")
     assert document.text[document.sections[1].start :].startswith("# Two\n")
+
+
+def test_a_text_of_very_many_lines_is_scanned_for_headings() -> None:
+    text = f"# One #\n\n{BODY}\n\n```\n# no\n````\n\n    # no\n\n"
+    text += f"## Two *words*\n\n{BODY}\n\n~~~\n# no\n```\n~~~\n\n{BODY}\n"
+    parsed = read(text.encode(), "a", "a.md").sections
+    scanned = read((text + "a\n\n" * 200_000).encode(), "a", "a.md").sections
+    assert [section.path for section in parsed] == [("One",), ("One", "Two words")]
+    assert list(dict.fromkeys(section.path for section in scanned)) == [("One",), ("One", "Two words")]
+    assert [section.start for section in parsed] == [0, scanned[1].start]
+
+
+def test_a_huge_list_is_read_in_little_memory() -> None:
+    tracemalloc.start()
+    read(b"- a\n" * 250_000, "a", "a.md")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 50_000_000

@@ -97,5 +97,5 @@ def test_a_parser_that_breaks_is_reported(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr("engine.readers.xml._parse", broken)
     assert reason_of(path) == (
-        "the XML (JATS or TEI) parser failed (ZeroDivisionError: by zero); the file may be damaged"
+        "the XML (JATS, TEI or a patent) parser failed (ZeroDivisionError: by zero); the file may be damaged"
     )

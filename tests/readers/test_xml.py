@@ -72,3 +72,19 @@ def test_other_xml_is_named_by_its_root() -> None:
 def test_broken_xml_is_refused(data: bytes) -> None:
     with pytest.raises(DocumentError, match="not well-formed XML"):
         read(data, "a", "a.xml")
+
+
+def test_a_bulk_file_is_refused_with_the_way_out() -> None:
+    one = b'<?xml version="1.0" encoding="UTF-8"?>\n<us-patent-grant><abstract><p>x</p></abstract></us-patent-grant>\n'
+    with pytest.raises(DocumentError, match=r"holds 3 XML documents.*split it before each line"):
+        read(one * 3, "a", "ipg150303.xml")
+
+
+def test_a_declaration_inside_the_text_is_not_another_document() -> None:
+    data = b"<?xml version='1.0'?>\n<article><body><p><![CDATA[\n<?xml version='1.0'?>]]></p></body></article>"
+    assert read(data, "a", "a.xml").text == "<?xml version='1.0'?>"
+
+
+def test_too_many_elements_are_refused_before_they_are_parsed() -> None:
+    with pytest.raises(DocumentError, match="it has 2,000,004 tags, the limit is 2,000,000"):
+        read(b"<article><body>" + b"<p/>" * 2_000_000 + b"</body></article>", "a", "a.xml")

@@ -1,0 +1,56 @@
+"""Members of zip files, read in memory: never more than the limits, and nothing outside of the archive."""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import zipfile
+import zlib
+
+from engine.errors import DocumentError
+from engine.readers.limits import MAX_CONTAINER_BYTES, MAX_DOCUMENT_BYTES, too_large
+
+
+class Archive:
+    """A zip file; names are compared, never used as paths of this machine."""
+
+    def __init__(self, data: bytes, form: str) -> None:
+        """Open it; `form` is the format in messages ("EPUB").
+
+        Raises:
+            DocumentError: not a zip file, or one that unpacks to more than `MAX_CONTAINER_BYTES`.
+        """
+        self._form = form
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(data))
+        except (zipfile.BadZipFile, ValueError, OSError) as error:
+            raise DocumentError(f"it is not a whole {form} file ({error}); save it again") from error
+        self._sizes = {member.filename: member.file_size for member in self._zip.infolist()}
+        size = sum(member.file_size for member in self._zip.infolist())
+        if size > MAX_CONTAINER_BYTES:
+            raise too_large("unpacked file", f"{size:,}", MAX_CONTAINER_BYTES)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._sizes
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a member.
+
+        Raises:
+            DocumentError: there is none of that name, it is damaged, encrypted, or over `MAX_DOCUMENT_BYTES`.
+        """
+        if name not in self._sizes:
+            raise DocumentError(f"it has no {name}; save it as {self._form}")
+        if self._sizes[name] > MAX_DOCUMENT_BYTES:
+            raise too_large(f"part {name}", f"{self._sizes[name]:,}", MAX_DOCUMENT_BYTES)
+        try:
+            return self._zip.read(name)
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+            raise DocumentError(f"it is a damaged {self._form} file ({error}); save it again") from error
+        except (RuntimeError, NotImplementedError) as error:
+            raise DocumentError(f"it is encrypted or packed in an unknown way ({error}); save it again") from error
+
+
+def member_name(href: str, folder: str) -> str:
+    """The name of the member that a link inside `folder` of an archive means."""
+    return posixpath.normpath(posixpath.join(folder, href.partition("#")[0]))

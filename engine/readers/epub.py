@@ -1,0 +1,95 @@
+"""EPUB: the chapters in the order of the book, each read as a web page."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+from engine.document import Document, MetadataValue
+from engine.errors import DocumentError
+from engine.readers import html
+from engine.readers.archive import Archive, member_name
+from engine.readers.assembly import Blocks, assemble
+from engine.readers.limits import MAX_DOCUMENT_BYTES, too_large
+from engine.readers.markup import Element, words
+from engine.readers.safe_xml import parse_safely
+
+_CONTAINER = "META-INF/container.xml"
+_ENCRYPTION = "META-INF/encryption.xml"
+_PAGES = frozenset(["application/xhtml+xml", "text/html", "application/x-dtbook+xml"])
+_DC = "{http://purl.org/dc/elements/1.1/}"
+
+
+def read(data: bytes, doc_id: str, source: str) -> Document:
+    """Read a book without its contents page. Metadata: authors, date, year, identifier, language, publisher.
+
+    Raises:
+        DocumentError: not an EPUB, protected against reading, too large, or no text.
+    """
+    archive = Archive(data, "EPUB")
+    package_name = _package_name(archive)
+    package = parse_safely(archive.read(package_name))
+    protected = _protected(archive)
+    blocks = Blocks()
+    for name in _chapters(package, posixpath.dirname(package_name)):
+        if name in protected:
+            raise DocumentError("its text is encrypted (DRM); it can be read only by the reader it was sold for")
+        if name in archive:
+            html.add_page(archive.read(name), blocks)
+        if blocks.size > MAX_DOCUMENT_BYTES:
+            raise too_large("text", f"more than {MAX_DOCUMENT_BYTES:,}", MAX_DOCUMENT_BYTES)
+    title = words(package.find(f".//{_DC}title"))
+    return assemble(
+        blocks.text, blocks.headings, doc_id=doc_id, source=source, title=title, metadata=_metadata(package)
+    )
+
+
+def _package_name(archive: Archive) -> str:
+    container = parse_safely(archive.read(_CONTAINER))
+    root = container.find(".//{*}rootfile")
+    name = root.get("full-path") if root is not None else None
+    if not name:
+        raise DocumentError(f"its {_CONTAINER} names no book; save it as EPUB")
+    return member_name(name, "")
+
+
+def _chapters(package: Element, folder: str) -> Iterator[str]:
+    """Members of the archive in reading order, each once."""
+    items = {item.get("id"): item for item in package.iterfind("{*}manifest/{*}item")}
+    seen = set[str]()
+    for reference in package.iterfind("{*}spine/{*}itemref"):
+        item = items.get(reference.get("idref"))
+        if item is None or item.get("media-type") not in _PAGES or "nav" in (item.get("properties") or "").split():
+            continue
+        name = member_name(unquote(item.get("href") or ""), folder)
+        if name not in seen:
+            seen.add(name)
+            yield name
+
+
+def _protected(archive: Archive) -> frozenset[str]:
+    """Members that are encrypted; fonts often are, without harm."""
+    if _ENCRYPTION not in archive:
+        return frozenset()
+    links = parse_safely(archive.read(_ENCRYPTION)).iter("{*}CipherReference")
+    return frozenset(member_name(unquote(link.get("URI") or ""), "") for link in links)
+
+
+def _metadata(package: Element) -> dict[str, MetadataValue]:
+    found = {
+        field: [text for element in package.iterfind(f".//{_DC}{field}") if (text := words(element))]
+        for field in ("creator", "date", "identifier", "language", "publisher", "subject")
+    }
+    year = next((match for date in found["date"] if (match := re.match(r"\d{4}", date))), None)
+    fields: dict[str, MetadataValue] = {
+        "authors": [*found["creator"]],
+        "date": next(iter(found["date"]), ""),
+        "year": int(year.group()) if year else None,
+        "identifier": next(iter(found["identifier"]), ""),
+        "language": next(iter(found["language"]), ""),
+        "publisher": next(iter(found["publisher"]), ""),
+        "keywords": [*found["subject"]],
+    }
+    return {field: value for field, value in fields.items() if value}

@@ -1,0 +1,204 @@
+"""Definitions and settings of LaTeX source, taken out wherever they stand; macros without arguments, expanded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Mapping
+
+from engine.readers.latex_nesting import Argument, arguments, closing_braces
+from engine.readers.latex_source import CODE_MARK
+
+_MAX_ROUNDS = 3  # macros in macros
+_COMMAND = re.compile(r"\\(?:([A-Za-z@]+)|.)", re.DOTALL)
+_USE = re.compile(r"\\(?:([A-Za-z]+)(?![A-Za-z@])(?:\{\})?|.)", re.DOTALL)
+_PROGRAM = re.compile(r"\\(?:if|else|fi|csname|expandafter|futurelet|def|let|[A-Za-z]*@[A-Za-z])")
+_ENDS_IN_COMMAND = re.compile(r"\\[A-Za-z]+\Z")
+
+# Command -> its arguments, in the letters of `latex_nesting.arguments`.
+_DEFINITIONS = {
+    **dict.fromkeys(
+        ["newcommand", "renewcommand", "providecommand", "DeclareRobustCommand", "newrobustcmd", "renewrobustcmd"],
+        "*moom",
+    ),
+    **dict.fromkeys(["DeclareMathOperator"], "*mm"),
+    **dict.fromkeys(["def", "gdef", "edef", "xdef"], "lpm"),
+    **dict.fromkeys(["let", "futurelet"], "l=l"),
+    **dict.fromkeys(["newenvironment", "renewenvironment", "provideenvironment"], "*moomm"),
+    **dict.fromkeys(
+        ["NewDocumentCommand", "RenewDocumentCommand", "ProvideDocumentCommand", "DeclareDocumentCommand"], "mmm"
+    ),
+    **dict.fromkeys(["NewDocumentEnvironment", "RenewDocumentEnvironment", "DeclareDocumentEnvironment"], "mmmm"),
+    **dict.fromkeys(["newtheorem", "declaretheorem"], "*omomo"),
+    **dict.fromkeys(["DeclarePairedDelimiter", "DeclareMathSymbol"], "mmmm"),
+    **dict.fromkeys(["DeclareMathAlphabet", "SetMathAlphabet", "DeclareFontShape"], "mmmmmm"),
+    **dict.fromkeys(["newif", "newdimen", "newskip", "newtoks", "newbox", "newcount", "newsavebox", "newlength"], "m"),
+    **dict.fromkeys(["newcounter", "theoremstyle"], "mo"),
+    **dict.fromkeys(["newcolumntype"], "mom"),
+}
+_SIMPLE = {"*moom": (1, 4), "*mm": (1, 2), "lpm": (0, 2)}  # places of the macro's name and of its body
+
+# Arguments that are no text; what follows them may be.
+_SETTINGS = {
+    **dict.fromkeys(["documentclass", "usepackage", "RequirePackage", "PassOptionsToPackage", "LoadClass"], "omo"),
+    **dict.fromkeys(["setlength", "addtolength", "settowidth", "settoheight", "setcounter", "addtocounter"], "mm"),
+    **dict.fromkeys(["addcontentsline", "markboth", "fontsize", "addtocontents", "setmainfont", "numberwithin"], "mm"),
+    **dict.fromkeys(["definecolor", "colorlet"], "ommm"),
+    **dict.fromkeys(["titleformat", "titlespacing"], "*mommm"),
+    **dict.fromkeys(
+        ["hypersetup", "lstset", "geometry", "pagestyle", "thispagestyle", "pagenumbering", "graphicspath", "markright",
+         "captionsetup", "sisetup", "usetikzlibrary", "tikzset", "pgfplotsset", "hyphenation", "bibliography",
+         "bibliographystyle", "addbibresource", "nobibliography", "input", "include", "subfile", "subfileinclude",
+         "label", "vspace", "hspace", "includegraphics", "color", "pagecolor", "phantom", "vphantom", "hphantom",
+         "cline", "enlargethispage", "textcolor", "colorbox", "scalebox", "rotatebox", "crefname", "shorttitle",
+         "shortauthors", "orcid", "orcidlink", "email", "received", "title", "author", "date", "titlerunning",
+         "authorrunning", "linespread", "printbibliography", "thanksref", "texorpdfstring", "cellcolor", "rowcolor",
+         "index", "href"],
+        "*oom",
+    ),
+    **dict.fromkeys(["import", "subimport", "resizebox", "fcolorbox", "multicolumn", "specialrule"], "*mm"),
+    **dict.fromkeys(["raisebox", "parbox", "makebox", "framebox"], "ooom"),
+    **dict.fromkeys(["multirow"], "omomo"),
+    **dict.fromkeys(["cmidrule"], "o(m"),
+    **dict.fromkeys(["rule"], "omm"),
+    **dict.fromkeys(["footnotemark", "footnotetext", "linebreak", "pagebreak"], "o"),
+    **dict.fromkeys(
+        ["looseness", "parindent", "parskip", "hskip", "vskip", "kern", "mkern", "mskip", "penalty", "tolerance",
+         "hbadness", "vbadness", "hfuzz", "vfuzz", "emergencystretch", "clubpenalty", "widowpenalty", "baselineskip",
+         "hangindent", "hangafter", "textwidth", "textheight", "topmargin", "oddsidemargin", "evensidemargin",
+         "columnsep", "tabcolsep", "abovedisplayskip", "belowdisplayskip", "hsize", "vsize", "pdfoutput", "voffset",
+         "hoffset", "itemsep", "interlinepenalty", "exhyphenpenalty", "hyphenpenalty", "binoppenalty", "relpenalty"],
+        "d",
+    ),
+    **dict.fromkeys(
+        ["maketitle", "tableofcontents", "listoffigures", "listoftables", "appendix", "centering", "newpage",
+         "clearpage", "cleardoublepage", "noindent", "xspace", "makeatletter", "makeatother", "global", "long",
+         "outer", "protect", "begingroup", "endgroup", "relax", "frontmatter", "mainmatter", "backmatter",
+         "raggedright", "unskip", "ignorespaces", "balance", "sloppy", "allowdisplaybreaks", "toprule", "midrule",
+         "bottomrule", "hline", "verb", "lstinline"],
+        "",
+    ),
+}  # fmt: skip
+_SPACES = frozenset(["vspace", "hspace", "hskip", "vskip", "kern", "newpage", "clearpage", "linebreak", "pagebreak"])
+
+# Environments that are mere layout, with their arguments; both ends become borders of paragraphs.
+_LAYOUT = {
+    **dict.fromkeys(["figure", "table", "sidewaysfigure", "sidewaystable", "algorithm", "algorithmic"], "o"),
+    **dict.fromkeys(["minipage", "subfigure", "subtable"], "ooom"),
+    **dict.fromkeys(["tcolorbox", "mdframed", "small", "footnotesize", "scriptsize", "center", "landscape"], "o"),
+    **dict.fromkeys(["threeparttable", "flushleft", "flushright", "appendices", "document", "titlepage"], "o"),
+    **dict.fromkeys(["tabular", "longtable", "supertabular", "multicols", "adjustbox", "spacing"], "om"),
+    **dict.fromkeys(["tabularx", "tabulary"], "mom"),
+    **dict.fromkeys(["CJK", "adjustwidth"], "omm"),
+    **dict.fromkeys(["wrapfigure", "wraptable"], "omom"),
+}
+_LAYOUT |= {f"{name}*": signature for name, signature in _LAYOUT.items()} | {"tabular*": "mom"}
+
+
+def without_definitions(text: str, kept: Container[str]) -> tuple[str, dict[str, str]]:
+    """Take the definitions out of LaTeX source.
+
+    Args:
+        text: LaTeX without comments.
+        kept: names of macros that keep their meaning, whatever a document defines.
+
+    Returns:
+        The rest, and the body of each macro without arguments; "" for one that is a
+        program. The last definition of a name counts.
+    """
+    closing = closing_braces(text)
+    cut, macros = _Cut(text), dict[str, str]()
+    place = 0
+    while (match := _COMMAND.search(text, place)) is not None:
+        place, signature = match.end(), _DEFINITIONS.get(match[1] or "")
+        if signature is None:
+            continue
+        found = list(arguments(text, place, signature, closing))
+        name, body = _macro(text, signature, found)
+        if name and name not in kept and CODE_MARK not in body:
+            macros[name] = "" if _PROGRAM.search(body) else body
+        place = cut.leave_out(match.start(), found[-1].end if found else place)
+    return cut.rest(), macros
+
+
+def _macro(text: str, signature: str, found: list[Argument]) -> tuple[str, str]:
+    """Name and body of a macro without arguments; "" for anything else."""
+    if signature not in _SIMPLE or len(found) < len(signature):
+        return "", ""
+    name, body = (text[found[place].start : found[place].stop].strip() for place in _SIMPLE[signature])
+    n_arguments = text[found[-2].start : found[-2].stop] if signature == "lpm" else text[found[2].start : found[2].stop]
+    has_arguments = bool(n_arguments.strip()) if signature != "*mm" else False
+    return ("", "") if has_arguments or not re.fullmatch(r"\\[A-Za-z]+", name) else (name[1:], body)
+
+
+def expanded(text: str, macros: Mapping[str, str]) -> str:
+    """Put the bodies of macros in the places of their names, unless the text grows as no author's text does."""
+    limit = 2 * len(text) + 10_000
+    bodies = {name: f"{body}{{}}" if _ENDS_IN_COMMAND.search(body) else body for name, body in macros.items()}
+    for _ in range(_MAX_ROUNDS if bodies else 0):
+        parts, start, size = [], 0, len(text)
+        for match in _USE.finditer(text):
+            body = bodies.get(match[1] or "")
+            if body is None:
+                continue
+            size += len(body)
+            if size > limit:
+                return text
+            parts += [text[start : match.start()], body]
+            start = match.end()
+        if not parts:
+            break
+        text = "".join([*parts, text[start:]])
+    return text
+
+
+def without_settings(text: str) -> str:
+    """Take out commands and arguments that are no text: lengths, colours, packages, layout."""
+    closing = closing_braces(text)
+    cut, place = _Cut(text), 0
+    while (match := _COMMAND.search(text, place)) is not None:
+        place, name = match.end(), match[1] or ""
+        if name in ("begin", "end"):
+            place = _leave_out_layout(cut, match, closing)
+        elif (signature := _SETTINGS.get(name)) is not None:
+            found = list(arguments(text, place, signature, closing))
+            if found or signature != "d":
+                place = cut.leave_out(match.start(), found[-1].end if found else place, " " if name in _SPACES else "")
+    return cut.rest()
+
+
+def _leave_out_layout(cut: _Cut, match: re.Match[str], closing: Mapping[int, int]) -> int:
+    """Leave out one end of an environment if that is mere layout; returns where to go on."""
+    text = match.string
+    named = next(arguments(text, match.end(), "m", closing), None)
+    if named is None:
+        return match.end()
+    signature = _LAYOUT.get(text[named.start : named.stop].strip())
+    if signature is None:
+        return named.end
+    found = list(arguments(text, named.end, signature, closing)) if match[1] == "begin" else []
+    return cut.leave_out(match.start(), found[-1].end if found else named.end, "\n\n")
+
+
+class _Cut:
+    """A text of which stretches are left out, in order."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._parts: list[str] = []
+        self._start = 0
+        self._is_line_start = True
+
+    def leave_out(self, start: int, stop: int, put: str = "") -> int:
+        """Leave out a stretch, with the rest of the line if nothing else stands there; returns its end."""
+        text = self._text
+        before = text[self._start : start]
+        self._is_line_start = before.endswith("\n") or (self._is_line_start and not before)
+        if self._is_line_start and text.startswith("\n", stop):
+            stop += 1
+        self._parts += [before, put]
+        self._start = stop
+        return stop
+
+    def rest(self) -> str:
+        """The text without what was left out."""
+        return "".join([*self._parts, self._text[self._start :]])

@@ -1,0 +1,207 @@
+"""The source of a LaTeX document: comments away, code put aside, included files in their places.
+
+Files are included from the folder of the main file and from below it, never from
+elsewhere: a document that somebody sent must not read the files of the reader.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from engine.errors import DocumentError
+from engine.readers.encoding import decode
+from engine.readers.limits import MAX_DOCUMENT_BYTES, read_limited, too_large
+
+MAX_INCLUDE_DEPTH = 10
+MAX_INCLUDES = 2_000  # files that one document may include, one that comes twice counted twice
+_MAX_NOTED = 20
+
+# Two characters that Unicode sets apart for the inside of programs mark the place of code.
+CODE_MARK, _END_MARK = "\ufdd0", "\ufdd1"
+_PLACE = re.compile(f"{CODE_MARK}(\\d+){_END_MARK}")
+_MARKS = str.maketrans({CODE_MARK: "\ufffd", _END_MARK: "\ufffd"})
+_LEXEME = re.compile(
+    r"(?P<code>\\begin\{(?P<name>(?:verbatim|Verbatim|lstlisting|minted|alltt)\*?)\})"
+    r"|(?P<hidden>\\iffalse(?![A-Za-z])|\\begin\{comment\})"
+    r"|\\(?:verb\*?|lstinline)(?P<quote>[^A-Za-z\s*{\[])(?P<verb>[^\n]{0,300}?)(?P=quote)"
+    r"|\\(?P<link>url|path|nolinkurl|href)[ \t]*\{(?P<address>[^{}\n]{0,2000})\}"
+    r"|\\."
+    r"|(?P<comment>%[^\n]*(?:\n[ \t]*(?=\S))?)",
+    re.DOTALL,
+)
+_HIDDEN_ENDS = {
+    r"\iffalse": re.compile(r"\\(?:fi|else)(?![A-Za-z])"),
+    r"\begin{comment}": re.compile(r"\\end\{comment\}"),
+}
+_CODE_OPTIONS = re.compile(r"[ \t]*(?:\[[^\]\n]{0,500}\])?(?:\{[A-Za-z0-9+#-]{1,30}\}(?=[ \t]*\n))?")
+_INCLUDE = re.compile(
+    r"\\(?:input|include|subfile|subfileinclude)[ \t]*\{[ \t]*(?P<name>[^{}\n]{1,300}?)[ \t]*\}"
+    r"|\\input[ \t]+(?P<plain>[^\s{}\\%]{1,300})"
+    r"|\\(?:sub)?import\*?[ \t]*\{(?P<folder>[^{}\n]{0,300})\}[ \t]*\{(?P<file>[^{}\n]{1,300})\}"
+)
+_MAY_INCLUDE = re.compile(rb"\\(?:input|include|subfile|subfileinclude|import|subimport)(?![A-Za-z])")
+_END_INPUT = re.compile(r"\\endinput(?![A-Za-z])")
+
+
+@dataclass(frozen=True, slots=True)
+class LatexSource:
+    """LaTeX without comments; program text, links and `\\verb` are replaced by marks."""
+
+    text: str
+    code: list[str] = field(repr=False)
+    files: tuple[Path, ...] = ()  # that were included
+    missing: tuple[str, ...] = ()  # names that were not: absent, outside the folder, or too many
+
+    def with_code(self, text: str) -> str:
+        """Put the code back into the places of its marks."""
+        return _PLACE.sub(lambda match: self.code[int(match[1])], text)
+
+
+def load(data: bytes, path: Path | None = None) -> LatexSource:
+    """Decode LaTeX and put included files in the places of their commands.
+
+    Args:
+        data: the main file, unpacked.
+        path: where the main file lies; without one no file is included.
+
+    Raises:
+        DocumentError: not decodable, or too large with its included files.
+    """
+    joined = _Joined(path)
+    text = joined.text_of(decode(data), len(data))
+    return LatexSource(text, joined.code, tuple(joined.files), tuple(joined.missing[:_MAX_NOTED]))
+
+
+def included_files(path: Path) -> tuple[Path, ...]:
+    """Files that a LaTeX file includes, directly or through others; none where it cannot be read."""
+    try:
+        data = _bytes_of(path)
+        return load(data, path).files if _MAY_INCLUDE.search(data) else ()
+    except (OSError, EOFError, zlib.error, DocumentError):
+        return ()
+
+
+class _Joined:
+    """One pass over the main file and, where a path is given, over what it includes."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.code: list[str] = []
+        self.files: list[Path] = []
+        self.missing: list[str] = []
+        self._folder = path.parent.resolve() if path else None
+        self._open: list[Path] = [path.resolve()] if path else []
+        self._size = 0
+        self._n_includes = 0
+
+    def text_of(self, text: str, size_bytes: int) -> str:
+        """The text of one file, with those that it includes."""
+        self._size += size_bytes
+        if self._size > MAX_DOCUMENT_BYTES:
+            raise too_large("LaTeX source with its included files", f"more than {self._size - 1:,}", MAX_DOCUMENT_BYTES)
+        text = "".join(self._without_comments(text.translate(_MARKS)))
+        end = _END_INPUT.search(text)
+        text = text[: end.start()] if end else text
+        return text if self._folder is None else _INCLUDE.sub(self._included, text)
+
+    def _without_comments(self, text: str) -> Iterator[str]:
+        start, unclosed = 0, set[str]()
+        while (match := _LEXEME.search(text, start)) is not None:
+            yield text[start : match.start()]
+            start, kind = match.end(), match.lastgroup
+            if match["code"]:
+                end = "" if match["name"] in unclosed else rf"\end{{{match['name']}}}"
+                stop = text.find(end, start) if end else -1
+                if stop < 0:
+                    unclosed.add(match["name"])
+                    yield match.group()
+                else:
+                    options = _CODE_OPTIONS.match(text, start, stop)
+                    code = text[options.end() if options else start : stop].strip("\n").rstrip()
+                    yield f"\n\n{self._put_aside(code)}\n\n"
+                    start = stop + len(end)
+            elif match["hidden"]:
+                hidden = match["hidden"]
+                found = None if hidden in unclosed else _HIDDEN_ENDS[hidden].search(text, start)
+                if found is None:
+                    unclosed.add(hidden)
+                else:
+                    start = found.end()
+            elif match["quote"]:
+                yield self._put_aside(match["verb"])
+            elif match["link"]:
+                yield "" if match["link"] == "href" else self._put_aside(match["address"].replace("\\", ""))
+            elif kind != "comment":
+                yield match.group()
+        yield text[start:]
+
+    def _put_aside(self, code: str) -> str:
+        self.code.append(code)
+        return f"{CODE_MARK}{len(self.code) - 1}{_END_MARK}"
+
+    def _included(self, match: re.Match[str]) -> str:
+        """What stands in the place of an include command."""
+        name = (match["name"] or match["plain"] or f"{match['folder']}/{match['file']}").strip('"')
+        self._n_includes += 1
+        path = self._find(name) if self._n_includes <= MAX_INCLUDES else None
+        if path is None or path in self._open or len(self._open) > MAX_INCLUDE_DEPTH:
+            self.missing.append(name)
+            return ""
+        self._open.append(path)
+        try:
+            text = self._text_of_file(path)
+        finally:
+            self._open.pop()
+        if text is None:
+            self.missing.append(name)
+            return ""
+        return f"{_body_of(text)}\n"
+
+    def _text_of_file(self, path: Path) -> str | None:
+        """The text of an included file; None where it cannot be read."""
+        try:
+            data = _bytes_of(path)
+            text = decode(data)
+        except (OSError, EOFError, zlib.error, DocumentError):
+            return None
+        self.files.append(path)
+        return self.text_of(text, len(data))
+
+    def _find(self, name: str) -> Path | None:
+        """The file of that name: below the main file's folder, regular and not hidden."""
+        if self._folder is None or "\x00" in name or "\\" in name:
+            return None
+        names = [name, f"{name}.tex"] if name.endswith(".tex") else [f"{name}.tex", name]
+        for folder in dict.fromkeys((self._folder, self._open[-1].parent)):
+            for candidate in [*names, *(f"{one}.gz" for one in names)]:
+                try:
+                    path = (folder / candidate).resolve()
+                    if path.is_relative_to(self._folder) and path.is_file() and not self._is_hidden(path):
+                        return path
+                except (OSError, RuntimeError):
+                    continue  # a name that is too long, or a circle of links
+        return None
+
+    def _is_hidden(self, path: Path) -> bool:
+        return self._folder is not None and any(part.startswith(".") for part in path.relative_to(self._folder).parts)
+
+
+def _body_of(text: str) -> str:
+    """Of a file that is a document of its own, as a subfile is, what stands in its document environment."""
+    if r"\documentclass" not in text:
+        return text
+    _, begin, body = text.partition(r"\begin{document}")
+    return body.partition(r"\end{document}")[0] if begin else text
+
+
+def _bytes_of(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        if path.name.lower().endswith(".gz"):
+            with cast(BinaryIO, gzip.GzipFile(fileobj=stream)) as unpacked:
+                return read_limited(unpacked, MAX_DOCUMENT_BYTES)
+        return read_limited(stream, MAX_DOCUMENT_BYTES)

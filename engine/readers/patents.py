@@ -1,0 +1,184 @@
+"""Patents: the XML of the USPTO (grants and applications since 2005) and of the EPO."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from engine.document import Document, MetadataValue
+from engine.readers.assembly import Blocks, assemble, one_line
+from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
+
+_DROPPED = frozenset(["chemistry", "chem", "img", "us-claim-statement", "claim-statement"])
+_DATE = re.compile(r"(\d{4})(\d\d)(\d\d)$")
+_PARTS = ("section", "class", "subclass", "main-group", "subgroup")
+
+
+def read_tree(root: Element, doc_id: str, source: str) -> Document:
+    """Read a patent: title, abstract, description with its headings, claims.
+
+    Of a European patent with claims in several languages, those in the language of the
+    patent are read. Metadata: `number` with country and kind, `date` (ISO) and `year` of
+    publication, `inventors`, `assignees`, and the classes `ipc` and `cpc`.
+
+    Raises:
+        DocumentError: no text, or too much.
+    """
+    bibliography = _European(root) if local_name(root) == "ep-patent-document" else _American(root)
+    title = bibliography.title()
+    blocks = Blocks()
+    blocks.add(title)
+    for tag, heading in (("abstract", "Abstract"), ("description", "Description"), ("claims", "Claims")):
+        part = _in_language(root.findall(f"{{*}}{tag}"), root.get("lang"))
+        if part is None or not words(part):
+            continue
+        blocks.add_heading(heading, 1)
+        write(part, _GRAMMAR, blocks)
+    return assemble(
+        blocks.text, blocks.headings, doc_id=doc_id, source=source, title=title, metadata=_present(bibliography)
+    )
+
+
+def _in_language(parts: list[Element], language: str | None) -> Element | None:
+    """The part in a language, else the first."""
+    return next((part for part in parts if part.get("lang") == language), parts[0] if parts else None)
+
+
+def _is_dropped(element: Element) -> bool:
+    return local_name(element) in _DROPPED
+
+
+def _heading(element: Element) -> HeadingMark | None:
+    """A heading of the description; it stands below "Description"."""
+    if local_name(element) != "heading":
+        return None
+    level = element.get("level") or ""
+    return HeadingMark(1 + (int(level) if level.isascii() and level.isdecimal() and level != "0" else 1))
+
+
+_BLOCKS = frozenset([
+    "abstract", "claim", "claims", "claim-text", "dd", "description", "description-of-drawings", "dl", "doc-page",
+    "dt", "heading", "maths", "ol", "p", "pre", "table", "tables", "tbody", "tgroup", "thead", "ul",
+])  # fmt: skip
+_GRAMMAR = Grammar(
+    blocks=_BLOCKS,
+    items=frozenset(["li"]),
+    rows=frozenset(["row"]),
+    cells=frozenset(["entry"]),
+    breaks=frozenset(["br"]),
+    verbatim=frozenset(),
+    is_dropped=_is_dropped,
+    heading=_heading,
+)
+
+
+class _American:
+    """The bibliographic data of a USPTO document."""
+
+    def __init__(self, root: Element) -> None:
+        self._data = next((child for child in root if local_name(child).startswith("us-bibliographic-data")), root)
+
+    def title(self) -> str:
+        return words(self._data.find("{*}invention-title"))
+
+    def number(self) -> str:
+        return _joined(self._data.find("{*}publication-reference/{*}document-id"), ("country", "doc-number", "kind"))
+
+    def date(self) -> str:
+        return words(self._data.find("{*}publication-reference/{*}document-id/{*}date"))
+
+    def inventors(self) -> list[str]:
+        """Until 2012 the inventors were given as applicants."""
+        people = self._data.findall(".//{*}inventors/{*}inventor/{*}addressbook")
+        applicants = self._data.iterfind(".//{*}applicants/{*}applicant")
+        people = people or [
+            book
+            for person in applicants
+            if person.get("app-type") == "applicant-inventor" and (book := person.find("{*}addressbook")) is not None
+        ]
+        return [_person(book) for book in people]
+
+    def assignees(self) -> list[str]:
+        holders = self._data.findall("{*}assignees/{*}assignee")
+        books = [book if (book := holder.find("{*}addressbook")) is not None else holder for holder in holders]
+        return [words(book.find("{*}orgname")) or _person(book) for book in books]
+
+    def ipc(self) -> list[str]:
+        return [_class(item) for item in self._data.iterfind("{*}classifications-ipcr/{*}classification-ipcr")]
+
+    def cpc(self) -> list[str]:
+        return [_class(item) for item in self._data.iterfind("{*}classifications-cpc//{*}classification-cpc")]
+
+
+class _European:
+    """The bibliographic data of an EPO document, under the numbers of INID codes."""
+
+    def __init__(self, root: Element) -> None:
+        self._root = root
+        data = root.find("{*}SDOBI")
+        self._data = root if data is None else data
+
+    def title(self) -> str:
+        """The title in the language of the document; each B542 follows the code of its language."""
+        names = self._data.findall(".//{*}B540/{*}B542")
+        languages = [words(code).lower() for code in self._data.iterfind(".//{*}B540/{*}B541")]
+        own = (name for code, name in zip(languages, names, strict=False) if code == self._root.get("lang"))
+        return words(next(own, names[0] if names else None))
+
+    def number(self) -> str:
+        return "".join(self._root.get(part) or "" for part in ("country", "doc-number", "kind"))
+
+    def date(self) -> str:
+        return self._root.get("date-publ") or words(self._data.find(".//{*}B140/{*}date"))
+
+    def inventors(self) -> list[str]:
+        return [words(name) for name in self._data.iterfind(".//{*}B720/{*}B721/{*}snm")]
+
+    def assignees(self) -> list[str]:
+        """The proprietors, of an application the applicants."""
+        owners = self._data.findall(".//{*}B730/{*}B731/{*}snm") or self._data.findall(".//{*}B710/{*}B711/{*}snm")
+        return [words(name) for name in owners]
+
+    def ipc(self) -> list[str]:
+        return [_symbol(words(item)) for item in self._data.iterfind(".//{*}classification-ipcr/{*}text")]
+
+    def cpc(self) -> list[str]:
+        return [_symbol(words(item)) for item in self._data.iterfind(".//{*}classification-cpc/{*}text")]
+
+
+def _present(data: _American | _European) -> dict[str, MetadataValue]:
+    date = _DATE.match(data.date())
+    fields: dict[str, MetadataValue] = {
+        "number": data.number(),
+        "date": "-".join(date.groups()) if date else "",
+        "year": int(date.group(1)) if date else None,
+        "inventors": _distinct(data.inventors()),
+        "assignees": _distinct(data.assignees()),
+        "ipc": _distinct(data.ipc()),
+        "cpc": _distinct(data.cpc()),
+    }
+    return {field: value for field, value in fields.items() if value}
+
+
+def _distinct(values: Iterable[str]) -> list[str | int | float | bool | None]:
+    return [value for value in dict.fromkeys(values) if value]
+
+
+def _person(book: Element) -> str:
+    return one_line(f"{words(book.find('{*}first-name'))} {words(book.find('{*}last-name'))}")
+
+
+def _joined(parent: Element | None, tags: Iterable[str]) -> str:
+    return "" if parent is None else "".join(words(parent.find(f"{{*}}{tag}")) for tag in tags)
+
+
+def _class(item: Element) -> str:
+    """The symbol "F04B 17/03" of a classification that is given in parts."""
+    section, kind, subclass, group, subgroup = (words(item.find(f"{{*}}{part}")) for part in _PARTS)
+    return one_line(f"{section}{kind}{subclass} {group}/{subgroup}") if group else f"{section}{kind}{subclass}"
+
+
+def _symbol(text: str) -> str:
+    """The symbol of a line as "F04B  17/03        20060101AFI20150112BHEP"."""
+    match = re.match(r"([A-H]\d\d[A-Z])\s*(\d+\s*/\s*\d+)?", text)
+    return text if match is None else f"{match.group(1)} {(match.group(2) or '').replace(' ', '')}".strip()

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import pytest
+
+from engine.document import Document
+from engine.errors import DocumentError
+from engine.readers.xml import read
+
+BODY = "A sentence of the body that is long enough. " * 6
+_CPC = "<section>F</section><class>04</class><subclass>B</subclass><main-group>17</main-group><subgroup>03</subgroup>"
+_INVENTOR = "<addressbook><last-name>Lee</last-name><first-name>Ann</first-name></addressbook>"
+_NUMBER = (
+    "<publication-reference><document-id><country>US</country><doc-number>08967123</doc-number>"
+    "<kind>B2</kind><date>20150303</date></document-id></publication-reference>"
+)
+_TEXT = f"""<abstract id="abstract"><p>A pump. {BODY}</p></abstract>
+<drawings><figure><img file="a.tif"/></figure></drawings>
+<description><?BRFSUM description="Brief Summary" end="lead"?><heading id="h-1" level="1">BACKGROUND</heading>
+<p>Water H<sub>2</sub>O, see <figref>FIG. <b>1</b></figref>. {BODY}</p>
+<heading level="2">Prior art</heading><p>{BODY}</p>
+<tables><table><tgroup><tbody><row><entry>a</entry><entry>b</entry></row></tbody></tgroup></table></tables></description>"""
+_CLAIMS = """<claims><claim num="1"><claim-text>1. A pump, comprising:
+<claim-text>a rotor; and</claim-text><claim-text>a seal.</claim-text></claim-text></claim>
+<claim num="2"><claim-text>2. The pump of <claim-ref>claim 1</claim-ref>.</claim-text></claim></claims>"""
+
+
+def us_patent(kind: str, people: str) -> Document:
+    data = f"""<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE us-patent-{kind} SYSTEM "us-patent-{kind}-v45.dtd" [ ]><us-patent-{kind} lang="EN">
+<us-bibliographic-data-{kind}>{_NUMBER}<invention-title>Rotor pump</invention-title>
+<classifications-ipcr><classification-ipcr>{_CPC}</classification-ipcr></classifications-ipcr>
+<classifications-cpc><main-cpc><classification-cpc>{_CPC}</classification-cpc></main-cpc></classifications-cpc>{people}
+<assignees><assignee><addressbook><orgname>Acme, Inc.</orgname></addressbook></assignee></assignees>
+</us-bibliographic-data-{kind}>{_TEXT}<us-claim-statement>What is claimed is:</us-claim-statement>{_CLAIMS}
+</us-patent-{kind}>"""
+    return read(data.encode(), "a", "a.xml")
+
+
+@pytest.mark.parametrize("kind", ["grant", "application"])
+@pytest.mark.parametrize(
+    "people",
+    [
+        f"<us-parties><inventors><inventor>{_INVENTOR}</inventor></inventors></us-parties>",
+        f"<parties><applicants><applicant app-type='applicant-inventor'>{_INVENTOR}</applicant></applicants></parties>",
+    ],
+)
+def test_a_us_patent_has_metadata(kind: str, people: str) -> None:
+    document = us_patent(kind, people)
+    assert document.title == "Rotor pump"
+    assert document.metadata == {
+        "number": "US08967123B2", "date": "2015-03-03", "year": 2015, "inventors": ["Ann Lee"],
+        "assignees": ["Acme, Inc."], "ipc": ["F04B 17/03"], "cpc": ["F04B 17/03"],
+    }  # fmt: skip
+
+
+def test_a_us_patent_has_abstract_description_and_claims() -> None:
+    document = us_patent("grant", "")
+    assert document.text.startswith("Rotor pump\n\nAbstract\n\nA pump. A sentence")
+    assert "Description\n\nBACKGROUND\n\nWater H2O, see FIG. 1. A sentence" in document.text
+    assert document.text.endswith(
+        "a | b\n\nClaims\n\n1. A pump, comprising:\n\na rotor; and\n\na seal.\n\n2. The pump of claim 1."
+    )
+    assert [section.path for section in document.sections] == [
+        ("Abstract",), ("Description", "BACKGROUND"), ("Description", "BACKGROUND", "Prior art"),
+    ]  # fmt: skip
+
+
+def test_a_european_patent_is_read_in_its_language() -> None:
+    claims = "".join(
+        f'<claims lang="{language}"><claim><claim-text>{language} {BODY}</claim-text></claim></claims>'
+        for language in ("de", "en", "fr")
+    )
+    data = f"""<ep-patent-document lang="en" country="EP" doc-number="2123456" kind="B1" date-publ="20150107">
+<SDOBI lang="en">
+<B500><B510EP><classification-ipcr sequence="1"><text>F04B  17/03        20060101AFI20140512BHEP        </text>
+</classification-ipcr></B510EP><B540><B541>de</B541><B542>PUMPE</B542><B541>en</B541><B542>PUMP</B542></B540></B500>
+<B700><B720><B721><snm>LEE, Ann</snm><adr><city>Bern</city></adr></B721></B720>
+<B730><B731><snm>Acme AG</snm><iid>1</iid></B731></B730></B700></SDOBI>
+<description lang="en"><heading>Field</heading><p>{BODY}</p></description>{claims}</ep-patent-document>"""
+    document = read(data.encode(), "a", "a.xml")
+    assert document.title == "PUMP"
+    assert document.metadata == {
+        "number": "EP2123456B1", "date": "2015-01-07", "year": 2015, "inventors": ["LEE, Ann"],
+        "assignees": ["Acme AG"], "ipc": ["F04B 17/03"],
+    }  # fmt: skip
+    assert [section.path for section in document.sections] == [("Description", "Field"), ("Claims",)]
+    assert "en A sentence" in document.text and "de A sentence" not in document.text
+
+
+def test_entities_of_a_patent_are_not_fetched() -> None:
+    data = (
+        b'<!DOCTYPE us-patent-grant SYSTEM "http://127.0.0.1:9/x.dtd" [<!ENTITY f SYSTEM "file:///etc/passwd">]>'
+        b"<us-patent-grant><description><p>Read &f; this.</p></description></us-patent-grant>"
+    )
+    assert "root:" not in read(data, "a", "a.xml").text
+
+
+def test_a_patent_without_text_is_refused() -> None:
+    with pytest.raises(DocumentError, match="no text"):
+        read(b"<us-patent-grant/>", "a", "a.xml")

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from engine.errors import DocumentError
+from engine.readers import rst
+
+BODY = "A sentence of the body that is long enough. " * 6
+
+
+def text_of(markup: str) -> str:
+    return rst.read(markup.encode(), "a", "a.rst").text
+
+
+def test_sections_and_the_title_come_from_underlines() -> None:
+    markup = f".. _top:\n\n=====\nGuide\n=====\n\n{BODY}\n\n"
+    markup += f"First *part*\n------------\n\n{BODY}\n\nDeeper\n~~~~~~\n\n{BODY}\n"
+    document = rst.read(markup.encode(), "a", "guide.rst")
+    assert document.title == "Guide"
+    assert [section.path for section in document.sections] == [
+        ("Guide",), ("Guide", "First part"), ("Guide", "First part", "Deeper"),
+    ]  # fmt: skip
+    for section in document.sections:
+        assert document.text[section.start : section.stop].startswith(section.heading)
+
+
+def test_inline_markup_becomes_words() -> None:
+    markup = (
+        "*a* **b** ``c_d`` `e <http://x.org>`_ f_ |g| h [1]_ :sup:`2` *open\n\n.. |g| replace:: gee\n.. [1] Note.\n"
+    )
+    assert text_of(markup) == "a b c_d e f gee h [1] 2 *open\n[1] Note."
+
+
+@pytest.mark.parametrize(
+    ("role", "words"),
+    [
+        (":doc:`usage/install`", "usage/install"),
+        (":ref:`the guide <guide-label>`", "the guide"),
+        (":py:class:`~package.module.Name`", "Name"),
+        (":func:`!len`", "len"),
+        (":variable:`CMAKE_<LANG>`", "CMAKE_<LANG>"),
+        (":no-such-role:`its text`", "its text"),
+    ],
+)
+def test_roles_of_sphinx_leave_their_words(role: str, words: str) -> None:
+    assert text_of(f"See {role}.") == f"See {words}."
+
+
+def test_unknown_directives_keep_argument_and_body() -> None:
+    markup = (
+        ".. versionadded:: 3.2\n   The *mode* argument.\n\n"
+        ".. py:function:: open(path, *args)\n   :module: io\n\n   Opens a ``file``.\n\n   :param path: where\n\n"
+        ".. anything::\n\n   A body.\n"
+    )
+    assert text_of(markup) == (
+        "3.2 The mode argument.\n\nopen(path, *args)\n\nOpens a file.\nparam path: where\n\nA body."
+    )
+
+
+def test_bodies_for_programs_are_left_out() -> None:
+    markup = (
+        ".. index:: pump\n.. raw:: html\n\n   <hr>\n\n.. meta::\n   :keywords: x\n\n.. contents::\n\n"
+        ".. toctree::\n   :maxdepth: 2\n   :caption: Chapters\n\n   intro\n   First steps <first>\n\n"
+        ".. only:: html\n\n   Read this.\n\n.. |day| date::\n\n.. a comment\n"
+    )
+    assert text_of(markup) == "Chapters\n\nFirst steps\n\nRead this."
+
+
+def test_code_is_not_read_as_markup() -> None:
+    markup = ".. code-block:: python\n   :caption: Sum\n\n   def f(*a):\n       return `a`\n\nText::\n\n   *kept*\n"
+    assert text_of(markup) == "Sum\n\ndef f(*a):\n    return `a`\n\nText:\n\n*kept*"
+
+
+def test_lists_and_tables_have_a_line_each() -> None:
+    markup = (
+        "- one\n- two\n\n  - deep\n\nterm\n  Said of it.\n\n"
+        "=====  =====\nA      B\n=====  =====\n1      2\n=====  =====\n\n"
+        "| first line\n| second line\n\n-v  verbose\n"
+    )
+    assert text_of(markup) == (
+        "- one\n- two\n- deep\n\nterm\n\nSaid of it.\nA | B\n1 | 2\nfirst line\nsecond line\n-v verbose"
+    )
+
+
+def test_a_field_list_at_the_top_is_metadata() -> None:
+    document = rst.read(f"Pumps\n=====\n\n:Author: A. Lee, B. Roy\n:Version: 2\n\n{BODY}".encode(), "a", "a.rst")
+    assert document.metadata == {"authors": ["A. Lee", "B. Roy"], "version": 2}
+    assert document.text.startswith("Pumps\nAuthor: A. Lee, B. Roy\nVersion: 2\n\nA sentence")
+
+
+def test_a_header_of_a_proposal_is_metadata() -> None:
+    document = rst.read(f"PEP: 8\nTitle: Style\nStatus: Active\n\n\nAim\n===\n\n{BODY}".encode(), "a", "a.rst")
+    assert (document.title, document.metadata) == ("Style", {"pep": 8, "status": "Active"})
+    assert document.text.startswith("PEP: 8\nTitle: Style\nStatus: Active\n\nAim\n\nA sentence")
+
+
+def test_files_are_not_included(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("hidden words")
+    for directive in ("include", "literalinclude", "raw:: html\n   :file", "csv-table:: T\n   :file"):
+        assert "hidden" not in text_of(f"Seen.\n\n.. {directive}:: {secret}\n".replace("file::", "file:"))
+
+
+def test_broken_markup_keeps_its_text() -> None:
+    markup = "Title\n--\n\n===  ===\na  b\n===\n\n* one\nx\n\n"
+    markup += ".. image::\n\n.. figure:: a.png\n   :no-such: 1\n\n   A caption.\n"
+    text = text_of(markup)
+    assert all(words in text for words in ("Title", "a  b", "one", "x", "A caption."))
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "word " * 3000,
+        "x\x1b[1m *y*",
+        ".. _t: x\n\n" * 30_000,
+        "".join(f"{' ' * depth}deep\n\n" for depth in range(400)),
+    ],
+)
+def test_what_docutils_refuses_is_plain_text(markup: str) -> None:
+    assert text_of(markup) == markup
+
+
+def test_substitutions_do_not_grow() -> None:
+    definitions = "\n".join(f".. |a{n}| replace:: |a{n + 1}| |a{n + 1}|" for n in range(60))
+    assert len(text_of(f"{definitions}\n.. |a60| replace:: {'x' * 900}\n\n{'|a0| |a58| ' * 500}")) < 30_000
+
+
+@pytest.mark.parametrize(
+    "unit", ["T\n---\n\n", ".. _t: http://x\n\n", "*a `b |c ", ".. |t| replace:: x\n\n", ".. foo:: bar\n\n   baz\n\n"]
+)
+def test_time_grows_with_the_size(unit: str) -> None:
+    def seconds(size: int) -> float:
+        markup = "x\n\n" + "\n".join([unit * (2000 // len(unit))] * (size // 2000))
+        start = time.process_time()
+        text_of(markup)
+        return time.process_time() - start
+
+    seconds(2000)
+    assert seconds(80_000) < 40 * max(seconds(8_000), 0.02)
+
+
+@pytest.mark.parametrize("markup", ["", " \n", ".. a comment\n"])
+def test_a_document_without_text_is_refused(markup: str) -> None:
+    with pytest.raises(DocumentError, match="no text"):
+        text_of(markup)
+
+
+def test_a_long_field_keeps_its_paragraphs() -> None:
+    markup = "Aim\n\n:param: One *word*.\n:returns:\n\n   First.\n\n   Second.\n\n.. [1] With *marks* in it.\n"
+    assert text_of(markup) == "Aim\nparam: One word.\n\nreturns:\n\nFirst.\n\nSecond.\n[1] With marks in it."
