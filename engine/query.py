@@ -15,7 +15,7 @@ from engine.long_query import pool_long
 from engine.scoring.evidence import Scoring, Thresholds, chunk_weights, reference_threshold, thresholds
 from engine.scoring.similarity import Multiply, best_matches, cosines
 from engine.store.documents import content_hash
-from engine.store.reference import Reference, content_key
+from engine.store.reference import SAMPLE_DOCUMENTS, Reference, content_key
 from engine.store.snapshot import Snapshot
 from engine.words.counts import WordTables, count_words
 from engine.words.likelihood import QueryTerms, query_terms
@@ -68,10 +68,11 @@ def prepare(query: Query, snapshot: Snapshot, scoring: Scoring, multiply: Multip
         multiply: makes products.
     """
     reference, vectors = snapshot.reference, pool_long(query.vectors)
+    weights = scoring.weights(vectors=len(vectors.chunks) > 0, words=snapshot.language is not None)
     key = content_key(content_hash(query.document)) if query.key is None else query.key
     limits = thresholds(
         _chunk_thresholds(vectors.chunks, reference, key, scoring, multiply),
-        _document_threshold(vectors.document, reference, key, scoring),
+        _document_threshold(vectors.document, reference, key, scoring) if weights["document"] else 0.0,
         chunk_weights(np.array([chunk.n_tokens for chunk in vectors.chunk_spans])),
         scoring,
     )
@@ -80,22 +81,26 @@ def prepare(query: Query, snapshot: Snapshot, scoring: Scoring, multiply: Multip
         tables = query.words or count_words(segmenter_of(snapshot.language), [query.document.text])
         words = query_terms(tables.words, reference.statistics.words)
         pairs = query_terms(tables.pairs, reference.statistics.pairs)
-    return Prepared(vectors, limits, words, pairs, scoring.weights(words=words is not None))
+    return Prepared(vectors, limits, words, pairs, weights)
 
 
 def _chunk_thresholds(chunks: Vectors, reference: Reference, key: int, scoring: Scoring, multiply: Multiply) -> Vectors:
     is_other = reference.hashes != key
-    if not is_other.any():
+    if not is_other.any() or not len(chunks):
         return np.zeros(len(chunks), np.float32)
 
     def theta(best: Vectors) -> Vectors:
-        return reference_threshold(best[:, is_other], scoring.exceeding)
+        return reference_threshold(best[:, is_other], _exceeding(reference, scoring))
 
     return theta(best_matches(chunks, reference.vectors, reference.starts, theta, multiply).similarities)
 
 
 def _document_threshold(vector: Vectors, reference: Reference, key: int, scoring: Scoring) -> float:
-    if not scoring.document_weight:
-        return 0.0
     found = cosines(reference.documents[reference.hashes != key], vector)
-    return float(reference_threshold(found[None], scoring.exceeding)[0])
+    return float(reference_threshold(found[None], _exceeding(reference, scoring))[0])
+
+
+def _exceeding(reference: Reference, scoring: Scoring) -> int:
+    """m for this sample: as large a share of it as m of a full one, at least 1."""
+    full = max(1, min(reference.n_corpus, SAMPLE_DOCUMENTS))
+    return max(1, round(scoring.exceeding * reference.n_documents / full))

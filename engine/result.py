@@ -21,7 +21,8 @@ class Status(StrEnum):
     """How far a ranking can be trusted."""
 
     CERTIFIED = "certified"  # every document was scored: no document of the corpus can rank otherwise
-    ESTIMATED = "estimated"  # an approximate index chose the candidates, or the query was pooled; scores are exact
+    # An approximate index chose the candidates, or the query was pooled, or documents have no vectors yet.
+    ESTIMATED = "estimated"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -33,6 +34,7 @@ class Hit:
     document: Document
     breakdown: Breakdown
     coverage: Coverage
+    has_vectors: bool = True  # False: it was scored by words alone, and has no vectors yet
 
     @property
     def doc_id(self) -> str:
@@ -54,6 +56,20 @@ class Hit:
         return self.document.metadata
 
 
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How much of an index had vectors when a query was answered; where all of it has, a result holds none."""
+
+    n_missing: int  # documents that could have been found and have no vectors
+    n_candidates: int  # best documents by words, which were to have vectors
+    n_encoded: int  # of these, those that have
+    n_encoded_now: int  # of these, those that were encoded for this query
+    tokens_now: int  # read for it
+    seconds_now: float  # taken by it, the query's own encoding aside
+    tokens_missing: int  # of the documents without vectors, about
+    seconds_missing: float | None  # that encoding those would take, about; None where no speed is known
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Result:
     """The answer to one query."""
@@ -68,6 +84,7 @@ class Result:
     seconds: float  # of the search, encoding aside
     language: str | None  # by which words were segmented; None for an index without words
     reference: int  # version of the reference that scores were computed with; 0 for one that is not pinned
+    encoding: Encoding | None = None  # None where all documents that could have been found have vectors
 
     def to_dict(self, *, n_pairs: int | None = None) -> dict[str, Any]:
         """Everything as plain values, text spans included; ready for JSON.
@@ -87,6 +104,7 @@ class Result:
             "reference": self.reference,
             "n_searched": self.n_searched,
             "seconds": round(self.seconds, 6),
+            "encoding": None if self.encoding is None else asdict(self.encoding),
             "hits": [hit_to_dict(hit, self.query, n_pairs=n_pairs) for hit in self.hits],
         }
 
@@ -147,6 +165,7 @@ def hit_to_dict(hit: Hit, query: Document, *, n_pairs: int | None = None) -> dic
         "source": hit.document.source,
         "metadata": dict(hit.metadata),
         "coverage": _coverage(hit.coverage),
+        "has_vectors": hit.has_vectors,
         "components": dict(hit.breakdown.components),
         "document_part": None if whole is None else asdict(whole),
         "n_pairs": len(hit.breakdown.pairs),

@@ -37,7 +37,7 @@ from engine.scoring.evidence import (
     margin,
 )
 from engine.scoring.lists import RankedLists
-from engine.scoring.similarity import Matches, best_chunks, best_matches, cosines, join, products
+from engine.scoring.similarity import Matches, best_chunks, best_matches, cosines, no_matches, products
 from engine.store.snapshot import OpenGeneration, Positions, Snapshot
 from engine.words.likelihood import scores
 
@@ -126,10 +126,11 @@ class Searcher:
             raise QueryError(f"k is {k} and offset {offset}; k must be at least 1 and offset at least 0")
         started = time.perf_counter()
         prepared = self.prepare(query)
-        allowed = self._allowed(where, without)
+        allowed = self.allowed(where, without)
         is_exact = exact or self._neighbours.is_scanned(allowed)
         ranking = self._ranked(prepared, allowed, offset + k, is_exact=is_exact)
-        is_certified = is_exact and prepared.vectors.coverage.chunks_pooled == 1
+        is_complete = not self.snapshot.width or bool(self.snapshot.has_vectors[allowed].all())
+        is_certified = is_exact and is_complete and prepared.vectors.coverage.chunks_pooled == 1
         return Result(
             query=query.document,
             query_coverage=prepared.vectors.coverage,
@@ -143,24 +144,27 @@ class Searcher:
             reference=self.snapshot.reference.version,
         )
 
-    def rank(self, query: Query, *, k: int, without: str | None = None) -> tuple[Positions, NDArray[np.float64]]:
+    def rank(
+        self, query: Query, *, k: int, where: str | None = None, without: str | None = None
+    ) -> tuple[Positions, NDArray[np.float64]]:
         """Positions and scores of the best documents, those of `search`, without a breakdown; no text is read.
 
         Args:
             query: the document to search with.
             k: how many at most.
+            where: metadata filter, see `engine.store.where`.
             without: doc_id of a document to leave out.
 
         Returns:
             Two of (R,), R at most k: rows of the snapshot, and scores above 0, best first.
 
         Raises:
-            QueryError: k is below 1.
+            QueryError: k is below 1, or the filter does not parse.
         """
         if k < 1:
             raise QueryError(f"k is {k}; it must be at least 1")
         prepared = self.prepare(query)
-        allowed = self._allowed(None, without)
+        allowed = self.allowed(where, without)
         is_exact = self._neighbours.is_scanned(allowed)
         positions = self._ranked(prepared, allowed, k, is_exact=is_exact).positions
         if not len(positions):
@@ -182,7 +186,7 @@ class Searcher:
         for group in _passes(prepared):
             pools = self._pools([one for _, one in group], everything)
             for (doc_id, one), pool in zip(group, pools, strict=True):
-                allowed = self._allowed(None, doc_id)
+                allowed = self.allowed(None, doc_id)
                 best.append(self._top(one, without_positions(pool, np.flatnonzero(~allowed)), k))
         return best
 
@@ -190,7 +194,8 @@ class Searcher:
         """Take thresholds and weights of a query from the reference, its own content left out of it."""
         return prepare(query, self.snapshot, self.scoring, self._multiply)
 
-    def _allowed(self, where: str | None, without: str | None) -> NDArray[np.bool_]:
+    def allowed(self, where: str | None, without: str | None) -> NDArray[np.bool_]:
+        """(N,) True for the documents that pass a metadata filter and are not the one to leave out."""
         allowed = np.ones(self.snapshot.n_documents, bool) if where is None else self.snapshot.matching(where)
         position = self.snapshot.position(without) if without is not None else None
         if position is not None:
@@ -225,7 +230,7 @@ class Searcher:
         chunks = _by_lists(lists, limits, self.scoring.power, n)
         words, pairs = self._estimated_words(prepared, allowed)
         document = np.zeros(n)
-        if self.scoring.document_weight:
+        if prepared.weights["document"]:
             nearest = self.snapshot.document_index.nearest(vectors.document, allowed, LIST_LENGTH)
             document[nearest.documents[0]] = margin(nearest.similarities[0], limits.document, self.scoring.power)
         estimated = Components(chunks, document, words, pairs)
@@ -261,15 +266,14 @@ class Searcher:
 
     def _pools(self, queries: Sequence[Prepared], positions: Positions) -> list[Pool]:
         """The same for several queries, which share the pass over the vectors."""
-        n = len(positions)
-        chunks = np.zeros((len(queries), n))
-        begin = 0
-        for block in self._blocks(positions):
-            vectors, starts = self.snapshot.chunk_vectors(block)
-            for row, one in enumerate(queries):
+        chunks = np.zeros((len(queries), len(positions)))
+        compared = [row for row, one in enumerate(queries) if one.weights["chunks"]]
+        for at in self._blocks(positions) if compared else []:
+            vectors, starts = self.snapshot.chunk_vectors(positions[at])
+            for row in compared:
+                one = queries[row]
                 best = best_chunks(one.vectors.chunks, vectors, starts, self._multiply)
-                chunks[row, begin : begin + len(block)] = chunk_component(best, one.limits, self.scoring)
-            begin += len(block)
+                chunks[row, at] = chunk_component(best, one.limits, self.scoring)
         return [
             Pool(
                 positions,
@@ -281,7 +285,7 @@ class Searcher:
         ]
 
     def _document_component(self, prepared: Prepared, positions: Positions) -> NDArray[np.float64]:
-        if not self.scoring.document_weight or not len(positions):
+        if not prepared.weights["document"] or not len(positions):
             return np.zeros(len(positions))
         found = self.snapshot.document_index.similarities(prepared.vectors.document, positions)
         return margin(found, prepared.limits.document, self.scoring.power)
@@ -316,7 +320,7 @@ class Searcher:
         """Scores as they are shown, from similarities that are the same whatever was multiplied beside them."""
         matches, components, of_documents = self._matches(prepared, pool.positions), pool.components, None
         document = components.document
-        if self.scoring.document_weight:
+        if prepared.weights["document"]:
             of_documents = cosines(self.snapshot.document_index.rows[pool.positions], prepared.vectors.document)
             document = margin(of_documents, prepared.limits.document, self.scoring.power)
         chunks = chunk_component(matches.similarities, prepared.limits, self.scoring)
@@ -327,20 +331,18 @@ class Searcher:
     def _matches(self, prepared: Prepared, positions: Positions) -> Matches:
         """The best chunks of documents for each query chunk, where they are above its threshold."""
         chunks, floor = prepared.vectors.chunks, prepared.limits.chunks
-        if not len(positions):
-            return Matches(np.empty((len(chunks), 0), np.float32), np.empty((len(chunks), 0), np.int64))
-        return join(
-            [
-                best_matches(chunks, *self.snapshot.chunk_vectors(block), floor, self._multiply)
-                for block in self._blocks(positions)
-            ]
-        )
+        found = no_matches(len(chunks), len(positions))
+        for at in self._blocks(positions) if prepared.weights["chunks"] else []:
+            vectors, starts = self.snapshot.chunk_vectors(positions[at])
+            found.put(at, best_matches(chunks, vectors, starts, floor, self._multiply))
+        return found
 
-    def _blocks(self, positions: Positions) -> list[Positions]:
-        """Cut documents into runs of about as many chunks as may be in memory."""
-        ends = np.cumsum(self.snapshot.roster.n_chunks[positions])
+    def _blocks(self, positions: Positions) -> list[NDArray[np.int64]]:
+        """Places in `positions` of the documents with vectors, in runs of about as many chunks as may be in memory."""
+        places = np.flatnonzero(self.snapshot.has_vectors[positions])
+        ends = np.cumsum(self.snapshot.roster.n_chunks[positions[places]])
         block = (ends - 1) // (self._scan_chunks or SCAN_BLOCK_CHUNKS)
-        return np.split(positions, np.flatnonzero(np.diff(block)) + 1) if len(positions) else []
+        return np.split(places, np.flatnonzero(np.diff(block)) + 1) if len(places) else []
 
     def _hits(self, query: Query, prepared: Prepared, positions: Positions, offset: int) -> tuple[Hit, ...]:
         if not len(positions):
@@ -365,10 +367,11 @@ class Searcher:
             [self.snapshot.spans(position) for position in positions.tolist()],
             scored,
         )
-        shown = zip(exact.scores.tolist(), documents, breakdowns, strict=True)
+        are_encoded = self.snapshot.has_vectors[positions].tolist()
+        shown = zip(exact.scores.tolist(), documents, breakdowns, are_encoded, strict=True)
         return tuple(
-            Hit(rank, score, document, breakdown, coverage)
-            for rank, (score, (document, coverage), breakdown) in enumerate(shown, start=offset + 1)
+            Hit(rank, score, document, breakdown, coverage, has_vectors)
+            for rank, (score, (document, coverage), breakdown, has_vectors) in enumerate(shown, start=offset + 1)
         )
 
 

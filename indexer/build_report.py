@@ -16,6 +16,7 @@ class BuildReport:
     n_replaced: int = 0
     n_unchanged: int = 0
     n_removed: int = 0
+    n_encoded: int = 0  # documents that got vectors
     n_tokens: int = 0  # encoded in this run
     n_chunks: int = 0
     n_sections_merged: int = 0  # tiny headed parts that went into a neighbour
@@ -25,6 +26,8 @@ class BuildReport:
     generation_seconds: float = 0.0
     peak_memory_bytes: int = 0  # own memory of the process, see `indexer.footprint`; 0 where nobody watched
     disk_bytes: int = 0  # of the index folder afterwards; likewise
+    n_missing: int = 0  # documents of the index that have no vectors afterwards
+    tokens_missing: int = 0  # likewise, about
     failures: list[Unreadable] = field(default_factory=list)
 
     @property

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from engine.document import Document
 from engine.encoders.encoder import Encoder
@@ -25,7 +27,9 @@ from indexer.generation import add_postings, needs_generation, publish_generatio
 from indexer.ladder import SCAN, check_factory_option, describe_ladder
 from indexer.pipeline import Pipeline
 from indexer.recall import RECALL_FLOOR
-from indexer.reference import refresh_reference, upgrade_words
+from indexer.reference import refresh_reference, sample_documents, upgrade_words
+
+EncodeNow: TypeAlias = Literal["none", "later", "all"]
 
 
 def build(
@@ -40,6 +44,7 @@ def build(
     disk_bytes: int | None = None,
     recall_floor: float = RECALL_FLOOR,
     language: str | None = None,
+    encode: EncodeNow = "all",
     prune: bool = False,
     progress: Progress | None = None,
     tell: Callable[[str], None] = lambda _: None,
@@ -62,6 +67,9 @@ def build(
         recall_floor: least document recall of a new generation.
         language: by which words are segmented, see `engine.words.languages`; by default that of the index, or the
             one that is detected in the first documents.
+        encode: which documents get vectors in this run: `all` of the index; `later`, those of a sample by which
+            queries are scored, the others when a query comes near them, see `engine.on_demand`; or `none`, for
+            an index that is searched by words alone.
         prune: remove documents that did not come.
         progress: called after each commit.
         tell: hears one line a step of building the generation, and when something is done otherwise than usual.
@@ -78,30 +86,62 @@ def build(
     budget = Budget(memory_bytes, vram_bytes, disk_bytes)
     disk = DiskGuard(Path(path), disk_bytes)
     with Writer(Path(path)) as writer:
-        asked = encoder or writer.meta.get("encoder", {}).get("name", DEFAULT_ENCODER)
-        used = load_encoder(asked, device=device) if isinstance(asked, str) else asked
-        check_factory_option(factory, used.width)
-        writer.claim({"name": used.name, "fingerprint": used.fingerprint, "width": used.width})
+        used = _claimed(writer, encoder, device, factory) if encode != "none" else None
+        width = writer.width
         upgrade_words(writer, language, tell)
         if language is not None:
             writer.set_language(language)
         footprint = Footprint()
-        refuse_memory(budget, footprint.own_bytes(), used.width)
-        with Watch(footprint) as watch, limited_vram(used, vram_bytes):
+        refuse_memory(budget, footprint.own_bytes(), width)
+        with Watch(footprint) as watch, limited_vram(used, vram_bytes) if used is not None else nullcontext():
             left = left_beside(memory_bytes, footprint)
-            pipeline = Pipeline(writer, used, progress, sizes=fit_batches(left, used.width), disk=disk, tell=tell)
+            sizes = fit_batches(left, width)
+            at_once = used if encode == "all" else None
+            pipeline = Pipeline(writer, at_once, progress, sizes=sizes, disk=disk, tell=tell)
             report = pipeline.run(documents, prune=prune)
+            if used is not None:
+                pipeline.encoder = used
+                pipeline.encode_missing(_missing(writer, encode))
             started = time.perf_counter()
             join_small_shards(writer, disk, left_bytes=left_beside(memory_bytes, footprint), tell=tell)
             report.seconds += time.perf_counter() - started
             started = time.perf_counter()
             left = left_beside(memory_bytes, footprint)
             refresh_reference(writer, tell)
-            refresh_generation(writer, factory, left_bytes=left, disk=disk, recall_floor=recall_floor, tell=tell)
+            if _is_complete(writer, report):
+                refresh_generation(writer, factory, left_bytes=left, disk=disk, recall_floor=recall_floor, tell=tell)
             report.generation_seconds = time.perf_counter() - started
     report.peak_memory_bytes = watch.peak_bytes
     report.disk_bytes = folder_bytes(writer.folder)
     return report
+
+
+def _claimed(writer: Writer, encoder: Encoder | str | None, device: str | None, factory: str) -> Encoder:
+    """The encoder of a run, to which the index is bound."""
+    asked = encoder or writer.meta.get("encoder", {}).get("name", DEFAULT_ENCODER)
+    used = load_encoder(asked, device=device) if isinstance(asked, str) else asked
+    check_factory_option(factory, used.width)
+    writer.claim({"name": used.name, "fingerprint": used.fingerprint, "width": used.width})
+    return used
+
+
+def _missing(writer: Writer, encode: EncodeNow) -> list[int]:
+    """Catalog ids of the documents without vectors that get some in this run."""
+    if encode == "all" or not writer.unencoded():
+        return writer.unencoded()
+    with Snapshot(writer.folder) as snapshot:
+        return sample_documents(snapshot)
+
+
+def _is_complete(writer: Writer, report: BuildReport) -> bool:
+    """Whether a FAISS index is due: all documents have vectors, or there is one that must keep up.
+
+    Sets how many documents have none.
+    """
+    with Snapshot(writer.folder) as snapshot:
+        missing = snapshot.missing_tokens[~snapshot.has_vectors]
+        report.n_missing, report.tokens_missing = len(missing), int(missing.sum())
+        return not len(missing) or snapshot.generation_row is not None
 
 
 def encoder_for(path: Path, name: str | None, device: str | None) -> Encoder:

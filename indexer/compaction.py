@@ -8,7 +8,8 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from sqlalchemy import func, select
+from numpy.typing import NDArray
+from sqlalchemy import case, func, select
 
 from engine.store.ann import AUTO
 from engine.store.catalog import DocumentRow, GenerationRow, ShardRow
@@ -20,6 +21,7 @@ from indexer.disk import DiskGuard
 from indexer.generation import publish_generation
 
 SHARD_CHUNKS = 65_536  # of a joined shard, at most; 50 MB at width 384
+WORDS_CHUNKS = 12  # chunks that take the room of the term counts of a document, about
 MANY_SHARDS = 8  # small ones, from which on they are joined
 _GROUPS_AT_ONCE = 8  # between which the files that went are let go
 
@@ -106,20 +108,23 @@ class _Size:
     """Of a shard."""
 
     number: int
-    n_live: int  # chunks of documents that are still there
+    n_live: int  # chunks of documents that are still there; one without vectors counts as `WORDS_CHUNKS`
     size_bytes: int
     has_dead: bool
 
 
 def _shards(writer: Writer) -> list[_Size]:
-    live = select(DocumentRow.shard_id, func.sum(DocumentRow.n_chunks).label("n")).group_by(DocumentRow.shard_id)
-    columns = (ShardRow.id, ShardRow.n_chunks, ShardRow.size_bytes)
+    weight = case((DocumentRow.n_chunks == 0, WORDS_CHUNKS), else_=DocumentRow.n_chunks)
+    live = select(DocumentRow.shard_id, func.sum(weight), func.count()).group_by(DocumentRow.shard_id)
+    columns = (ShardRow.id, ShardRow.n_documents, ShardRow.size_bytes)
     with writer.read() as connection:
-        n_live = {shard: int(count) for shard, count in connection.execute(live)}
+        n_live = {shard: (int(chunks), int(documents)) for shard, chunks, documents in connection.execute(live)}
         rows = connection.execute(select(*columns).order_by(ShardRow.id)).all()
-    return [
-        _Size(row.id, n_live.get(row.id, 0), int(row.size_bytes), n_live.get(row.id, 0) < row.n_chunks) for row in rows
-    ]
+    sizes = []
+    for row in rows:
+        n_chunks, n_documents = n_live.get(row.id, (0, 0))
+        sizes.append(_Size(row.id, n_chunks, int(row.size_bytes), n_documents < row.n_documents))
+    return sizes
 
 
 def _groups(shards: Iterable[_Size], most_chunks: int) -> Iterator[list[_Size]]:
@@ -151,15 +156,21 @@ def _rewrite(writer: Writer, snapshot: Snapshot, shards: list[int]) -> None:
     members = [live_members(snapshot, number) for number in shards]
     pieces = [live_shard(snapshot, number) for number in shards]
     joined = Shard(
-        documents=np.concatenate([piece.documents for piece in pieces]),
-        sections=np.concatenate([piece.sections for piece in pieces]),
-        chunks=np.concatenate([piece.chunks for piece in pieces]),
+        documents=_rows(snapshot, [piece.documents for piece in pieces]),
+        sections=_rows(snapshot, [piece.sections for piece in pieces]),
+        chunks=_rows(snapshot, [piece.chunks for piece in pieces]),
         spans=np.concatenate([piece.spans for piece in pieces]),
         words=_joined_words(pieces),
     )
     order = np.concatenate(members)
     ids = roster.ids[order].tolist()
     writer.replace_shards(shards, joined, ids, roster.n_sections[order], roster.n_chunks[order])
+
+
+def _rows(snapshot: Snapshot, pieces: Sequence[NDArray[np.float16]]) -> NDArray[np.float16]:
+    """Rows of several shards; those that were written before the index had an encoder are zeros and have no width."""
+    wide = [piece if piece.shape[1] else np.zeros((len(piece), snapshot.width), np.float16) for piece in pieces]
+    return np.concatenate(wide)
 
 
 def live_members(snapshot: Snapshot, number: int) -> Positions:

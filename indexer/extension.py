@@ -104,7 +104,7 @@ def extend_generation(
     with Snapshot(writer.folder) as snapshot:
         row = snapshot.generation_row
         assert row is not None
-        fresh = np.flatnonzero(snapshot.is_fresh(row.through_chunk))
+        fresh = np.flatnonzero(snapshot.is_fresh(row.through_chunk) & snapshot.has_vectors)
         tell(f"adding {int(snapshot.roster.n_chunks[fresh].sum()):,} chunk vectors to {row.factory}")
         try:
             ann = AnnIndex.open(

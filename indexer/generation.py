@@ -205,7 +205,7 @@ def add_postings(writer: Writer) -> None:
 
 def _built(snapshot: Snapshot, factory: str, sizes: BuildSizes, rng: np.random.Generator) -> AnnIndex:
     n_training = training_size(factory, sizes.points_per_list)
-    blocks = chunk_blocks(snapshot, np.arange(snapshot.n_documents), sizes.block_chunks)
+    blocks = chunk_blocks(snapshot, np.flatnonzero(snapshot.has_vectors), sizes.block_chunks)
     return AnnIndex.build(
         factory, snapshot.width, lambda: _sample(snapshot, n_training, rng), blocks, n_vectors=snapshot.n_chunks
     )

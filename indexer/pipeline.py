@@ -2,7 +2,8 @@
 
 Reading, comparing and segmenting run one batch ahead of encoding, in a thread. A
 batch is committed whole or not at all; what is committed is never encoded again
-while it stays the same.
+while it stays the same. Without an encoder documents are committed with their words
+alone, and `encode_missing` gives them vectors later.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TypeVar
@@ -19,7 +20,7 @@ from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
 from engine.errors import DocumentError
 from engine.readers import Unreadable
-from engine.store.documents import content_hash
+from engine.store.documents import content_hash, stored_documents
 from engine.store.writer import Indexed, Writer
 from engine.words.counts import WordTables
 from indexer.ahead import ahead
@@ -29,6 +30,7 @@ from indexer.disk import DiskGuard
 BATCH_CHARS = 1 << 19  # about 9 s of encoding on two cores; what a kill can cost
 LOOKUP_DOCUMENTS = 64  # documents compared with the catalog in one statement, at most
 LOOKUP_CHARS = 1 << 23  # and their text, which is held in memory
+BYTES_PER_TOKEN = 4.4  # of text, by which the tokens of a document that no encoder has read are estimated
 
 Read = TypeVar("Read", bound=Document | Unreadable)
 
@@ -43,9 +45,10 @@ class BatchSizes:
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A batch that is segmented and waits to be encoded."""
+    """A batch that waits to be encoded, or to be committed with its words alone."""
 
-    documents: list[SegmentedDocument]
+    documents: list[Document]
+    segmented: list[SegmentedDocument] | None  # None without an encoder
     words: WordTables | None  # their term counts; None in an index without words
     n_replaced: int
 
@@ -73,7 +76,7 @@ class Pipeline:
     def __init__(
         self,
         writer: Writer,
-        encoder: Encoder,
+        encoder: Encoder | None,
         progress: Progress | None = None,
         *,
         sizes: BatchSizes | None = None,
@@ -84,7 +87,7 @@ class Pipeline:
 
         Args:
             writer: of the index.
-            encoder: that the writer has claimed.
+            encoder: that the writer has claimed; None to commit words alone.
             progress: called after each commit.
             sizes: of batches; the usual by default.
             disk: that the index may fill; by default all that is free.
@@ -121,21 +124,67 @@ class Pipeline:
         return self.report
 
     def encode_again(self, documents: Iterable[Document]) -> BuildReport:
-        """Encode documents that are indexed already and put the new vectors in place of the old ones."""
+        """Commit documents that are indexed already again: with new vectors, or with words alone without an encoder."""
         for group in _groups(documents, self.sizes.lookup_chars):
-            self._encode_and_commit(self._pending([self.encoder.segment(document) for document in group], len(group)))
+            batch = [self._segmented(document) for document in group]
+            self._encode_and_commit(self._pending(batch, len(group)))
         return self.report
+
+    def encode_missing(self, document_ids: Sequence[int]) -> BuildReport:
+        """Give vectors to documents that are indexed without.
+
+        A document without a token is recorded as a failure, and stays as it is.
+
+        Args:
+            document_ids: catalog ids, the most urgent first.
+        """
+        assert self.encoder is not None
+        started, before = time.perf_counter(), self.report.seconds
+        for ids, documents in self._stored_batches(document_ids):
+            segmented, kept = [], []
+            for one, document in zip(ids, documents, strict=True):
+                try:
+                    segmented.append(self.encoder.segment(document))
+                    kept.append(one)
+                except DocumentError as error:
+                    self._fail(Unreadable(document.source or document.doc_id, str(error), document.doc_id))
+            if kept:
+                batch = [one.document for one in segmented]
+                words, encoded = self.writer.count_words(batch), self._encode(segmented)
+                with self._disk.room_for(_stored_bytes([], encoded, words), f"vectors of {len(batch):,} documents"):
+                    self.report.n_encoded += self.writer.add_vectors(kept, encoded, words)
+                self._count(encoded)
+            self.report.seconds = before + time.perf_counter() - started
+            self._tell()
+        return self.report
+
+    def _stored_batches(self, document_ids: Sequence[int]) -> Iterator[tuple[list[int], list[Document]]]:
+        """Documents of the catalog in batches to encode."""
+        waiting: list[tuple[int, Document]] = []
+        n_chars = 0
+        for first in range(0, len(document_ids), LOOKUP_DOCUMENTS):
+            ids = list(document_ids[first : first + LOOKUP_DOCUMENTS])
+            with self.writer.read() as connection:
+                documents = [document for document, _ in stored_documents(connection, ids)]
+            for one, document in zip(ids, documents, strict=True):
+                waiting.append((one, document))
+                n_chars += len(document.text)
+                if n_chars >= self.sizes.batch_chars:
+                    yield [row[0] for row in waiting], [row[1] for row in waiting]
+                    waiting, n_chars = [], 0
+        if waiting:
+            yield [row[0] for row in waiting], [row[1] for row in waiting]
 
     def _tell(self) -> None:
         if self._progress is not None:
             self._progress(self.report)
 
     def _batches(self, documents: Iterable[Document | Unreadable]) -> Iterator[_Pending]:
-        batch: list[SegmentedDocument] = []
+        batch: list[SegmentedDocument | Document] = []
         n_replaced = n_chars = 0
         for document, known in self._changed(documents):
             try:
-                segmented = self.encoder.segment(document)
+                segmented = self._segmented(document)
             except DocumentError as error:
                 self._fail(Unreadable(document.source or document.doc_id, str(error), document.doc_id))
                 continue
@@ -149,8 +198,23 @@ class Pipeline:
         if batch:
             yield self._pending(batch, n_replaced)
 
-    def _pending(self, batch: list[SegmentedDocument], n_replaced: int) -> _Pending:
-        return _Pending(batch, self.writer.count_words([one.document for one in batch]), n_replaced)
+    def _segmented(self, document: Document) -> SegmentedDocument | Document:
+        """A document cut into chunks; itself where there is no encoder.
+
+        Raises:
+            DocumentError: the document has no token, or no letter or digit.
+        """
+        if self.encoder is not None:
+            return self.encoder.segment(document)
+        if not any(character.isalnum() for character in document.text):
+            raise DocumentError("no text that has a word; leave the document out")
+        return document
+
+    def _pending(self, batch: list[SegmentedDocument | Document], n_replaced: int) -> _Pending:
+        segmented = [one for one in batch if isinstance(one, SegmentedDocument)]
+        documents = [one.document if isinstance(one, SegmentedDocument) else one for one in batch]
+        words = self.writer.count_words(documents)
+        return _Pending(documents, segmented if self.encoder is not None else None, words, n_replaced)
 
     def _changed(self, documents: Iterable[Document | Unreadable]) -> Iterator[tuple[Document, Indexed | None]]:
         """The documents that must be encoded, each with what the index holds in its place."""
@@ -188,8 +252,12 @@ class Pipeline:
                 self._seen.add(there.id)
 
     def _encode_and_commit(self, pending: _Pending) -> None:
-        encoded = self._encode(pending.documents)
-        documents = [segmented.document for segmented in pending.documents]
+        documents = pending.documents
+        if pending.segmented is None:
+            encoded = [EncodedDocument.unencoded(self.writer.width, estimated_tokens(one)) for one in documents]
+        else:
+            encoded = self._encode(pending.segmented)
+            self.report.n_encoded += len(encoded)
         with self._disk.room_for(
             _stored_bytes(documents, encoded, pending.words), f"a batch of {len(documents):,} documents"
         ):
@@ -199,13 +267,17 @@ class Pipeline:
         self._landed.extend(document.doc_id for document in documents)
         self.report.n_added += len(documents) - pending.n_replaced
         self.report.n_replaced += pending.n_replaced
-        self.report.n_tokens += sum(one.coverage.tokens_read for one in encoded)
-        self.report.n_chunks += sum(len(one.chunks) for one in encoded)
+        self._count(encoded)
         for document in documents:
             self.report.n_sections_merged += sum(section.n_merged - 1 for section in document.sections)
             self.report.n_sections_cut += sum(section.n_parts > 1 for section in document.sections)
 
+    def _count(self, encoded: list[EncodedDocument]) -> None:
+        self.report.n_tokens += sum(one.coverage.tokens_read for one in encoded)
+        self.report.n_chunks += sum(len(one.chunks) for one in encoded)
+
     def _encode(self, documents: list[SegmentedDocument]) -> list[EncodedDocument]:
+        assert self.encoder is not None
         started, before = time.perf_counter(), self.encoder.tokens_at_once
         encoded = self.encoder.encode_segmented(documents)
         self.report.encode_seconds += time.perf_counter() - started
@@ -223,6 +295,11 @@ class Pipeline:
         self.writer.remove(gone)
         self.writer.keep_failures([failure.source for failure in self.report.failures])
         self.report.n_removed = len(gone)
+
+
+def estimated_tokens(document: Document) -> int:
+    """Tokens of a document that no encoder has read, about; at least 1."""
+    return max(1, round(len(document.text.encode()) / BYTES_PER_TOKEN))
 
 
 def _is_of(source: str, files: frozenset[str]) -> bool:

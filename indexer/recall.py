@@ -35,7 +35,8 @@ class RecallSample:
             scan_chunks: target chunks in memory at one time.
         """
         index, names = Index(snapshot), snapshot.doc_ids()
-        chosen = np.sort(rng.choice(len(names), min(n_queries, len(names)), replace=False))
+        encoded = np.flatnonzero(snapshot.has_vectors)
+        chosen = np.sort(rng.choice(encoded, min(n_queries, len(encoded)), replace=False))
         self._queries = [(names[position], index.stored_query(names[position])) for position in chosen]
         self._snapshot = snapshot
         self._scan_chunks = scan_chunks

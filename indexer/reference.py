@@ -10,7 +10,7 @@ import numpy as np
 from sqlalchemy import select
 
 from engine.store.catalog import ShardRow
-from engine.store.reference import OUTGROWN, Reference, is_outgrown
+from engine.store.reference import OUTGROWN, Reference, is_outgrown, sample_order
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from engine.words.counts import count_words
@@ -18,6 +18,9 @@ from engine.words.languages import check_language, detect_language
 from engine.words.segmenter import segmenter_of
 from indexer.compaction import live_members, live_shard
 
+FIRST_DOCUMENTS = 100  # of the sample, encoded before the first query of an index that encodes later
+FIRST_TOKENS = 400_000  # or those that have so many tokens, about half a minute on two cores
+FEWEST_FIRST = 20  # or at least so many
 _LANGUAGE_DOCUMENTS = 64  # whose texts decide on the language of an index
 
 
@@ -32,14 +35,37 @@ def rebase(path: str | Path, *, tell: Callable[[str], None] = lambda _: None) ->
         return pin_reference(writer, tell)
 
 
+def sample_documents(snapshot: Snapshot) -> list[int]:
+    """Catalog ids of the documents that are encoded first, so that queries have thresholds.
+
+    They are the first of the draw, `FIRST_DOCUMENTS` of them or as many as have `FIRST_TOKENS`, at least
+    `FEWEST_FIRST`; those that have vectors are left out of the list.
+    """
+    order = sample_order(snapshot.doc_ids())[:FIRST_DOCUMENTS]
+    within = int(np.searchsorted(np.cumsum(snapshot.missing_tokens[order]), FIRST_TOKENS, side="right"))
+    first = order[: max(within, FEWEST_FIRST)]
+    ids: list[int] = snapshot.roster.ids[first[~snapshot.has_vectors[first]]].tolist()
+    return ids
+
+
 def refresh_reference(writer: Writer, tell: Callable[[str], None]) -> None:
-    """Pin a reference where there is none, or where the documents have outgrown the one there is."""
+    """Pin a reference where there is none, where documents have outgrown it, or where it lacks vectors it could have.
+
+    A reference that was drawn while documents had no vectors is drawn again once all have them.
+    """
     with Snapshot(writer.folder) as snapshot:
         row, n_documents = snapshot.reference_row, snapshot.n_documents
+        has_vectors = snapshot.has_vectors
+        first = sample_order(snapshot.doc_ids())[:1]
+        is_empty = row is not None and not row.n_documents and bool(has_vectors[first].any())
+        is_whole = writer.meta.get("partial_reference", False) and bool(has_vectors.all())
     if not n_documents:
         return
     if row is None:
         pin_reference(writer, lambda _: None)
+    elif is_empty or is_whole:
+        tell("drawing the reference again, now from documents with vectors; scores differ from those before")
+        pin_reference(writer, tell)
     elif is_outgrown(row.n_corpus, n_documents):
         tell(
             f"{n_documents:,} documents are {OUTGROWN} times the {row.n_corpus:,} that the reference was drawn from: "
@@ -52,7 +78,7 @@ def pin_reference(writer: Writer, tell: Callable[[str], None]) -> Reference:
     """Draw a reference and pin it, in place of the one before."""
     with Snapshot(writer.folder) as snapshot:
         reference = snapshot.draw_reference(writer.next_reference())
-        writer.publish_reference(reference)
+        writer.publish_reference(reference, is_partial=not snapshot.has_vectors.all())
     tell(
         f"reference {reference.version}: {reference.n_documents:,} of {reference.n_corpus:,} documents, "
         f"{len(reference.rows):,} chunks"

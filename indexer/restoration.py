@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import select
 
+from engine.document import Document
 from engine.encoders.encoder import Encoder
 from engine.encoders.loading import load_encoder
 from engine.errors import IndexDamaged, RecallTooLow
@@ -93,8 +94,15 @@ def _drop_shards(
     with writer.read() as connection:
         shards = connection.execute(select(ShardRow.id).where(ShardRow.file.in_(files))).scalars().all()
         rows = connection.execute(
-            select(DocumentRow.id, DocumentRow.doc_id).where(DocumentRow.shard_id.in_(shards)).order_by(DocumentRow.id)
+            select(DocumentRow.id, DocumentRow.doc_id, DocumentRow.n_chunks)
+            .where(DocumentRow.shard_id.in_(shards))
+            .order_by(DocumentRow.id)
         ).all()
+    by_words = [row.id for row in rows if not row.n_chunks]
+    if by_words:  # the text is all that they were made of
+        Pipeline(writer, None).encode_again(_stored(writer, by_words))
+        report.mended.append(f"words of {len(by_words):,} documents: counted again in their stored text")
+    rows = [row for row in rows if row.n_chunks]
     if encode and rows:
         loaded = encoder or load_encoder(writer.meta["encoder"]["name"], device=device)
         _encode_again(writer, [row.id for row in rows], loaded)
@@ -107,10 +115,14 @@ def _drop_shards(
 
 
 def _encode_again(writer: Writer, ids: Sequence[int], encoder: Encoder) -> None:
-    with writer.read() as connection:
-        documents = [document for document, _ in load_documents(connection, ids)]
+    documents = _stored(writer, ids)
     writer.claim({"name": encoder.name, "fingerprint": encoder.fingerprint, "width": encoder.width})
     Pipeline(writer, encoder).encode_again(documents)
+
+
+def _stored(writer: Writer, ids: Sequence[int]) -> list[Document]:
+    with writer.read() as connection:
+        return [document for document, _ in load_documents(connection, ids)]
 
 
 def _drop_reference(writer: Writer, report: RepairReport) -> None:

@@ -43,6 +43,7 @@ def test_a_result_as_plain_values_says_everything() -> None:
         "reference": 2,
         "n_searched": 30,
         "seconds": 0.012346,
+        "encoding": None,
         "hits": [
             {
                 "rank": 1,
@@ -52,6 +53,7 @@ def test_a_result_as_plain_values_says_everything() -> None:
                 "source": "t.txt",
                 "metadata": {"year": 2020},
                 "coverage": {"tokens_read": 5, "tokens_total": 10, "share": 0.5},
+                "has_vectors": True,
                 "components": COMPONENTS,
                 "document_part": {"similarity": 0.4, "threshold": 0.1, "weight": 0.05, "contribution": 0.01},
                 "n_pairs": 2,

@@ -38,6 +38,17 @@ class EncodedDocument:
     chunk_spans: tuple[Chunk, ...]  # C of them
     coverage: Coverage
 
+    @classmethod
+    def unencoded(cls, width: int, n_tokens: int = 0) -> EncodedDocument:
+        """Stands for a document that has no vectors yet: no chunk, no section, and zeros for the whole.
+
+        Args:
+            width: D; 0 where no encoder is known.
+            n_tokens: that the document has, about.
+        """
+        nothing = np.empty((0, width), np.float32)
+        return cls(np.zeros(width, np.float32), nothing, nothing, (), Coverage(0, n_tokens))
+
 
 class Encoder(ABC):
     """Text to vectors, the same way for queries and targets (siamese)."""

@@ -7,8 +7,9 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 
 from engine.document import Coverage, Document
+from engine.report.durations import duration
 from engine.report.snippets import pair_snippets, term_weights
-from engine.result import Hit, Result, SectionMatrix
+from engine.result import Encoding, Hit, Result, SectionMatrix
 from engine.scoring.breakdown import SectionPair
 
 WIDTH = 80
@@ -37,14 +38,25 @@ def _head(result: Result, width: int) -> list[str]:
     n_hits = len(result.hits)
     searched = f"{result.n_searched:,} searched, {result.status.value}"
     counts = f"{n_hits} of {result.n_found:,} matching, {result.n_evident:,} by passages above their thresholds"
-    return [
-        _cut(f"query  {result.query.title}", width),
-        _cut(f"       {_coverage(result.query_coverage)}; {searched}", width),
-        _cut(f"       {counts}", width),
-    ]
+    lines = [f"{_coverage(result.query_coverage)}; {searched}", counts]
+    if result.encoding is not None:
+        lines += encoding_lines(result.encoding)
+    return [_cut(f"query  {result.query.title}", width), *(_cut(f"       {line}", width) for line in lines)]
+
+
+def encoding_lines(encoding: Encoding) -> list[str]:
+    """How many candidates have vectors, and what encoding all documents would take."""
+    candidates = f"{encoding.n_encoded} of {encoding.n_candidates} candidates encoded"
+    now = f", {encoding.n_encoded_now} of them now" if encoding.n_encoded_now else ""
+    rest = f"{encoding.n_missing:,} documents scored by words alone: about {encoding.tokens_missing:,} tokens to encode"
+    if encoding.seconds_missing is not None:
+        rest += f", {duration(encoding.seconds_missing)}"
+    return [candidates + now, rest]
 
 
 def _coverage(coverage: Coverage) -> str:
+    if not coverage.tokens_total:
+        return "searched by words alone"
     if coverage.tokens_read == coverage.tokens_total:
         return f"all {coverage.tokens_total:,} tokens read{pooled_note(coverage)}"
     share = f"({coverage.share:.1%}){pooled_note(coverage)}"
@@ -74,7 +86,9 @@ def _hit(result: Result, hit: Hit, n_pairs: int, width: int) -> list[str]:
     for pair in hit.breakdown.pairs[:n_pairs]:
         lines += _pair(result, hit, pair, weights, width)
     lines += [_cut(" " * _INDENT + line, width) for line in _rest(hit, n_pairs)]
-    if hit.coverage.tokens_read != hit.coverage.tokens_total:
+    if result.encoding is not None and not hit.has_vectors:
+        lines.append(_cut(" " * _INDENT + "scored by words alone: it has no vectors yet", width))
+    elif hit.coverage.tokens_read != hit.coverage.tokens_total:
         lines.append(_cut(" " * _INDENT + f"of it {_coverage(hit.coverage)}", width))
     return lines
 

@@ -60,6 +60,11 @@ class Scoring:
         if not (self.power > 0 and self.root > 0):
             raise QueryError(f"power {self.power} and root {self.root} must be above 0")
 
+    @property
+    def uses_vectors(self) -> bool:
+        """Whether any vector has a weight."""
+        return self.chunk_weight + self.document_weight > 0
+
     def weights(self, *, vectors: bool = True, words: bool = True) -> dict[str, float]:
         """The weight v_c of each component; they sum to 1 over those that there are.
 

@@ -38,6 +38,15 @@ class Matches:
         """The same of some of the targets, in the order of the given columns."""
         return Matches(self.similarities[:, targets], self.chunks[:, targets])
 
+    def put(self, targets: NDArray[np.int64], found: Matches) -> None:
+        """Set the matches in some of the targets."""
+        self.similarities[:, targets], self.chunks[:, targets] = found.similarities, found.chunks
+
+
+def no_matches(n_queries: int, n_targets: int) -> Matches:
+    """Matches of query chunks in targets without vectors: similarity 0, no place."""
+    return Matches(np.zeros((n_queries, n_targets), np.float32), np.full((n_queries, n_targets), -1, np.int64))
+
 
 def best_chunks(
     queries: Vectors, vectors: Vectors, starts: NDArray[np.int64], multiply: Multiply = products
@@ -137,14 +146,6 @@ def cosines(rows: NDArray[np.float16], vector: Vectors) -> Vectors:
     exactly = np.einsum("nd,d->n", rows.astype(np.float64), vector.astype(np.float64))
     rounded: Vectors = exactly.astype(np.float32)
     return rounded
-
-
-def join(parts: list[Matches]) -> Matches:
-    """Matches in the targets of several parts, in their order."""
-    return Matches(
-        np.concatenate([part.similarities for part in parts], axis=1),
-        np.concatenate([part.chunks for part in parts], axis=1),
-    )
 
 
 def _blocks(queries: Vectors) -> list[slice]:

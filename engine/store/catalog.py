@@ -147,6 +147,14 @@ class ReferenceRow(Table):
     digest: Mapped[str]
 
 
+class DemandRow(Table):
+    """How often a document without vectors was among the candidates of a query, and was not encoded for it."""
+
+    __tablename__ = "demand"
+    document_id: Mapped[int] = mapped_column(ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True)
+    n_queries: Mapped[int]
+
+
 class FailureRow(Table):
     """A document that the last run over its source could not index, and why."""
 

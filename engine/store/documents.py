@@ -62,25 +62,42 @@ def document_rows(
         encoded: documents with their vectors, in the shard's order.
         ids: their catalog ids.
         shard: number of the shard.
-        first_chunk: id of the first chunk of the batch; the others follow.
+        first_chunk: id of the first chunk of the batch; the others follow, see `chunk_ids`.
+    """
+    where = places([vectors for _, vectors in encoded], shard, first_chunk)
+    return [
+        {
+            "id": ids[position],
+            "doc_id": document.doc_id,
+            "title": document.title,
+            "source": document.source,
+            "content_hash": content_hash(document),
+            "metadata": dict(document.metadata),
+            "pages": list(document.pages),
+            **where[position],
+        }
+        for position, (document, _) in enumerate(encoded)
+    ]
+
+
+def places(encoded: Sequence[EncodedDocument], shard: int, first_chunk: int) -> list[dict[str, int]]:
+    """Where the vectors of documents lie that follow each other in one shard, by column of the documents table.
+
+    Args:
+        encoded: the vectors, in the shard's order.
+        shard: number of the shard.
+        first_chunk: id of the first chunk; the others follow, see `chunk_ids`.
     """
     rows = []
     section_row = chunk_row = 0
-    for position, (document, vectors) in enumerate(encoded):
+    for position, vectors in enumerate(encoded):
         rows.append(
             {
-                "id": ids[position],
-                "doc_id": document.doc_id,
-                "title": document.title,
-                "source": document.source,
-                "content_hash": content_hash(document),
-                "metadata": dict(document.metadata),
-                "pages": list(document.pages),
                 "shard_id": shard,
                 "document_row": position,
                 "section_row": section_row,
                 "chunk_row": chunk_row,
-                "first_chunk": first_chunk + chunk_row,
+                "first_chunk": first_chunk,
                 "n_chunks": len(vectors.chunks),
                 "n_sections": len(vectors.sections),
                 "tokens_read": vectors.coverage.tokens_read,
@@ -89,7 +106,13 @@ def document_rows(
         )
         section_row += len(vectors.sections)
         chunk_row += len(vectors.chunks)
+        first_chunk += chunk_ids(vectors)
     return rows
+
+
+def chunk_ids(vectors: EncodedDocument) -> int:
+    """How many ids of chunks a document takes: one where it has no vectors yet, so that its first id is its own."""
+    return max(1, len(vectors.chunks))
 
 
 def insert_texts(connection: Connection, documents: Iterable[tuple[int, Document]]) -> None:

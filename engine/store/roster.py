@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
@@ -27,6 +27,18 @@ class Roster:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def moved(self, positions: NDArray[np.int64], **columns: NDArray[np.int64]) -> Roster:
+        """The same with other values in some columns of some documents.
+
+        Args:
+            positions: (R,) documents.
+            columns: (R,) new values, by the name of the column.
+        """
+        changed = {name: getattr(self, name).copy() for name in columns}
+        for name, values in columns.items():
+            changed[name][positions] = values
+        return replace(self, **changed)
 
 
 def read_roster(connection: Connection) -> Roster:

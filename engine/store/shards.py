@@ -85,6 +85,12 @@ class ShardSet:
             self._whole[number] = parse_shard(content)
         return self._whole[number]
 
+    def add(self, shard: Shard) -> int:
+        """Take in a shard that lies in memory alone; returns its number, which no file has."""
+        number = min(0, *self._whole) - 1 if self._whole else -1
+        self._whole[number] = shard
+        return number
+
     def documents(self, number: int) -> NDArray[np.float16]:
         """(N, D) of a shard; this and the next three raise IndexDamaged where that part is not what was written."""
         return self._part(number, "documents")

@@ -21,7 +21,7 @@ from sqlalchemy.exc import DatabaseError
 from sqlalchemy.orm import InstrumentedAttribute
 
 from engine.document import Coverage, Document
-from engine.encoders.encoder import Vectors
+from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.errors import IndexDamaged, IndexMismatch
 from engine.store.ann import AnnIndex
 from engine.store.catalog import (
@@ -31,6 +31,7 @@ from engine.store.catalog import (
     GenerationRow,
     PostingsRow,
     ReferenceRow,
+    SectionRow,
     ShardDigestRow,
     ShardRow,
     Table,
@@ -52,7 +53,7 @@ from engine.store.reference import (
 )
 from engine.store.roster import read_roster
 from engine.store.seal import check_seal
-from engine.store.shards import Shard, ShardSet
+from engine.store.shards import Shard, ShardSet, shard_arrays
 from engine.store.tensors import map_file
 from engine.store.where import parse_where
 from engine.words.counts import WordTables, join
@@ -94,7 +95,7 @@ class Snapshot:
             self._pin(catalog)
             if self._shards.is_whole:
                 break  # else a writer may have compacted between reading the catalog and mapping its shards
-        if "encoder" not in self.meta:
+        if not self.meta.keys() & {"encoder", "counters"}:
             self.close()
             raise IndexMismatch(f"{folder} was begun but holds nothing yet; fill it: longmatch index {folder} PATH...")
 
@@ -120,6 +121,7 @@ class Snapshot:
             raise
         written = {number: (row.file, Checksum(row.size_bytes, row.digest)) for number, row in self._shard_rows.items()}
         self._shards = ShardSet(self.folder, written, digests)
+        self._attached = np.zeros(len(self.roster), bool)
         # Mapped now: a writer may publish another reference and delete this file.
         row = self.reference_row
         self._reference_file = None if row is None else map_file(self.folder / row.file)
@@ -154,8 +156,49 @@ class Snapshot:
 
     @property
     def width(self) -> int:
-        """D."""
-        return int(self.meta["encoder"]["width"])
+        """D; 0 for an index that holds words alone and is bound to no encoder."""
+        encoder = self.meta.get("encoder")
+        return int(encoder["width"]) if encoder else 0
+
+    @property
+    def has_vectors(self) -> NDArray[np.bool_]:
+        """(N,) True for the documents that are encoded; the others are found by their words."""
+        return self.roster.n_chunks > 0
+
+    @cached_property
+    def missing_tokens(self) -> NDArray[np.int64]:
+        """(N,) tokens of each document that has no vectors, about; 0 for one that has."""
+        columns = select(DocumentRow.id, DocumentRow.tokens_total).where(DocumentRow.n_chunks == 0)
+        found = np.array([tuple(row) for row in self._connection.execute(columns)], np.int64).reshape(-1, 2)
+        tokens = np.zeros(self.n_documents, np.int64)
+        tokens[np.searchsorted(self.roster.ids, found[:, 0])] = found[:, 1]
+        return tokens
+
+    def attach(self, positions: Positions, encoded: Sequence[EncodedDocument]) -> None:
+        """Give vectors, in memory, to documents that have none in this snapshot. Nothing is written.
+
+        They are scored like documents that came after the generation: exactly.
+
+        Args:
+            positions: documents without vectors.
+            encoded: the vectors of each.
+        """
+        words = self.words(positions) if self.language is not None else None
+        number = self._shards.add(shard_arrays(encoded, words))
+        n_chunks = np.array([len(one.chunks) for one in encoded])
+        n_sections = np.array([len(one.sections) for one in encoded])
+        self.roster = self.roster.moved(
+            positions,
+            shard=np.full(len(positions), number),
+            document_row=np.arange(len(positions)),
+            section_row=np.cumsum(n_sections) - n_sections,
+            n_sections=n_sections,
+            chunk_row=np.cumsum(n_chunks) - n_chunks,
+            n_chunks=n_chunks,
+        )
+        self._attached[positions] = True
+        for derived in ("document_index", "document_vectors"):
+            self.__dict__.pop(derived, None)
 
     @cached_property
     def generation(self) -> OpenGeneration | None:
@@ -204,16 +247,21 @@ class Snapshot:
         return parse_reference(self._reference_file, self.folder / row.file, Checksum(row.size_bytes, row.digest))
 
     def draw_reference(self, version: int) -> Reference:
-        """Draw a reference from the documents of the snapshot; reads the term counts of all, up to a limit."""
+        """Draw a reference from the documents of the snapshot; reads the term counts of all, up to a limit.
+
+        The sample ends before the first document of the draw that has no vectors: those that have
+        some because a query came near them are no random sample.
+        """
         order = sample_order(self.doc_ids())
         sample = order[: sample_size(self.roster.n_chunks[order])]
+        sample = sample[: int(np.argmin(np.append(self.has_vectors[sample], False)))]
         rows, starts = self.chunk_rows(sample)
         counted = np.sort(order[:STATISTICS_DOCUMENTS])
         return Reference(
             version,
             self.n_documents,
             self.content_keys(sample),
-            self.document_index.rows[sample],
+            self.document_rows(sample),
             rows,
             starts,
             self._statistics(counted),
@@ -243,16 +291,22 @@ class Snapshot:
             return now.execute(select(GenerationRow.id).where(GenerationRow.id == generation)).first() is None
 
     def is_fresh(self, through_chunk: int) -> NDArray[np.bool_]:
-        """(N,) True for the documents whose chunks have ids above `through_chunk`."""
-        return self.roster.first_chunk > through_chunk
+        """(N,) True for the documents whose chunks have ids above `through_chunk`, and for those attached since."""
+        return (self.roster.first_chunk > through_chunk) | self._attached
 
     @cached_property
     def document_index(self) -> DocumentIndex:
         """The document vectors, read from the shards at first use."""
-        rows = np.empty((self.n_documents, self.width), np.float16)
-        for number, positions in self._by_shard(np.arange(self.n_documents)):
-            rows[positions] = self._shards.documents(number)[self.roster.document_row[positions]]
-        return DocumentIndex(rows)
+        return DocumentIndex(self.document_rows(np.arange(self.n_documents)))
+
+    def document_rows(self, positions: Positions) -> NDArray[np.float16]:
+        """The document vectors (R, D) of documents, in the order given; zeros for one that is not encoded."""
+        rows = np.zeros((len(positions), self.width), np.float16)
+        at = np.flatnonzero(self.has_vectors[positions])
+        for number, of_shard in self._by_shard(positions[at]):
+            members = at[of_shard]
+            rows[members] = self._shards.documents(number)[self.roster.document_row[positions[members]]]
+        return rows
 
     @cached_property
     def document_vectors(self) -> Vectors:
@@ -289,6 +343,8 @@ class Snapshot:
             strict=False,  # of no documents there is an end and no beginning
         )
         for number, row, begin, end in stretches:
+            if begin == end:
+                continue  # of documents without vectors
             half[begin:end] = self._shards.chunks(number)[row : row + end - begin]
         return half, ends - counts
 
@@ -406,11 +462,12 @@ class Snapshot:
             select(
                 func.coalesce(func.sum(DocumentRow.tokens_read), 0),
                 func.coalesce(func.sum(DocumentRow.tokens_total), 0),
-                func.coalesce(func.sum(DocumentRow.n_sections), 0),
+                select(func.count()).select_from(SectionRow).scalar_subquery(),
             )
         ).one()
         return {
             "documents": self.n_documents,
+            "encoded": int(np.count_nonzero(self.has_vectors)),
             "sections": int(sections),
             "chunks": self.n_chunks,
             "tokens_read": int(read),

@@ -8,17 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy.dialects.sqlite import insert as upsert
 
 from engine.document import Document, MetadataValue
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch
 from engine.store.ann import ANN_FOLDER
 from engine.store.catalog import (
+    DemandRow,
     DocumentRow,
     FailureRow,
     GenerationRow,
@@ -28,7 +30,7 @@ from engine.store.catalog import (
     ShardRow,
     write_meta,
 )
-from engine.store.documents import delete_documents, document_rows, insert_texts
+from engine.store.documents import chunk_ids, delete_documents, document_rows, insert_texts, places
 from engine.store.durable import Checksum, fsync_folder
 from engine.store.reference import Reference, reference_file, write_reference
 from engine.store.shards import Shard, part_digests, shard_arrays, shard_file, write_shard
@@ -36,6 +38,8 @@ from engine.store.writable import WritableIndex
 from engine.words.counts import WordTables, count_words
 from engine.words.languages import check_language, detect_language
 from engine.words.segmenter import WordSegmenter
+
+Name = TypeVar("Name", str, int)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,11 @@ class Writer(WritableIndex):
         with self.read() as connection:
             rows = connection.execute(select(*columns).where(DocumentRow.doc_id.in_(doc_ids)))
             return {row[0]: Indexed(*row[1:]) for row in rows}
+
+    @property
+    def width(self) -> int:
+        """D of the encoder; 0 where the index is bound to none."""
+        return int(self.meta.get("encoder", {}).get("width", 0))
 
     @property
     def language(self) -> str | None:
@@ -163,11 +172,57 @@ class Writer(WritableIndex):
             counters = {
                 "shard": number + 1,
                 "document": counters["document"] + len(encoded),
-                "chunk": counters["chunk"] + len(shard.chunks),
+                "chunk": counters["chunk"] + sum(chunk_ids(one) for _, one in encoded),
             }
             write_meta(connection, {"counters": counters})
         self.meta["counters"] = counters
         return ids
+
+    def add_vectors(
+        self, document_ids: Sequence[int], encoded: Sequence[EncodedDocument], words: WordTables | None = None
+    ) -> int:
+        """Give vectors to documents that have none, in one transaction; their ids, texts and metadata stay.
+
+        Documents that are gone, or have vectors by now, are left out.
+
+        Args:
+            document_ids: catalog ids.
+            encoded: the vectors of each.
+            words: the term counts of each, as they were committed; None for an index without words.
+
+        Returns:
+            How many documents got vectors.
+
+        Raises:
+            IndexMismatch: the folder was moved, removed, or replaced by another index.
+        """
+        still = self.still_unencoded(document_ids)
+        kept = [row for row, one in enumerate(document_ids) if one in still]
+        if not kept:
+            return 0
+        chosen = [encoded[row] for row in kept]
+        shard = shard_arrays(chosen, None if words is None else words.of(np.array(kept)))
+        counters = self._counters()
+        number = counters["shard"]
+        file = shard_file(number)
+        self._check_place()
+        written = write_shard(self.folder / file, shard)
+        digests = part_digests(self.folder / file)
+        ids = [document_ids[row] for row in kept]
+        moves = zip(ids, places(chosen, number, counters["chunk"]), strict=True)
+        n_ids = sum(map(chunk_ids, chosen))
+        counters = {**counters, "shard": number + 1, "chunk": counters["chunk"] + n_ids}
+        with self._transaction() as connection:
+            _insert_shard(connection, number, written, shard, digests)
+            connection.execute(
+                update(DocumentRow.__table__).where(DocumentRow.id == bindparam("one")),  # type: ignore[arg-type]
+                [{"one": one, **place} for one, place in moves],
+            )
+            for block in _blocks(ids):
+                connection.execute(delete(DemandRow).where(DemandRow.document_id.in_(block)))
+            write_meta(connection, {"counters": counters})
+        self.meta["counters"] = counters
+        return len(ids)
 
     def _counters(self) -> dict[str, int]:
         """The next ids. They only grow, and no id is used twice."""
@@ -226,6 +281,38 @@ class Writer(WritableIndex):
         with self._transaction() as connection:
             connection.execute(delete(ShardRow).where(ShardRow.id.in_(numbers)))
         self._sweep()
+
+    def still_unencoded(self, document_ids: Sequence[int]) -> set[int]:
+        """Those of the given catalog ids that are there and have no vectors."""
+        found: set[int] = set()
+        with self.read() as connection:
+            for block in _blocks(document_ids):
+                of_block = DocumentRow.id.in_(block), DocumentRow.n_chunks == 0
+                found.update(connection.execute(select(DocumentRow.id).where(*of_block)).scalars())
+        return found
+
+    def unencoded(self) -> list[int]:
+        """Catalog ids of all documents without vectors: most often wanted by queries first, then by rising id."""
+        wanted = func.coalesce(DemandRow.n_queries, 0)
+        statement = (
+            select(DocumentRow.id)
+            .join(DemandRow, DemandRow.document_id == DocumentRow.id, isouter=True)
+            .where(DocumentRow.n_chunks == 0)
+            .order_by(wanted.desc(), DocumentRow.id)
+        )
+        with self.read() as connection:
+            return list(connection.execute(statement).scalars())
+
+    def add_demand(self, document_ids: Sequence[int]) -> None:
+        """Remember that a query wanted the vectors of documents that have none, and went without."""
+        if not document_ids:
+            return
+        statement = upsert(DemandRow).values([{"document_id": one, "n_queries": 1} for one in document_ids])
+        counted = statement.on_conflict_do_update(
+            index_elements=["document_id"], set_={"n_queries": DemandRow.n_queries + 1}
+        )
+        with self._transaction() as connection:
+            connection.execute(counted)
 
     def update_metadata(self, documents: Sequence[tuple[int, Document]]) -> None:
         """Set metadata and source of documents whose content is unchanged; nothing is encoded."""
@@ -316,8 +403,13 @@ class Writer(WritableIndex):
         version: int = self.meta.get("last_reference", 0)
         return version + 1
 
-    def publish_reference(self, reference: Reference) -> None:
-        """Write a reference and name it, in place of the one before; its version is `next_reference`."""
+    def publish_reference(self, reference: Reference, *, is_partial: bool = False) -> None:
+        """Write a reference and name it, in place of the one before.
+
+        Args:
+            reference: its version is `next_reference`.
+            is_partial: whether its sample was drawn while documents had no vectors.
+        """
         self._check_place()
         file = reference_file(reference.version)
         written = write_reference(self.folder / file, reference)
@@ -333,8 +425,9 @@ class Writer(WritableIndex):
                     digest=written.digest,
                 )
             )
-            write_meta(connection, {"last_reference": reference.version})
-        self.meta["last_reference"] = reference.version
+            values = {"last_reference": reference.version, "partial_reference": is_partial}
+            write_meta(connection, values)
+        self.meta |= values
         self._sweep()
 
     def withdraw_reference(self) -> None:
@@ -370,7 +463,7 @@ def _insert_shard(
     connection.execute(insert(ShardDigestRow).values(shard_id=number, digests=dict(digests)))
 
 
-def _blocks(names: Sequence[str]) -> Iterator[Sequence[str]]:
+def _blocks(names: Sequence[Name]) -> Iterator[Sequence[Name]]:
     """Runs short enough for one statement; SQLite binds 32,766 values in most builds."""
     for first in range(0, len(names), 1000):
         yield names[first : first + 1000]

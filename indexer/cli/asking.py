@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine.allowance import CANDIDATES, Allowance
 from indexer.cli.shared import FAILED, PARTLY, index_argument, json_option, opened_index, search_device_option
 
 if TYPE_CHECKING:
@@ -27,6 +28,16 @@ if TYPE_CHECKING:
 @click.option("-k", "k", default=10, show_default=True, help="Hits of each query.")
 @click.option("--offset", default=0, show_default=True, help="Hits to leave out first, for pages.")
 @click.option("--where", help="Metadata filter, as: family = 'pep' and number >= 400")
+@click.option(
+    "--candidates",
+    default=CANDIDATES,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Best documents by words that are encoded for the query, where they are not yet.",
+)
+@click.option(
+    "--encode-tokens", type=click.IntRange(1), metavar="N", help="Encode about N tokens of them for a query, at most."
+)
 @click.option("--exact", is_flag=True, help="Scan all vectors, so that the ranking is certified.")
 @click.option("--sections", "n_pairs", default=3, show_default=True, help="Section pairs shown of each hit.")
 @click.option("--matrix", is_flag=True, help="Add the cosines of all sections, for each hit.")
@@ -43,6 +54,8 @@ def query(
     k: int,
     offset: int,
     where: str | None,
+    candidates: int,
+    encode_tokens: int | None,
     exact: bool,
     n_pairs: int,
     matrix: bool,
@@ -65,7 +78,13 @@ def query(
     failed: list[Unreadable] = []
     answers = []
     with opened_index(index, device) as opened:
-        options: dict[str, Any] = {"k": k, "offset": offset, "where": where, "exact": exact}
+        options: dict[str, Any] = {
+            "k": k,
+            "offset": offset,
+            "where": where,
+            "exact": exact,
+            "allowance": Allowance(candidates, encode_tokens),
+        }
         for doc_id in doc_ids:
             result = opened.search_id(doc_id, **options)
             answers.append(Answer(result, _matrices(opened, doc_id, result) if matrix else ()))

@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from engine.index import Index
 from engine.report.table import section_label, simple_table
 
@@ -16,13 +18,11 @@ def describe_index(index: Index, as_json: bool) -> str:
     if as_json:
         return json.dumps(facts)
     encoder, generation = facts["encoder"], facts["generation"]
-    read, total = facts["tokens_read"], facts["tokens_total"]
-    share = "all" if read == total else f"{read / total:.2%} of"
     rows = [
         ("documents", f"{facts['documents']:,} in {facts['sections']:,} sections and {facts['chunks']:,} chunks"),
-        ("coverage", f"{share} {total:,} tokens read"),
+        ("coverage", _coverage_line(facts)),
         ("failed", f"{facts['failures']:,}" + (" (see --failures)" if facts["failures"] else "")),
-        ("encoder", f"{encoder['name']}, {encoder['width']} wide, fingerprint {encoder['fingerprint'][:12]}"),
+        ("encoder", _encoder_line(encoder)),
         ("vectors", f"{facts['shards']:,} shards, {facts['shard_bytes'] / 1e6:,.1f} MB"),
         ("words", f"language {facts['language']}" if facts["language"] else "none; add them: longmatch repair INDEX"),
         ("reference", _reference_line(facts["reference"])),
@@ -32,6 +32,20 @@ def describe_index(index: Index, as_json: bool) -> str:
     return simple_table(rows)
 
 
+def _coverage_line(facts: dict[str, Any]) -> str:
+    read, total, n_missing = facts["tokens_read"], facts["tokens_total"], facts["documents"] - facts["encoded"]
+    if n_missing:
+        left = f"{n_missing:,} found by words alone, about {total - read:,} tokens to encode"
+        return f"{facts['encoded']:,} documents encoded, {left}"
+    return f"{'all' if read == total else f'{read / total:.2%} of'} {total:,} tokens read"
+
+
+def _encoder_line(encoder: dict[str, Any] | None) -> str:
+    if encoder is None:
+        return "none, the index holds words alone; add vectors: longmatch index INDEX"
+    return f"{encoder['name']}, {encoder['width']} wide, fingerprint {encoder['fingerprint'][:12]}"
+
+
 def _facts(index: Index) -> dict[str, Any]:
     snapshot = index.snapshot
     row = snapshot.generation_row
@@ -39,7 +53,7 @@ def _facts(index: Index) -> dict[str, Any]:
     n_fresh = int(snapshot.is_fresh(row.through_chunk if row is not None else 0).sum())
     return {
         **snapshot.totals(),
-        "encoder": snapshot.meta["encoder"],
+        "encoder": snapshot.meta.get("encoder"),
         "language": snapshot.language,
         "reference": None if snapshot.reference_row is None else dict(snapshot.reference_row._mapping),
         "generation": generation,
@@ -84,8 +98,9 @@ def list_documents(index: Index, as_json: bool) -> str:
 
 def describe_document(index: Index, doc_id: str, text: bool, as_json: bool) -> str:
     """One document: sections with offsets, metadata, coverage; its text on request."""
-    query = index.stored_query(doc_id)
-    document, coverage = query.document, query.vectors.coverage
+    position = index.position(doc_id)
+    ((document, coverage),) = index.snapshot.documents(np.array([position]))
+    n_chunks = int(index.snapshot.roster.n_chunks[position])
     if as_json:
         return json.dumps(
             {
@@ -104,8 +119,11 @@ def describe_document(index: Index, doc_id: str, text: bool, as_json: bool) -> s
         return document.text
     rows = [("title", document.title), ("source", document.source)]
     rows += [(key, str(value)) for key, value in document.metadata.items()]
-    rows.append(("tokens", f"{coverage.tokens_read:,} of {coverage.tokens_total:,} read"))
-    rows.append(("chunks", f"{len(query.vectors.chunks):,}"))
+    if n_chunks:
+        rows.append(("tokens", f"{coverage.tokens_read:,} of {coverage.tokens_total:,} read"))
+        rows.append(("chunks", f"{n_chunks:,}"))
+    else:
+        rows.append(("tokens", f"about {coverage.tokens_total:,}, not encoded yet"))
     lines = [
         f"{section.start:>9} {section.stop:>9}  {'  ' * max(0, len(section.path) - 1)}{section_label(document, i)}"
         + (f"  [{section.n_merged} joined]" if section.n_merged > 1 else "")

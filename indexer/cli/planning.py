@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from engine.report.durations import duration
 from indexer.cli.shared import device_option, json_option
 from indexer.cli.sizes import parse_bytes
 
@@ -138,15 +139,6 @@ def describe_outcome(plan: Plan, report: BuildReport) -> str:
         ("disk", megabytes(plan.disk.afterwards), megabytes(report.disk_bytes)),
     ]
     return "\n".join(f"{name:<8}{planned:>14} planned {came:>14} taken" for name, planned, came in rows)
-
-
-def duration(seconds: float) -> str:
-    """Seconds as people say them."""
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def megabytes(size: float) -> str:

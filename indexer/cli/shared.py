@@ -28,7 +28,7 @@ def opened_index(path: Path, device: str | None = None) -> Iterator[Index]:
     """Open an index for asking, and close it afterwards; what came of a GPU that was named is told on stderr."""
     from engine.index import Index
 
-    with Index.open(path, device=device) as index:
+    with Index.open(path, device=device, tell=lambda line: click.echo(line, err=True)) as index:
         if index.acceleration is not None:
             click.echo(index.acceleration.told, err=True)
         yield index

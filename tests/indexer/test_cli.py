@@ -58,7 +58,49 @@ def test_index_tells_what_it_did(tmp_path: Path, papers: Path, bert_folder: Path
     assert first.exit_code == 0
     assert first.stdout.startswith("16 added, 0 replaced, 0 unchanged, 0 removed, 0 failed; ")
     again = run("index", path, papers)
-    assert again.stdout.startswith("0 added, 0 replaced, 16 unchanged, 0 removed, 0 failed; 0 tokens")
+    assert again.stdout.startswith("0 added, 0 replaced, 16 unchanged, 0 removed, 0 failed; 0 encoded: 0 tokens")
+
+
+def test_an_index_of_words_answers_and_gets_vectors_later(
+    tmp_path: Path, papers: Path, bert_folder: Path, run: Run
+) -> None:
+    path = tmp_path / "p.lm"
+    words = run("index", path, papers, "--encode", "none")
+    assert words.exit_code == 0
+    assert "words alone" in words.stderr
+    assert "16 documents have no vectors yet" in words.stdout
+    answer = run("query", path, papers / "fox" / "0.md", "-k", "2")
+    assert "searched by words alone; 16 searched, certified" in answer.stdout
+    assert "holds words alone" in run("info", path).stdout
+    rest = run("index", path, "--encoder", bert_folder)
+    assert rest.exit_code == 0
+    assert "16 encoded" in rest.stdout
+    assert json.loads(run("info", path, "--json").stdout)["encoded"] == 16
+
+
+def test_a_query_says_what_it_encoded(
+    tmp_path: Path, papers: Path, bert_folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("indexer.reference.FIRST_DOCUMENTS", 4)
+    monkeypatch.setattr("indexer.reference.FEWEST_FIRST", 4)
+    path = tmp_path / "p.lm"
+    later = run("index", path, papers, "--encoder", bert_folder)
+    assert "12 documents have no vectors yet" in later.stdout
+    answer = run("query", path, papers / "fox" / "0.md", "--candidates", "3")
+    assert "encoding" in answer.stderr
+    assert "estimated" in answer.stdout
+    assert "3 of 3 candidates encoded" in answer.stdout
+    assert "scored by words alone" in answer.stdout
+    told = json.loads(run("query", path, papers / "fox" / "0.md", "--format", "json").stdout)
+    assert told["encoding"]["n_candidates"] == told["encoding"]["n_encoded"] == 16
+    assert "certified" in run("query", path, "--id", "dog/1.md", "--candidates", "0").stdout  # all have vectors by now
+
+
+def test_a_run_without_a_path_needs_an_index(tmp_path: Path, run: Run) -> None:
+    absent = run("index", tmp_path / "no.lm")
+    assert absent.exit_code == 2
+    assert "holds no index" in absent.stderr
+    assert run("index", tmp_path / "no.lm", "--prune").exit_code == 2
 
 
 def test_index_goes_on_after_a_bad_document_and_ends_with_3(

@@ -22,7 +22,7 @@ from engine.scoring.evidence import (
     margin,
     thresholds,
 )
-from engine.scoring.similarity import Matches, join
+from engine.scoring.similarity import Matches
 from engine.words.counts import count_words
 from engine.words.likelihood import query_terms, scores
 from engine.words.segmenter import WordSegmenter
@@ -57,6 +57,13 @@ def taken_apart(similarities: Vectors, limits: Thresholds, scoring: Scoring = PL
     n_query, n_target = similarities.shape
     given = scored(matches(similarities), limits, scoring)
     return break_down(NOTHING, chunks_of(n_query), [NOTHING], [spans_of(n_target)], given)[0]
+
+
+def joined(parts: list[Matches]) -> Matches:
+    return Matches(
+        np.concatenate([part.similarities for part in parts], axis=1),
+        np.concatenate([part.chunks for part in parts], axis=1),
+    )
 
 
 @given(st.integers(0, 10_000), st.integers(1, 9), st.integers(1, 9), st.sampled_from([0.0, 0.2]), st.booleans())
@@ -106,7 +113,7 @@ def test_several_targets_are_taken_apart_as_each_alone() -> None:
     tables = [rng.uniform(-0.5, 1, (5, n_chunks)).astype(np.float32) for n_chunks in (1, 4, 9)]
     limits = Thresholds(rng.uniform(0, 0.5, 5).astype(np.float32), 0.2, np.full(5, 0.2))
     alone = [taken_apart(table, limits) for table in tables]
-    best = scored(join([matches(table) for table in tables]), limits)
+    best = scored(joined([matches(table) for table in tables]), limits)
     spans = [spans_of(table.shape[1]) for table in tables]
     together = break_down(NOTHING, chunks_of(5), [NOTHING] * 3, spans, best)
     for one, other in zip(together, alone, strict=True):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import engine.scoring.similarity as similarity_module
 from engine.encoders.encoder import unit
-from engine.scoring.similarity import Matches, best_chunks, best_matches, join
+from engine.scoring.similarity import Matches, best_chunks, best_matches, no_matches
 
 COUNTS = st.lists(st.integers(1, 5), min_size=1, max_size=6)
 LOW = np.full(4, -100.0)
@@ -64,8 +64,9 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.array_equal(again.chunks, whole.chunks)
 
 
-def test_targets_are_picked_and_joined_in_order() -> None:
+def test_targets_are_picked_and_put_in_place() -> None:
     one = Matches(np.array([[0.5, 0.25]], np.float32), np.array([[3, 1]]))
-    both = join([one.of(np.array([1, 0])), one])
-    assert both.similarities.tolist() == [[0.25, 0.5, 0.5, 0.25]]
-    assert both.chunks.tolist() == [[1, 3, 3, 1]]
+    some = no_matches(1, 4)
+    some.put(np.array([3, 0]), one.of(np.array([1, 0])))
+    assert some.similarities.tolist() == [[0.5, 0, 0, 0.25]]
+    assert some.chunks.tolist() == [[3, -1, -1, 1]]

@@ -264,6 +264,7 @@ def test_totals_add_up(folder: Path) -> None:
     shards = list((folder / "shards").iterdir())
     assert totals == {
         "documents": 11,
+        "encoded": 11,
         "sections": sum(len(one.sections) for one in encoded),
         "chunks": sum(len(one.chunks) for one in encoded),
         "tokens_read": n_tokens,
