@@ -13,11 +13,17 @@ venv: .venv/installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$(FAISS),benchmarks,baselines,demo,dev]'
 	touch $@
 
+# First an answer by words, in seconds; then vectors of all documents, and the same question again.
 demo: venv
-	$(BIN)/longmatch index demo.lm demo/corpus
+	$(BIN)/longmatch index demo.lm demo/corpus --encode none
+	$(BIN)/longmatch query demo.lm demo/queries/eip-7702.pdf -k 3
+	@echo
+	@echo "That was eip-7702.pdf against demo/corpus (PEPs and EIPs in nine formats), by words alone."
+	@echo "Now vectors are added, which takes a minute or two; then comes the same query by words and meaning."
+	@echo
+	$(BIN)/longmatch index demo.lm
 	$(BIN)/longmatch query demo.lm demo/queries/eip-7702.pdf -k 5
 	@echo
-	@echo "That was eip-7702.pdf, asked as a whole against demo/corpus: PEPs and EIPs in nine formats."
 	@echo "Try next:"
 	@echo "  $(BIN)/longmatch query demo.lm demo/queries/pep-0695.md -k 5 --where \"doc_id like 'peps/%'\""
 	@echo "  $(BIN)/longmatch query demo.lm --id peps/pep-0484.md -k 1 --sections 5"

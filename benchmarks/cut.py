@@ -1,4 +1,4 @@
-"""The beginning of a document, for protocols that read no more than so many words."""
+"""Parts of a document, for protocols that read or ask with no more than that."""
 
 from __future__ import annotations
 
@@ -7,8 +7,25 @@ from dataclasses import replace
 from itertools import islice
 
 from engine.document import Document
+from engine.segmentation import divide
 
+WHOLE = "whole"
+LEAD_WORDS = 200  # about an abstract
+PARTS = (WHOLE, "title", "lead")
 _WORD = re.compile(r"\S+")
+
+
+def part_of(document: Document, part: str) -> Document:
+    """A query of a part of a document: its title, its first `LEAD_WORDS` words, or the whole.
+
+    A document without a title is searched with its first ten words.
+    """
+    if part == WHOLE:
+        return document
+    if part == "lead":
+        return first_words(document, LEAD_WORDS)
+    text = document.title.strip() or first_words(document, 10).text
+    return replace(document, text=text, sections=divide(text), pages=())
 
 
 def first_words(document: Document, n_words: int) -> Document:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import fmean
 
 from benchmarks.datasets import TASKS
-from benchmarks.markdown import markdown, measured
+from benchmarks.markdown import markdown, measured, origins
 from benchmarks.metrics import PRIMARY
 from benchmarks.quality_tables import is_without, label
 from benchmarks.records import RetrievalRecord
@@ -48,6 +49,13 @@ def overview_table(records: Sequence[RetrievalRecord]) -> str:
     rows = [[system, *(columns[task].get(system, "-") for task in tasks)] for system in order]
     origin = measured([record for of_task in shown.values() for record in of_task])
     return "\n".join([*markdown(head, rows), "", _NOTE, "", origin])
+
+
+def parts_table(records: Sequence[RetrievalRecord]) -> str:
+    """The same of searches with a part of each document."""
+    named = [replace(record, task=f"{record.task}, {record.part}") for record in records]
+    table = overview_table(named)
+    return "\n".join([table, "", *origins(records)]) if table else ""
 
 
 def _cells(records: Sequence[RetrievalRecord]) -> list[str]:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import ClassVar, TypeAlias, get_args
 
 from benchmarks.budgets.record import PlanRecord
+from benchmarks.cut import WHOLE
+from benchmarks.demand.record import DemandRecord
 from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
 from benchmarks.encoding.record import ThroughputRecord
 from benchmarks.gpus.record import GpuRecord
@@ -60,6 +62,7 @@ class RetrievalRecord:
     query_ids: list[str]
     per_query: dict[str, list[float]]  # metric to its values, in the order of `query_ids`
     origin: Origin
+    part: str = WHOLE  # of each query that was searched with, see `benchmarks.cut.PARTS`
 
     @property
     def name(self) -> str:
@@ -67,7 +70,8 @@ class RetrievalRecord:
         learns = any(setting.endswith("seed") for setting in self.settings)
         given = Path(str(self.settings.get("word_vectors", ""))).stem
         lists = "exact" if self.settings.get("exact") else ""
-        parts = (self.task, self.system, self.encoder.partition("@")[0], given, lists, self.split)
+        part = self.part if self.part != WHOLE else ""
+        parts = (self.task, self.system, self.encoder.partition("@")[0], given, lists, part, self.split)
         return name_of(*parts, seed=self.origin.seed if learns else 0)
 
 
@@ -197,6 +201,7 @@ Record: TypeAlias = (
     | ScaleRecord
     | AdditionRecord
     | PlanRecord
+    | DemandRecord
     | PaperRecord
 )
 _KINDS: Mapping[str, type[Record]] = {kind.kind: kind for kind in get_args(Record)}

@@ -15,6 +15,9 @@ import click
 
 from benchmarks.budgets.record import PlanRecord
 from benchmarks.budgets.table import plan_table
+from benchmarks.cut import WHOLE
+from benchmarks.demand.record import DemandRecord
+from benchmarks.demand.table import demand_table
 from benchmarks.durability.promises import promise_lines
 from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
 from benchmarks.encoding.record import ThroughputRecord
@@ -32,7 +35,7 @@ from benchmarks.peers.record import PeersRecord
 from benchmarks.peers.table import peers_table
 from benchmarks.probing.record import ProbeRecord
 from benchmarks.probing.tables import probe_table
-from benchmarks.quality_overview import overview_table
+from benchmarks.quality_overview import overview_table, parts_table
 from benchmarks.quality_tables import leave_one_out_table, retrieval_table
 from benchmarks.quick import SUFFIX
 from benchmarks.records import (
@@ -127,10 +130,17 @@ class Table:
 
     kinds: tuple[type[Record], ...]  # of the records that it shows
     draw: Callable[[Sequence[Any]], str]  # of records of these kinds
+    is_of_parts: bool = False  # shows retrieval with parts of documents, and not with whole ones
 
     def shown(self, records: Sequence[Record]) -> list[Record]:
         """Its records, those of quick runs and of the first queries alone left out, and of retrieval all but test."""
-        return [record for record in records if isinstance(record, self.kinds) and not is_partial(record)]
+        return [
+            record
+            for record in records
+            if isinstance(record, self.kinds)
+            and not is_partial(record)
+            and self.is_of_parts == (isinstance(record, RetrievalRecord) and record.part != WHOLE)
+        ]
 
     def text(self, records: Sequence[Record]) -> str:
         """The table, or that there is nothing to show."""
@@ -153,10 +163,12 @@ def _promises(records: Sequence[Record]) -> str:
 TABLES: Mapping[str, Table] = {
     "overview": Table((RetrievalRecord,), overview_table),
     "retrieval": Table((RetrievalRecord,), retrieval_table),
+    "parts": Table((RetrievalRecord,), parts_table, is_of_parts=True),
     "leave_one_out": Table((RetrievalRecord,), leave_one_out_table),
     "recall": Table((RecallRecord,), recall_table),
     "promises": Table((ExactnessRecord, KillRecord, DamageRecord, MemoryRecord), _promises),
     "stability": Table((StabilityRecord,), stability_table),
+    "demand": Table((DemandRecord,), demand_table),
     "training": Table((TrainingRecord,), training_table),
     "lengths": Table((LengthRecord,), length_table),
     "positions": Table((PositionRecord,), position_table),

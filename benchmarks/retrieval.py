@@ -12,6 +12,7 @@ import click
 
 from benchmarks.baselines.text_baselines import TEXT_BASELINES, fitted_baselines
 from benchmarks.bm25 import BM25
+from benchmarks.cut import PARTS, WHOLE, part_of
 from benchmarks.datasets import (
     Dataset,
     Qrels,
@@ -52,10 +53,13 @@ class Trial:
     queries: dict[str, Document]
     k: int
     origin: Origin
+    part: str = WHOLE
 
 
-def open_trial(dataset: Dataset, split: str, k: int, limit: int | None, origin: Origin) -> Trial:
+def open_trial(dataset: Dataset, split: str, k: int, limit: int | None, origin: Origin, part: str = WHOLE) -> Trial:
     """Read the queries of a split, the first `limit` where it is given, and their judgments.
+
+    The queries are a part of each document, see `benchmarks.cut.part_of`.
 
     Raises:
         DatasetError: there is no such split, or its files do not fit together.
@@ -68,7 +72,8 @@ def open_trial(dataset: Dataset, split: str, k: int, limit: int | None, origin: 
             f"{dataset.name}: {len(absent)} relevant targets are not in {dataset.corpus.name}, the first is "
             f"{absent[0]!r}; they count as not found"
         )
-    return Trial(dataset, split, qrels, read_queries(dataset, qrels), k, origin)
+    queries = {name: part_of(query, part) for name, query in read_queries(dataset, qrels).items()}
+    return Trial(dataset, split, qrels, queries, k, origin, part)
 
 
 def measure(system: System, cost: BuildCost, trial: Trial) -> tuple[RetrievalRecord, Run]:
@@ -91,6 +96,7 @@ def measure(system: System, cost: BuildCost, trial: Trial) -> tuple[RetrievalRec
         query_ids=list(trial.qrels),
         per_query=rounded_per_query(values),
         origin=trial.origin,
+        part=trial.part,
     )
     return record, run
 
@@ -147,6 +153,9 @@ def _fit_bm25(dataset: Dataset) -> tuple[System, BuildCost]:
 @click.option(
     "--systems", default=",".join(SYSTEMS), show_default=True, callback=names_of(ALL_SYSTEMS), help="By commas."
 )
+@click.option(
+    "--part", type=click.Choice(PARTS), default=WHOLE, show_default=True, help="Of each query document, to search with."
+)
 @click.option("-k", "--top", "k", default=100, show_default=True, type=click.IntRange(100), help="Depth of rankings.")
 @click.option("--exact", is_flag=True, help="Exact search, instead of ANN lists.")
 @click.option("--quick", is_flag=True, help="A small seeded part of DATASET; a record only where --out is given.")
@@ -167,6 +176,7 @@ def main(
     encoder: str,
     split: str,
     systems: tuple[str, ...],
+    part: str,
     k: int,
     exact: bool,
     quick: bool,
@@ -193,7 +203,7 @@ def main(
     try:
         dataset = open_dataset(name, data)
         dataset = quick_part(dataset, split, work / "quick", seed=seed) if quick else dataset
-        trial = open_trial(dataset, split, k, limit, describe_origin(command, seed))
+        trial = open_trial(dataset, split, k, limit, describe_origin(command, seed), part)
         records = []
         for system, cost in prepared_systems(systems, dataset, encoder, work, exact=exact, vectors=vectors, seed=seed):
             tell(f"{dataset.name}: {len(trial.queries)} queries to {system.name}")

@@ -64,6 +64,16 @@ class Disk(Parts):
 
 
 @dataclass(frozen=True)
+class Way:
+    """What a run takes that encodes none, some or all of the documents, see `index --encode`."""
+
+    encode: str  # none, later or all
+    seconds: float
+    tokens: int  # encoded in the run
+    disk_bytes: int  # of the index afterwards
+
+
+@dataclass(frozen=True)
 class Plan:
     """Counts are of this run; bytes and the index are of afterwards. Estimates, but for what `is_counted`."""
 
@@ -83,6 +93,7 @@ class Plan:
     vram: Vram | None  # None on the CPU
     disk: Disk
     ladder: tuple[str, ...]  # the types of index that were considered
+    ways: tuple[Way, ...]  # none, later, all; all else here is of the last
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON, with totals."""

@@ -22,9 +22,10 @@ from indexer.footprint import Footprint, Watch, folder_bytes
 from indexer.generation import is_outgrown
 from indexer.ladder import SCAN, SMALL, Rung, Size, check_factory_option, climb_down, describe_ladder
 from indexer.pipeline import LOOKUP_DOCUMENTS, BatchSizes
-from indexer.plan import Disk, Memory, Plan, Seconds, Vram
+from indexer.plan import Disk, Memory, Plan, Seconds, Vram, Way
 from indexer.probe import Counts, Known, Sample, read_sample, store_seconds_per_char, tokens_per_second
 from indexer.rates import Rates, extension_seconds, generation_seconds, measure_rates
+from indexer.reference import ALL_TOKENS, FEWEST_FIRST, FIRST_DOCUMENTS, FIRST_TOKENS
 from indexer.sampling import draw, units_of
 
 _SPAN_BYTES = 16  # of a chunk, beside its row
@@ -109,6 +110,12 @@ def make_plan(
     on_cpu = 0 if is_on_gpu(encoder) else min(tried.held_bytes, weights_bytes(encoder))
     disk = _disk(path, counts, rung, after)
     _refuse_disk(path, disk, budget)
+    seconds = Seconds(
+        reading=_shown_reading(counts.read_seconds, tried.encoding_seconds, encoder),
+        encoding=tried.encoding_seconds,
+        storing=tried.storing_seconds,
+        generation=_generation_seconds(there, counts, factory, rung, after, tried.rates),
+    )
     return Plan(
         n_new=round(counts.n_new),
         n_changed=round(counts.n_changed),
@@ -120,12 +127,7 @@ def make_plan(
         n_chunks_after=after.n_chunks,
         is_counted=counts.is_all,
         factory="" if rung.factory == SCAN else rung.factory,
-        seconds=Seconds(
-            reading=_shown_reading(counts.read_seconds, tried.encoding_seconds, encoder),
-            encoding=tried.encoding_seconds,
-            storing=tried.storing_seconds,
-            generation=_generation_seconds(there, counts, factory, rung, after, tried.rates),
-        ),
+        seconds=seconds,
         memory=Memory(
             program=tried.held_bytes - on_cpu,
             weights=on_cpu,
@@ -138,6 +140,26 @@ def make_plan(
         vram=tried.vram,
         disk=disk,
         ladder=tuple(describe_ladder(rungs, left)),
+        ways=_ways(tried, seconds, disk, encoder.width),
+    )
+
+
+def _ways(tried: _Tried, seconds: Seconds, disk: Disk, width: int) -> tuple[Way, ...]:
+    """What each way of encoding takes, vectors of a sample being a share of all vectors."""
+    counts = tried.counts
+    n_documents = counts.n_new + counts.n_changed
+    first = counts.n_tokens
+    if first > ALL_TOKENS:
+        per_document = counts.n_tokens / max(1.0, n_documents)
+        first = min(first, max(FEWEST_FIRST * per_document, min(FIRST_TOKENS, FIRST_DOCUMENTS * per_document)))
+    share = first / max(1.0, counts.n_tokens)
+    vectors = 2 * width * (n_documents + counts.n_sections + counts.n_chunks) + _SPAN_BYTES * counts.n_chunks
+    words = disk.catalog + max(0, disk.shards - round(_SHARD_SHARE * vectors))
+    reading = counts.read_seconds + tried.storing_seconds
+    return (
+        Way("none", reading, 0, words),
+        Way("later", reading + share * tried.encoding_seconds, round(first), words + round(share * vectors)),
+        Way("all", seconds.total, round(counts.n_tokens), disk.afterwards),
     )
 
 

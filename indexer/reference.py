@@ -21,6 +21,7 @@ from indexer.compaction import live_members, live_shard
 FIRST_DOCUMENTS = 100  # of the sample, encoded before the first query of an index that encodes later
 FIRST_TOKENS = 400_000  # or those that have so many tokens, about half a minute on two cores
 FEWEST_FIRST = 20  # or at least so many
+ALL_TOKENS = 600_000  # up to which all documents are encoded at once
 _LANGUAGE_DOCUMENTS = 64  # whose texts decide on the language of an index
 
 
@@ -39,8 +40,11 @@ def sample_documents(snapshot: Snapshot) -> list[int]:
     """Catalog ids of the documents that are encoded first, so that queries have thresholds.
 
     They are the first of the draw, `FIRST_DOCUMENTS` of them or as many as have `FIRST_TOKENS`, at least
-    `FEWEST_FIRST`; those that have vectors are left out of the list.
+    `FEWEST_FIRST`; those that have vectors are left out of the list. Of a small corpus they are all.
     """
+    if snapshot.missing_tokens.sum() <= ALL_TOKENS:
+        every: list[int] = snapshot.roster.ids[~snapshot.has_vectors].tolist()
+        return every
     order = sample_order(snapshot.doc_ids())[:FIRST_DOCUMENTS]
     within = int(np.searchsorted(np.cumsum(snapshot.missing_tokens[order]), FIRST_TOKENS, side="right"))
     first = order[: max(within, FEWEST_FIRST)]

@@ -32,6 +32,7 @@ SAMPLE = 8
 def small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reference_module, "FIRST_DOCUMENTS", SAMPLE)
     monkeypatch.setattr(reference_module, "FEWEST_FIRST", 4)
+    monkeypatch.setattr(reference_module, "ALL_TOKENS", 0)
 
 
 @pytest.fixture

@@ -37,7 +37,9 @@ def result_table(result: Result, *, n_pairs: int = N_PAIRS, width: int = WIDTH) 
 def _head(result: Result, width: int) -> list[str]:
     n_hits = len(result.hits)
     searched = f"{result.n_searched:,} searched, {result.status.value}"
-    counts = f"{n_hits} of {result.n_found:,} matching, {result.n_evident:,} by passages above their thresholds"
+    counts = f"{n_hits} of {result.n_found:,} matching"
+    if result.query_coverage.tokens_total:
+        counts += f", {result.n_evident:,} by passages above their thresholds"
     lines = [f"{_coverage(result.query_coverage)}; {searched}", counts]
     if result.encoding is not None:
         lines += encoding_lines(result.encoding)
@@ -86,8 +88,9 @@ def _hit(result: Result, hit: Hit, n_pairs: int, width: int) -> list[str]:
     for pair in hit.breakdown.pairs[:n_pairs]:
         lines += _pair(result, hit, pair, weights, width)
     lines += [_cut(" " * _INDENT + line, width) for line in _rest(hit, n_pairs)]
-    if result.encoding is not None and not hit.has_vectors:
-        lines.append(_cut(" " * _INDENT + "scored by words alone: it has no vectors yet", width))
+    if not hit.has_vectors:
+        if result.encoding is not None:
+            lines.append(_cut(" " * _INDENT + "scored by words alone: it has no vectors yet", width))
     elif hit.coverage.tokens_read != hit.coverage.tokens_total:
         lines.append(_cut(" " * _INDENT + f"of it {_coverage(hit.coverage)}", width))
     return lines

@@ -166,13 +166,15 @@ class Snapshot:
         return self.roster.n_chunks > 0
 
     @cached_property
+    def tokens(self) -> NDArray[np.int64]:
+        """(N,) tokens of each document; an estimate for one that has no vectors."""
+        counts = self._connection.execute(select(DocumentRow.tokens_total).order_by(DocumentRow.id)).scalars()
+        return np.fromiter(counts, np.int64, self.n_documents)
+
+    @property
     def missing_tokens(self) -> NDArray[np.int64]:
         """(N,) tokens of each document that has no vectors, about; 0 for one that has."""
-        columns = select(DocumentRow.id, DocumentRow.tokens_total).where(DocumentRow.n_chunks == 0)
-        found = np.array([tuple(row) for row in self._connection.execute(columns)], np.int64).reshape(-1, 2)
-        tokens = np.zeros(self.n_documents, np.int64)
-        tokens[np.searchsorted(self.roster.ids, found[:, 0])] = found[:, 1]
-        return tokens
+        return np.where(self.has_vectors, 0, self.tokens)
 
     def attach(self, positions: Positions, encoded: Sequence[EncodedDocument]) -> None:
         """Give vectors, in memory, to documents that have none in this snapshot. Nothing is written.
@@ -197,6 +199,7 @@ class Snapshot:
             n_chunks=n_chunks,
         )
         self._attached[positions] = True
+        self.tokens[positions] = [one.coverage.tokens_total for one in encoded]
         for derived in ("document_index", "document_vectors"):
             self.__dict__.pop(derived, None)
 

@@ -15,7 +15,7 @@ from indexer.cli.sizes import parse_bytes
 
 if TYPE_CHECKING:
     from indexer.build_report import BuildReport
-    from indexer.plan import Parts, Plan
+    from indexer.plan import Parts, Plan, Way
 
 memory_option = click.option(
     "--memory", type=parse_bytes, metavar="SIZE", help="Most memory of the whole process, as 2G or 500M."
@@ -46,6 +46,11 @@ _MEANING = {
     "catalog": "catalog: texts and sections",
     "shards": "shards: vectors",
     "replaced_generation": "the old FAISS index, until it is replaced",
+}
+_WAYS = {
+    "none": "words alone",
+    "later": "words, and a sample of vectors; queries encode what they need",
+    "all": "words and all vectors",
 }
 _MEANING_OF_MEMORY = {"encoding": "reading and encoding a batch"}
 _MEANING_OF_DISK = {
@@ -106,7 +111,8 @@ def describe_plan(plan: Plan) -> str:
         ("unchanged", f"{about}{plan.n_unchanged:,}"),
         ("unreadable", f"{about}{plan.n_unreadable:,}"),
         ("to encode", f"{about}{plan.n_tokens:,} tokens in {plan.n_chunks:,} chunks"),
-        ("time", f"about {duration(plan.seconds.total)}"),
+        *(_way(way) for way in plan.ways),
+        ("time", f"about {duration(plan.seconds.total)}, of --encode all as all below"),
         *_parts(plan.seconds, duration),
         ("memory", f"about {megabytes(plan.memory.total)} at most"),
         *_parts(plan.memory, megabytes, _MEANING_OF_MEMORY),
@@ -122,6 +128,12 @@ def describe_plan(plan: Plan) -> str:
     ]
     rows += [("FAISS index" if not number else "", line) for number, line in enumerate(plan.ladder or ("none is due",))]
     return simple_table(rows)
+
+
+def _way(way: Way) -> tuple[str, str]:
+    """What one way of encoding takes, and what it gives."""
+    takes = f"about {duration(way.seconds)}, {way.tokens:,} tokens encoded, {megabytes(way.disk_bytes)} on disk"
+    return f"--encode {way.encode}", f"{takes}: {_WAYS[way.encode]}"
 
 
 def _parts(parts: Parts, told: Callable[[float], str], meanings: dict[str, str] | None = None) -> list[tuple[str, str]]:

@@ -87,7 +87,9 @@ class BuildProgress(_Progress):
     def _line(self, report: BuildReport) -> str:
         rate = report.n_tokens / max(report.seconds, 1e-9)
         told = [f"{report.n_seen:,} documents"]
-        if self._n_files is not None and report.n_seen <= self._n_files:
+        if report.n_encoded > report.n_added + report.n_replaced:
+            told = [f"{report.n_encoded:,} documents encoded"]
+        elif self._n_files is not None and report.n_seen <= self._n_files:
             told[0] += f" of {self._n_files:,}"
         told += [*self._time_left(report), f"{report.n_tokens:,} tokens", f"{rate:,.0f} tokens/s"]
         return ", ".join(told)

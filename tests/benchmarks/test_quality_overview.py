@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.metrics import METRICS, PRIMARY
-from benchmarks.quality_overview import overview_table
+from benchmarks.quality_overview import overview_table, parts_table
 from benchmarks.records import BuildCost, RetrievalRecord
+from benchmarks.report import TABLES
 from engine.origin import Origin
 
 N = 8
@@ -65,3 +66,10 @@ def test_an_encoder_trained_without_a_corpus_is_left_aside(records: list[Retriev
 
 def test_without_records_there_is_no_table() -> None:
     assert overview_table([]) == ""
+
+
+def test_parts_of_documents_stand_in_a_table_of_their_own(records: list[RetrievalRecord]) -> None:
+    titles = [replace(record, part="title") for record in records]
+    assert "| System | proposals, title (8) | rfc, title (8) |" in parts_table(titles)
+    assert TABLES["parts"].shown([*records, *titles]) == titles
+    assert TABLES["overview"].shown([*records, *titles]) == records

@@ -83,6 +83,7 @@ def test_a_query_says_what_it_encoded(
 ) -> None:
     monkeypatch.setattr("indexer.reference.FIRST_DOCUMENTS", 4)
     monkeypatch.setattr("indexer.reference.FEWEST_FIRST", 4)
+    monkeypatch.setattr("indexer.reference.ALL_TOKENS", 0)
     path = tmp_path / "p.lm"
     later = run("index", path, papers, "--encoder", bert_folder)
     assert "12 documents have no vectors yet" in later.stdout
@@ -127,12 +128,17 @@ def test_plan_tells_each_total_with_its_parts(papers: Path, bert_folder: Path, r
     lines = [line.split("  ", 1)[0] for line in told.splitlines() if not line.startswith(" ")]
     assert lines == [
         *("new", "changed", "unchanged", "unreadable", "to encode"),
+        *("--encode none", "--encode later", "--encode all"),
         *("time", "memory", "GPU memory", "disk", "FAISS index"),
     ]
     for part in ("weights of the encoder", "training and adding", "shards: vectors", "> Flat (exact) takes"):
         assert part in told
     plan = json.loads(run("plan", papers, "--encoder", bert_folder, "--json").stdout)
     assert (plan["n_new"], plan["factory"]) == (16, "Flat")
+    none, later, whole = plan["ways"]
+    assert (none["encode"], none["tokens"]) == ("none", 0)
+    assert later["tokens"] == whole["tokens"] == plan["n_tokens"]  # a small corpus is encoded at once
+    assert none["seconds"] <= later["seconds"] and none["disk_bytes"] < whole["disk_bytes"]
 
 
 @pytest.mark.parametrize("command", ["plan", "index"])

@@ -13,6 +13,7 @@ from indexer.cli.progress import BuildProgress
 from indexer.plan import Disk, Memory, Plan, Seconds, Vram
 
 PLAN = Plan(
+    ways=(),
     n_new=100,
     n_changed=0,
     n_unchanged=0,
@@ -67,7 +68,7 @@ def test_a_plan_is_shown_with_all_parts_that_are_not_zero() -> None:
     told = describe_plan(PLAN).splitlines()
     assert told[0].split() == ["new", "about", "100", "documents"]
     assert [one.strip() for one in told[5:10]] == [
-        "time         about 57 s",
+        "time         about 57 s, of --encode all as all below",
         "1.0 s  reading and segmenting that the encoder waits for",
         "48 s  encoding",
         "1.0 s  storing",

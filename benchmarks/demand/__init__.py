@@ -1,0 +1,1 @@
+"""What encoding on demand costs, and what it gives."""
