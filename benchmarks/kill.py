@@ -14,7 +14,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.durability.fault_points import FaultPoint
-from benchmarks.durability.interrupted import Case, Moment, Outcome, Trial, prepare
+from benchmarks.durability.interrupted import WAYS, Case, Moment, Outcome, Trial, prepare
 from benchmarks.durability.records import KillRecord
 from benchmarks.origin import command_line
 from benchmarks.records import RESULTS, write_record
@@ -75,6 +75,7 @@ def record_of(trial: Trial, outcome: Outcome, origin: Origin) -> KillRecord:
         clean_steps=dict(Counter(re.sub(r"\d+", "N", step) for step in trial.steps)),
         n_queries=len(trial.expected.hits),
         origin=origin,
+        way=trial.way,
         **{**vars(outcome), "last_steps": dict(outcome.last_steps.most_common())},
     )
 
@@ -83,6 +84,9 @@ def record_of(trial: Trial, outcome: Outcome, origin: Origin) -> KillRecord:
 @click.option("--kills", "n_kills", default=50, show_default=True, type=click.IntRange(0), help="At random moments.")
 @click.option(
     "--fault-points", "n_points", default=_MOST_FAULT_POINTS, show_default=True, help="Kills at steps, at most."
+)
+@click.option(
+    "--way", type=click.Choice(WAYS), default="all", show_default=True, help="What is killed: a way of encoding."
 )
 @click.option("--encoder", type=click.Path(path_type=Path, exists=True), help="Folder; by default a tiny random BERT.")
 @click.option("--corpus", default=DEMO / "corpus", type=click.Path(path_type=Path, exists=True))
@@ -95,6 +99,7 @@ def main(
     context: click.Context,
     n_kills: int,
     n_points: int,
+    way: str,
     encoder: Path | None,
     corpus: Path,
     queries: Path,
@@ -107,12 +112,13 @@ def main(
     \b
     Example:
         python -m benchmarks.kill --kills 50
+        python -m benchmarks.kill --kills 20 --way queries
     """
     command = command_line("benchmarks.kill", context, leave_out=("out", "work"))
     folder = work or Path(tempfile.mkdtemp(prefix="longmatch-kill-"))
     folder.mkdir(parents=True, exist_ok=True)
     with threadpool_limits(1):
-        trial = prepare(corpus.resolve(), queries, encoder, folder, seed)
+        trial = prepare(corpus.resolve(), queries, encoder, folder, seed, way)
         outcome = run_cases(trial, n_kills, n_points, seed, lambda line: click.echo(line, err=True))
     record = record_of(trial, outcome, describe_origin(command, seed))
     click.echo(write_record(record, out).read_text("utf-8"))

@@ -23,6 +23,7 @@ class Seen:
 
     id: int
     content_hash: str
+    first_chunk: int | None  # id of its first chunk vector; None while it has no vectors
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,12 @@ def look(path: Path) -> dict[str, Seen]:
     """The documents that can be found now."""
     with Snapshot(path) as snapshot:
         hashes = snapshot.content_hashes()
-        names = zip(snapshot.doc_ids(), snapshot.roster.ids.tolist(), strict=True)
-        return {doc_id: Seen(number, hashes[doc_id]) for doc_id, number in names}
+        roster = snapshot.roster
+        rows = zip(snapshot.doc_ids(), roster.ids.tolist(), roster.first_chunk.tolist(), roster.n_chunks, strict=True)
+        return {
+            doc_id: Seen(number, hashes[doc_id], first_chunk if n_chunks else None)
+            for doc_id, number, first_chunk, n_chunks in rows
+        }
 
 
 def ask(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from multiprocessing.context import ForkServerProcess as Process
 from pathlib import Path
 from typing import TypeAlias
 
@@ -22,6 +24,12 @@ from indexer import read_corpus, verify
 
 QUERIES_BY_ID = 10
 _LONGEST_SECONDS = 600.0
+
+# What is killed: `index --encode all`; `--encode later` with all vectors after the words; or queries that encode
+# documents of an index of words and a small sample, and the run that encodes the rest.
+WAYS = ("all", "later", "queries")
+_SAMPLE = 5  # documents with vectors before the first query
+_CANDIDATES = "6"
 
 Moment: TypeAlias = float | FaultPoint  # seconds after the start, or a step
 
@@ -38,6 +46,15 @@ class Trial:
     asked: list[str]  # doc_ids
     seconds: float  # of the uninterrupted run
     steps: list[str]  # of the uninterrupted run
+    way: str = "all"
+
+    def start(self, path: Path, log: Path, fault: FaultPoint | None, output: Path) -> Process:
+        """Begin a run, or go on with one, in a process of its own."""
+        if self.way != "queries":
+            return start(index_corpus, path, self.corpus, self.encoder, log, fault, self.way, output=output)
+        if not path.exists():
+            shutil.copytree(base_of(self.work), path)
+        return start(query_and_encode, path, self.asked, log, fault, output=output)
 
 
 @dataclass
@@ -63,15 +80,43 @@ class Outcome:
     problems: list[str] = field(default_factory=list)
 
 
-def index_corpus(path: Path, corpus: Path, encoder: Path, log: Path, fault: FaultPoint | None) -> None:
+def index_corpus(
+    path: Path, corpus: Path, encoder: Path, log: Path, fault: FaultPoint | None, way: str = "all"
+) -> None:
     """`longmatch index` in this process, its durable steps watched."""
     from indexer.cli import main as longmatch
 
     watch(path, log, fault)
-    longmatch.main(["index", str(path), str(corpus), "--encoder", str(encoder), "--json"], standalone_mode=False)
+    options = ["--encoder", str(encoder), "--encode", way, "--json"]
+    longmatch.main(["index", str(path), str(corpus), *options], standalone_mode=False)
 
 
-def prepare(corpus: Path, queries: Path, encoder: Path | None, work: Path, seed: int) -> Trial:
+def index_sample(path: Path, corpus: Path, encoder: Path) -> None:
+    """`longmatch index --encode later` in this process, with vectors of a few documents."""
+    import indexer.reference as reference
+    from indexer.cli import main as longmatch
+
+    reference.ALL_TOKENS, reference.FIRST_DOCUMENTS, reference.FEWEST_FIRST = 0, _SAMPLE, _SAMPLE
+    longmatch.main(["index", str(path), str(corpus), "--encoder", str(encoder)], standalone_mode=False)
+
+
+def query_and_encode(path: Path, doc_ids: list[str], log: Path, fault: FaultPoint | None) -> None:
+    """`longmatch query` for each document, then `longmatch index` for the rest, in this process, steps watched."""
+    from indexer.cli import main as longmatch
+
+    watch(path, log, fault)
+    for doc_id in doc_ids:
+        asked = ["query", str(path), "--id", doc_id, "--candidates", _CANDIDATES, "-o", os.devnull]
+        longmatch.main(asked, standalone_mode=False)
+    longmatch.main(["index", str(path), "--json"], standalone_mode=False)
+
+
+def base_of(work: Path) -> Path:
+    """The index of words and a sample that every case of `queries` begins with."""
+    return work / "base.lm"
+
+
+def prepare(corpus: Path, queries: Path, encoder: Path | None, work: Path, seed: int, way: str = "all") -> Trial:
     """Make the encoder if none is given, and index the corpus once without interruption."""
     if encoder is None:
         texts = [document.text for document in read_corpus([str(corpus)]) if isinstance(document, Document)]
@@ -79,14 +124,23 @@ def prepare(corpus: Path, queries: Path, encoder: Path | None, work: Path, seed:
     asked_with = [document for document in read_corpus([str(queries)]) if isinstance(document, Document)]
     path, log = work / "clean.lm", work / "clean.steps"
     warm_up()
+    asked: list[str] = []
+    if way == "queries":
+        _finish_well(start(index_sample, base_of(work), corpus, encoder, output=work / "base.out"), work / "base.out")
+        asked = sampled_queries(sorted(look(base_of(work))), QUERIES_BY_ID, seed)
+    trial = Trial(corpus, encoder, asked_with, work, Contents({}, {}), asked, 0.0, [], way)
     started = time.monotonic()
-    ended = finish(start(index_corpus, path, corpus, encoder, log, None, output=work / "clean.out"), _LONGEST_SECONDS)
+    _finish_well(trial.start(path, log, None, work / "clean.out"), work / "clean.out")
     seconds = time.monotonic() - started
-    if not ended.is_well:
-        raise EngineError(f"the uninterrupted run ended with {ended.exit_code}; see {work / 'clean.out'}")
-    asked = sampled_queries(sorted(look(path)), QUERIES_BY_ID, seed)
+    asked = asked or sampled_queries(sorted(look(path)), QUERIES_BY_ID, seed)
     expected = read_contents(path, asked, asked_with)
-    return Trial(corpus, encoder, asked_with, work, expected, asked, seconds, read_steps(log))
+    return replace(trial, expected=expected, asked=asked, seconds=seconds, steps=read_steps(log))
+
+
+def _finish_well(process: Process, output: Path) -> None:
+    ended = finish(process, _LONGEST_SECONDS)
+    if not ended.is_well:
+        raise EngineError(f"the uninterrupted run ended with {ended.exit_code}; see {output}")
 
 
 class Case:
@@ -107,7 +161,7 @@ class Case:
         """Run `longmatch index` up to a moment; False if it had ended before."""
         fault = moment if isinstance(moment, FaultPoint) else None
         trial = self._trial
-        process = start(index_corpus, self._path, trial.corpus, trial.encoder, self._log, fault, output=self._output)
+        process = trial.start(self._path, self._log, fault, self._output)
         if isinstance(moment, FaultPoint):
             ended = finish(process, _LONGEST_SECONDS)
             is_killed = ended.exit_code < 0
@@ -135,9 +189,9 @@ class Case:
             if there is None or there.content_hash != seen.content_hash:
                 self._outcome.n_lost += 1
                 self._problem(f"lost: {doc_id}")
-            elif there.id != seen.id:
+            elif there.id != seen.id or seen.first_chunk not in (None, there.first_chunk):
                 self._outcome.n_encoded_twice += 1
-                self._problem(f"encoded twice: {doc_id} was {seen.id} and is {there.id}")
+                self._problem(f"encoded twice: {doc_id} was {seen} and is {there}")
         self._committed |= found
 
     def last_step(self) -> str:
@@ -149,7 +203,7 @@ class Case:
         """Run to the end, and compare with the uninterrupted run."""
         trial, outcome = self._trial, self._outcome
         n_before = len(self._committed)
-        process = start(index_corpus, self._path, trial.corpus, trial.encoder, self._log, None, output=self._output)
+        process = trial.start(self._path, self._log, None, self._output)
         ended = finish(process, _LONGEST_SECONDS)
         if not ended.is_well:
             outcome.n_not_finished += 1

@@ -36,9 +36,17 @@ def _exactness(record: ExactnessRecord) -> str:
     )
 
 
+_KILLED = {
+    "all": "of indexing {} documents",
+    "later": "of indexing {} documents, words first and vectors then",
+    "queries": "of queries that encode some of {} documents, and of encoding the rest",
+}
+
+
 def _kill(record: KillRecord) -> str:
+    killed = _KILLED[record.way].format(record.n_documents)
     return (
-        f"- {record.n_timed_kills} kills at random moments of indexing {record.n_documents} documents, "
+        f"- {record.n_timed_kills} kills at random moments {killed}, "
         f"{record.n_fault_point_kills} before and after each durable step and {record.n_second_kills} of runs that "
         f"went on: {record.n_lost} documents lost, {record.n_encoded_twice} encoded twice, "
         f"{record.n_different_vectors} with another vector in the end, "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from benchmarks.record_file import name_of
 from engine.origin import Origin
 
 
@@ -41,11 +42,12 @@ class KillRecord:
     n_not_finished: int  # cases whose last run ended with an error
     problems: list[str]
     origin: Origin
+    way: str = "all"  # of encoding, see `benchmarks.durability.interrupted.WAYS`
 
     @property
     def name(self) -> str:
         """Of the file, without suffix."""
-        return f"kill-seed{self.origin.seed}"
+        return name_of("kill", "" if self.way == "all" else self.way, f"seed{self.origin.seed}")
 
 
 @dataclass(frozen=True)
