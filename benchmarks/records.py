@@ -155,6 +155,40 @@ class StabilityRecord:
 
 
 @dataclass(frozen=True)
+class BoilerplateRow:
+    """One share of documents that have the passage; means over queries that have it, in [0, 1]."""
+
+    share: float  # of the documents
+    n_planted: int
+    hosts: float  # of the first hits, those that have the passage
+    overlap: float  # of the first hits without any passage, those that are found with it
+    score: float  # share of the scores of the first hits that the passage takes
+    passages: float  # of the chunk component
+    crowd: float  # of the chunk component where thresholds are the (M+1)-th best of all documents
+    words: float  # of what words add
+
+
+@dataclass(frozen=True)
+class BoilerplateRecord:
+    """How much of the scores a passage takes that many documents have."""
+
+    kind: ClassVar[str] = "boilerplate"
+
+    corpora: list[str]  # name@checksum
+    n_documents: int
+    n_queries: int  # at most; no more than have the passage
+    encoder: str
+    rows: list[BoilerplateRow]
+    seconds: float
+    origin: Origin
+
+    @property
+    def name(self) -> str:
+        """Of the file, without suffix."""
+        return f"boilerplate-{self.n_documents}"
+
+
+@dataclass(frozen=True)
 class TrainingRecord:
     """What a training run measured on the valid split, step by step."""
 
@@ -202,6 +236,7 @@ Record: TypeAlias = (
     | AdditionRecord
     | PlanRecord
     | DemandRecord
+    | BoilerplateRecord
     | PaperRecord
 )
 _KINDS: Mapping[str, type[Record]] = {kind.kind: kind for kind in get_args(Record)}

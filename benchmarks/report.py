@@ -40,6 +40,7 @@ from benchmarks.quality_tables import leave_one_out_table, retrieval_table
 from benchmarks.quick import SUFFIX
 from benchmarks.records import (
     RESULTS,
+    BoilerplateRecord,
     ExactnessRecord,
     RecallRecord,
     Record,
@@ -72,6 +73,12 @@ _STABILITY_NOTE = (
     "differs, and queries whose order differs where it must not. Scan, missed: hits of its first 10, 100 and 200 that "
     "the ANN index does not rank there; shift: the largest difference of two ranks. Rises: hits behind rank 200 that "
     "score higher than the one before, which the borders of tiers permit."
+)
+_BOILERPLATE_NOTE = (
+    "Queries are documents that have the passage; means over their first 10 hits. Of score, of words: the share that "
+    "the section with the passage takes. Of passages: the same of the chunk component, under thresholds of the "
+    "reference and under the (M+1)-th best of all documents, M = 20, the rule before there was a reference. Hits as "
+    "without: of the first 10 hits when no document has the passage, those that are found when some have it."
 )
 _BLOCK = re.compile(r"(<!-- results:(\w+) -->\n)(.*?)(<!-- /results -->)", re.DOTALL)
 
@@ -124,6 +131,25 @@ def _stability_cell(record: StabilityRecord, way: str) -> str:
     return f"{scores}, {record.n_other_orders[way]} orders" if way in record.n_other_orders else scores
 
 
+def boilerplate_table(records: Sequence[BoilerplateRecord]) -> str:
+    """A row for each share of documents that have the passage."""
+    head = ["Corpus", "Planted in", "Of score", "Of passages", "Of passages, (M+1)-th best of all", "Of words"]
+    rows = [
+        [
+            f"{', '.join(record.corpora)} ({record.n_documents:,})",
+            f"{row.share:.1%}, {row.n_planted:,}",
+            *(f"{value:.1%}" for value in (row.score, row.passages, row.crowd, row.words)),
+            f"{row.hosts:.0%}",
+            f"{row.overlap:.0%}",
+        ]
+        for record in records
+        for row in record.rows
+    ]
+    return "\n".join(
+        [*markdown([*head, "Hits that have it", "Hits as without"], rows), "", _BOILERPLATE_NOTE, "", *origins(records)]
+    )
+
+
 @dataclass(frozen=True)
 class Table:
     """A table of a page."""
@@ -168,6 +194,7 @@ TABLES: Mapping[str, Table] = {
     "recall": Table((RecallRecord,), recall_table),
     "promises": Table((ExactnessRecord, KillRecord, DamageRecord, MemoryRecord), _promises),
     "stability": Table((StabilityRecord,), stability_table),
+    "boilerplate": Table((BoilerplateRecord,), boilerplate_table),
     "demand": Table((DemandRecord,), demand_table),
     "training": Table((TrainingRecord,), training_table),
     "lengths": Table((LengthRecord,), length_table),

@@ -69,11 +69,19 @@ def test_other_rules_order_the_same_hits(full: Path) -> None:
 
 
 def test_the_command_writes_a_row_for_each_way(folder: Path, tmp_path: Path, bert_folder: Path) -> None:
-    options = ["--encoder", str(bert_folder), "--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
+    options = [
+        "--quick",
+        "--encoder",
+        str(bert_folder),
+        "--work",
+        str(tmp_path / "work"),
+        "--out",
+        str(tmp_path / "out"),
+    ]
     done = CliRunner().invoke(main, [str(folder), *options], catch_exceptions=False)
     assert done.exit_code == 0
     (record,) = read_records(tmp_path / "out")
     assert isinstance(record, DemandRecord)
     assert [row.way for row in record.rows] == ["words", "20 candidates", "50 candidates", "200 candidates", "all"]
     assert demand_table([record]) in done.output
-    assert "| pets (2) | all | " in done.output
+    assert f"| {record.task} (2) | all | " in done.output
