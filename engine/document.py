@@ -6,14 +6,18 @@ so `document.text[start:stop]` is always exactly what is shown.
 
 from __future__ import annotations
 
+import hashlib
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from engine.deferred import Deferred
+from engine.errors import DocumentError
 
 Scalar: TypeAlias = str | int | float | bool | None
 MetadataValue: TypeAlias = Scalar | list[Scalar]
+_TITLE_CHARS = 60  # of a title that is the beginning of the text
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,67 @@ class Document(Deferred):
     metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
     source: str = ""  # where it was read from, for people
     pages: tuple[int, ...] = field(default=(), repr=False)
+
+    @classmethod
+    def from_text(
+        cls,
+        text: str,
+        *,
+        title: str = "",
+        metadata: Mapping[str, MetadataValue] | None = None,
+        doc_id: str | None = None,
+    ) -> Document:
+        """Make a document of a text; its headings are found as in a text file.
+
+        Args:
+            text: the whole text; newlines become "\\n", characters that cannot be stored U+FFFD.
+            title: by default the beginning of the text. It is shown, and not added to the text.
+            metadata: values for filters.
+            doc_id: by default `text_id` of title and text, so that the same text always has the same name.
+
+        Raises:
+            DocumentError: there is no text, or too much; or an argument has another type.
+        """
+        for name, value in (("text", text), ("title", title), ("doc_id", "" if doc_id is None else doc_id)):
+            if not isinstance(value, str):
+                raise DocumentError(f"{name} is {type(value).__name__}, not str; convert it: str({name})")
+        # Readers make documents, so they cannot be imported above.
+        from engine.readers.assembly import assemble
+        from engine.readers.encoding import clean
+        from engine.readers.headings import find_headings
+
+        text = clean(text)
+        return assemble(
+            text,
+            find_headings(text),
+            doc_id=text_id(title, text) if doc_id is None else doc_id,
+            source="",
+            title=title or text_title(text),
+            metadata=metadata,
+        )
+
+    def page_numbers(self, span: Span) -> tuple[int, ...]:
+        """The pages that a span of the text touches, counted from 1; empty for a format without pages."""
+        if not self.pages:
+            return ()
+        first = bisect_right(self.pages, span.start)
+        last = bisect_right(self.pages, max(span.start, span.stop - 1))
+        return tuple(range(max(1, first), max(1, last) + 1))
+
+
+def text_id(title: str, text: str) -> str:
+    """A doc_id for a text that comes without one: the first 16 hexadecimal digits of a SHA-256."""
+    encoded = f"{title}\0{text}".encode("utf-8", "replace")
+    return f"text-{hashlib.sha256(encoded).hexdigest()[:16]}"
+
+
+def text_title(text: str) -> str:
+    """The first words of a text: its first line, cut between words at 60 characters."""
+    line = " ".join(text.lstrip()[: 20 * _TITLE_CHARS].partition("\n")[0].split())
+    if len(line) <= _TITLE_CHARS:
+        return line
+    cut = line.rfind(" ", _TITLE_CHARS // 2, _TITLE_CHARS)
+    return line[: cut if cut > 0 else _TITLE_CHARS - 1] + "…"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from engine.document import Coverage, Document, MetadataValue, Span
 from engine.encoders.encoder import Vectors
-from engine.errors import MissingExtra
+from engine.errors import MissingExtra, QueryError
 from engine.scoring.breakdown import N_TERMS, Breakdown, ChunkPart, SectionPair
 
 if TYPE_CHECKING:
     import pandas
+
+    from engine.report.snippets import Snippet
+
+N_SNIPPETS = 3  # section pairs of a hit that are shown by default
 
 
 class Status(StrEnum):
@@ -23,6 +27,23 @@ class Status(StrEnum):
     CERTIFIED = "certified"  # every document was scored: no document of the corpus can rank otherwise
     # An approximate index chose the candidates, or the query was pooled, or documents have no vectors yet.
     ESTIMATED = "estimated"
+
+
+@dataclass(frozen=True, slots=True)
+class PairSnippet:
+    """A section pair for people: the sentence of each side that says what matches, and where it stands."""
+
+    contribution: float  # of the pair to the score
+    query_section: str  # its heading, or its first words where it has none
+    target_section: str
+    query: Snippet
+    target: Snippet
+    query_pages: tuple[int, ...]  # of the passage, from 1; empty for a format without pages
+    target_pages: tuple[int, ...]
+
+    def __str__(self) -> str:
+        query, target = _place(self.query_section, self.query_pages), _place(self.target_section, self.target_pages)
+        return f"{self.contribution:.4f}  {query} -> {target}\n  < {self.query.marked()}\n  > {self.target.marked()}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -35,6 +56,8 @@ class Hit:
     breakdown: Breakdown
     coverage: Coverage
     has_vectors: bool = True  # False: it was scored by words alone, and has no vectors yet
+    # The result that it belongs to, without the hits of that; snippets need the query.
+    _answer: Result | None = field(default=None, repr=False, compare=False)
 
     @property
     def doc_id(self) -> str:
@@ -55,6 +78,53 @@ class Hit:
         """Metadata of the target."""
         return self.document.metadata
 
+    @property
+    def pairs(self) -> tuple[SectionPair, ...]:
+        """The section pairs of the breakdown, strongest first."""
+        return self.breakdown.pairs
+
+    def snippets(self, n_pairs: int = N_SNIPPETS) -> list[PairSnippet]:
+        """The sentences behind the strongest section pairs, with the words that both sides share.
+
+        Args:
+            n_pairs: section pairs, strongest first.
+
+        Raises:
+            QueryError: the hit is not one of a `Result`, so that there is no query.
+        """
+        # Loads the segmenter of words, which a result that is only ranked does without.
+        from engine.report.snippets import pair_snippets, term_weights
+        from engine.report.table import section_label
+
+        answer = self._asked()
+        weights = term_weights(self, answer.language)
+        found = []
+        for pair in self.pairs[: max(0, n_pairs)]:
+            both = pair_snippets(answer, self, pair, weights)
+            mine, theirs = shown_spans(pair, answer.query, self.document)
+            found.append(
+                PairSnippet(
+                    pair.contribution,
+                    section_label(answer.query, pair.query_section),
+                    section_label(self.document, pair.target_section),
+                    both.query,
+                    both.target,
+                    answer.query.page_numbers(mine),
+                    self.document.page_numbers(theirs),
+                )
+            )
+        return found
+
+    def _asked(self) -> Result:
+        if self._answer is None:
+            raise QueryError(f"the hit {self.doc_id!r} belongs to no result; take hits from the result of a search")
+        return self._answer
+
+    def _repr_html_(self) -> str:
+        from engine.report.html import result_html
+
+        return result_html(replace(self._asked(), hits=(self,)))
+
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
@@ -71,8 +141,13 @@ class Encoding:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result:
-    """The answer to one query."""
+class Result(Sequence[Hit]):
+    """The answer to one query: a sequence of its hits, best first.
+
+    Example:
+        for hit in index.search("carbon tax"):
+            print(hit.rank, hit.title, hit.snippets(1))
+    """
 
     query: Document
     query_coverage: Coverage
@@ -85,6 +160,23 @@ class Result:
     language: str | None  # by which words were segmented; None for an index without words
     reference: int  # version of the reference that scores were computed with; 0 for one that is not pinned
     encoding: Encoding | None = None  # None where all documents that could have been found have vectors
+
+    def __post_init__(self) -> None:
+        if self.hits:
+            answer = replace(self, hits=())  # without hits, so that no hit refers to itself
+            object.__setattr__(self, "hits", tuple(replace(hit, _answer=answer) for hit in self.hits))
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    @overload
+    def __getitem__(self, at: int) -> Hit: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Hit, ...]: ...
+
+    def __getitem__(self, at: int | slice) -> Hit | tuple[Hit, ...]:
+        return self.hits[at]
 
     def to_dict(self, *, n_pairs: int | None = None) -> dict[str, Any]:
         """Everything as plain values, text spans included; ready for JSON.
@@ -128,7 +220,8 @@ class Result:
         )
 
     def __repr__(self) -> str:
-        return f"Result({self.query.title!r}, {len(self.hits)} hits of {self.n_found}, {self.status.value})"
+        source = f" from {self.query.source!r}" if self.query.source else ""
+        return f"Result({self.query.title!r}{source}, {len(self.hits)} hits of {self.n_found}, {self.status.value})"
 
     def __str__(self) -> str:
         from engine.report.table import result_table
@@ -208,4 +301,32 @@ def _part(part: ChunkPart, query: Document, target: Document) -> dict[str, Any]:
 
 
 def _span(span: Span, document: Document) -> dict[str, Any]:
-    return {"start": span.start, "stop": span.stop, "text": document.text[span.start : span.stop]}
+    return {
+        "start": span.start,
+        "stop": span.stop,
+        "text": document.text[span.start : span.stop],
+        "pages": list(document.page_numbers(span)),
+    }
+
+
+def shown_spans(pair: SectionPair, query: Document, target: Document) -> tuple[Span, Span]:
+    """Where to look for what matches: the strongest passage, or the sections where words add more.
+
+    Args:
+        pair: of the two documents.
+        query: the document that was searched with.
+        target: the document that was found.
+
+    Returns:
+        A span of the query and a span of the target.
+    """
+    if pair.parts and pair.parts[0].contribution >= pair.words:
+        return pair.parts[0].query, pair.parts[0].target
+    mine, theirs = query.sections[pair.query_section], target.sections[pair.target_section]
+    return Span(mine.start, mine.stop), Span(theirs.start, theirs.stop)
+
+
+def _place(section: str, pages: tuple[int, ...]) -> str:
+    if not pages:
+        return section
+    return f"{section} (p. {pages[0]})" if len(pages) == 1 else f"{section} (pp. {pages[0]}-{pages[-1]})"

@@ -138,6 +138,8 @@ def _is_complete(writer: Writer, report: BuildReport) -> bool:
 
     Sets how many documents have none.
     """
+    if not writer.meta.keys() & {"encoder", "counters"}:
+        return False
     with Snapshot(writer.folder) as snapshot:
         missing = snapshot.missing_tokens[~snapshot.has_vectors]
         report.n_missing, report.tokens_missing = len(missing), int(missing.sum())

@@ -1,4 +1,4 @@
-"""Imports point one way: benchmarks -> indexer -> engine; inside a package there is no circle."""
+"""Imports point one way: benchmarks -> longmatch -> indexer -> engine; inside a package there is no circle."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-BELOW = {"engine": set[str](), "indexer": {"engine"}, "benchmarks": {"engine", "indexer"}}
+BELOW = {
+    "engine": set[str](),
+    "indexer": {"engine"},
+    "longmatch": {"engine", "indexer"},
+    "benchmarks": {"engine", "indexer", "longmatch"},
+}
 ROOMS = [*BELOW, "tests", "demo"]
 IS_TYPE_CHECKING = ("TYPE_CHECKING", "typing.TYPE_CHECKING")
 
@@ -86,8 +91,8 @@ def test_only_the_command_line_imports_training() -> None:
     assert users == set()
 
 
-def test_importing_engine_loads_neither_torch_nor_faiss() -> None:
+def test_importing_a_package_loads_neither_torch_nor_faiss() -> None:
     heavy = "{'torch', 'faiss', 'transformers', 'sqlalchemy'}"
-    code = f"import sys, engine, indexer; print(sorted({heavy} & set(sys.modules)))"
+    code = f"import sys, engine, indexer, longmatch; print(sorted({heavy} & set(sys.modules)))"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout == "[]\n"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.document import Document, Span
-from engine.result import Hit, Result
+from engine.result import Hit, Result, shown_spans
 from engine.scoring.breakdown import SectionPair
 from engine.segmentation import sentence_starts
 from engine.words.segmenter import segmenter_of
@@ -76,10 +76,7 @@ def pair_snippets(result: Result, hit: Hit, pair: SectionPair, weights: Mapping[
         weights: from `term_weights`.
     """
     query, target = result.query, hit.document
-    if pair.parts and pair.parts[0].contribution >= pair.words:
-        mine, theirs = pair.parts[0].query, pair.parts[0].target
-    else:
-        mine, theirs = _section(query, pair.query_section), _section(target, pair.target_section)
+    mine, theirs = shown_spans(pair, query, target)
     language = result.language or "none"
     words = [
         set(segmenter_of(language).segment(document.text[span.start : span.stop]).words.tolist())
@@ -138,11 +135,6 @@ def _append(line: str, text: str) -> str:
     lead = " " if text[:1].isspace() and line and not line.endswith(" ") else ""
     trail = " " if joined and text[-1:].isspace() else ""
     return line + lead + joined + trail
-
-
-def _section(document: Document, position: int) -> Span:
-    section = document.sections[position]
-    return Span(section.start, section.stop)
 
 
 def _after_heading(document: Document, span: Span, section: int) -> int:

@@ -8,9 +8,11 @@
                 | key 'like' value | key 'exists'
 
 A key is a metadata key, or `doc_id`, `title`, `source`; quote it in backticks if
-it is no plain word. A value is 'text', "text", a number, true or false. Where
-the metadata value is a list, a comparison holds if it holds for an element;
-a missing key satisfies no comparison but `!=`.
+it is no plain word; a backtick in it is doubled. A value is 'text', "text", a number,
+true or false. Where the metadata value is a list, a comparison holds if it holds for
+an element; a missing key satisfies no comparison but `!=`.
+
+Filters given as a dict are written in this language by `engine.store.where_mapping`.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from engine.errors import QueryError
 from engine.store.catalog import DocumentRow
 
 _TOKEN = re.compile(
-    r"(?:(?P<text>'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")|(?P<quoted>`[^`]+`)|(?P<number>-?\d+(?:\.\d+)?(?![\w.-]))"
+    r"(?:(?P<text>'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")|(?P<quoted>`(?:[^`]|``)+`)|(?P<number>-?\d+(?:\.\d+)?(?![\w.-]))"
     r"|(?P<sign><=|>=|!=|<>|==|=|<|>|\(|\)|,)|(?P<word>[\w][\w.:-]*))"
 )
 _SPACE = re.compile(r"\s*")
@@ -148,7 +150,7 @@ class _Parser:
         if token is None or token.kind not in ("word", "quoted") or token.text.lower() in _RESERVED:
             raise self._error("a metadata key")
         self.position += 1
-        return token.text.strip("`") if token.kind == "quoted" else token.text
+        return token.text[1:-1].replace("``", "`") if token.kind == "quoted" else token.text
 
     def _value(self) -> str | int | float:
         self.n_values += 1

@@ -1,0 +1,69 @@
+"""Finds long documents with long documents, and shows why.
+
+    import longmatch
+
+    index = longmatch.build("papers.lm", "papers/")
+    for hit in index.search("draft.pdf"):
+        print(hit.rank, hit.score, hit.title, hit.snippets(1))
+
+`build` takes a folder, files, texts, dicts or a table; `index.search` a text, a file, a dict, a `Document`,
+or a list of them. A string is a text, unless it names an existing file; see `longmatch.naming`.
+
+The names below are loaded when first used, so that `import longmatch` costs nothing and works on a
+machine whose FAISS or torch is broken.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.allowance import Allowance
+    from engine.document import Document
+    from engine.errors import EngineError
+    from engine.readers import read_document
+    from engine.result import Hit, Result
+    from engine.scoring.evidence import Scoring
+    from longmatch.building import build
+    from longmatch.index import Index, open
+
+    __version__: str
+
+__all__ = [
+    "Allowance",
+    "Document",
+    "EngineError",
+    "Hit",
+    "Index",
+    "Result",
+    "Scoring",
+    "build",
+    "open",
+    "read_document",
+]
+
+_HOMES = {
+    "Allowance": "engine.allowance",
+    "Document": "engine.document",
+    "EngineError": "engine.errors",
+    "Hit": "engine.result",
+    "Index": "longmatch.index",
+    "Result": "engine.result",
+    "Scoring": "engine.scoring.evidence",
+    "build": "longmatch.building",
+    "open": "longmatch.index",
+    "read_document": "engine.readers",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("longmatch")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'longmatch' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,7 @@
+"""`python -m longmatch`: the command."""
+
+from __future__ import annotations
+
+from indexer.cli import main
+
+main(prog_name="longmatch")

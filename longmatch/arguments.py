@@ -1,0 +1,47 @@
+"""Arguments of the public functions, checked before anything else is done."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from engine.errors import IndexMismatch, QueryError
+from engine.store.where_mapping import where_text
+
+Where: TypeAlias = str | Mapping[str, Any]
+
+
+def index_path(path: object) -> Path:
+    """The folder of an index as a `Path`.
+
+    Raises:
+        IndexMismatch: the value is no path.
+    """
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise IndexMismatch(f"{path!r:.60} is no path of an index; pass the folder first, as 'papers.lm'")
+    return Path(path)
+
+
+def filter_text(where: object) -> str | None:
+    """A metadata filter in the language of `engine.store.where`; None for no filter.
+
+    Raises:
+        QueryError: it is neither a dict nor a text, or the dict is no filter.
+    """
+    if where is None or isinstance(where, str):
+        return where
+    if isinstance(where, Mapping):
+        return where_text(where)
+    raise QueryError(f"the filter is {type(where).__name__}; pass a dict or a text, as {{'year': {{'>=': 2019}}}}")
+
+
+def check_count(name: str, value: object) -> None:
+    """Whether an argument is a whole number.
+
+    Raises:
+        QueryError: it is not.
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise QueryError(f"{name} is {value!r:.40}; it must be a whole number")

@@ -1,0 +1,382 @@
+"""`Index`: an index folder, opened to search and to change it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, TypeVar, overload
+
+from engine.allowance import Allowance
+from engine.document import Document
+from engine.encoders.encoder import Encoder
+from engine.errors import IndexMismatch, QueryError
+from engine.index import Index as OpenedIndex
+from engine.result import Result, SectionMatrix
+from engine.scoring.evidence import Scoring
+from engine.store.catalog import CATALOG_FILE
+from longmatch.arguments import Where, check_count, filter_text, index_path
+from longmatch.progress import teller
+
+if TYPE_CHECKING:
+    from indexer.build_report import BuildReport, Progress
+    from indexer.builder import EncodeNow
+    from longmatch.queries import QueryItem
+    from longmatch.sources import Source, Stream
+
+QueryT = TypeVar("QueryT", bound="QueryItem")
+_REMOVED_AT_ONCE = 1_000  # names in one statement
+
+
+class Index:
+    """An index folder, opened as it is now; changes made through this object are seen at once.
+
+    It is not for several threads at the same time: open the folder once in each.
+
+    Example:
+        with longmatch.open("papers.lm") as index:
+            print(index.search("draft.pdf", k=5, where={"year": {">=": 2019}}))
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        encoder: Encoder | None,
+        device: str | None,
+        store: bool,
+        progress: bool | None,
+    ) -> None:
+        """Open a folder; `longmatch.open` is the usual way."""
+        self.path = path
+        self.report: BuildReport | None = None  # of the last `build`, `add` or `update`
+        self._encoder = encoder
+        self._device = device
+        self._store = store
+        self._progress = progress
+        self._opened: OpenedIndex | None = self._open()
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        encoder: Encoder | str | None = None,
+        device: str | None = None,
+        store: bool = True,
+        progress: bool | None = None,
+    ) -> Index:
+        """Open an index.
+
+        Args:
+            path: its folder.
+            encoder: the one that it was built with, or its name; by default loaded when it is first needed.
+            device: `cpu`; or `cuda` or `cuda:N`, to encode and search there.
+            store: whether vectors of documents that are encoded for a query are committed to the index.
+            progress: whether to print a line on standard error before documents are encoded for a query; by
+                default in terminals and notebooks.
+
+        Raises:
+            EncoderError: the encoder cannot be loaded, or torch does not see the device.
+            IndexMismatch: there is no index, or it belongs to another encoder.
+            IndexDamaged: its catalog is not what was written.
+        """
+        folder = index_path(path)
+        if not (folder / CATALOG_FILE).exists():
+            problem = "holds no index" if folder.exists() else "does not exist"
+            raise IndexMismatch(f"{folder} {problem}; make one: longmatch.build({str(folder)!r}, SOURCE)")
+        if isinstance(encoder, str):
+            from engine.encoders.loading import load_encoder
+
+            encoder = load_encoder(encoder, device=device)
+        return cls(folder, encoder=encoder, device=device, store=store, progress=progress)
+
+    def _open(self) -> OpenedIndex:
+        tell = teller(self._progress)
+        return OpenedIndex.open(self.path, encoder=self._encoder, device=self._device, store=self._store, tell=tell)
+
+    @property
+    def opened(self) -> OpenedIndex:
+        """The index of `engine` behind this one.
+
+        Raises:
+            QueryError: it was closed.
+        """
+        if self._opened is None:
+            raise QueryError(f"the index is closed; open it again: longmatch.open({str(self.path)!r})")
+        return self._opened
+
+    def close(self) -> None:
+        """Let go of the files, and of the GPU; a second call does nothing."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return self.opened.n_documents
+
+    def __contains__(self, doc_id: object) -> bool:
+        return isinstance(doc_id, str) and self.opened.snapshot.position(doc_id) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        """The doc_ids, in the order in which they were indexed."""
+        return iter(self.opened.snapshot.doc_ids())
+
+    def __repr__(self) -> str:
+        if self._opened is None:
+            return f"Index({str(self.path)!r}, closed)"
+        snapshot = self._opened.snapshot
+        n_missing = int((~snapshot.has_vectors).sum())
+        encoder = snapshot.meta["encoder"]["name"] if snapshot.width else "words alone"
+        missing = f", {n_missing:,} without vectors yet" if snapshot.width and n_missing else ""
+        return f"Index({str(self.path)!r}, {len(self):,} documents{missing}, {encoder})"
+
+    @overload
+    def search(
+        self,
+        query: QueryItem,
+        *,
+        k: int = 10,
+        offset: int = 0,
+        where: Where | None = None,
+        exact: bool = False,
+        scoring: Scoring | None = None,
+        allowance: Allowance | None = None,
+    ) -> Result: ...
+
+    @overload
+    def search(
+        self,
+        query: list[QueryT] | tuple[QueryT, ...],
+        *,
+        k: int = 10,
+        offset: int = 0,
+        where: Where | None = None,
+        exact: bool = False,
+        scoring: Scoring | None = None,
+        allowance: Allowance | None = None,
+    ) -> list[Result]: ...
+
+    def search(
+        self,
+        query: QueryItem | list[QueryT] | tuple[QueryT, ...],
+        *,
+        k: int = 10,
+        offset: int = 0,
+        where: Where | None = None,
+        exact: bool = False,
+        scoring: Scoring | None = None,
+        allowance: Allowance | None = None,
+    ) -> Result | list[Result]:
+        """Rank the index against a document of any length.
+
+        Args:
+            query: a text, a path, a dict with "text" or "sections", or a `Document`; a list of them gives a
+                list of results. A string is a text unless it names a file, see `longmatch.naming`;
+                `result.query.source` is then that file, and "" for a text.
+            k: hits wanted.
+            offset: hits to leave out first, for pages.
+            where: metadata filter: {"year": {">=": 2019}, "venue": ["ACL", "EMNLP"]}, see
+                `engine.store.where_mapping`, or as text "year >= 2019 and venue in ('ACL', 'EMNLP')", see
+                `engine.store.where`.
+            exact: score every document, whatever index there is.
+            scoring: the constants of the score.
+            allowance: how many candidates without vectors may be encoded for the query.
+
+        Raises:
+            DocumentError: a query has no text, or its file cannot be read.
+            QueryError: a file does not exist, or an argument cannot be used.
+        """
+        from longmatch.queries import query_document
+
+        where = filter_text(where)
+        check_count("k", k)
+        check_count("offset", offset)
+        queries = query if isinstance(query, list | tuple) else [query]
+        documents = [query_document(one) for one in queries]
+        found = [
+            self.opened.search(
+                document, k=k, offset=offset, where=where, exact=exact, scoring=scoring, allowance=allowance
+            )
+            for document in documents
+        ]
+        return found if isinstance(query, list | tuple) else found[0]
+
+    def search_id(
+        self,
+        doc_id: str,
+        *,
+        k: int = 10,
+        offset: int = 0,
+        where: Where | None = None,
+        exact: bool = False,
+        scoring: Scoring | None = None,
+        allowance: Allowance | None = None,
+    ) -> Result:
+        """Rank the index against one of its own documents, itself left out; see `search`.
+
+        Raises:
+            QueryError: there is no such document, or an argument cannot be used.
+        """
+        where = filter_text(where)
+        check_count("k", k)
+        check_count("offset", offset)
+        return self.opened.search_id(
+            doc_id, k=k, offset=offset, where=where, exact=exact, scoring=scoring, allowance=allowance
+        )
+
+    def document(self, doc_id: str) -> Document:
+        """A document as it was indexed, text and sections included.
+
+        Raises:
+            QueryError: there is no such document.
+        """
+        return self.opened.document(doc_id)
+
+    def section_matrix(self, query: Document | str, doc_id: str) -> SectionMatrix:
+        """Cosines of all sections of a query, a `Document` or the doc_id of one, with those of an indexed document.
+
+        Raises:
+            QueryError: there is no such document.
+        """
+        return self.opened.section_matrix(query, doc_id)
+
+    def add(
+        self,
+        source: Source,
+        *,
+        text: str | None = None,
+        id: str | None = None,
+        title: str | None = None,
+        encode: EncodeNow | None = None,
+        progress: bool | Progress | None = None,
+    ) -> BuildReport:
+        """Add documents; one whose id is there already with another content fails, see `update`.
+
+        `longmatch.build` on the same path adds and replaces.
+
+        Args:
+            source: as of `longmatch.build`.
+            text: field or column that holds the text.
+            id: field or column that holds the id.
+            title: field or column that holds the title.
+            encode: as of `longmatch.build`; by default "later", and "none" for an index of words alone.
+            progress: as of `longmatch.build`.
+
+        Raises:
+            DocumentError: the source cannot be used, or none of its documents could be added.
+            IndexBusy: another process writes the index.
+        """
+        from longmatch.records import Columns
+        from longmatch.sources import read_source
+        from longmatch.writing import keep_new, warn_of_failures
+
+        stream = read_source(source, Columns(text, id, title))
+        keep_new(stream, self.path)
+        report = self._write(stream, encode, progress)
+        warn_of_failures(report)
+        return report
+
+    def update(
+        self,
+        source: Source,
+        *,
+        text: str | None = None,
+        id: str | None = None,
+        title: str | None = None,
+        encode: EncodeNow | None = None,
+        progress: bool | Progress | None = None,
+    ) -> BuildReport:
+        """Replace documents by those of the same id; one whose id is not there fails, see `add`.
+
+        Where the content is the same, the metadata are replaced and nothing is encoded.
+
+        Args:
+            source: as of `longmatch.build`.
+            text: field or column that holds the text.
+            id: field or column that holds the id.
+            title: field or column that holds the title.
+            encode: as of `add`.
+            progress: as of `longmatch.build`.
+
+        Raises:
+            DocumentError: the source cannot be used, or none of its documents could replace one.
+            IndexBusy: another process writes the index.
+        """
+        from longmatch.records import Columns
+        from longmatch.sources import read_source
+        from longmatch.writing import keep_present, warn_of_failures
+
+        stream = read_source(source, Columns(text, id, title))
+        keep_present(stream, self.path)
+        report = self._write(stream, encode, progress)
+        warn_of_failures(report)
+        return report
+
+    def remove(self, doc_ids: str | Iterable[str]) -> int:
+        """Remove documents, all or none; their space on disk comes back with `longmatch compact`.
+
+        Args:
+            doc_ids: one or several.
+
+        Returns:
+            How many were removed.
+
+        Raises:
+            QueryError: there is no such document; nothing was removed.
+            IndexBusy: another process writes the index.
+        """
+        # Loads what writing needs, which searching does without.
+        from engine.store.writer import Writer
+
+        names = [doc_ids] if isinstance(doc_ids, str) else list(doc_ids)
+        for name in names:
+            if not isinstance(name, str):
+                raise QueryError(
+                    f"{name!r:.60} is {type(name).__name__}, no doc_id; of a hit or document, pass .doc_id"
+                )
+            self.opened.position(name)
+        names = list(dict.fromkeys(names))
+        self._release()
+        try:
+            with Writer(self.path) as writer:
+                rest, ids = iter(names), []
+                while block := list(islice(rest, _REMOVED_AT_ONCE)):
+                    ids += [there.id for there in writer.indexed(block).values()]
+                writer.remove(ids)
+        finally:
+            self._opened = self._open()
+        return len(ids)
+
+    def _write(self, stream: Stream, encode: EncodeNow | None, progress: bool | Progress | None) -> BuildReport:
+        from longmatch.writing import Settings, write
+
+        encode = encode or ("later" if self.opened.snapshot.width else "none")
+        if encode != "none" and self.opened.snapshot.width:
+            self._encoder = self.opened.encoder  # loaded once, for writing and for the index that is opened again
+        self._release()
+        try:
+            settings = Settings(self._encoder, self._device, encode)
+            shown = self._progress if progress is None else progress
+            report = write(self.path, stream, settings, shown)
+        finally:
+            self._opened = self._open()
+        self.report = report
+        return report
+
+    def _release(self) -> None:
+        """Close the snapshot before writing: while one is open, a writer cannot seal the catalog."""
+        self.opened.close()
+
+
+open = Index.open

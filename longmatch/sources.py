@@ -1,0 +1,147 @@
+"""What a user passes to be indexed, as a stream of documents: folders, files, texts, dicts, documents, tables.
+
+Nothing is held: a generator of a million dicts is read one by one.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, TypeAlias
+
+from engine.document import Document
+from engine.errors import DocumentError
+from engine.readers import Unreadable
+from indexer.corpus import count_files, read_corpus
+from longmatch.naming import named_path
+from longmatch.records import Columns, is_missing, record_document, record_id, whole_document
+from longmatch.tables import is_table, table_columns, table_rows
+
+Item: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | Document
+Source: TypeAlias = Item | Iterable[Any]  # a table of pandas, Polars, Arrow or datasets is an iterable too
+
+_ITEMS = "a text, a path, a dict or a Document"
+
+
+@dataclass(slots=True)
+class Stream:
+    """Documents to index, read as they are asked for."""
+
+    documents: Iterator[Document | Unreadable]
+    n_expected: int | None = None  # None where it is not known
+    n_repeated: int = 0  # texts without id that came before, and were left out
+
+
+def read_source(source: object, columns: Columns) -> Stream:
+    """Read the beginning of a source, so that what cannot be read at all is refused before anything is written.
+
+    Args:
+        source: see `longmatch.build`.
+        columns: names of fields and columns.
+
+    Raises:
+        DocumentError: the source has another type, a path does not exist, or a field is not there.
+    """
+    stream = Stream(iter(()))
+    if is_table(source):
+        names = table_columns(source)
+        if names is not None and (problem := columns.missing(names)) is not None:
+            raise DocumentError(problem)
+        found = _items(table_rows(source), columns, stream)
+    elif (paths := _paths(source)) is not None:
+        stream.n_expected = count_files(paths)
+        found = read_corpus(paths)
+    else:
+        found = _items(_listed(source), columns, stream)
+    if stream.n_expected is None and isinstance(source, Sized) and not isinstance(source, str | Mapping):
+        stream.n_expected = len(source)
+    first = next(found, None)
+    stream.documents = iter(()) if first is None else chain([first], found)
+    return stream
+
+
+def _paths(source: object) -> list[str] | None:
+    """The paths of a source that holds nothing else; None for another one.
+
+    Raises:
+        DocumentError: it is one string that is no path.
+    """
+    if isinstance(source, os.PathLike):
+        return [os.fspath(source)]
+    if isinstance(source, str):
+        if named_path(source, is_folder_named=True) is None and not any(sign in source for sign in "*?["):
+            raise DocumentError(f"{source!r:.80} does not exist; to index texts, pass a list of them")
+        return [source]
+    if isinstance(source, list | tuple) and source:
+        paths = [_path(one) for one in source]
+        found = [path for path in paths if path is not None]
+        return found if len(found) == len(paths) else None
+    return None
+
+
+def _path(item: object) -> str | None:
+    if isinstance(item, str):
+        return None if named_path(item, is_folder_named=True) is None else item
+    return os.fspath(item) if isinstance(item, os.PathLike) else None
+
+
+def _listed(source: object) -> Iterable[object]:
+    if isinstance(source, Mapping | Document):
+        return [source]
+    if isinstance(source, io.IOBase):
+        raise DocumentError("the source is an open file; pass its path")
+    if isinstance(source, Iterable) and not isinstance(source, bytes | bytearray | memoryview):
+        return source
+    raise DocumentError(f"the source is {type(source).__name__}; pass a folder, a table, or a list of {_ITEMS}")
+
+
+def _items(items: Iterable[object], columns: Columns, stream: Stream) -> Iterator[Document | Unreadable]:
+    """The documents of items of any kind; a text or dict without id that comes again is left out."""
+    seen: set[int] = set()
+    for number, item in enumerate(items):
+        for document in _documents(item, number, columns):
+            if isinstance(document, Document) and not document.source and _is_unnamed(item, columns):
+                key = hash(document.doc_id)
+                if key in seen:
+                    stream.n_repeated += 1
+                    continue
+                seen.add(key)
+            yield document
+
+
+def _documents(item: object, number: int, columns: Columns) -> Iterator[Document | Unreadable]:
+    """The documents of one item.
+
+    Raises:
+        DocumentError: it has another type; or it is the first one and lacks a field that is named.
+    """
+    if isinstance(item, Document):
+        yield whole_document(item)
+    elif isinstance(item, Mapping):
+        if number == 0 and (problem := columns.missing([str(key) for key in item])) is not None:
+            raise DocumentError(problem)
+        yield _readable(lambda: record_document(item, columns), number, record_id(item, columns))
+    elif (path := _path(item)) is not None:
+        yield from read_corpus([path])
+    elif isinstance(item, str):
+        yield _readable(lambda: Document.from_text(item), number, None)
+    elif isinstance(item, Unreadable):
+        yield item
+    elif is_missing(item):
+        yield Unreadable(f"record {number}", "it is empty; leave it out")
+    else:
+        raise DocumentError(f"record {number} is {type(item).__name__}; pass {_ITEMS}")
+
+
+def _readable(read: Callable[[], Document], number: int, doc_id: str | None) -> Document | Unreadable:
+    try:
+        return read()
+    except DocumentError as error:
+        return Unreadable(doc_id or f"record {number}", str(error), doc_id or "")
+
+
+def _is_unnamed(item: object, columns: Columns) -> bool:
+    return isinstance(item, str) or (isinstance(item, Mapping) and record_id(item, columns) is None)

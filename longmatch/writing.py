@@ -1,0 +1,176 @@
+"""Writes documents into an index folder, reports what could not be indexed, and leaves no empty folder behind."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+
+from engine.document import Document
+from engine.encoders.encoder import Encoder
+from engine.errors import DocumentError, EngineError
+from engine.readers import Unreadable
+from engine.store.ann import ANN_FOLDER
+from engine.store.catalog import CATALOG_FILE
+from engine.store.documents import content_hash
+from engine.store.presence import stored_hashes
+from engine.store.reference import REFERENCE_FOLDER
+from engine.store.shards import SHARD_FOLDER
+from engine.store.writable import LOCK_FILE
+from engine.store.writer import Writer
+from indexer.build_report import BuildReport, Progress
+from indexer.builder import EncodeNow
+from indexer.builder import build as build_index
+from longmatch.progress import listening
+from longmatch.sources import Stream
+
+_AT_ONCE = 64  # documents looked up in the catalog together
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How documents are indexed; see `indexer.builder.build`."""
+
+    encoder: Encoder | str | None = None
+    device: str | None = None
+    encode: EncodeNow = "later"
+    language: str | None = None
+    factory: str = "auto"
+    memory_bytes: int | None = None
+    disk_bytes: int | None = None
+    prune: bool = False
+
+
+def write(folder: Path, stream: Stream, settings: Settings, progress: bool | Progress | None) -> BuildReport:
+    """Index a stream of documents; a folder that this call made is removed if nothing could be committed.
+
+    Documents that cannot be indexed are in the report.
+
+    Raises:
+        DocumentError: no document could be indexed; the index is as it was before.
+        EngineError: see `indexer.builder.build`.
+    """
+    is_new = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+    if is_new and settings.encode == "none":
+        stream.documents = _from_first_word(stream.documents)
+    try:
+        with listening(progress, stream.n_expected) as listener:
+            report = build_index(
+                folder,
+                stream.documents,
+                encoder=settings.encoder,
+                device=settings.device,
+                factory=settings.factory,
+                memory_bytes=settings.memory_bytes,
+                disk_bytes=settings.disk_bytes,
+                language=settings.language,
+                encode=settings.encode,
+                prune=settings.prune,
+                progress=listener.progress,
+                tell=listener.tell,
+            )
+            _check(report)
+            listener.tell(_summary(report, stream.n_repeated))
+    except BaseException:
+        if is_new:
+            remove_stub(folder)
+        raise
+    return report
+
+
+def warn_of_failures(report: BuildReport) -> None:
+    """Warn the caller of the calling function of documents that could not be indexed."""
+    if report.failures:
+        first = report.failures[0]
+        warnings.warn(
+            f"{len(report.failures):,} of {report.n_seen:,} documents could not be indexed, see report.failures; "
+            f"the first: {first.source}: {first.reason}",
+            stacklevel=3,
+        )
+
+
+def remove_stub(folder: Path) -> None:
+    """Remove an index folder into which nothing was ever committed; any other folder stays.
+
+    A folder that another process writes stays too, as do files that are not of an index.
+    """
+    with suppress(EngineError, OSError):
+        with Writer(folder) as writer:
+            if "counters" in writer.meta:  # written with the first commit
+                return
+            for file in folder.glob(f"{CATALOG_FILE}*"):
+                file.unlink()
+            for part in (SHARD_FOLDER, ANN_FOLDER, REFERENCE_FOLDER):
+                shutil.rmtree(folder / part, ignore_errors=True)
+            (folder / LOCK_FILE).unlink()
+        folder.rmdir()
+
+
+def keep_new(stream: Stream, folder: Path) -> None:
+    """Turn the documents of a stream that would replace one of the index into failures."""
+    stream.documents = _only(stream.documents, folder, are_present=False)
+
+
+def keep_present(stream: Stream, folder: Path) -> None:
+    """Turn the documents of a stream whose doc_id is not in the index into failures."""
+    stream.documents = _only(stream.documents, folder, are_present=True)
+
+
+def _only(
+    documents: Iterable[Document | Unreadable], folder: Path, *, are_present: bool
+) -> Iterator[Document | Unreadable]:
+    rest = iter(documents)
+    while group := list(islice(rest, _AT_ONCE)):
+        known = stored_hashes(folder, [one.doc_id for one in group if isinstance(one, Document)])
+        for one in group:
+            if isinstance(one, Unreadable):
+                yield one
+            elif are_present and one.doc_id not in known:
+                yield _refused(one, f"doc_id {one.doc_id!r} is not in the index; add it: index.add(...)")
+            elif not are_present and known.get(one.doc_id) not in (None, content_hash(one)):
+                reason = f"doc_id {one.doc_id!r} is in the index with another content; replace it: index.update(...)"
+                yield _refused(one, reason)
+            else:
+                yield one
+
+
+def _refused(document: Document, reason: str) -> Unreadable:
+    return Unreadable(document.source or document.doc_id, reason, document.doc_id)
+
+
+def _check(report: BuildReport) -> None:
+    if report.failures and report.n_seen == len(report.failures):
+        raise _nothing_indexed(report.failures)
+
+
+def _nothing_indexed(failures: Sequence[Unreadable]) -> DocumentError:
+    first = failures[0]
+    return DocumentError(
+        f"none of {len(failures):,} documents could be indexed; the first: {first.source}: {first.reason}"
+    )
+
+
+def _from_first_word(documents: Iterator[Document | Unreadable]) -> Iterator[Document | Unreadable]:
+    """The same documents, once one is found that has a word: an index of words alone cannot be opened without."""
+    waiting: list[Document | Unreadable] = []
+    for one in documents:
+        waiting.append(one)
+        if isinstance(one, Document) and any(character.isalnum() for character in one.text):
+            return chain(waiting, documents)
+    failures = [
+        one if isinstance(one, Unreadable) else Unreadable(one.source or one.doc_id, "it holds no word")
+        for one in waiting
+    ]
+    raise _nothing_indexed(failures) if failures else DocumentError("there is no document; begin with one at least")
+
+
+def _summary(report: BuildReport, n_repeated: int) -> str:
+    repeated = f", {n_repeated:,} repeated texts left out" if n_repeated else ""
+    return (
+        f"{report.n_added:,} added, {report.n_replaced:,} replaced, {report.n_unchanged:,} unchanged, "
+        f"{report.n_removed:,} removed, {len(report.failures):,} failed{repeated}"
+    )

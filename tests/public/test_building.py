@@ -1,0 +1,195 @@
+"""`longmatch.build`: an opened index from whatever there is, and no folder where that failed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pytest
+
+import longmatch
+from engine.document import Document
+from engine.errors import DocumentError, IndexBusy, IndexMismatch
+from engine.store.writer import Writer
+from indexer.build_report import BuildReport
+from longmatch.writing import remove_stub
+from tests.fakes import FakeEncoder
+
+TEXTS = ["The fox hunts at night.", "A dog sleeps all day.", "Rivers run to the sea."]
+
+
+def build(path: Path, source: Any, **options: Any) -> longmatch.Index:  # noqa: ANN401
+    return longmatch.build(path, source, encoder=FakeEncoder(), **options)
+
+
+def test_texts_become_an_opened_index(tmp_path: Path) -> None:
+    with build(tmp_path / "x.lm", TEXTS) as index:
+        assert len(index) == 3
+        assert index.search("The fox hunts at night.")[0].document.text == TEXTS[0]
+        assert index.report is not None and index.report.n_added == 3
+
+
+def test_a_second_build_changes_only_what_changed(tmp_path: Path) -> None:
+    build(tmp_path / "x.lm", TEXTS).close()
+    with build(tmp_path / "x.lm", [*TEXTS[1:], "New words."], prune=True) as index:
+        assert index.report is not None
+        assert (index.report.n_added, index.report.n_unchanged, index.report.n_removed) == (1, 2, 1)
+
+
+def test_a_table_is_indexed_by_its_columns(tmp_path: Path) -> None:
+    table = pandas.DataFrame({"doi": ["a", "b"], "abstract": TEXTS[:2], "year": [2019, 2021]})
+    with build(tmp_path / "x.lm", table, text="abstract", id="doi") as index:
+        assert list(index) == ["a", "b"]
+        assert [hit.doc_id for hit in index.search("A dog sleeps", where={"year": {">": 2020}})] == ["b"]
+
+
+@pytest.mark.parametrize("encode", ["none", "later", "all"])
+def test_every_way_of_encoding_can_be_searched(tmp_path: Path, encode: str) -> None:
+    with build(tmp_path / "x.lm", TEXTS, encode=encode) as index:
+        assert index.search("fox hunts")[0].document.text == TEXTS[0]
+
+
+def test_an_empty_index_can_be_made_and_filled(tmp_path: Path) -> None:
+    with build(tmp_path / "x.lm", []) as index:
+        assert len(index) == 0
+        index.add(TEXTS)
+        assert len(index) == 3
+
+
+def broken() -> Iterator[str]:
+    yield TEXTS[0]
+    raise RuntimeError("the database is gone")
+
+
+def in_vain() -> Iterator[str]:
+    raise KeyboardInterrupt
+    yield ""
+
+
+FAILURES: list[tuple[Any, dict[str, Any], type[BaseException]]] = [
+    ([5], {}, DocumentError),
+    (["words", 5], {}, DocumentError),
+    ([" "], {}, DocumentError),
+    ([{"text": "words"}], {"text": "body"}, DocumentError),
+    (TEXTS, {"factory": "Foo12"}, IndexMismatch),
+    (TEXTS, {"language": "elvish"}, longmatch.EngineError),
+    (TEXTS, {"memory_bytes": 1_000_000}, longmatch.EngineError),
+    ([], {"encode": "none"}, DocumentError),
+    ([" ", "..."], {"encode": "none"}, DocumentError),
+    (broken, {}, RuntimeError),
+    (in_vain, {}, KeyboardInterrupt),
+]
+
+
+@pytest.mark.parametrize(("source", "options", "error"), FAILURES)
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_failed_build_leaves_no_folder(
+    tmp_path: Path, source: object, options: dict[str, Any], error: type[BaseException], is_there: bool
+) -> None:
+    path = tmp_path / "x.lm"
+    if is_there:
+        path.mkdir()
+    with pytest.raises(error):
+        build(path, source() if callable(source) else source, **options)
+    assert not path.exists() or not any(path.iterdir())
+    with build(path, TEXTS) as index:
+        assert len(index) == 3
+
+
+def test_a_failed_build_of_an_index_that_was_there_changes_nothing(tmp_path: Path) -> None:
+    build(tmp_path / "x.lm", TEXTS).close()
+    with pytest.raises(DocumentError, match="none of 1 documents could be indexed; the first: b: it holds no text"):
+        build(tmp_path / "x.lm", [{"id": "b", "text": ""}])
+    with longmatch.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
+        assert len(index) == 3
+
+
+def test_what_was_committed_before_a_failure_stays(tmp_path: Path) -> None:
+    def records() -> Iterator[str]:
+        for number in range(64):
+            yield f"{number} " + "word " * 4_000
+        raise RuntimeError("the database is gone")
+
+    with pytest.raises(RuntimeError):
+        build(tmp_path / "x.lm", records())
+    with longmatch.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
+        assert len(index) > 0
+
+
+def test_files_of_others_and_busy_folders_are_never_removed(tmp_path: Path) -> None:
+    (tmp_path / "x.lm").mkdir()
+    with Writer(tmp_path / "x.lm"):
+        remove_stub(tmp_path / "x.lm")
+        assert (tmp_path / "x.lm" / "catalog.sqlite").exists()
+        with pytest.raises(IndexBusy):
+            build(tmp_path / "x.lm", TEXTS)
+    (tmp_path / "x.lm" / "letter.txt").write_text("mine")
+    remove_stub(tmp_path / "x.lm")
+    assert [path.name for path in (tmp_path / "x.lm").iterdir()] == ["letter.txt"]
+    with pytest.raises(IndexMismatch, match="not empty and holds no index"):
+        build(tmp_path / "x.lm", TEXTS)
+    assert (tmp_path / "x.lm" / "letter.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("path", [None, 5, "", [1], ["a text"]])
+def test_a_path_that_is_none_is_refused(path: Any) -> None:  # noqa: ANN401
+    with pytest.raises(IndexMismatch, match=r"is no path of an index; pass the folder first, as 'papers.lm'"):
+        longmatch.build(path, TEXTS)
+
+
+def test_documents_that_fail_are_warned_of(tmp_path: Path) -> None:
+    with pytest.warns(
+        UserWarning, match="1 of 2 documents could not be indexed, see report.failures; the first: b:"
+    ) as told:
+        index = build(tmp_path / "x.lm", [{"id": "a", "text": "fox"}, {"id": "b", "text": ""}])
+    assert Path(told[0].filename).name == "test_building.py"
+    assert list(index) == ["a"]
+    assert index.report is not None and [one.doc_id for one in index.report.failures] == ["b"]
+
+
+def test_nothing_is_shown_in_a_pipe(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings(), build(tmp_path / "x.lm", TEXTS) as index:
+        index.search("fox")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_progress_is_shown_where_it_is_wanted(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    build(tmp_path / "x.lm", [*TEXTS, TEXTS[0]], progress=True)
+    shown = capfd.readouterr()
+    assert shown.out == ""
+    assert "3 added, 0 replaced, 0 unchanged, 0 removed, 0 failed, 1 repeated texts left out\n" in shown.err
+
+
+def test_progress_may_be_a_function(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    heard: list[int] = []
+
+    def hear(report: BuildReport) -> None:
+        heard.append(report.n_added)
+
+    build(tmp_path / "x.lm", TEXTS, progress=hear)
+    assert heard[-1] == 3
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_document_is_indexed_as_it_is(tmp_path: Path) -> None:
+    document = Document.from_text("Words.", title="Title", metadata={"year": 1}, doc_id="a")
+    with build(tmp_path / "x.lm", [document]) as index:
+        assert index.document("a") == document
+
+
+def test_a_named_encoder_is_loaded_once(tmp_path: Path, bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import engine.encoders.loading as loading
+
+    loaded: list[str] = []
+    load = loading.load_encoder
+    monkeypatch.setattr(
+        loading, "load_encoder", lambda name, **options: (loaded.append(name), load(name, **options))[1]
+    )
+    with longmatch.build(tmp_path / "x.lm", ["old fox"], encoder=str(bert_folder), device="cpu") as index:
+        index.search("young dog")
+        index.add(["young dog"])
+        index.search("young dog")
+    assert loaded == [str(bert_folder)]

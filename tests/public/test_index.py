@@ -1,0 +1,295 @@
+"""The public `Index`: searched with anything, and changed while it is open."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import longmatch
+from engine.document import Document
+from engine.errors import DocumentError, EncoderError, IndexBusy, IndexMismatch, QueryError
+from engine.index import Index as EngineIndex
+from engine.store.seal import is_sealed
+from engine.store.writer import Writer
+from tests.fakes import FakeEncoder, make_document
+
+RECORDS: list[dict[str, Any]] = [
+    {"id": "fox", "text": "The fox hunts at night.", "year": 2001, "tags": ["wild"]},
+    {"id": "dog", "text": "A dog sleeps all day.", "year": 2002, "tags": ["tame"]},
+    {"id": "cat", "text": "A cat sleeps at night.", "year": 2003},
+]
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[longmatch.Index]:
+    with longmatch.build(tmp_path / "x.lm", RECORDS, encoder=FakeEncoder()) as opened:
+        yield opened
+
+
+@pytest.fixture
+def read_only(built_folder: Path) -> Iterator[longmatch.Index]:
+    with longmatch.open(built_folder, encoder=FakeEncoder()) as opened:
+        yield opened
+
+
+def test_a_result_is_that_of_the_engine(read_only: longmatch.Index, index: EngineIndex, corpus: list[Document],
+                                        built_folder: Path) -> None:  # fmt: skip
+    with EngineIndex.open(built_folder, encoder=FakeEncoder()) as engine:
+        for document in corpus[::13]:
+            mine = read_only.search(document, k=5, where={"topic": [1, 3, 5, 9]}).to_dict()
+            theirs = engine.search(document, k=5, where="topic in (1, 3, 5, 9)").to_dict()
+            assert mine["hits"] == theirs["hits"]
+            assert (
+                read_only.search_id(document.doc_id, k=3).to_dict()["hits"]
+                == engine.search_id(document.doc_id, k=3).to_dict()["hits"]
+            )
+
+
+def test_a_query_may_be_a_text_a_file_a_dict_or_a_document(index: longmatch.Index, tmp_path: Path) -> None:
+    text = "The fox hunts at night."
+    (tmp_path / "query.txt").write_text(text)
+    file = tmp_path / "query.txt"
+    queries = [text, file, str(file), {"text": text}, Document("q", "t", text, ()), Document.from_text(text)]
+    results = [index.search(query) for query in queries]
+    assert all(result[0].doc_id == "fox" for result in results)
+    assert len({round(result[0].score, 6) for result in results}) == 1
+    assert [result.query.source for result in results] == ["", str(file), str(file), "", "", ""]
+
+
+def test_a_list_of_queries_gives_a_list_of_results(index: longmatch.Index) -> None:
+    results = index.search(["The fox hunts", {"text": "A dog sleeps all"}], k=1)
+    assert [result[0].doc_id for result in results] == ["fox", "dog"]
+    assert index.search(("The fox hunts",))[0][0].doc_id == "fox"
+    assert index.search([]) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "error", "message"),
+    [
+        (5, QueryError, "the query is int; search with a text, a path, a dict with 'text', a Document, or a list"),
+        (None, QueryError, "the query is NoneType; search with"),
+        (b"bytes", QueryError, "the query is bytes; search with"),
+        ([["nested"]], QueryError, "the query is list; search with"),
+        ("", DocumentError, "it holds no text"),
+        (" \n ", DocumentError, "it holds no text"),
+        ({}, DocumentError, "no field 'text' among []"),
+        ("draft.pdf", QueryError, "draft.pdf names a file, and "),
+        (Path("draft.pdf"), QueryError, "draft.pdf names a file, and "),
+        (Path("folder"), QueryError, "folder is a folder; search with one of its files"),
+        (Path("many.jsonl"), DocumentError, "many.jsonl holds several documents, not one; pass one record"),
+        (Path("none.jsonl"), DocumentError, "none.jsonl holds no document, not one"),
+        ("bad.pdf", DocumentError, "bad.pdf: "),
+        ("notes.log", DocumentError, "notes.log: its format is not known by its name"),
+    ],
+)
+def test_a_query_that_cannot_be_used_says_why(
+    index: longmatch.Index,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    query: Any,  # noqa: ANN401
+    error: type,
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "many.jsonl").write_text('{"id": 1, "text": "a"}\n{"id": 2, "text": "b"}\n')
+    for name in ("none.jsonl", "bad.pdf", "notes.log"):
+        (tmp_path / name).write_text("")
+    with pytest.raises(error) as raised:
+        index.search(query)
+    assert str(raised.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": "5"}, "k is '5'; it must be a whole number"),
+        ({"k": True}, "k is True; it must be a whole number"),
+        ({"offset": 1.5}, "offset is 1.5; it must be a whole number"),
+        ({"k": 0}, "k is 0 and offset 0; k must be at least 1"),
+        ({"where": 5}, "the filter is int; pass a dict or a text, as {'year': {'>=': 2019}}"),
+        ({"where": {"year": {"=>": 1}}}, "filter {'year': {'=>': 1}}: '=>' at 'year' is no operator"),
+    ],
+)
+def test_an_argument_that_cannot_be_used_says_why(
+    index: longmatch.Index, options: dict[str, Any], message: str
+) -> None:
+    for search in (index.search, index.search_id):
+        with pytest.raises(QueryError) as raised:
+            search("fox", **options)
+        assert str(raised.value).startswith(message)
+
+
+def test_filters_may_be_dicts_or_texts(index: longmatch.Index) -> None:
+    def found(where: Any) -> set[str]:  # noqa: ANN401
+        return {hit.doc_id for hit in index.search("The fox A dog A cat sleeps", where=where)}
+
+    assert found({}) == found(None) == {"fox", "dog", "cat"}
+    assert found({"year": {">=": 2002}}) == found("year >= 2002") == {"dog", "cat"}
+    assert found({"tags": ["wild", "none"]}) == {"fox"}
+    assert found({"year": np.int64(2003)}) == {"cat"}
+
+
+def test_new_documents_are_found_at_once(index: longmatch.Index) -> None:
+    report = index.add([{"id": "owl", "text": "An owl hunts at night too."}, RECORDS[0]])
+    assert (report.n_added, report.n_unchanged, index.report) == (1, 1, report)
+    assert index.search("An owl hunts")[0].doc_id == "owl"
+    assert list(index) == ["fox", "dog", "cat", "owl"]
+
+
+def test_adding_replaces_nothing(index: longmatch.Index) -> None:
+    with pytest.warns(UserWarning, match="doc_id 'fox' is in the index with another content; replace it: index.update"):
+        report = index.add([{"id": "fox", "text": "Another fox."}, {"id": "owl", "text": "An owl."}])
+    assert (report.n_added, report.n_replaced, len(report.failures)) == (1, 0, 1)
+    assert index.document("fox").text == "The fox hunts at night."
+
+
+def test_updating_replaces_and_adds_nothing(index: longmatch.Index) -> None:
+    with pytest.warns(UserWarning, match="doc_id 'owl' is not in the index; add it: index.add") as told:
+        report = index.update([{"id": "fox", "text": "Another fox."}, {"id": "owl", "text": "An owl."}])
+    assert Path(told[0].filename).name == "test_index.py"
+    assert (report.n_added, report.n_replaced) == (0, 1)
+    assert index.document("fox").text == "Another fox."
+    assert "owl" not in index
+
+
+def test_updating_metadata_encodes_nothing(index: longmatch.Index) -> None:
+    report = index.update(RECORDS[0] | {"year": 1999})
+    assert (report.n_unchanged, report.n_encoded) == (1, 0)
+    assert index.document("fox").metadata["year"] == 1999
+
+
+def test_where_nothing_can_be_added_the_index_goes_on(index: longmatch.Index) -> None:
+    with pytest.raises(DocumentError, match="none of 1 documents could be indexed; the first: fox: doc_id 'fox' is in"):
+        index.add({"id": "fox", "text": "Another fox."})
+    with pytest.raises(DocumentError, match="the source is int"):
+        index.add(5)
+    assert index.search("The fox hunts")[0].doc_id == "fox"
+
+
+def test_a_removed_document_is_gone_at_once(index: longmatch.Index) -> None:
+    assert index.remove("fox") == 1
+    assert index.remove(["dog", "cat", "dog"]) == 2
+    assert list(index) == []
+    assert len(index.search("The fox hunts")) == 0
+
+
+def test_nothing_is_removed_where_one_is_unknown(index: longmatch.Index) -> None:
+    with pytest.raises(QueryError, match=r"no document 'fo' among 3 .* did you mean 'fox'"):
+        index.remove(["dog", "fo"])
+    with pytest.raises(QueryError, match=r"is Hit, no doc_id; of a hit or document, pass \.doc_id"):
+        index.remove(index.search("dog")[:1])
+    assert len(index) == 3
+
+
+def test_many_documents_are_removed_together(tmp_path: Path) -> None:
+    records = ({"id": number, "text": f"word{number}"} for number in range(1_500))
+    with longmatch.build(tmp_path / "many.lm", records, encode="none") as index:
+        assert index.remove(str(number) for number in range(1_400)) == 1_400
+        assert list(index) == [str(number) for number in range(1_400, 1_500)]
+
+
+def test_an_index_of_words_stays_one(tmp_path: Path) -> None:
+    with longmatch.build(tmp_path / "words.lm", RECORDS[:2], encode="none") as index:
+        index.add(RECORDS[2:])
+        assert not index.opened.snapshot.width
+        assert index.search("cat")[0].doc_id == "cat"
+        assert repr(index) == f"Index({str(tmp_path / 'words.lm')!r}, 3 documents, words alone)"
+
+
+def test_the_catalog_is_sealed_after_a_change(index: longmatch.Index) -> None:
+    index.add({"id": "owl", "text": "An owl."})
+    assert is_sealed(index.path / "catalog.sqlite")
+    index.remove("owl")
+    assert is_sealed(index.path / "catalog.sqlite")
+
+
+def test_a_busy_index_is_refused_and_goes_on(index: longmatch.Index) -> None:
+    with Writer(index.path):
+        for change in (lambda: index.add({"id": "owl", "text": "An owl."}), lambda: index.remove("fox")):
+            with pytest.raises(IndexBusy):
+                change()
+    assert index.search("The fox hunts")[0].doc_id == "fox"
+
+
+def test_an_index_is_sized_and_knows_its_documents(index: longmatch.Index) -> None:
+    assert (len(index), "fox" in index, "owl" in index, 5 in index) == (3, True, False, False)
+    assert list(index) == ["fox", "dog", "cat"]
+    assert repr(index) == f"Index({str(index.path)!r}, 3 documents, fake)"
+
+
+def test_documents_without_vectors_are_counted(tmp_path: Path) -> None:
+    with longmatch.build(tmp_path / "x.lm", RECORDS, encode="none") as index:
+        index.add([{"id": "owl", "text": "An owl."}], encode="none")
+    with longmatch.build(tmp_path / "y.lm", RECORDS, encoder=FakeEncoder()) as index:
+        index.add([{"id": "owl", "text": "An owl."}], encode="none")
+        assert "4 documents, 1 without vectors yet, fake" in repr(index)
+
+
+def test_sections_of_two_documents_are_compared(index: longmatch.Index) -> None:
+    assert index.section_matrix("fox", "dog").cosines.shape == (1, 1)
+
+
+def test_a_closed_index_says_so(index: longmatch.Index) -> None:
+    index.close()
+    index.close()
+    assert repr(index) == f"Index({str(index.path)!r}, closed)"
+    with pytest.raises(QueryError, match=r"the index is closed; open it again: longmatch.open"):
+        index.search("fox")
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("no.lm", "no.lm does not exist; make one: longmatch.build('no.lm', SOURCE)"),
+        (".", ". holds no index; make one: longmatch.build('.', SOURCE)"),
+        (5, "5 is no path of an index; pass the folder first, as 'papers.lm'"),
+    ],
+)
+def test_what_is_no_index_is_not_opened(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    path: Any,  # noqa: ANN401
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(IndexMismatch) as raised:
+        longmatch.open(path)
+    assert str(raised.value) == message
+
+
+def test_an_encoder_is_checked_at_the_door(built_folder: Path) -> None:
+    with pytest.raises(IndexMismatch):
+        longmatch.open(built_folder, encoder=FakeEncoder(fingerprint="0" * 32))
+    with pytest.raises(EncoderError):
+        longmatch.open(built_folder, encoder="no_such_folder/of_an_encoder")
+
+
+def test_an_index_may_be_opened_in_every_thread(read_only: longmatch.Index, corpus: list[Document]) -> None:
+    found: list[str] = []
+
+    def ask() -> None:
+        with longmatch.open(read_only.path, encoder=FakeEncoder()) as index:
+            found.append(index.search(corpus[7])[0].doc_id)
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == ["doc007"] * 3
+
+
+def test_hits_show_the_sentences_that_match(index: longmatch.Index) -> None:
+    index.add(
+        make_document("long", [("Night", "Owls hunt mice at night. They sleep by day."), ("Day", "All is quiet.")])
+    )
+    hit = index.search("Owls hunt mice")[0]
+    (shown,) = hit.snippets(1)
+    assert (hit.doc_id, shown.target.marked()) == ("long", "*Owls* *hunt* *mice* at night.")
+    assert shown.contribution == hit.pairs[0].contribution

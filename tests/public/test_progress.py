@@ -1,0 +1,53 @@
+"""Where progress is shown."""
+
+from __future__ import annotations
+
+import io
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from longmatch.progress import is_shown, listening, teller
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def notebook(kernel: object) -> ModuleType:
+    module = ModuleType("IPython")
+    module.get_ipython = lambda: SimpleNamespace(kernel=kernel)  # type: ignore[attr-defined]
+    return module
+
+
+def test_a_pipe_is_quiet_and_a_terminal_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert not is_shown(None)
+    assert is_shown(True)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    assert is_shown(None)
+    assert not is_shown(False)
+
+
+def test_a_notebook_is_not_quiet_and_a_plain_ipython_in_a_pipe_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    monkeypatch.setitem(sys.modules, "IPython", notebook(object()))
+    assert is_shown(None)
+    monkeypatch.setitem(sys.modules, "IPython", notebook(None))
+    assert not is_shown(None)
+
+
+def test_lines_go_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    teller(True)("one")
+    teller(None)("two")
+    assert capsys.readouterr() == ("", "one\n")
+
+
+def test_a_terminal_sees_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with listening(None, 3) as listener:
+        assert listener.progress is not None
+        listener.tell("done")
+    assert "done" in sys.stderr.getvalue()  # type: ignore[attr-defined]

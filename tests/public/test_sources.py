@@ -1,0 +1,145 @@
+"""What can be indexed, as a stream of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pytest
+
+from engine.document import Document
+from engine.errors import DocumentError
+from engine.readers import Unreadable
+from longmatch.records import Columns
+from longmatch.sources import read_source
+from tests.fakes import make_document
+
+
+@pytest.fixture
+def papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "papers").mkdir()
+    for name in ("one.md", "two.txt"):
+        (tmp_path / "papers" / name).write_text(f"Words of {name}.")
+    return tmp_path / "papers"
+
+
+def ids(source: object, **columns: str) -> list[str]:
+    found = list(read_source(source, Columns(**columns)).documents)
+    assert all(isinstance(one, Document) for one in found)
+    return [one.doc_id for one in found]
+
+
+def test_a_folder_may_be_a_path_or_a_string(papers: Path) -> None:
+    for source in (papers, "papers", str(papers), [papers], ["papers"], "papers/*", iter([papers])):
+        assert ids(source) == ["one.md", "two.txt"]
+    assert read_source(papers, Columns()).n_expected == 2
+
+
+def test_a_list_may_mix_texts_files_dicts_and_documents(papers: Path) -> None:
+    mixed = ["A text.", "papers/one.md", papers / "two.txt", {"id": "d", "text": "x"}, make_document("m", "words")]
+    assert ids(mixed) == [Document.from_text("A text.").doc_id, "one.md", "two.txt", "d", "m"]
+    assert read_source(mixed, Columns()).n_expected == 5
+
+
+@pytest.mark.parametrize("source", [{"id": "a", "text": "words"}, make_document("a", "words")])
+def test_one_dict_or_document_is_a_source(source: object) -> None:
+    assert ids(source) == ["a"]
+
+
+def test_texts_without_id_that_come_again_are_left_out() -> None:
+    stream = read_source(["same", "other", "same", {"text": "same"}], Columns())
+    assert len(list(stream.documents)) == 2
+    assert stream.n_repeated == 2
+
+
+def test_ids_of_users_are_never_left_out() -> None:
+    named = [{"id": "text-1", "text": "x"}, {"id": "text-1", "text": "x"}]
+    assert ids(named) == ["text-1", "text-1"]
+
+
+def test_a_generator_is_read_one_by_one() -> None:
+    drawn = []
+
+    def records() -> Iterator[dict[str, Any]]:
+        for number in range(1_000_000):
+            drawn.append(number)
+            yield {"id": number, "text": "words"}
+
+    stream = read_source(records(), Columns())
+    assert drawn == [0]
+    next(stream.documents), next(stream.documents)
+    assert drawn == [0, 1]
+    assert stream.n_expected is None
+
+
+def test_columns_of_a_table_are_named() -> None:
+    table = pandas.DataFrame({"doi": ["a", "b"], "abstract": ["fox", "dog"], "year": [1, 2]})
+    stream = read_source(table, Columns(text="abstract", id="doi"))
+    assert stream.n_expected == 2
+    found = [one for one in stream.documents if isinstance(one, Document)]
+    assert [(one.doc_id, one.text, dict(one.metadata)) for one in found] == [
+        ("a", "fox", {"year": 1}),
+        ("b", "dog", {"year": 2}),
+    ]
+
+
+def test_a_series_of_texts_is_a_list_of_texts() -> None:
+    texts = pandas.Series(["fox", None, "dog"])
+    found = list(read_source(texts, Columns()).documents)
+    assert found[1] == Unreadable("record 1", "it is empty; leave it out")
+    assert [one.text for one in found if isinstance(one, Document)] == ["fox", "dog"]
+
+
+def test_a_bad_record_becomes_a_failure_and_the_others_are_read() -> None:
+    records = [{"id": "a", "text": "x"}, {"id": "b", "text": ""}, {"text": None}, {"id": "c"}, {"id": "d", "text": "y"}]
+    found = list(read_source(records, Columns()).documents)
+    assert [one.doc_id for one in found if isinstance(one, Document)] == ["a", "d"]
+    assert [(one.source, one.doc_id) for one in found if isinstance(one, Unreadable)] == [
+        ("b", "b"),
+        ("record 2", ""),
+        ("c", "c"),
+    ]
+
+
+def test_a_file_that_cannot_be_read_becomes_a_failure(papers: Path) -> None:
+    (papers / "bad.pdf").write_text("no PDF")
+    found = list(read_source([papers, {"id": "a", "text": "x"}], Columns()).documents)
+    assert [one.source for one in found if isinstance(one, Unreadable)] == [str(papers / "bad.pdf")]
+
+
+@pytest.mark.usefixtures("papers")
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (5, "the source is int; pass a folder, a table, or a list of"),
+        (None, "the source is NoneType; pass"),
+        (b"bytes", "the source is bytes; pass"),
+        ([5], "record 0 is int; pass a text, a path, a dict or a Document"),
+        (iter([{1}]), "record 0 is set; pass"),
+        ("a text of words", "'a text of words' does not exist; to index texts, pass a list of them"),
+        ("no", "'no' does not exist; to index texts, pass a list of them"),
+        ("no/*.md", "no/*.md does not exist and no file matches it as a pattern"),
+        (Path("no"), "no does not exist"),
+        (["papers/no.md"], "papers/no.md does not exist"),
+        ([{"body": "x"}], "no field 'text' among ['body']; name the one that holds the text: text='body'"),
+        (pandas.DataFrame({"a": [1]}), "no field 'text' among ['a']"),
+    ],
+)
+def test_a_source_of_another_kind_is_refused_before_it_is_read(source: object, message: str) -> None:
+    with pytest.raises(DocumentError) as raised:
+        read_source(source, Columns())
+    assert str(raised.value).startswith(message)
+
+
+def test_an_open_file_is_refused(papers: Path) -> None:
+    with (papers / "one.md").open() as lines, pytest.raises(DocumentError, match="an open file; pass its path"):
+        read_source(lines, Columns())
+
+
+def test_a_record_of_another_type_later_on_is_an_error_too() -> None:
+    stream = read_source(["text", 5], Columns())
+    with pytest.raises(DocumentError, match="record 1 is int"):
+        list(stream.documents)

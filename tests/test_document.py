@@ -1,0 +1,95 @@
+"""Documents made of a text, and the pages of a span."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine.document import Document, Span, text_id, text_title
+from engine.errors import DocumentError
+from engine.readers import read_bytes
+
+HEADED = "Introduction\n\n" + "Foxes hunt at night. " * 20 + "\n\nMethods\n\n" + "They were watched. " * 20
+
+
+def test_a_text_has_the_sections_of_the_same_text_file() -> None:
+    made = Document.from_text(HEADED)
+    (read,) = read_bytes(HEADED.encode(), "headed.txt")
+    assert isinstance(read, Document)
+    assert (made.text, made.sections) == (read.text, read.sections)
+    assert [section.heading for section in made.sections] == ["Introduction", "Methods"]
+
+
+def test_a_text_keeps_what_it_is_given() -> None:
+    made = Document.from_text("Words.", title="On  words", metadata={"year": 2020}, doc_id="a")
+    assert (made.doc_id, made.title, made.text, made.metadata, made.source) == (
+        "a",
+        "On words",
+        "Words.",
+        {"year": 2020},
+        "",
+    )
+
+
+def test_newlines_and_characters_that_cannot_be_stored_are_replaced() -> None:
+    assert Document.from_text("one\r\ntwo\0\ud800").text == "one\ntwo\ufffd\ufffd"
+
+
+def test_the_same_text_has_the_same_name() -> None:
+    assert Document.from_text("Words.").doc_id == Document.from_text("Words.", metadata={"a": 1}).doc_id
+    assert Document.from_text("Words.").doc_id == text_id("", "Words.") == "text-023163a7b544ce85"
+    assert len({Document.from_text(text, title=title).doc_id for text in "ab" for title in ("", "t")}) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Short.", "Short."),
+        ("\n\n  First line\nsecond line", "First line"),
+        ("word " * 30, "word " * 11 + "word…"),
+        ("x" * 100, "x" * 59 + "…"),
+        ("x" * 60, "x" * 60),
+        ("", ""),
+    ],
+)
+def test_a_title_is_the_beginning_of_the_text(text: str, title: str) -> None:
+    assert text_title(text) == title
+    assert len(title) <= 61
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"text": ""}, "it holds no text"),
+        ({"text": " \n"}, "it holds no text"),
+        ({"text": 5}, "text is int, not str; convert it: str(text)"),
+        ({"text": "x", "title": None}, "title is NoneType, not str; convert it: str(title)"),
+        ({"text": "x", "doc_id": 5}, "doc_id is int, not str; convert it: str(doc_id)"),
+        ({"text": "x" * 40_000_000}, "the text is 40,000,000 bytes, the limit is 33,554,432; split it"),
+    ],
+)
+def test_what_is_no_text_is_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(DocumentError) as raised:
+        Document.from_text(**arguments)
+    assert str(raised.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("span", "numbers"),
+    [
+        (Span(0, 10), (1,)),
+        (Span(9, 11), (1, 3)),
+        (Span(10, 11), (3,)),
+        (Span(19, 20), (3,)),
+        (Span(0, 30), (1, 3, 4)),
+        (Span(25, 25), (4,)),
+    ],
+)
+def test_pages_are_counted_from_one(span: Span, numbers: tuple[int, ...]) -> None:
+    document = Document("a", "A", "x" * 30, (), pages=(0, 10, 10, 20))  # the second page is empty
+    assert document.page_numbers(span) == tuple(range(numbers[0], numbers[-1] + 1))
+
+
+def test_a_format_without_pages_has_no_page_numbers() -> None:
+    assert Document.from_text("Words.").page_numbers(Span(0, 3)) == ()
