@@ -24,11 +24,13 @@ from benchmarks.origin import command_line
 from benchmarks.recall import sampled_queries
 from benchmarks.records import RESULTS, ExactnessRecord, write_record
 from engine import Index, Scoring
+from engine.document import Chunk
 from engine.encoders.encoder import Vectors
 from engine.errors import EngineError
 from engine.origin import describe_origin
 from engine.result import Status
 from engine.store.writer import Writer
+from engine.words.common import blanked, common_stretches
 from engine.words.segmenter import WordSegmenter
 from engine.words.statistics import TermStatistics
 from indexer.generation import publish_generation
@@ -76,6 +78,9 @@ class DoubleLoop:
                 terms = segmenter.segment(index.document(name).text)
                 self._texts[name] = Text(Counter(terms.words.tolist()), Counter(terms.pairs.tolist()))
         reference = snapshot.reference
+        self._language = snapshot.language
+        self._whole = {name: index.document(name).text for name in names}
+        self._stretches = {name: common_stretches(text, reference.common) for name, text in self._whole.items()}
         ends = np.append(reference.starts[1:], len(reference.rows))
         chunks = [reference.rows[start:end] for start, end in zip(reference.starts, ends, strict=True)]
         self._sample = list(zip(reference.hashes.tolist(), chunks, reference.documents, strict=True))
@@ -85,7 +90,7 @@ class DoubleLoop:
     def scores(self, doc_id: str) -> dict[str, float]:
         """The score of every other document."""
         targets = [name for name in self._vectors if name != doc_id]
-        scoring, own = self._scoring, self._texts.get(doc_id)
+        scoring, own = self._scoring, self._query_text(doc_id)
         components = [
             (scoring.chunk_weight, self._chunks(doc_id, targets)),
             (scoring.document_weight, self._documents(doc_id, targets)),
@@ -102,6 +107,13 @@ class DoubleLoop:
             for number, name in enumerate(targets)
         }
 
+    def _query_text(self, doc_id: str) -> Text | None:
+        """The terms of a query without its common sentences."""
+        if self._language is None or not self._stretches[doc_id]:
+            return self._texts.get(doc_id)
+        terms = WordSegmenter(self._language).segment(blanked(self._whole[doc_id], self._stretches[doc_id]))
+        return Text(Counter(terms.words.tolist()), Counter(terms.pairs.tolist()))
+
     def _chunks(self, doc_id: str, targets: list[str]) -> list[float]:
         query, power = self._vectors[doc_id], self._scoring.power
         best = _best(query.chunks, [self._vectors[name].chunks for name in targets])
@@ -109,10 +121,17 @@ class DoubleLoop:
         values, room = np.zeros(len(targets)), 0.0
         for i, chunk in enumerate(query.chunk_spans):
             theta = self._theta(sample[i])
-            weight = chunk.n_tokens**0.5
+            weight = chunk.n_tokens**0.5 * self._kept(doc_id, chunk)
             room += weight * (1 - theta) ** power
             values += weight * _excess(best[i], theta) ** power
         return list(values / room)
+
+    def _kept(self, doc_id: str, chunk: Chunk) -> float:
+        """The share of a chunk's characters that is in no common sentence."""
+        inside = sum(
+            max(0, min(span.stop, chunk.stop) - max(span.start, chunk.start)) for span in self._stretches[doc_id]
+        )
+        return max(0.0, 1 - inside / max(1, chunk.stop - chunk.start))
 
     def _documents(self, doc_id: str, targets: list[str]) -> list[float]:
         query = self._vectors[doc_id].document.astype(np.float64)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from engine.document import Document
+from engine.document import Document, Span
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.long_query import pool_long
 from engine.scoring.evidence import Scoring, Thresholds, chunk_weights, reference_threshold, thresholds
@@ -17,6 +18,7 @@ from engine.scoring.similarity import Multiply, best_matches, cosines
 from engine.store.documents import content_hash
 from engine.store.reference import SAMPLE_DOCUMENTS, Reference, content_key
 from engine.store.snapshot import Snapshot
+from engine.words.common import blanked, common_stretches, kept_shares
 from engine.words.counts import WordTables, count_words
 from engine.words.likelihood import QueryTerms, query_terms
 from engine.words.segmenter import segmenter_of
@@ -52,14 +54,18 @@ class Prepared:
     """A query with all that scoring a document needs of the reference."""
 
     vectors: EncodedDocument  # in pooled chunks where there were very many
+    chunk_weights: NDArray[np.float64]  # (I,) w_i
     limits: Thresholds
     words: QueryTerms | None
     pairs: QueryTerms | None
     weights: dict[str, float]  # of the components
+    text: str  # of the query, with blanks in the place of common sentences
 
 
 def prepare(query: Query, snapshot: Snapshot, scoring: Scoring, multiply: Multiply) -> Prepared:
     """Take thresholds and weights of a query from the reference of an index, its own content left out of it.
+
+    Sentences of the query that many documents have are left out of its evidence.
 
     Args:
         query: the document to search with.
@@ -70,18 +76,23 @@ def prepare(query: Query, snapshot: Snapshot, scoring: Scoring, multiply: Multip
     reference, vectors = snapshot.reference, pool_long(query.vectors)
     weights = scoring.weights(vectors=len(vectors.chunks) > 0, words=snapshot.language is not None)
     key = content_key(content_hash(query.document)) if query.key is None else query.key
+    stretches = common_stretches(query.document.text, reference.common)
+    text = blanked(query.document.text, stretches)
+    kept = kept_shares(stretches, [Span(chunk.start, chunk.stop) for chunk in vectors.chunk_spans])
+    given = kept * chunk_weights(np.array([chunk.n_tokens for chunk in vectors.chunk_spans], np.int64))
     limits = thresholds(
         _chunk_thresholds(vectors.chunks, reference, key, scoring, multiply),
         _document_threshold(vectors.document, reference, key, scoring) if weights["document"] else 0.0,
-        chunk_weights(np.array([chunk.n_tokens for chunk in vectors.chunk_spans])),
+        given,
         scoring,
     )
     words = pairs = None
     if snapshot.language is not None:
-        tables = query.words or count_words(segmenter_of(snapshot.language), [query.document.text])
+        counted = None if stretches else query.words
+        tables = counted or count_words(segmenter_of(snapshot.language), [text])
         words = query_terms(tables.words, reference.statistics.words)
         pairs = query_terms(tables.pairs, reference.statistics.pairs)
-    return Prepared(vectors, limits, words, pairs, weights)
+    return Prepared(vectors, given, limits, words, pairs, weights, text)
 
 
 def _chunk_thresholds(chunks: Vectors, reference: Reference, key: int, scoring: Scoring, multiply: Multiply) -> Vectors:

@@ -359,6 +359,7 @@ class Searcher:
             prepared.words,
             prepared.pairs,
             self.snapshot.language,
+            prepared.text,
         )
         breakdowns = break_down(
             query.document,

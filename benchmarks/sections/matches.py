@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from engine.encoders.encoder import Vectors
 from engine.index import Index
 from engine.query import Prepared, Query
-from engine.scoring.evidence import Components, Scoring, chunk_component, chunk_weights, combine, margin, thresholds
+from engine.scoring.evidence import Components, Scoring, chunk_component, combine, margin, thresholds
 from engine.scoring.similarity import best_chunks
 from engine.store.snapshot import Positions
 from engine.words.counts import TermTable, WordTables
@@ -34,14 +34,14 @@ class Matches:
 
     best: Vectors  # (I, N) s_i(t), the best match of each chunk in each target
     theta: Vectors  # (I,) thresholds
-    n_tokens: NDArray[np.int64]  # (I,) of the query's chunks
+    weights: NDArray[np.float64]  # (I,) w_i
     document: NDArray[np.float64]  # (N,) the component of the document vectors
     words: NDArray[np.float64]  # (N,) that of the words
     pairs: NDArray[np.float64]  # (N,) that of the pairs of words
 
     def of_chunks(self, kept: NDArray[np.bool_], words: NDArray[np.float64], pairs: NDArray[np.float64]) -> Matches:
         """Those of a query that has only the kept (I,) chunks, and other words; its document vector stays."""
-        return Matches(self.best[kept], self.theta[kept], self.n_tokens[kept], self.document, words, pairs)
+        return Matches(self.best[kept], self.theta[kept], self.weights[kept], self.document, words, pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class Corpus:
         return Matches(
             np.concatenate(best, axis=1),
             prepared.limits.chunks,
-            np.array([chunk.n_tokens for chunk in prepared.vectors.chunk_spans], np.int64),
+            prepared.chunk_weights,
             margin(cosines, prepared.limits.document, self.scoring.power),
             words,
             pairs,
@@ -130,7 +130,7 @@ class Corpus:
         """The score of every target; (N,) in [0, 1], all 0 for a query without chunks."""
         if not len(found.best):
             return np.zeros(found.best.shape[1])
-        limits = thresholds(found.theta, 0.0, chunk_weights(found.n_tokens), self.scoring)
+        limits = thresholds(found.theta, 0.0, found.weights, self.scoring)
         chunks = chunk_component(found.best, limits, self.scoring)
         return self._combined(Components(chunks, found.document, found.words, found.pairs))
 

@@ -103,6 +103,7 @@ class Scored:
     words: QueryTerms | None
     pairs: QueryTerms | None
     language: str | None
+    text: str | None = None  # of the query, with blanks for what is left out of its words; by default all of it
 
 
 def break_down(
@@ -130,7 +131,7 @@ def break_down(
     # Of a search in float32 the component may differ in the last digits from the sum of these.
     added = {name: scored.weights[name] * getattr(scored.components, name) ** scoring.root for name in COMPONENTS}
     added["chunks"] = scored.weights["chunks"] * summed**scoring.root
-    text = _QueryText(query, scored.language)
+    text = _QueryText(query, scored.language, query.text if scored.text is None else scored.text)
     breakdowns = []
     for number, (target, spans) in enumerate(zip(targets, target_spans, strict=True)):
         components = {name: float(added[name][number]) for name in COMPONENTS}
@@ -163,15 +164,16 @@ class _Chunks:
 class _QueryText:
     """The text of a query, segmented when its words are first needed, once for all targets."""
 
-    def __init__(self, document: Document, language: str | None) -> None:
+    def __init__(self, document: Document, language: str | None, text: str) -> None:
         self.document = document
+        self._text = text
         self.language = language
         self._terms: Terms | None = None
 
     @property
     def terms(self) -> Terms:
         if self._terms is None:
-            self._terms = segmenter_of(self.language or "none").segment(self.document.text)
+            self._terms = segmenter_of(self.language or "none").segment(self._text)
         return self._terms
 
 

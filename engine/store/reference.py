@@ -1,9 +1,10 @@
-"""The reference of an index: a pinned sample of its documents, and its statistics of words.
+"""The reference of an index: a pinned sample of its documents, its statistics of words, and its common sentences.
 
-Thresholds of a query are taken over the sample, and probabilities of terms from the statistics,
-so that the score of two documents depends on them and the reference alone. The file holds
-copies: removing or changing documents does not change it. A reference is replaced only on
-request, or by an index run once the corpus has outgrown it.
+Thresholds of a query are taken over the sample, and probabilities of terms from the statistics;
+sentences that many documents share are left out of a query, see `engine.words.common`. So the
+score of two documents depends on them and the reference alone. The file holds copies: removing
+or changing documents does not change it. A reference is replaced only on request, or by an index
+run once the corpus has outgrown it.
 
 Letters in shapes: R documents of the sample, C their chunks, D width.
 """
@@ -11,7 +12,7 @@ Letters in shapes: R documents of the sample, C their chunks, D width.
 from __future__ import annotations
 
 import mmap
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ SAMPLE_DOCUMENTS = 400  # documents of the sample, at most
 SAMPLE_CHUNKS = 40_000  # and their chunks, about; at least `FEWEST_DOCUMENTS` are taken all the same
 FEWEST_DOCUMENTS = 100
 STATISTICS_DOCUMENTS = 20_000  # documents whose words are counted, at most
+COMMON_DOCUMENTS = 4_000  # documents whose sentences are compared, at most
 OUTGROWN = 4  # times the documents there were, from which on an index run draws another reference
 
 
@@ -47,6 +49,7 @@ class Reference:
     rows: NDArray[np.float16]  # (C, D) chunk vectors, one document after another
     starts: NDArray[np.int64]  # (R,) first row of each document
     statistics: Statistics
+    common: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))  # keys of common sentences
 
     @property
     def n_documents(self) -> int:
@@ -102,6 +105,7 @@ def write_reference(path: Path, reference: Reference) -> Checksum:
         "words_counts": words.counts,
         "pairs_terms": pairs.terms,
         "pairs_counts": pairs.counts,
+        "common": reference.common.view(np.int64),
         "numbers": np.array([reference.version, reference.n_corpus, words.total, pairs.total], np.int64),
     }
     return write_durably(path, lambda unfinished: save_file(tensors, unfinished))
@@ -136,4 +140,5 @@ def parse_reference(content: mmap.mmap | None, path: Path, expected: Checksum) -
             TermStatistics(tensors["words_terms"], tensors["words_counts"], n_words),
             TermStatistics(tensors["pairs_terms"], tensors["pairs_counts"], n_pairs),
         ),
+        tensors["common"].view(np.uint64),
     )

@@ -44,6 +44,8 @@ from engine.store.durable import Checksum
 from engine.store.halves import as_float32
 from engine.store.postings import Postings
 from engine.store.reference import (
+    COMMON_DOCUMENTS,
+    SAMPLE_DOCUMENTS,
     STATISTICS_DOCUMENTS,
     Reference,
     content_key,
@@ -56,12 +58,14 @@ from engine.store.seal import check_seal
 from engine.store.shards import Shard, ShardSet, shard_arrays
 from engine.store.tensors import map_file
 from engine.store.where import parse_where
+from engine.words.common import common_sentences
 from engine.words.counts import WordTables, join
 from engine.words.statistics import Statistics, TermStatistics, collect
 
 Positions = NDArray[np.int64]
 _OPENINGS = 3
 _IDS_PER_STATEMENT = 1_000
+_TEXTS_AT_ONCE = 200  # documents whose text is unpacked together
 _WORDS_AT_ONCE = 1_000  # documents whose term counts are added up together
 
 
@@ -268,6 +272,15 @@ class Snapshot:
             rows,
             starts,
             self._statistics(counted),
+            self._common_sentences(order[: COMMON_DOCUMENTS if version else SAMPLE_DOCUMENTS]),
+        )
+
+    def _common_sentences(self, positions: Positions) -> NDArray[np.uint64]:
+        blocks = range(0, len(positions), _TEXTS_AT_ONCE)
+        return common_sentences(
+            document.text
+            for first in blocks
+            for document, _ in self.documents(positions[first : first + _TEXTS_AT_ONCE])
         )
 
     def _statistics(self, positions: Positions) -> Statistics:
