@@ -54,7 +54,7 @@ def overview_table(records: Sequence[RetrievalRecord]) -> str:
 def parts_table(records: Sequence[RetrievalRecord]) -> str:
     """The same of searches with a part of each document."""
     named = [replace(record, task=f"{record.task}, {record.part}") for record in records]
-    table = overview_table(named)
+    table, _, _ = overview_table(named).rpartition("\n\n")  # without its own line of machines
     return "\n".join([table, "", *origins(records)]) if table else ""
 
 
