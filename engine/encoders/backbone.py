@@ -1,8 +1,9 @@
-"""A BERT-like model of transformers as chunk encoder: loading, precision, pooling. No documents here."""
+"""A BERT-like model as chunk encoder: loading, precision, pooling. No documents here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from engine.encoders.cpu_bert import CpuBert
 from engine.encoders.encoder import Vectors
 from engine.encoders.hardware import default_device, default_dtype, set_up_kernels
 from engine.encoders.long_attention import attention_of
-from engine.encoders.model_folder import LAYER, load_model, quiet_transformers
+from engine.encoders.model_folder import LAYER, load_model, load_plain_bert, quiet_transformers
+from engine.encoders.plain_bert import PlainBert
 from engine.encoders.tokenizer import Tokenizer
-from engine.encoders.trainable import inference
+from engine.encoders.trainable import bytes_of, inference
 from engine.encoders.weights import MODEL_FILES, weights_sha256
 from engine.errors import EncoderError
 
@@ -37,7 +39,8 @@ class Backbone:
     Pooling by means is that of Sentence-BERT (Reimers & Gurevych 2019, arXiv:1908.10084).
     Longformer, BigBird, ModernBERT and the RoBERTa family are read as they ask for, see
     `engine.encoders.long_attention`; no vector depends on padding. A plain BERT on the CPU is
-    read faster where no gradients are recorded, see `engine.encoders.cpu_bert`.
+    read faster where no gradients are recorded, see `engine.encoders.cpu_bert`, and without
+    transformers until `model` is needed.
     """
 
     def __init__(
@@ -60,13 +63,10 @@ class Backbone:
         self.dtype = dtype or default_dtype(self.device)
         self.sha256 = weights_sha256(folder)
         self.tokenizer = Tokenizer(folder)
-        model, _ = load_model(folder, self.dtype)
-        self.model: Any = model.to(self.device).eval()
         self.reader = BatchReader()
-        self._attention = attention_of(self.model)
-        self._cpu_bert = CpuBert(self.model)
-        self._as_loaded = _n_changes(self.model)
-        self.tokenizer.check_ids(len(self.model.get_input_embeddings().weight))
+        plain = load_plain_bert(folder, self.dtype) if self.device == "cpu" else None
+        self._hold(plain or self._load_model())
+        self.tokenizer.check_ids(len(self._held.get_input_embeddings().weight))
         if self.max_tokens < 1:
             raise EncoderError(
                 f"{folder} reads {self.max_tokens + self.tokenizer.n_special} tokens at once, "
@@ -74,14 +74,48 @@ class Backbone:
             )
 
     @property
+    def model(self) -> Any:  # noqa: ANN401
+        """The model of transformers, which a plain BERT on the CPU does not load before it is needed, as for training.
+
+        Raises:
+            EncoderError: the folder has been changed since.
+        """
+        self._need_model()
+        return self._held
+
+    def _need_model(self) -> None:
+        if isinstance(self._held, PlainBert):
+            if weights_sha256(self.folder) != self.sha256:
+                raise EncoderError(f"the weights in {self.folder} have changed since they were loaded; load them again")
+            # Whatever the caller is doing: these are ordinary weights in memory.
+            with torch.inference_mode(False), torch.enable_grad(), torch.device("cpu"):
+                self._hold(self._load_model())
+
+    def _load_model(self) -> Any:  # noqa: ANN401
+        model, _ = load_model(self.folder, self.dtype)
+        return model.to(self.device).eval()
+
+    def _hold(self, model: Any) -> None:  # noqa: ANN401
+        """Take a model of transformers, or the parameters of a BERT."""
+        self._held = model
+        self._attention = attention_of(model)
+        self._cpu_bert = CpuBert(model)
+        self._as_loaded = _n_changes(model)
+
+    @property
     def is_trained(self) -> bool:
         """Whether weights were changed since they were loaded; the files hold others then."""
-        return _n_changes(self.model) != self._as_loaded
+        return _n_changes(self._held) != self._as_loaded
+
+    @property
+    def weights_bytes(self) -> int:
+        """What the weights that are loaded take on `device`."""
+        return bytes_of(self._held)
 
     @property
     def width(self) -> int:
         """D, the length of a vector."""
-        return int(self.model.config.hidden_size)
+        return int(self._held.config.hidden_size)
 
     @property
     def max_tokens(self) -> int:
@@ -103,9 +137,13 @@ class Backbone:
         Returns:
             (N, D) float32, unit rows, in the order given.
         """
-        with inference(self.model):
+        with self.inference():
             rows: Vectors = self.embed(sequences, token_budget).cpu().numpy()
         return rows
+
+    def inference(self) -> AbstractContextManager[None]:
+        """No gradients and no dropout inside; see `engine.encoders.trainable.inference`."""
+        return inference(self._held)
 
     def embed(self, sequences: Sequence[Sequence[int]], token_budget: int) -> Tensor:
         """The same with gradients where torch records them: (N, D) float32, unit rows, on `device`."""
@@ -145,7 +183,7 @@ class Backbone:
     @property
     def _is_read_by_cpu_bert(self) -> bool:
         """Whether `CpuBert` reads, now."""
-        is_plain = not (torch.is_grad_enabled() or self.model.training or torch.is_autocast_enabled("cpu"))
+        is_plain = not (torch.is_grad_enabled() or self._held.training or torch.is_autocast_enabled("cpu"))
         return is_plain and self._cpu_bert.is_readable
 
     def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
@@ -160,6 +198,7 @@ class Backbone:
         """
         if self._is_read_by_cpu_bert:
             return self._cpu_bert.hidden_states(ids, mask)
+        self._need_model()
         return self._attention.hidden_states(ids.to(self.device), mask)
 
     def round_to(self, dtype: torch.dtype) -> None:
@@ -197,6 +236,7 @@ class Backbone:
         Raises:
             EncoderError: the model cannot.
         """
+        self._need_model()
         for model in self._attention.models:
             if on and not model.supports_gradient_checkpointing:
                 raise EncoderError(

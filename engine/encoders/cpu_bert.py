@@ -1,7 +1,7 @@
 """The forward pass of a BERT on the CPU for encoding alone: few shapes, few passes over memory.
 
-The same function as `BertModel` of transformers, without dropout or gradients. What is
-done otherwise:
+The same function as `BertModel` of transformers, without dropout or gradients, whose import it does not
+need. What is done otherwise:
 
 - Sequences are filled up to a multiple of 16 tokens, and read about 2048 tokens at a time, so
   that what one layer hands to the next stays near the core. oneDNN compiles a kernel for
@@ -32,6 +32,7 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding, gelu, layer_norm, linear, pad, scaled_dot_product_attention
 
 from engine.encoders.batching import next_multiple, token_budget_batches
+from engine.encoders.plain_bert import PlainBert
 
 _MULTIPLE = 16  # of tokens; 8 makes half as many that only fill up, and twice as many shapes
 _SLICE_TOKENS = 2048  # the fastest of 512 to 4096; from 4096 on the system takes back the memory between layers
@@ -41,10 +42,10 @@ _READABLE = ("transformers.models.bert.modeling_bert", "BertModel")
 
 
 class CpuBert:
-    """Reads hidden states of a `BertModel`, with the weights that it has at the time."""
+    """Reads hidden states of a `BertModel` or a `PlainBert`, with the weights that it has at the time."""
 
     def __init__(self, model: Any) -> None:  # noqa: ANN401
-        """Take any model of transformers; `is_readable` says whether it can be read."""
+        """Take any model; `is_readable` says whether it can be read."""
         self.model = model
         self._copied: tuple[_Copied, ...] = ()
         self._layers: tuple[_Layer, ...] = ()
@@ -57,6 +58,8 @@ class CpuBert:
         That is: post-norm layers, positions from 0 that are added to the words, GELU by the error
         function. Hooks would not be called, so a model that has any is not read.
         """
+        if isinstance(self.model, PlainBert):
+            return True
         config = self.model.config
         return (
             (type(self.model).__module__, type(self.model).__name__) == _READABLE
@@ -199,11 +202,11 @@ class _Attention:
             into.copy_(scaled_dot_product_attention(query, key, value, attn_mask=self.seen[part, None, None]))
 
 
-def _normalized(states: Tensor, norm: nn.LayerNorm) -> Tensor:
-    return layer_norm(states, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
+def _normalized(states: Tensor, norm: Any) -> Tensor:  # noqa: ANN401
+    return layer_norm(states, norm.weight.shape, norm.weight, norm.bias, norm.eps)
 
 
-def _linears(layer: Any) -> tuple[nn.Linear, ...]:  # noqa: ANN401
+def _linears(layer: Any) -> tuple[Any, ...]:  # noqa: ANN401
     """Of a layer of BERT: query, key, value, output of attention, feed-forward up and down."""
     own = layer.attention.self
     return own.query, own.key, own.value, layer.attention.output.dense, layer.intermediate.dense, layer.output.dense
@@ -231,10 +234,10 @@ class _Layer:
 
     asked: _Linear  # query, key and value at once
     attended: _Linear
-    attended_norm: nn.LayerNorm
+    attended_norm: Any  # has weight, bias and eps
     widened: _Linear
     narrowed: _Linear
-    norm: nn.LayerNorm
+    norm: Any
 
     @classmethod
     def of(cls, layer: Any) -> Self:  # noqa: ANN401
@@ -252,7 +255,7 @@ class _Layer:
 class _Linear:
     """x W^T + b, with GELU behind it or without; W is laid out for oneDNN where torch can do that."""
 
-    def __init__(self, *parts: nn.Linear, with_gelu: bool = False) -> None:
+    def __init__(self, *parts: Any, with_gelu: bool = False) -> None:  # noqa: ANN401
         self.weight = torch.cat([part.weight.detach() for part in parts])
         self.bias = torch.cat([part.bias.detach() for part in parts])
         self.with_gelu = with_gelu

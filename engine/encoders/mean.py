@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from engine.document import Document
@@ -67,12 +69,26 @@ class MeanEncoder(TrainableEncoder):
         if window_tokens < 1:
             raise EncoderError(f"a window of {window_tokens} tokens holds nothing; give it at least 1")
         self.backbone = backbone
-        self.module = backbone.model
         self.device, self.reader = backbone.device, backbone.reader
         self.name = name or str(backbone.folder)
         self.window_tokens = self.chunk_tokens = min(window_tokens, backbone.max_tokens)
         self.width = backbone.width
         self._tokenizer_sha256 = tokenizer_sha256(backbone.folder)
+
+    @cached_property
+    def module(self) -> nn.Module:  # type: ignore[override]
+        """The backbone's model; encoding alone does not need it."""
+        model: nn.Module = self.backbone.model
+        return model
+
+    @property
+    def weights_bytes(self) -> int:
+        """See `TrainableEncoder.weights_bytes`."""
+        return self.backbone.weights_bytes
+
+    def inference(self) -> AbstractContextManager[None]:
+        """See `TrainableEncoder.inference`."""
+        return self.backbone.inference()
 
     @property
     def fingerprint(self) -> str:

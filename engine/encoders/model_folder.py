@@ -1,4 +1,8 @@
-"""A folder as transformers reads it: looked over, then loaded. No code of it is run, and nothing in it is unpickled."""
+"""A model folder: looked over, then loaded. No code of it is run, and nothing in it is unpickled.
+
+A plain BERT is read by `engine.encoders.bert_tokenizer` and `engine.encoders.plain_bert`; transformers, which reads
+anything else, is imported for that alone.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModel, AutoTokenizer
-from transformers.utils import logging as transformers_logging
 
+from engine.encoders.bert_tokenizer import LoadedTokenizer, read_tokenizer
 from engine.encoders.description import parse_json
+from engine.encoders.plain_bert import PlainBert, read_bert
 from engine.encoders.weights import check_files, weight_shapes
 from engine.errors import EncoderError
 
@@ -28,6 +32,8 @@ _ATTENTION = ("attn_implementation", "_attn_implementation")
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
     """Keep the loading reports of transformers off the terminal; errors still raise."""
+    from transformers.utils import logging as transformers_logging
+
     level = transformers_logging.get_verbosity()
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
@@ -38,31 +44,64 @@ def quiet_transformers() -> Iterator[None]:
         transformers_logging.enable_progress_bar()
 
 
-def load_tokenizer(folder: Path) -> tuple[Any, list[int], list[int]]:
+def load_tokenizer(folder: Path) -> tuple[LoadedTokenizer, list[int], list[int]]:
     """Load the tokenizer of a folder.
 
     Returns:
-        A fast tokenizer of transformers, and the ids that it puts before and after a text.
+        The tokenizer, and the ids that it puts before and after a text.
 
     Raises:
         EncoderError: it cannot be loaded, gives no offsets, or does not keep a text as it is.
     """
     with _telling(folder, "an encoder backbone"):
+        loaded = read_tokenizer(folder, _description(folder)) or _loaded(load_fast_tokenizer(folder))
+        bare, dressed = (loaded.ids("a", with_special=special) for special in (False, True))
+        if not bare or bare[0] not in dressed:
+            raise ValueError(f"its tokenizer makes {bare} of 'a', and {dressed} with special tokens around it")
+        at = dressed.index(bare[0])
+        return loaded, dressed[:at], dressed[at + len(bare) :]
+
+
+def load_fast_tokenizer(folder: Path) -> Any:  # noqa: ANN401
+    """Load the tokenizer of a folder as one of transformers.
+
+    Raises:
+        EncoderError: it cannot be loaded, or gives no offsets.
+    """
+    from transformers import AutoTokenizer
+
+    with _telling(folder, "an encoder backbone"), quiet_transformers():
         _description(folder)
         fast = AutoTokenizer.from_pretrained(folder, use_fast=True, trust_remote_code=False)
         if not getattr(fast, "is_fast", False):
             raise EncoderError(f"{folder} has no fast tokenizer, so text offsets are unknown; add a tokenizer.json")
         if not 1 <= fast.model_max_length < math.inf:
             raise ValueError(f"its tokenizer_config.json has model_max_length {fast.model_max_length}")
-        bare, dressed = (fast("a", add_special_tokens=special)["input_ids"] for special in (False, True))
-        if not bare or bare[0] not in dressed:
-            raise ValueError(f"its tokenizer makes {bare} of 'a', and {dressed} with special tokens around it")
-        at = dressed.index(bare[0])
-        return fast, dressed[:at], dressed[at + len(bare) :]
+        return fast
+
+
+def _loaded(fast: Any) -> LoadedTokenizer:  # noqa: ANN401
+    max_length = int(fast.model_max_length)
+    return LoadedTokenizer.of(fast.backend_tokenizer, max_length, fast.pad_token_id, fast.mask_token_id)
+
+
+def load_plain_bert(folder: Path, dtype: torch.dtype) -> PlainBert | None:
+    """Load the parameters of a plain BERT, on the CPU; None where the folder needs `load_model`.
+
+    Args:
+        folder: as of `load_model`.
+        dtype: as of `load_model`.
+
+    Raises:
+        EncoderError: its config.json is damaged, or leads elsewhere.
+    """
+    with _telling(folder, "an encoder backbone"):
+        description = _description(folder)
+        return read_bert(folder, description, dtype) if _weight_files(folder) == [folder / _WEIGHTS] else None
 
 
 def load_model(folder: Path, dtype: torch.dtype, *, what: str = "an encoder backbone") -> tuple[Any, frozenset[str]]:
-    """Load the model of a folder, on the CPU.
+    """Load the model of a folder as one of transformers, on the CPU.
 
     Args:
         folder: with a config.json and safetensors.
@@ -76,7 +115,9 @@ def load_model(folder: Path, dtype: torch.dtype, *, what: str = "an encoder back
     Raises:
         EncoderError: it cannot be loaded, or its config.json and weights do not belong together.
     """
-    with _telling(folder, what):
+    from transformers import AutoConfig, AutoModel
+
+    with _telling(folder, what), quiet_transformers():
         description = _description(folder)
         shapes: dict[str, tuple[int, ...]] = {}
         for file in _weight_files(folder):
@@ -105,16 +146,15 @@ def load_model(folder: Path, dtype: torch.dtype, *, what: str = "an encoder back
 
 @contextmanager
 def _telling(folder: Path, what: str) -> Iterator[None]:
-    with quiet_transformers():
-        try:
-            yield
-        except EncoderError:
-            raise
-        except Exception as error:  # transformers raises what it likes over a damaged folder
-            told = " ".join(str(error).split()) or type(error).__name__
-            raise EncoderError(
-                f"{folder} cannot be loaded as {what}: {told}; take one that save_pretrained of transformers wrote"
-            ) from error
+    try:
+        yield
+    except EncoderError:
+        raise
+    except Exception as error:  # transformers raises what it likes over a damaged folder
+        told = " ".join(str(error).split()) or type(error).__name__
+        raise EncoderError(
+            f"{folder} cannot be loaded as {what}: {told}; take one that save_pretrained of transformers wrote"
+        ) from error
 
 
 def _description(folder: Path) -> Mapping[str, Any]:

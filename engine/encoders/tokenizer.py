@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.encoders.model_folder import load_tokenizer
+from engine.encoders.model_folder import load_fast_tokenizer, load_tokenizer
 from engine.errors import EncoderError
 
 
 class Tokenizer:
-    """A fast tokenizer of transformers, whole texts in, nothing cut."""
+    """A tokenizer of the library tokenizers, whole texts in, nothing cut."""
 
     def __init__(self, folder: Path) -> None:
         """Load from a folder.
@@ -24,8 +25,12 @@ class Tokenizer:
             EncoderError: the folder holds no tokenizer that gives offsets.
         """
         self.folder = folder
-        self.fast: Any
-        self.fast, self.prefix, self.suffix = load_tokenizer(folder)
+        self._loaded, self.prefix, self.suffix = load_tokenizer(folder)
+
+    @cached_property
+    def fast(self) -> Any:  # noqa: ANN401
+        """The same as a fast tokenizer of transformers, loaded for callers that need one."""
+        return load_fast_tokenizer(self.folder)
 
     def check_ids(self, n_words: int) -> None:
         """Look whether a model knows all tokens that are put around a text.
@@ -51,17 +56,17 @@ class Tokenizer:
     @property
     def max_length(self) -> int:
         """Most tokens of a sequence by the tokenizer's own account, special ones counted; may be huge."""
-        return int(self.fast.model_max_length)
+        return self._loaded.max_length
 
     @property
     def vocabulary_size(self) -> int:
         """Ids run from 0 to this, exclusive."""
-        return len(self.fast)
+        return int(self._loaded.tokenizer.get_vocab_size())
 
     @property
     def pad_id(self) -> int:
         """The id that fills up a batch; 0 where the tokenizer has none."""
-        return int(self.fast.pad_token_id or 0)
+        return self._loaded.pad_id or 0
 
     @property
     def mask_id(self) -> int:
@@ -70,18 +75,16 @@ class Tokenizer:
         Raises:
             EncoderError: the tokenizer has none.
         """
-        if self.fast.mask_token_id is None:
+        if self._loaded.mask_id is None:
             raise EncoderError(f"the tokenizer of {self.folder} has no mask token; pretrain without masked words")
-        return int(self.fast.mask_token_id)
+        return self._loaded.mask_id
 
     def tokenize(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
         """Token ids and character offsets of each text, all of it, special tokens left out."""
         if not texts:
             return []
-        tokens = self.fast(
-            list(texts), add_special_tokens=False, return_offsets_mapping=True, truncation=False, verbose=False
-        )
-        return list(zip(tokens["input_ids"], tokens["offset_mapping"], strict=True))
+        found = self._loaded.tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        return [(own.ids, own.offsets) for own in found]
 
     def pad(self, sequences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
         """Put special tokens around sequences, and pad them to the longest.

@@ -14,7 +14,7 @@ import hashlib
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -52,8 +52,7 @@ class TrainableEncoder(Encoder):
     @property
     def weights_bytes(self) -> int:
         """What the weights take on `device`."""
-        held = (*self.module.parameters(), *self.module.buffers())
-        return sum(tensor.numel() * tensor.element_size() for tensor in held)
+        return bytes_of(self.module)
 
     @classmethod
     @abstractmethod
@@ -94,10 +93,14 @@ class TrainableEncoder(Encoder):
         """Both stages, with gradients where torch records them."""
         return self.combine(documents, self.states(documents))
 
+    def inference(self) -> AbstractContextManager[None]:
+        """No gradients and no dropout inside; see `inference` below."""
+        return inference(self.module)
+
     def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
         """Encode documents without gradients or dropout; see `Encoder.encode_segmented`."""
         encoded: list[EncodedDocument] = []
-        with inference(self.module):
+        with self.inference():
             states = self.states(documents)
             for document, own in zip(documents, states, strict=True):
                 embedded = self.combine([document], [own])
@@ -124,6 +127,12 @@ def inference(module: nn.Module) -> Iterator[None]:
             yield
     finally:
         module.train(was_training)
+
+
+def bytes_of(module: nn.Module) -> int:
+    """What the parameters and buffers of a module take in memory."""
+    held = (*module.parameters(), *module.buffers())
+    return sum(tensor.numel() * tensor.element_size() for tensor in held)
 
 
 def section_means(segmented: SegmentedDocument, chunks: Vectors) -> Vectors:

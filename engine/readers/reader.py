@@ -7,14 +7,15 @@ import io
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import islice
 from pathlib import Path, PurePath
 from types import MappingProxyType
-from typing import BinaryIO, TypeAlias, cast
+from typing import Any, BinaryIO, TypeAlias, cast
 
 from engine.document import Document
 from engine.errors import DocumentError
-from engine.readers import docx, epub, html, jsonl, latex, markdown, odt, pdf, rst, text, xml
+from engine.readers import jsonl, text
 from engine.readers.assembly import without_gz
 from engine.readers.limits import MAX_CONTAINER_BYTES, MAX_DOCUMENT_BYTES, read_limited, too_large
 from engine.readers.unreadable import Unreadable
@@ -33,11 +34,20 @@ class Format:
     includes: Callable[[Path], Iterable[Path]] | None = None  # the files that a file includes
 
 
+def _named(module: str, function: str = "read") -> Callable[..., Any]:
+    """A function of a format's module, which is imported when the function is first called."""
+
+    def call(*arguments: Any) -> Any:  # noqa: ANN401
+        return getattr(import_module(f"engine.readers.{module}"), function)(*arguments)
+
+    return call
+
+
 _TEXT = Format("plain text", text.read)
-_MARKDOWN = Format("Markdown", markdown.read)
-_RST = Format("reStructuredText", rst.read)
-_HTML = Format("HTML", html.read)
-_XML = Format("XML (JATS, TEI or a patent)", xml.read)
+_MARKDOWN = Format("Markdown", _named("markdown"))
+_RST = Format("reStructuredText", _named("rst"))
+_HTML = Format("HTML", _named("html"))
+_XML = Format("XML (JATS, TEI or a patent)", _named("xml"))
 _LINES = Format("JSON lines", None)
 
 FORMATS: Mapping[str, Format] = MappingProxyType(
@@ -53,11 +63,16 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ".xml": _XML,
         ".nxml": _XML,
         ".tei": _XML,
-        ".tex": Format("LaTeX", latex.read, read_in_folder=latex.read_in_folder, includes=latex.included_files),
-        ".pdf": Format("PDF", pdf.read, MAX_CONTAINER_BYTES),
-        ".epub": Format("EPUB", epub.read, MAX_CONTAINER_BYTES),
-        ".odt": Format("ODT", odt.read, MAX_CONTAINER_BYTES),
-        ".docx": Format("DOCX", docx.read, MAX_CONTAINER_BYTES),
+        ".tex": Format(
+            "LaTeX",
+            _named("latex"),
+            read_in_folder=_named("latex", "read_in_folder"),
+            includes=_named("latex", "included_files"),
+        ),
+        ".pdf": Format("PDF", _named("pdf"), MAX_CONTAINER_BYTES),
+        ".epub": Format("EPUB", _named("epub"), MAX_CONTAINER_BYTES),
+        ".odt": Format("ODT", _named("odt"), MAX_CONTAINER_BYTES),
+        ".docx": Format("DOCX", _named("docx"), MAX_CONTAINER_BYTES),
         ".json": Format("JSON", jsonl.read),
         ".jsonl": _LINES,
         ".ndjson": _LINES,

@@ -1,0 +1,153 @@
+"""The tokenizer of a plain BERT read without transformers: the same tokens, and what is left to transformers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.encoders.bert_tokenizer import read_tokenizer
+from engine.encoders.tokenizer import Tokenizer
+from engine.encoders.weights import bundled_folder
+from tests.encoders.tampering import Take, tamper
+
+BERT = {"model_type": "bert"}
+TEXTS = [
+    "The quick brown fox.",
+    "",
+    " \n\t",
+    "Éclair naïve Ünïcode, 文書 と かな; 12.5% of x_i!",
+    "[CLS] is a token, [MASK] and [SEP] too; [PAD][UNK]",
+    "a" * 101 + " zero\u200bwidth\u00a0space \ufffd \x00 \x07 👩‍🔬",
+    "word " * 600,
+]
+
+
+@pytest.fixture(params=["tiny", "bundled", "as transformers saves it"])
+def folder(request: pytest.FixtureRequest, bert_folder: Path, tmp_path: Path) -> Path:
+    if request.param == "as transformers saves it":
+        Tokenizer(bundled_folder()).fast.save_pretrained(tmp_path)
+        tamper(tmp_path / "config.json", **BERT)
+        return tmp_path
+    return bert_folder if request.param == "tiny" else bundled_folder()
+
+
+def test_tokens_are_those_of_transformers(folder: Path) -> None:
+    assert read_tokenizer(folder, BERT) is not None
+    tokenizer = Tokenizer(folder)
+    want = tokenizer.fast(TEXTS, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+    assert tokenizer.tokenize(TEXTS) == list(zip(want["input_ids"], want["offset_mapping"], strict=True))
+    dressed = tokenizer.fast("a")["input_ids"]
+    assert [*tokenizer.prefix, *tokenizer.tokenize(["a"])[0][0], *tokenizer.suffix] == dressed
+
+
+def test_numbers_are_those_of_transformers(folder: Path) -> None:
+    tokenizer = Tokenizer(folder)
+    fast = tokenizer.fast
+    assert tokenizer.vocabulary_size == len(fast)
+    assert tokenizer.max_length == fast.model_max_length
+    assert (tokenizer.pad_id, tokenizer.mask_id) == (fast.pad_token_id, fast.mask_token_id)
+
+
+_BUNDLED = Tokenizer(bundled_folder())
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_tokens_of_any_text_are_those_of_transformers(text: str) -> None:
+    want = _BUNDLED.fast(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+    assert _BUNDLED.tokenize([text]) == [(want["input_ids"], want["offset_mapping"])]
+
+
+@pytest.mark.parametrize(
+    ("entry", "value"),
+    [
+        ("tokenizer_class", "Evil"),
+        ("tokenizer_class", None),
+        ("do_lower_case", False),
+        ("strip_accents", True),
+        ("tokenize_chinese_chars", False),
+        ("never_split", ["fox"]),
+        ("split_special_tokens", True),
+        ("auto_map", {"AutoTokenizer": ["evil.Evil", None]}),
+        ("extra_special_tokens", ["<fox>"]),
+        ("mask_token", "fox"),
+        ("cls_token", {"content": "[CLS]"}),
+        ("sep_token", "[CLS]"),
+        ("model_max_length", 0),
+        ("model_max_length", 1.5),
+        ("model_max_length", "x"),
+        ("added_tokens_decoder", {"9": {"content": "<fox>"}}),
+    ],
+)
+def test_other_settings_are_left_to_transformers(take: Take, entry: str, value: object) -> None:
+    folder = take("backbone")
+    tamper(folder / "tokenizer_config.json", **{entry: value})
+    assert read_tokenizer(folder, BERT) is None
+
+
+def _cased(content: Any) -> None:  # noqa: ANN401
+    content["normalizer"]["lowercase"] = False
+
+
+def _split(content: Any) -> None:  # noqa: ANN401
+    content["pre_tokenizer"] = {"type": "Whitespace"}
+
+
+def _added(content: Any) -> None:  # noqa: ANN401
+    content["added_tokens"].append({**content["added_tokens"][0], "id": 20, "content": "fox"})
+
+
+def _prefixed(content: Any) -> None:  # noqa: ANN401
+    content["model"]["continuing_subword_prefix"] = "@@"
+
+
+def _undressed(content: Any) -> None:  # noqa: ANN401
+    content["post_processor"] = None
+
+
+def _swapped(content: Any) -> None:  # noqa: ANN401
+    own = content["post_processor"]
+    own["cls"], own["sep"] = own["sep"], own["cls"]
+
+
+@pytest.mark.parametrize("change", [_cased, _split, _added, _prefixed, _undressed, _swapped])
+def test_another_tokenizer_is_left_to_transformers(take: Take, change: Callable[[Any], None]) -> None:
+    folder = take("backbone")
+    assert read_tokenizer(folder, BERT) is not None
+    content = json.loads((folder / "tokenizer.json").read_text())
+    change(content)
+    (folder / "tokenizer.json").write_text(json.dumps(content))
+    assert read_tokenizer(folder, BERT) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("added_tokens.json", {"<fox>": 92}), ("special_tokens_map.json", {"cls_token": "[SEP]"})],
+)
+def test_tokens_of_other_files_are_left_to_transformers(take: Take, name: str, content: dict[str, object]) -> None:
+    folder = take("backbone")
+    tamper(folder / name, **content)
+    assert read_tokenizer(folder, BERT) is None
+
+
+@pytest.mark.parametrize("description", [{}, {"model_type": "roberta"}])
+def test_the_tokenizer_of_another_model_is_left_to_transformers(bert_folder: Path, description: Any) -> None:  # noqa: ANN401
+    assert read_tokenizer(bert_folder, description) is None
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json"])
+@pytest.mark.parametrize("content", [None, b"", b"\xff", b"[]", b"{}"])
+def test_a_damaged_or_missing_file_is_left_to_transformers(
+    bert_folder: Path, tmp_path: Path, name: str, content: bytes | None
+) -> None:
+    shutil.copytree(bert_folder, tmp_path, dirs_exist_ok=True)
+    (tmp_path / name).unlink()
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    assert read_tokenizer(tmp_path, BERT) is None

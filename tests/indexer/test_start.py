@@ -1,0 +1,53 @@
+"""What a command imports before it does its work: start-up is most of the time of a query."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from indexer.builder import build
+from tests.fakes import make_document
+
+ROOT = Path(__file__).parents[2]
+_CODE = """
+import sys
+from indexer.cli import main
+main(sys.argv[1:], standalone_mode=False)
+print("imported:", *sorted({"torch", "transformers", "engine.readers", "sqlalchemy", "faiss"} & set(sys.modules)))
+"""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> Path:
+    path = tmp_path_factory.mktemp("start") / "fox.lm"
+    documents = [make_document(topic, f"the old {topic} runs. " * 20) for topic in ("fox", "dog")]
+    build(path, documents, encoder=str(bert_folder), device="cpu")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "imported"),
+    [
+        (["--id", "fox"], "faiss sqlalchemy"),
+        (["--text", "the young dog"], "faiss sqlalchemy torch"),
+        (["QUERY"], "engine.readers faiss sqlalchemy torch"),
+    ],
+)
+def test_a_query_imports_only_packages_that_it_needs(
+    built: Path, tmp_path: Path, arguments: list[str], imported: str
+) -> None:
+    query = tmp_path / "query.txt"
+    query.write_text("the fox and the dog. " * 9)
+    named = [str(query) if one == "QUERY" else one for one in arguments]
+    command = [sys.executable, "-c", _CODE, "query", str(built), *named, "--device", "cpu"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines()[-1] == f"imported: {imported}", run.stderr
+
+
+def test_help_imports_no_package_that_searches() -> None:
+    command = [sys.executable, "-c", _CODE, "query", "--help"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines()[-1] == "imported:"
