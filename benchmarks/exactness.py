@@ -30,7 +30,7 @@ from engine.errors import EngineError
 from engine.origin import describe_origin
 from engine.result import Status
 from engine.store.writer import Writer
-from engine.words.common import blanked, common_stretches
+from engine.words.common_sentences import blanked, common_stretches
 from engine.words.segmenter import WordSegmenter
 from engine.words.statistics import TermStatistics
 from indexer.generation import publish_generation

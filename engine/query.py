@@ -18,7 +18,7 @@ from engine.scoring.similarity import Multiply, best_matches, cosines
 from engine.store.documents import content_hash
 from engine.store.reference import SAMPLE_DOCUMENTS, Reference, content_key
 from engine.store.snapshot import Snapshot
-from engine.words.common import blanked, common_stretches, kept_shares
+from engine.words.common_sentences import blanked, common_stretches, kept_shares
 from engine.words.counts import WordTables, count_words
 from engine.words.likelihood import QueryTerms, query_terms
 from engine.words.segmenter import segmenter_of

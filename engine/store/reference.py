@@ -1,7 +1,7 @@
 """The reference of an index: a pinned sample of its documents, its statistics of words, and its common sentences.
 
 Thresholds of a query are taken over the sample, and probabilities of terms from the statistics;
-sentences that many documents share are left out of a query, see `engine.words.common`. So the
+sentences that many documents share are left out of a query, see `engine.words.common_sentences`. So the
 score of two documents depends on them and the reference alone. The file holds copies: removing
 or changing documents does not change it. A reference is replaced only on request, or by an index
 run once the corpus has outgrown it.

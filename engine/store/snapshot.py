@@ -58,7 +58,7 @@ from engine.store.seal import check_seal
 from engine.store.shards import Shard, ShardSet, shard_arrays
 from engine.store.tensors import map_file
 from engine.store.where import parse_where
-from engine.words.common import common_sentences
+from engine.words.common_sentences import common_sentences
 from engine.words.counts import WordTables, join
 from engine.words.statistics import Statistics, TermStatistics, collect
 
