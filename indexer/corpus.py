@@ -9,8 +9,10 @@ from pathlib import Path
 
 from engine.document import Document
 from engine.errors import DocumentError
-from engine.readers import Unreadable, is_readable, jsonl, read_file
+from engine.readers import Unreadable, is_readable, jsonl
 from indexer.inclusion import without_included
+from indexer.reading import DocumentReader
+from indexer.requests import Request, is_json_lines
 
 STDIN = "-"
 
@@ -68,14 +70,26 @@ def count_files(paths: Sequence[str]) -> int | None:
     if STDIN in paths:
         return None
     files = corpus_files(paths)
-    has_many = any(suffix in (".jsonl", ".ndjson") for file, _ in files for suffix in file.suffixes)
-    return None if has_many else len(files)
+    return None if any(is_json_lines(str(file)) for file, _ in files) else len(files)
 
 
-def read_corpus(paths: Sequence[str]) -> Iterator[Document | Unreadable]:
-    """Read the documents of paths one after another; `-` reads JSON lines from standard input."""
+def read_corpus(paths: Sequence[str], reader: DocumentReader | None = None) -> Iterator[Document | Unreadable]:
+    """Read the documents of paths one after another; `-` reads JSON lines from standard input.
+
+    Args:
+        paths: files, folders and patterns, as in `corpus_files`.
+        reader: reads the files, and stays open; by default one with the usual limits. Standard input is read
+            in this process, without limits of time and memory.
+
+    Raises:
+        DocumentError: a path does not exist, or nothing readable was found.
+    """
     named = [path for path in paths if path != STDIN]
     if STDIN in paths:
         yield from jsonl.stream(sys.stdin.buffer, "stdin")
-    for file, doc_id in corpus_files(named) if named else []:
-        yield from read_file(file, doc_id)
+    requests = [Request(str(file), doc_id) for file, doc_id in corpus_files(named)] if named else []
+    if reader is not None:
+        yield from reader.read(requests)
+    elif requests:
+        with DocumentReader() as own:
+            yield from own.read(requests)

@@ -25,6 +25,7 @@ from indexer.pipeline import LOOKUP_DOCUMENTS, BatchSizes
 from indexer.plan import Disk, Memory, Plan, Seconds, Vram, Way
 from indexer.probe import Counts, Known, Sample, read_sample, store_seconds_per_char, tokens_per_second
 from indexer.rates import Rates, extension_seconds, generation_seconds, measure_rates
+from indexer.reading import DocumentReader, ReadLimits
 from indexer.reference import ALL_TOKENS, FEWEST_FIRST, FIRST_DOCUMENTS, FIRST_TOKENS
 from indexer.sampling import draw, units_of
 
@@ -76,6 +77,7 @@ def make_plan(
     factory: str = AUTO,
     budget: Budget | None = None,
     seed: int = 0,
+    read_limits: ReadLimits | None = None,
 ) -> Plan:
     """Estimate a run from a sample of the corpus.
 
@@ -86,6 +88,7 @@ def make_plan(
         factory: FAISS factory string, `auto`, or `scan` for none.
         budget: what may be taken.
         seed: of the sample.
+        read_limits: of reading one document.
 
     Raises:
         IndexMismatch: FAISS does not know the factory string.
@@ -96,7 +99,7 @@ def make_plan(
     check_factory_option(factory, encoder.width)
     budget = budget or Budget()
     there = _there(path)
-    tried = _try_out(paths, there.known, encoder, budget, seed)
+    tried = _try_out(paths, there.known, encoder, budget, seed, read_limits)
     counts = tried.counts
     after = Size(
         there.n_documents + round(counts.n_new),
@@ -163,7 +166,14 @@ def _ways(tried: _Tried, seconds: Seconds, disk: Disk, width: int) -> tuple[Way,
     )
 
 
-def _try_out(paths: Sequence[str], known: Known, encoder: Encoder, budget: Budget, seed: int) -> _Tried:
+def _try_out(
+    paths: Sequence[str],
+    known: Known,
+    encoder: Encoder,
+    budget: Budget,
+    seed: int,
+    read_limits: ReadLimits | None,
+) -> _Tried:
     """Read a sample and encode some of it, inside the budget.
 
     Raises:
@@ -176,7 +186,8 @@ def _try_out(paths: Sequence[str], known: Known, encoder: Encoder, budget: Budge
     with limited_vram(encoder, budget.vram_bytes), Watch(footprint) as watch:
         if is_on_gpu(encoder):
             forget_peak(encoder)
-        sample = read_sample(draw(units_of(paths), known.hashes, seed), encoder, known, seed)
+        with DocumentReader(read_limits) as reader:
+            sample = read_sample(draw(units_of(paths), known.hashes, seed), encoder, known, seed, reader)
         encoding, storing = _pace(sample, encoder)
         rates = measure_rates(encoder.width)
         vram = _vram(encoder)

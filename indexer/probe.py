@@ -21,6 +21,7 @@ from engine.store.documents import content_hash
 from engine.store.writer import Writer
 from engine.words.counts import count_words
 from engine.words.segmenter import segmenter_of
+from indexer.reading import DocumentReader
 from indexer.sampling import Drawn
 
 _KEPT_CHARS = 2_000_000  # of the sample, to be encoded and stored
@@ -69,7 +70,9 @@ class Sample:
     kept: list[SegmentedDocument] = field(default_factory=list)
 
 
-def read_sample(drawn: Sequence[Drawn], encoder: Encoder, known: Known, seed: int = 0) -> Sample:
+def read_sample(
+    drawn: Sequence[Drawn], encoder: Encoder, known: Known, seed: int = 0, reader: DocumentReader | None = None
+) -> Sample:
     """Read, compare and segment a sample.
 
     Args:
@@ -77,22 +80,25 @@ def read_sample(drawn: Sequence[Drawn], encoder: Encoder, known: Known, seed: in
         encoder: that would encode it.
         known: what is in the index.
         seed: of the documents that are kept.
+        reader: that reads within limits; by default documents are read in this process, without.
     """
     sample = Sample()
     order = list(drawn)
     random.Random(seed).shuffle(order)
     n_kept = 0
     for one in order:
-        segmented = _count(one, encoder, known, sample.counts)
+        segmented = _count(one, encoder, known, sample.counts, reader)
         if segmented is not None and n_kept < _KEPT_CHARS:
             sample.kept.append(segmented)
             n_kept += len(segmented.document.text)
     return sample
 
 
-def _count(one: Drawn, encoder: Encoder, known: Known, counts: Counts) -> SegmentedDocument | None:
+def _count(
+    one: Drawn, encoder: Encoder, known: Known, counts: Counts, reader: DocumentReader | None
+) -> SegmentedDocument | None:
     started = time.perf_counter()
-    document = one.unit.read()
+    document = one.unit.read() if reader is None else one.unit.read(reader)
     segmented = None
     counts.is_all &= one.n_units == 1
     if isinstance(document, Document) and known.hashes.get(document.doc_id) == content_hash(document):

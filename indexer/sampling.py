@@ -8,7 +8,6 @@ of all lengths are drawn, wherever in the corpus they stand.
 from __future__ import annotations
 
 import gzip
-import io
 import random
 import sys
 import zlib
@@ -18,13 +17,15 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from engine.document import Document
-from engine.readers import Unreadable, jsonl, read_file
+from engine.readers import MAX_DOCUMENT_BYTES, Unreadable
 from indexer.corpus import STDIN, corpus_files
+from indexer.reading import DocumentReader
+from indexer.requests import Request, is_json_lines, read_here
 
 _MOST = 16  # drawn of a stratum
 _LEAST = 6
 _BYTES = 1 << 20  # of a stratum; `_LEAST` are drawn even of larger ones
-_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+_MAX_LINE_BYTES = 4 * MAX_DOCUMENT_BYTES  # a longer line is refused, so its rest need not be held
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +37,11 @@ class Unit:
     size_bytes: int
     line: bytes | None = None
 
-    def read(self) -> Document | Unreadable:
-        """Parse it."""
-        if self.line is None:
-            return next(read_file(Path(self.source), self.doc_id))
-        found = next(jsonl.stream(io.BytesIO(self.line), self.source), None)
-        return found or Unreadable(self.source, "the line is empty")
+    def read(self, reader: DocumentReader | None = None) -> Document | Unreadable:
+        """Parse it, with the limits of a reader where one is given."""
+        request = Request(self.source, self.doc_id, self.line)
+        results = list(read_here(request) if reader is None else reader.read([request]))
+        return results[0] if results else Unreadable(self.source, "the line is empty")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def units_of(paths: Sequence[str]) -> Iterator[Unit]:
         yield from _lines(sys.stdin.buffer, "stdin")
     named = [path for path in paths if path != STDIN]
     for file, doc_id in corpus_files(named) if named else []:
-        if file.name.lower().endswith(_LINES):
+        if is_json_lines(file.name):
             yield from _lines_of(file)
         else:
             yield Unit(str(file), doc_id, file.stat().st_size)
@@ -89,9 +89,12 @@ def _lines_of(file: Path) -> Iterator[Unit]:
 
 
 def _lines(stream: BinaryIO, source: str) -> Iterator[Unit]:
-    for line in stream:
+    while line := stream.readline(_MAX_LINE_BYTES):
+        size, part = len(line), line
+        while not part.endswith(b"\n") and (part := stream.readline(_MAX_LINE_BYTES)):
+            size += len(part)
         if line.strip():
-            yield Unit(source, "", len(line), line)
+            yield Unit(source, "", size, line)
 
 
 def draw(units: Iterable[Unit], known: Container[str] = (), seed: int = 0) -> list[Drawn]:

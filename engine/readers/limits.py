@@ -8,6 +8,7 @@ from engine.errors import DocumentError
 
 MAX_DOCUMENT_BYTES = 32 * 2**20  # the text of one document, in UTF-8
 MAX_CONTAINER_BYTES = 512 * 2**20  # a PDF or DOCX file, pictures and fonts included
+_PART_BYTES = 2**24
 
 
 def check_text(text: str) -> None:
@@ -29,10 +30,15 @@ def read_limited(stream: BinaryIO, limit: int) -> bytes:
     Raises:
         DocumentError: there is more.
     """
-    data = stream.read(limit + 1)
-    if len(data) > limit:
+    parts: list[bytes] = []
+    size = 0
+    # In parts: a read of so many bytes takes the memory of all of them, however few there are.
+    while size <= limit and (part := stream.read(min(_PART_BYTES, limit + 1 - size))):
+        parts.append(part)
+        size += len(part)
+    if size > limit:
         raise too_large("file", f"more than {limit:,}", limit)
-    return data
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def too_large(what: str, size: str, limit: int) -> DocumentError:

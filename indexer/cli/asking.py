@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.allowance import CANDIDATES, Allowance
+from indexer.cli.reading import document_reader, read_memory_option, read_seconds_option
 from indexer.cli.shared import FAILED, PARTLY, index_argument, json_option, opened_index, search_device_option
 
 if TYPE_CHECKING:
     from engine import Document, Index, Result
     from engine.readers import Unreadable
     from engine.result import SectionMatrix
+    from indexer.reading import DocumentReader
 
 
 @click.command()
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     "--format", "form", type=click.Choice(["table", "json", "jsonl", "csv", "trec"]), default="table", show_default=True
 )
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write here, not to stdout.")
+@read_seconds_option
+@read_memory_option
 @search_device_option
 def query(
     index: Path,
@@ -61,6 +65,8 @@ def query(
     matrix: bool,
     form: str,
     output: Path | None,
+    read_seconds: float,
+    read_memory: int,
     device: str | None,
 ) -> None:
     """Rank INDEX against whole documents ('-' reads text from stdin).
@@ -77,7 +83,7 @@ def query(
         raise click.UsageError("no query: name a DOCUMENT, '-' for stdin, --id DOC_ID or --text TEXT")
     failed: list[Unreadable] = []
     answers = []
-    with opened_index(index, device) as opened:
+    with document_reader(documents, read_seconds, read_memory) as reader, opened_index(index, device) as opened:
         options: dict[str, Any] = {
             "k": k,
             "offset": offset,
@@ -88,7 +94,7 @@ def query(
         for doc_id in doc_ids:
             result = opened.search_id(doc_id, **options)
             answers.append(Answer(result, _matrices(opened, doc_id, result) if matrix else ()))
-        for document in [*_text_queries(texts), *_read_queries(documents, failed)]:
+        for document in [*_text_queries(texts), *_read_queries(documents, reader, failed)]:
             result = opened.search(document, **options)
             answers.append(Answer(result, _matrices(opened, document, result) if matrix else ()))
     if answers:
@@ -115,11 +121,16 @@ def _text_queries(texts: tuple[str, ...]) -> Iterator[Document]:
         yield Document("text", title, text, divide(text))
 
 
-def _read_queries(names: tuple[str, ...], failed: list[Unreadable]) -> Iterator[Document]:
-    from engine.readers import Unreadable, read_bytes, read_file
+def _read_queries(
+    names: tuple[str, ...], reader: DocumentReader | None, failed: list[Unreadable]
+) -> Iterator[Document]:
+    if reader is None:  # without names; the imports below take a third of a second
+        return
+    from engine.readers import Unreadable, read_bytes
+    from indexer.requests import Request
 
     for name in names:
-        found = read_bytes(sys.stdin.buffer.read(), "stdin.txt") if name == "-" else read_file(Path(name))
+        found = read_bytes(sys.stdin.buffer.read(), "stdin.txt") if name == "-" else reader.read([Request(name)])
         for document in found:
             if isinstance(document, Unreadable):
                 failed.append(document)

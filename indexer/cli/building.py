@@ -21,6 +21,7 @@ from indexer.cli.planning import (
     show_plan,
     vram_option,
 )
+from indexer.cli.reading import document_reader, read_memory_option, read_seconds_option
 from indexer.cli.shared import FAILED, PARTLY, device_option, index_argument, json_option
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ _WAYS = {  # said before a run
 @memory_option
 @vram_option
 @disk_option
+@read_seconds_option
+@read_memory_option
 @device_option
 @json_option
 def index(
@@ -67,6 +70,8 @@ def index(
     memory: int | None,
     vram: int | None,
     disk: int | None,
+    read_seconds: float,
+    read_memory: int,
     device: str | None,
     as_json: bool,
 ) -> None:
@@ -93,6 +98,7 @@ def index(
     from indexer.cli.progress import BuildProgress
     from indexer.corpus import STDIN, count_files, read_corpus
     from indexer.planning import make_plan
+    from indexer.reading import ReadLimits
 
     if language is not None:
         check_language(language)
@@ -104,17 +110,19 @@ def index(
     plan = None
     if dry_run or (budget.is_limited and paths and STDIN not in paths and encode != "none"):
         used = encoder_for(index, encoder, device)
-        plan = make_plan(index, paths, used, factory=factory, budget=budget)
+        limits = ReadLimits(read_seconds, read_memory)
+        plan = make_plan(index, paths, used, factory=factory, budget=budget, read_limits=limits)
         if dry_run:
             show_plan(plan, as_json)
             return
-    with BuildProgress(count_files(paths) if paths else None, plan=plan) as progress:
+    n_files = count_files(paths) if paths else None
+    with document_reader(paths, read_seconds, read_memory) as reader, BuildProgress(n_files, plan=plan) as progress:
         progress.tell(_WAYS[encode])
         if plan is not None:
             progress.tell(describe_plan(plan))
         report = build(
             index,
-            read_corpus(paths) if paths else (),
+            read_corpus(paths, reader) if paths else (),
             encoder=used,
             device=device,
             factory=factory,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.report.durations import duration
+from indexer.cli.reading import read_memory_option, read_seconds_option
 from indexer.cli.shared import device_option, json_option
 from indexer.cli.sizes import parse_bytes
 
@@ -66,6 +67,8 @@ _MEANING_OF_DISK = {
 @memory_option
 @vram_option
 @disk_option
+@read_seconds_option
+@read_memory_option
 @device_option
 @json_option
 def plan(
@@ -75,6 +78,8 @@ def plan(
     memory: int | None,
     vram: int | None,
     disk: int | None,
+    read_seconds: float,
+    read_memory: int,
     device: str | None,
     as_json: bool,
 ) -> None:
@@ -90,9 +95,11 @@ def plan(
     from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
     from indexer.budget import Budget
     from indexer.planning import make_plan
+    from indexer.reading import ReadLimits
 
+    budget, limits = Budget(memory, vram, disk), ReadLimits(read_seconds, read_memory)
     loaded = load_encoder(encoder or DEFAULT_ENCODER, device=device)
-    show_plan(make_plan(None, paths, loaded, factory=factory, budget=Budget(memory, vram, disk)), as_json)
+    show_plan(make_plan(None, paths, loaded, factory=factory, budget=budget, read_limits=limits), as_json)
 
 
 def show_plan(plan: Plan, as_json: bool) -> None:

@@ -1,0 +1,46 @@
+"""The options that limit the reading of a document, and the reader that keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING
+
+import click
+
+from indexer.cli.sizes import parse_bytes
+
+if TYPE_CHECKING:
+    from indexer.reading import DocumentReader
+
+_STDIN = "-"
+
+read_seconds_option = click.option(
+    "--read-seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=60,
+    show_default=True,
+    metavar="N",
+    help="Most processor time to read one document.",
+)
+read_memory_option = click.option(
+    "--read-memory",
+    type=parse_bytes,
+    default="1Gi",
+    show_default=True,
+    metavar="SIZE",
+    help="Most memory to read one document (on Linux).",
+)
+
+
+@contextmanager
+def document_reader(paths: Sequence[str], seconds: float, memory_bytes: int) -> Iterator[DocumentReader | None]:
+    """A reader for paths, None without paths; its process starts while the caller loads other things."""
+    if not paths:
+        yield None
+        return
+    from indexer.reading import DocumentReader, ReadLimits
+
+    reader = DocumentReader(ReadLimits(seconds, memory_bytes))
+    with reader if set(paths) - {_STDIN} else nullcontext():
+        yield reader

@@ -1,0 +1,108 @@
+"""A reading process with formats that do harm: each suffix of `HARM` names what becomes of the process.
+
+Lines of JSON that hold one of the words, as "word of harm: .loop", do the same.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import MappingProxyType
+
+from engine.document import Document
+from engine.readers import Unreadable, jsonl, reader, text
+from indexer import reading_process
+
+MARK = "word of harm: "
+_KEPT: list[str] = []
+
+
+def _loop() -> None:
+    for _ in itertools.count():
+        pass
+
+
+def _loop_in_c() -> None:
+    sum(itertools.repeat(0))  # holds the lock of the interpreter
+
+
+def _fill() -> None:
+    parts = []
+    while True:
+        parts.append("x" * 2**20)
+
+
+def _sleep() -> None:
+    time.sleep(3600)
+
+
+def _die_once(source: str) -> None:
+    """Die of SIGKILL, unless another process has done so here."""
+    mark = Path(source.rpartition(":")[0] if source.rpartition(":")[2].isdigit() else source).with_suffix(".mark")
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _crash() -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _keep() -> None:
+    _KEPT.append("x" * 100 * 2**20)
+
+
+def _raise() -> None:
+    raise RecursionError("too deep")
+
+
+HARM: dict[str, Callable[[], None]] = {
+    ".loop": _loop,
+    ".cloop": _loop_in_c,
+    ".fill": _fill,
+    ".sleep": _sleep,
+    ".crash": _crash,
+    ".die": _die,
+    ".keep": _keep,
+    ".raise": _raise,
+}
+SUFFIXES = (*HARM, ".once", ".odd")
+
+
+def _read(data: bytes, doc_id: str, source: str) -> Document:
+    suffix = Path(source).suffix
+    if suffix == ".once":
+        _die_once(source)
+    elif suffix != ".odd":
+        HARM[suffix]()
+    document = text.read(data, doc_id, source)
+    if suffix == ".odd":
+        document.metadata["path"] = Path(source)  # type: ignore[index]
+    return document
+
+
+FORMATS = MappingProxyType(dict(reader.FORMATS) | {suffix: reader.Format(suffix, _read) for suffix in SUFFIXES})
+_read_line = jsonl._read_line
+
+
+def _read_harmful_line(line: bytes, place: str) -> Document | Unreadable:
+    for suffix, harm in HARM.items():
+        if (MARK + suffix).encode() in line:
+            harm()
+    if (MARK + ".once").encode() in line:
+        _die_once(place)
+    return _read_line(line, place)
+
+
+def serve(fd: int, seconds: float, memory_bytes: int) -> None:
+    reader.FORMATS = FORMATS
+    jsonl._read_line = _read_harmful_line
+    reading_process.serve(fd, seconds, memory_bytes)

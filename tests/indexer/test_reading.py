@@ -1,0 +1,257 @@
+"""Documents that would stop a job or fill the memory of the machine end a process of their own, and nothing else."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from engine.document import Document
+from engine.errors import DocumentError
+from engine.readers import Unreadable, read_file
+from indexer.cli import main
+from indexer.corpus import corpus_files, read_corpus
+from indexer.reading import DocumentReader, ReadLimits
+from indexer.requests import Request, read_here
+from indexer.transfer import pack, unpack
+from tests.indexer.hostile_readers import FORMATS, MARK
+
+ROOT = Path(__file__).parents[2]
+LIMITS = ReadLimits(0.4, 150 * 2**20)
+REASONS = {
+    ".loop": "reading needs more than 0.4 s of processor time; "
+    "leave the document out, or allow more with --read-seconds",
+    ".cloop": "reading needs more than 0.4 s of processor time; "
+    "leave the document out, or allow more with --read-seconds",
+    ".fill": "reading needs more than 150 MiB of memory; leave the document out, or allow more with --read-memory",
+    ".sleep": "no answer within 4 s; leave the document out, or allow more with --read-seconds",
+    ".crash": "the parser crashed (SIGSEGV): the file is damaged, or needs more than 150 MiB of memory (--read-memory)",
+    ".die": "the process that read it was killed twice (SIGKILL); is the memory full?",
+    ".odd": "the parser gave no document (Object of type PosixPath is not JSON serializable)",
+}
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="documents are read in this process there")
+
+
+@pytest.fixture
+def hostile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("indexer.reading._MODULE", "tests.indexer.hostile_readers")
+    monkeypatch.setattr("engine.readers.reader.FORMATS", FORMATS)
+
+
+@pytest.fixture
+def reader(hostile: None) -> Iterator[DocumentReader]:
+    with DocumentReader(LIMITS) as one:
+        yield one
+
+
+def requests(folder: Path, *names: str) -> list[Request]:
+    for name in names:
+        (folder / name).write_text(f"words of {name}")
+    return [Request(str(folder / name), name) for name in names]
+
+
+def told(results: Iterator[Document | Unreadable]) -> list[tuple[str, str]]:
+    """Each result as its name, and its text or why there is none."""
+    return [(one.doc_id, one.reason if isinstance(one, Unreadable) else one.text.strip()) for one in results]
+
+
+def lines(*words: str) -> str:
+    return "".join(json.dumps({"_id": f"{at}", "text": word}) + "\n" for at, word in enumerate(words))
+
+
+def test_all_formats_read_alike_in_both_processes() -> None:
+    paths = [str(ROOT / "demo" / "corpus"), str(ROOT / "demo" / "queries")]
+    expected = [one for file, doc_id in corpus_files(paths) for one in read_file(file, doc_id)]
+    with DocumentReader() as reader:
+        assert list(read_corpus(paths, reader)) == expected
+    assert len(expected) > 70
+
+
+def test_one_process_reads_many_documents(tmp_path: Path) -> None:
+    with DocumentReader() as reader:
+        pid = reader.pid
+        first = told(reader.read(requests(tmp_path, "a.txt", "b.txt", "c.txt")))
+        again = told(reader.read(requests(tmp_path, "d.txt", "absent.txt")[:1]))
+        assert reader.pid == pid
+    assert first + again == [(name, f"words of {name}") for name in ("a.txt", "b.txt", "c.txt", "d.txt")]
+    assert reader.pid is None
+
+
+@pytest.mark.parametrize("suffix", REASONS)
+def test_a_hostile_document_fails_with_its_reason_alone(tmp_path: Path, reader: DocumentReader, suffix: str) -> None:
+    names = ["a.txt", f"b{suffix}", "c.txt", f"d{suffix}", f"e{suffix}", "f.txt"]
+    if suffix == ".sleep":
+        names = names[:3]  # the clock runs on
+    results = told(reader.read(requests(tmp_path, *names)))
+    assert results == [(name, f"words of {name}" if ".txt" in name else REASONS[suffix]) for name in names]
+
+
+def test_a_line_that_does_harm_fails_alone(tmp_path: Path, reader: DocumentReader) -> None:
+    file = tmp_path / "many.jsonl"
+    bad = {3: ".loop", 4: ".crash", 90: ".fill", 91: ".raise", 149: ".die"}
+    file.write_text("\n" + lines(*(MARK + bad[at] if at in bad else f"words {at}" for at in range(150))))
+    results = list(reader.read([Request(str(file)), *requests(tmp_path, "z.txt")]))
+    assert [one.doc_id for one in results if isinstance(one, Document)] == [
+        *(str(at) for at in range(150) if at not in bad),
+        "z.txt",
+    ]
+    failed = {one.source: one.reason for one in results if isinstance(one, Unreadable)}
+    assert list(failed) == [f"{file}:{at + 2}" for at in bad]
+    assert failed[f"{file}:5"] == REASONS[".loop"]
+    assert failed[f"{file}:93"] == "the reader failed (exit status 82); the file may be damaged"
+    assert {one.source for one in results if isinstance(one, Document)} == {
+        *(f"{file}:{at + 2}" for at in range(150) if at not in bad),
+        str(tmp_path / "z.txt"),
+    }
+
+
+@pytest.mark.parametrize("suffix", [".loop", ".crash"])
+def test_a_long_line_fails_at_the_first_attempt(tmp_path: Path, reader: DocumentReader, suffix: str) -> None:
+    file = tmp_path / "many.jsonl.gz"
+    file.write_bytes(gzip.compress(lines("one", "two", MARK + suffix + " long" * 20_000, "four").encode()))
+    started: list[int | None] = [reader.pid]
+    ids = []
+    for one in reader.read([Request(str(file))]):
+        ids.append((one.source.rpartition(":")[2], one.doc_id))
+        started.append(reader.pid)
+    assert ids == [("1", "0"), ("2", "1"), ("3", ""), ("4", "3")]
+    assert len(set(started)) == 2
+
+
+def test_a_document_whose_process_is_killed_is_read_again(tmp_path: Path, reader: DocumentReader) -> None:
+    results = told(reader.read(requests(tmp_path, "a.txt", "b.once", "c.txt")))
+    assert results == [(name, f"words of {name}") for name in ("a.txt", "b.once", "c.txt")]
+    file = tmp_path / "many.jsonl"
+    file.write_text(lines("one", MARK + ".once", "three"))
+    assert [doc_id for doc_id, _ in told(reader.read([Request(str(file))]))] == ["0", "1", "2"]
+
+
+def test_an_idle_process_that_is_killed_is_replaced(tmp_path: Path) -> None:
+    with DocumentReader() as reader:
+        assert told(reader.read(requests(tmp_path, "a.txt"))) == [("a.txt", "words of a.txt")]
+        assert reader.pid is not None
+        os.kill(reader.pid, signal.SIGKILL)
+        assert told(reader.read(requests(tmp_path, "b.txt"))) == [("b.txt", "words of b.txt")]
+
+
+def test_results_that_nobody_takes_do_not_come_later(tmp_path: Path) -> None:
+    file = tmp_path / "many.jsonl"
+    file.write_text(lines(*(f"words {at} " * 2_000 for at in range(200))))
+    with DocumentReader() as reader:
+        results = reader.read([Request(str(file)), *requests(tmp_path, "a.txt")])
+        assert next(results).doc_id == "0"
+        results.close()  # type: ignore[attr-defined]
+        assert told(reader.read(requests(tmp_path, "b.txt"))) == [("b.txt", "words of b.txt")]
+
+
+def test_a_process_that_keeps_much_memory_is_replaced(tmp_path: Path, reader: DocumentReader) -> None:
+    names = ["a.txt", "b.keep", "c.txt", "d.txt"]
+    started = {reader.pid: ""}
+    for one in reader.read(requests(tmp_path, *names)):
+        started[reader.pid] = one.doc_id
+        assert isinstance(one, Document)
+    assert list(started.values()) == ["b.keep", "d.txt"]
+
+
+def test_an_interrupt_ends_the_caller_at_once(tmp_path: Path, reader: DocumentReader) -> None:
+    pid = reader.pid
+    assert pid is not None
+    threading.Timer(0.5, os.kill, (pid, signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        list(reader.read(requests(tmp_path, "a.txt", "b.sleep")))
+
+
+def test_the_process_ends_with_its_caller(tmp_path: Path) -> None:
+    code = (
+        "import sys, time; from indexer.reading import DocumentReader; reader = DocumentReader().__enter__(); "
+        "print(reader.pid, flush=True); time.sleep(600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) as caller:
+        assert caller.stdout is not None
+        pid = int(caller.stdout.readline())
+        caller.kill()
+    until = time.monotonic() + 30
+    with suppress(ProcessLookupError):
+        while time.monotonic() < until:
+            if Path(f"/proc/{pid}/stat").exists() and Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":
+                return
+            os.kill(pid, 0)
+            time.sleep(0.05)
+        pytest.fail(f"process {pid} outlives its caller")
+
+
+def test_hostile_documents_do_not_stop_a_run(tmp_path: Path, hostile: None) -> None:
+    harm = [".loop", ".fill", ".crash", ".die", ".cloop"]
+    names = [f"{at:02}{harm[at // 10] if at % 10 == 9 else '.txt'}" for at in range(50)]
+    (tmp_path / "in").mkdir()
+    requests(tmp_path / "in", *names)
+    limits = ["--read-seconds", "0.4", "--read-memory", "150Mi"]
+    arguments = ["index", tmp_path / "x.lm", tmp_path / "in", "--encode", "none", "--language", "english", *limits]
+    result = CliRunner().invoke(main, [str(one) for one in arguments])
+    assert result.exit_code == 3, result.output
+    assert result.stdout.startswith("45 added, 0 replaced, 0 unchanged, 0 removed, 5 failed;")
+    failures = CliRunner().invoke(main, ["info", str(tmp_path / "x.lm"), "--failures", "--json"])
+    assert {Path(one["source"]).name: one["reason"] for one in json.loads(failures.stdout)} == {
+        f"{at}9{suffix}": REASONS[suffix] for at, suffix in enumerate(harm)
+    }
+
+
+def test_a_query_document_is_read_within_the_limits(tmp_path: Path, hostile: None) -> None:
+    requests(tmp_path, "a.txt", "b.txt", "c.loop")
+    index = str(tmp_path / "x.lm")
+    assert CliRunner().invoke(main, ["index", index, str(tmp_path / "a.txt"), "--encode", "none"]).exit_code == 0
+    names = [str(tmp_path / name) for name in ("b.txt", "c.loop")]
+    result = CliRunner().invoke(main, ["query", index, *names, "--read-seconds", "0.4"])
+    assert result.exit_code == 3, result.output
+    assert f"failed: {names[1]}: {REASONS['.loop']}" in result.stderr
+
+
+def test_a_process_that_does_not_start_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("indexer.reading._MODULE", "no_such_module")
+    with DocumentReader() as reader, pytest.raises(DocumentError, match="did not start"):
+        list(reader.read(requests(tmp_path, "a.txt")))
+
+
+def test_the_process_imports_neither_torch_nor_faiss() -> None:
+    heavy = "{'torch', 'faiss', 'numpy', 'transformers', 'sqlalchemy'}"
+    code = f"import sys, indexer.reading_process; print(sorted({heavy} & set(sys.modules)))"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n"
+
+
+def test_without_processes_documents_are_read_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("indexer.reading._has_processes", lambda: False)
+    with DocumentReader() as reader:
+        assert told(reader.read(requests(tmp_path, "a.txt"))) == [("a.txt", "words of a.txt")]
+        assert reader.pid is None
+
+
+def test_a_message_that_holds_no_results_is_refused() -> None:
+    for message in (b"no JSON", b"7", json.dumps([["too short"]]).encode(), json.dumps([{"reason": 1}]).encode()):
+        with pytest.raises(ValueError, match=r"."):
+            unpack(message)
+    results = [Unreadable("a", "b", "c"), 7, Document("a", "t", "text", (), {"year": [1, None]}, "s", (0, 2))]
+    assert unpack(pack(results)) == results
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_rest_of_a_file_has_the_line_numbers_of_the_file(tmp_path: Path, packed: bool) -> None:
+    content = ("\n" + lines("one", "two") + " \n\n{oops\n" + lines("long " * 40_000, "last")).encode()
+    file = tmp_path / ("x.jsonl.gz" if packed else "x.jsonl")
+    file.write_bytes(gzip.compress(content) if packed else content)
+    expected = list(read_file(file))
+    assert [one.source.rpartition(":")[2] for one in expected] == ["2", "3", "6", "7", "8"]
+    for n_skipped in range(len(expected) + 1):
+        assert list(read_here(Request(str(file), n_skipped=n_skipped))) == expected[n_skipped:]
