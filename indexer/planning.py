@@ -36,7 +36,7 @@ _TERM_STARTS_BYTES = 16  # of a document, for where its terms begin
 _POSTING_BYTES = 4.0
 _STATISTICS_BYTES = 0.8
 _SHARD_SHARE = 1.01  # header of a shard
-_EMPTY_CATALOG_BYTES = 61_440  # pages of its tables
+_EMPTY_CATALOG_BYTES = 73_728  # pages of its tables
 # Of what reading and encoding a sample takes, at most what they take in a run: kernels and heap go on growing beyond
 # a sample, and a run reads one batch while it encodes another. `benchmarks.plans` holds it against runs.
 _RUN_SHARE = 1.1

@@ -165,6 +165,15 @@ def test_a_process_that_keeps_much_memory_is_replaced(tmp_path: Path, reader: Do
     assert list(started.values()) == ["b.keep", "d.txt"]
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C has its effect, also where the tests run in the background, whose jobs ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_the_caller_at_once(tmp_path: Path, reader: DocumentReader) -> None:
     pid = reader.pid
     assert pid is not None
