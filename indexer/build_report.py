@@ -27,7 +27,7 @@ class BuildReport:
     peak_memory_bytes: int = 0  # own memory of the process, see `indexer.footprint`; 0 where nobody watched
     disk_bytes: int = 0  # of the index folder afterwards; likewise
     n_missing: int = 0  # documents of the index that have no vectors afterwards
-    tokens_missing: int = 0  # likewise, about
+    tokens_missing: int = 0  # tokens of those documents, estimated
     failures: list[Unreadable] = field(default_factory=list)
 
     @property

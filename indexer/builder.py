@@ -107,7 +107,8 @@ def build(
             report.seconds += time.perf_counter() - started
             started = time.perf_counter()
             left = left_beside(memory_bytes, footprint)
-            refresh_reference(writer, tell)
+            if writer.holds_anything:
+                refresh_reference(writer, tell)
             if _is_complete(writer, report):
                 refresh_generation(writer, factory, left_bytes=left, disk=disk, recall_floor=recall_floor, tell=tell)
             report.generation_seconds = time.perf_counter() - started
@@ -138,7 +139,7 @@ def _is_complete(writer: Writer, report: BuildReport) -> bool:
 
     Sets how many documents have none.
     """
-    if not writer.meta.keys() & {"encoder", "counters"}:
+    if not writer.holds_anything:
         return False
     with Snapshot(writer.folder) as snapshot:
         missing = snapshot.missing_tokens[~snapshot.has_vectors]

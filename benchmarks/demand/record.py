@@ -18,7 +18,7 @@ class DemandRow:
     other_rules: dict[str, dict[str, float]]  # means by rule, of the same hits in another order
     per_query: list[float]  # nDCG@10 of the product's rule
     tokens: dict[str, int]  # encoded in all, the sample included, after so many queries
-    documents: dict[str, int]  # with vectors, likewise
+    documents: dict[str, int]  # documents that have vectors, after so many queries
 
 
 @dataclass(frozen=True)

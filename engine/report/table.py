@@ -72,7 +72,7 @@ def pooled_note(coverage: Coverage) -> str:
 
 def _no_hits(result: Result) -> str:
     if result.n_searched == 0:
-        return "no document may be found: the filter leaves none"
+        return "no document may be found: the index is empty, or the filter leaves none"
     return "no document matches: none shares a word with the query or has a passage above the thresholds"
 
 

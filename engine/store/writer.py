@@ -97,6 +97,11 @@ class Writer(WritableIndex):
         return int(self.meta.get("encoder", {}).get("width", 0))
 
     @property
+    def holds_anything(self) -> bool:
+        """Whether an encoder was bound or a document committed, so that the index can be opened."""
+        return bool(self.meta.keys() & {"encoder", "counters"})
+
+    @property
     def language(self) -> str | None:
         """The language by which words are segmented; None until it is set, and in indexes of an earlier version."""
         found: str | None = self.meta.get("language")

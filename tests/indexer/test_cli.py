@@ -97,6 +97,14 @@ def test_a_query_says_what_it_encoded(
     assert "certified" in run("query", path, "--id", "dog/1.md", "--candidates", "0").stdout  # all have vectors by now
 
 
+def test_a_run_whose_documents_all_fail_says_why(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "empty.txt").write_text("")
+    failed = run("index", tmp_path / "p.lm", tmp_path / "empty.txt", "--encode", "none")
+    assert failed.exit_code == 1
+    assert "1 failed" in failed.stdout
+    assert f"failed: {tmp_path / 'empty.txt'}: " in failed.stderr
+
+
 def test_a_run_without_a_path_needs_an_index(tmp_path: Path, run: Run) -> None:
     absent = run("index", tmp_path / "no.lm")
     assert absent.exit_code == 2
