@@ -23,7 +23,7 @@ def command_line(module: str, context: click.Context, leave_out: Collection[str]
 
 def _words(parameter: click.Parameter, value: object) -> Iterable[str]:
     if isinstance(parameter, click.Argument):
-        return [_told(value)]
+        return map(_told, value) if isinstance(value, tuple) else [_told(value)]
     option = max(parameter.opts, key=len)
     if value is True:
         return [option]

@@ -45,6 +45,16 @@ def test_values_are_told_as_they_are_typed_and_files_without_their_folders(tmp_p
     )
 
 
+def test_several_arguments_are_words_of_their_own() -> None:
+    @click.command()
+    @click.argument("names", nargs=-1)
+    @click.pass_context
+    def several(context: click.Context, **_: object) -> None:
+        click.echo(command_line("benchmarks.several", context, leave_out=()))
+
+    assert CliRunner().invoke(several, ["one", "a b"]).output == "python -m benchmarks.several one 'a b'\n"
+
+
 def test_an_origin_knows_commit_machine_and_versions() -> None:
     origin = describe_origin("python -m benchmarks.program", seed=3)
     assert (origin.command, origin.seed) == ("python -m benchmarks.program", 3)
