@@ -21,6 +21,7 @@ from benchmarks.papers.record import PaperRecord
 from benchmarks.peers.record import PeersRecord
 from benchmarks.probing.record import ProbeRecord
 from benchmarks.record_file import KIND, RecordError, name_of, rebuild, write_fields
+from benchmarks.samples.record import SampleRecord
 from benchmarks.scaling.addition_record import AdditionRecord
 from benchmarks.scaling.record import ScaleRecord
 from benchmarks.scisumm.record import SummaryRecord
@@ -236,6 +237,7 @@ Record: TypeAlias = (
     | AdditionRecord
     | PlanRecord
     | DemandRecord
+    | SampleRecord
     | BoilerplateRecord
     | PaperRecord
 )

@@ -49,6 +49,8 @@ from benchmarks.records import (
     TrainingRecord,
     read_records,
 )
+from benchmarks.samples.record import SampleRecord
+from benchmarks.samples.table import samples_table
 from benchmarks.scaling.addition_record import AdditionRecord
 from benchmarks.scaling.additions_table import additions_table
 from benchmarks.scaling.record import ScaleRecord
@@ -196,6 +198,7 @@ TABLES: Mapping[str, Table] = {
     "stability": Table((StabilityRecord,), stability_table),
     "boilerplate": Table((BoilerplateRecord,), boilerplate_table),
     "demand": Table((DemandRecord,), demand_table),
+    "samples": Table((SampleRecord,), samples_table),
     "training": Table((TrainingRecord,), training_table),
     "lengths": Table((LengthRecord,), length_table),
     "positions": Table((PositionRecord,), position_table),

@@ -1,0 +1,1 @@
+"""How many documents a reference needs, in a corpus of one kind and in a mixed one."""
