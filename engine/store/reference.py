@@ -127,18 +127,18 @@ def parse_reference(content: mmap.mmap | None, path: Path, expected: Checksum) -
     try:
         tensors = mapped_tensors(content)
         version, n_corpus, n_words, n_pairs = tensors["numbers"].tolist()
+        return Reference(
+            version,
+            n_corpus,
+            tensors["hashes"].view(np.uint64),
+            tensors["documents"],
+            tensors["rows"],
+            tensors["starts"],
+            Statistics(
+                TermStatistics(tensors["words_terms"], tensors["words_counts"], n_words),
+                TermStatistics(tensors["pairs_terms"], tensors["pairs_counts"], n_pairs),
+            ),
+            tensors["common"].view(np.uint64),
+        )
     except (KeyError, ValueError) as error:
         raise IndexDamaged(f"{path} is no reference ({error}); repair the index: longmatch repair INDEX") from error
-    return Reference(
-        version,
-        n_corpus,
-        tensors["hashes"].view(np.uint64),
-        tensors["documents"],
-        tensors["rows"],
-        tensors["starts"],
-        Statistics(
-            TermStatistics(tensors["words_terms"], tensors["words_counts"], n_words),
-            TermStatistics(tensors["pairs_terms"], tensors["pairs_counts"], n_pairs),
-        ),
-        tensors["common"].view(np.uint64),
-    )
