@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
@@ -28,8 +28,8 @@ from benchmarks.peers.shared_weights import DTYPES, SAME_DTYPE, peer_config, tok
 from benchmarks.peers.stages import Built, Searched, build_in_process, search_in_process
 from benchmarks.peers.table import peers_table
 from benchmarks.quick import Size, quick_part
-from benchmarks.record_file import refuse_smaller
-from benchmarks.records import RESULTS
+from benchmarks.record_file import RecordError, record_path, refuse_smaller
+from benchmarks.records import RESULTS, read_records
 from benchmarks.resuming import complete, earlier, failure_text, keep, measure_parts
 from engine.encoders.tokenizer import Tokenizer
 from engine.encoders.weights import MINILM_NAME
@@ -53,7 +53,13 @@ def variants(names: Sequence[str], config: PeerConfig, windows: Sequence[int]) -
 
 
 def measure(
-    begun: PeersRecord, asked: Mapping[str, PeerConfig], dataset: Dataset, qrels: Qrels, work: Path, out: Path | None
+    begun: PeersRecord,
+    asked: Mapping[str, PeerConfig],
+    dataset: Dataset,
+    qrels: Qrels,
+    work: Path,
+    out: Path | None,
+    recorded: Mapping[str, PeerRun] | None = None,
 ) -> PeersRecord:
     """Build and search with one peer after the other; nothing else of the run goes on meanwhile.
 
@@ -64,12 +70,15 @@ def measure(
         qrels: of the queries that are asked.
         work: folder of what peers keep.
         out: folder of records; None to keep nothing.
+        recorded: peers that stay as they were measured before.
 
     Raises:
         RecordError: the record of this name holds more.
     """
+    recorded = recorded or {}
+    names = list(dict.fromkeys([*asked, *recorded]))
     if out:
-        refuse_smaller(begun, {**begun.extent, "peers": len(asked)}, out)
+        refuse_smaller(begun, {**begun.extent, "peers": len(names)}, out)
     warm_up()
     n_tokens = _token_counts(dataset, next(iter(asked.values())))
 
@@ -85,8 +94,33 @@ def measure(
         if out:
             keep(replace(begun, peers=list(runs.values()), failed=dict(failed)), out)
 
-    runs, failed = measure_parts(list(asked), _kept(begun, asked, out) if out else {}, one, hear)
+    kept = {**recorded, **(_kept(begun, asked, out) if out else {})}
+    runs, failed = measure_parts(names, kept, one, hear)
     return replace(begun, peers=list(runs.values()), failed=failed)
+
+
+def recorded_peers(begun: PeersRecord, renewed: Collection[str], out: Path) -> dict[str, PeerRun]:
+    """The peers of the record of this name but those that are measured again.
+
+    Each keeps the commit at which it was measured.
+
+    Raises:
+        RecordError: there is no such record, or it is of other documents, queries or weights.
+    """
+    path = record_path(begun, out)
+    found = next((one for one in read_records(out) if isinstance(one, PeersRecord) and one.name == begun.name), None)
+    if found is None:
+        raise RecordError(f"there is no {path} to renew; run the same command without --renew")
+    for field in ("dataset", "query_ids", "encoder", "k"):
+        if getattr(found, field) != getattr(begun, field):
+            raise RecordError(
+                f"{path} is of another {field}, so its peers cannot be kept; run the command without --renew"
+            )
+    return {
+        run.peer: replace(run, commit=run.commit or found.origin.commit)
+        for run in found.peers
+        if run.peer.partition("@")[0] not in renewed
+    }
 
 
 def _token_counts(dataset: Dataset, config: PeerConfig) -> np.ndarray:
@@ -159,6 +193,11 @@ def _folder(work: Path | None) -> Iterator[Path]:
 @click.option(
     "--peers", default=",".join(PEERS), show_default=True, callback=names_of(PEERS), help="Separated by commas."
 )
+@click.option(
+    "--renew",
+    is_flag=True,
+    help="Keep the other peers of the record as they are; --peers are measured again, or added.",
+)
 @click.option("--encoder", default=MINILM_NAME, show_default=True, help="Whose weights all share.")
 @click.option(
     "--late-interaction",
@@ -200,6 +239,7 @@ def main(
     context: click.Context,
     name: str,
     peers: tuple[str, ...],
+    renew: bool,
     encoder: str,
     late_interaction: Path | None,
     windows: tuple[int, ...],
@@ -255,7 +295,8 @@ def main(
                 peers=[],
                 origin=describe_origin(command, seed),
             )
-            record = measure(begun, variants(peers, config, windows), dataset, qrels, folder, out)
+            recorded = recorded_peers(begun, peers, out) if renew and out else {}
+            record = measure(begun, variants(peers, config, windows), dataset, qrels, folder, out, recorded)
         if out and record.peers:
             complete(record, out)
     except EngineError as error:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from click.testing import CliRunner, Result
 from benchmarks.datasets import open_dataset, read_documents
 from benchmarks.peers.record import PeersRecord
 from benchmarks.peers_run import main
-from benchmarks.record_file import rebuild
+from benchmarks.record_file import rebuild, write_fields
 from engine.encoders.tokenizer import Tokenizer
 
 
@@ -109,3 +110,27 @@ def test_mistakes_are_one_line(folder: Path, tmp_path: Path) -> None:
     assert "'elastic' is not one of longmatch, st-first-256" in unknown.output
     nowhere = run(tmp_path / "nowhere", "--peers", "longmatch", "--encoder", "no/such/encoder")
     assert nowhere.output.startswith("Error: ")
+
+
+def test_one_peer_is_measured_again_and_others_stay(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
+    common = ["--encoder", bert_folder, "--dtype", "float32", "--threads", "1", "--out", tmp_path / "out"]
+    ours = [folder, "--peers", "longmatch", "--quick", *common]
+    missing = run(*ours, "--renew")
+    assert missing.exit_code == 1 and "run the same command without --renew" in missing.output
+    assert run(*ours).exit_code == 0
+    record = read(tmp_path / "out")
+    other = replace(record.peers[0], peer="txtai@256", build_seconds=12_345.0)
+    old = replace(
+        record,
+        origin=replace(record.origin, commit="f" * 40),
+        peers=[replace(record.peers[0], build_seconds=54_321.0), other],
+    )
+    write_fields(old, tmp_path / "out")
+    assert run(*ours, "--renew").exit_code == 0
+    renewed = read(tmp_path / "out")
+    assert [one.peer for one in renewed.peers] == ["longmatch", "txtai@256"]
+    assert renewed.peers[0].build_seconds < 54_321
+    assert renewed.peers[1] == replace(other, commit="f" * 40)
+    write_fields(replace(old, query_ids=["cat"]), tmp_path / "out")
+    refused = run(*ours, "--renew")
+    assert refused.exit_code == 1 and "of another query_ids" in refused.output

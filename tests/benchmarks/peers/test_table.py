@@ -70,6 +70,12 @@ def test_without_ours_there_is_nothing_to_divide_by(record: PeersRecord) -> None
     assert line.endswith("| 0.750 |  | 2,000 | 61.7 | 50.0 / 60.0 / 70.0 | 1.0 | 450 | 200 |")
 
 
+def test_figures_of_another_commit_are_not_divided(record: PeersRecord) -> None:
+    older = replace(record.peers[1], commit="f" * 40)
+    line = peers_table([replace(record, peers=[record.peers[0], older])]).splitlines()[3]
+    assert line.endswith("| 1.000 | 2,000 | 61.7 | 50.0 / 60.0 / 70.0 | 1.0 | 450 | 200 |")
+
+
 def test_a_quick_run_says_so(record: PeersRecord) -> None:
     assert "it shows that all works, not what is good" in peers_table([replace(record, is_quick=True)])
     assert "it shows" not in peers_table([record])
