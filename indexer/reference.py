@@ -19,7 +19,7 @@ from engine.words.segmenter import segmenter_of
 from indexer.compaction import live_members, live_shard
 
 FIRST_DOCUMENTS = 100  # of the sample, encoded before the first query of an index that encodes later
-FIRST_TOKENS = 400_000  # or those that have so many tokens, about half a minute on two cores
+FIRST_TOKENS = 300_000  # or those that have so many tokens, half a minute on two cores
 FEWEST_FIRST = 20  # or at least so many
 ALL_TOKENS = 600_000  # up to which all documents are encoded at once
 _LANGUAGE_DOCUMENTS = 64  # whose texts decide on the language of an index
