@@ -82,7 +82,7 @@ class DoubleLoop:
         self._whole = {name: index.document(name).text for name in names}
         self._stretches = {name: common_stretches(text, reference.common) for name, text in self._whole.items()}
         ends = np.append(reference.starts[1:], len(reference.rows))
-        chunks = [reference.rows[start:end] for start, end in zip(reference.starts, ends, strict=True)]
+        chunks = [reference.vectors[start:end] for start, end in zip(reference.starts, ends, strict=True)]
         self._sample = list(zip(reference.hashes.tolist(), chunks, reference.documents, strict=True))
         self._words = _probabilities(reference.statistics.words)
         self._pairs = _probabilities(reference.statistics.pairs)

@@ -27,6 +27,13 @@ QUICK_REAL, QUICK_GROWTH, QUICK_QUERIES = 60, (2, 4, 8), 5
 @click.command()
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
 @click.option("--chunks", callback=read_numbers, help=f"Sizes, separated by commas.  [default: {DEFAULT_CHUNKS[0]}]")
+@click.option(
+    "--words",
+    "texts",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="INDEX",
+    help="Draw the words of made documents from its terms; by default they are those of the originals.",
+)
 @click.option("--real", "n_real", type=click.IntRange(16), help="Real documents to begin with; all by default.")
 @click.option("--cap", "cap_bytes", type=parse_bytes, metavar="SIZE", help="Private memory of each measured process.")
 @click.option("--queries", "n_queries", type=click.IntRange(1), help="Asked of each kind.  [default: 100]")
@@ -39,6 +46,7 @@ def main(
     context: click.Context,
     path: Path,
     chunks: tuple[int, ...],
+    texts: Path | None,
     n_real: int | None,
     factory: str,
     recall_floor: float,
@@ -59,9 +67,10 @@ def main(
     \b
     Example:
         python -m benchmarks.scale papers.lm --chunks 250000,500000,1000000
+        python -m benchmarks.scale papers.lm --words texts.lm --chunks 1000000 --memory 6GiB --cap 6GiB
     """
     origin = describe_origin(command_line("benchmarks.scale", context, leave_out=("work", "out")), seed)
-    real = Real(path, n_real or (QUICK_REAL if quick else None), seed)
+    real = Real(path, n_real or (QUICK_REAL if quick else None), seed, texts)
     records = []
     try:
         with ExitStack() as stack:

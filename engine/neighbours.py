@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from engine.deepening import LAST_DEPTH, document_lists
 from engine.encoders.encoder import Vectors
 from engine.scoring.lists import RankedLists, empty_lists, with_rows
+from engine.store.postings import Postings
 from engine.store.replica import OpenReplica
 from engine.store.snapshot import OpenGeneration, Positions, Snapshot
 
 FIRST_DEPTH = 128  # chunks asked of the ANN index for each query chunk
 SCAN_BELOW_CHUNKS = 20_000  # a filter that leaves fewer is scanned exactly
 SCAN_BELOW_SHARE = 0.05
+SCAN_BELOW_DOCUMENTS = 5_000  # of an index without lists, whose term counts are then all read
 FILTER_BELOW_SHARE = 0.5  # where FAISS is told what may be found; above, what it finds is sifted
 FULL_QUERY_CHUNKS = 40  # a query of fewer looks into more lists for each of them
 
@@ -45,12 +47,27 @@ class Neighbours:
 
     def is_scanned(self, allowed: NDArray[np.bool_]) -> bool:
         """Whether comparing all documents is the way: there are no lists, or so few documents may be found."""
-        if self._replica is None and (self.generation is None or self.generation.is_exact):
-            return True
-        return self._is_filtered_hard(allowed)
+        if self._has_lists:
+            return self._is_filtered_hard(allowed)
+        return self.postings is None or int(np.count_nonzero(allowed)) <= SCAN_BELOW_DOCUMENTS
+
+    @property
+    def _has_lists(self) -> bool:
+        return self._replica is not None or (self.generation is not None and not self.generation.is_exact)
+
+    @property
+    def postings(self) -> Postings | None:
+        """Those by which words choose candidates."""
+        generation = self.generation
+        if generation is not None and not generation.is_exact:
+            return generation.postings
+        return self.snapshot.word_postings
 
     def is_covered(self) -> NDArray[np.bool_]:
-        """(N,) True for the documents that lists can name."""
+        """(N,) True for the documents that lists or postings can name."""
+        if not self._has_lists and self.postings is not None:
+            # The few documents with vectors are scored exactly, like those that came later.
+            return np.isin(self.snapshot.roster.ids, self.postings.ids) & ~self.snapshot.has_vectors
         found = self._replica or self.generation
         if found is None:
             return np.zeros(self.snapshot.n_documents, bool)
@@ -64,6 +81,8 @@ class Neighbours:
             allowed: (N,) the documents that may be found.
             length: R.
         """
+        if not len(queries):
+            return empty_lists(len(queries))
         if self._replica is not None:
             return self.by_replica(self._replica, queries, allowed, length)
         return self.by_generation(queries, allowed, length)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.query import Prepared
-from engine.scoring.evidence import COMPONENTS, Components, combine
+from engine.scoring.evidence import Components, combine
 from engine.store.snapshot import Positions
 
 
@@ -29,11 +29,6 @@ class Pool:
         return self
 
 
-def counts_of(pool: Pool) -> tuple[int, int]:
-    """Documents with a score above 0, and those with a chunk above its threshold."""
-    return int(np.count_nonzero(pool.scores > 0)), int(np.count_nonzero(pool.components.chunks))
-
-
 def chosen(pool: Pool, at: NDArray[np.int64]) -> Pool:
     """Some documents of a pool."""
     chosen = Pool(pool.positions[at], pool.components.of(at))
@@ -44,11 +39,3 @@ def chosen(pool: Pool, at: NDArray[np.int64]) -> Pool:
 def without_positions(pool: Pool, positions: Positions) -> Pool:
     """A pool without some documents."""
     return chosen(pool, np.flatnonzero(~np.isin(pool.positions, positions)))
-
-
-def joined(one: Pool, other: Pool, prepared: Prepared, root: float) -> Pool:
-    """Two pools over different documents as one."""
-    components = Components(
-        *(np.concatenate([getattr(one.components, name), getattr(other.components, name)]) for name in COMPONENTS)
-    )
-    return Pool(np.concatenate([one.positions, other.positions]), components).rate(prepared, root)

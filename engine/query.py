@@ -6,6 +6,7 @@ Letters in shapes: I query chunks, R documents of the reference, D width.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,10 @@ from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.long_query import pool_long
 from engine.scoring.evidence import Scoring, Thresholds, chunk_weights, reference_threshold, thresholds
 from engine.scoring.similarity import Multiply, best_matches, cosines
+from engine.section_kinds import SectionKind
+from engine.skipping import query_stretches
 from engine.store.documents import content_hash
 from engine.store.reference import SAMPLE_DOCUMENTS, Reference, content_key
-from engine.store.snapshot import Snapshot
 from engine.words.common_sentences import blanked, common_stretches, kept_shares
 from engine.words.counts import WordTables, count_words
 from engine.words.likelihood import QueryTerms, query_terms
@@ -32,6 +34,7 @@ class Query:
     vectors: EncodedDocument
     words: WordTables | None = None  # its term counts; counted from its text where they are not given
     key: int | None = None  # of its content, see `engine.store.reference`; computed where it is not given
+    skip: frozenset[SectionKind] = frozenset()  # kinds of its sections that take no part in the score
 
 
 def as_stored(encoded: EncodedDocument) -> EncodedDocument:
@@ -62,21 +65,36 @@ class Prepared:
     text: str  # of the query, with blanks in the place of common sentences
 
 
-def prepare(query: Query, snapshot: Snapshot, scoring: Scoring, multiply: Multiply) -> Prepared:
-    """Take thresholds and weights of a query from the reference of an index, its own content left out of it.
+class Background(Protocol):
+    """What the score of two documents depends on beside them; a `Snapshot` is one."""
 
-    Sentences of the query that many documents have are left out of its evidence.
+    @property
+    def reference(self) -> Reference:
+        """For thresholds and statistics of words."""
+
+    @property
+    def language(self) -> str | None:
+        """By which words are segmented; None without words."""
+
+
+def prepare(query: Query, background: Background, scoring: Scoring, multiply: Multiply) -> Prepared:
+    """Take thresholds and weights of a query from a reference, its own content left out of it.
+
+    Sentences of the query that many documents have are left out of its evidence, and sections that it skips.
 
     Args:
         query: the document to search with.
-        snapshot: of the index.
+        background: the snapshot of an index, or what stands for one.
         scoring: the constants.
         multiply: makes products.
+
+    Raises:
+        QueryError: nothing of the query would be left.
     """
-    reference, vectors = snapshot.reference, pool_long(query.vectors)
-    weights = scoring.weights(vectors=len(vectors.chunks) > 0, words=snapshot.language is not None)
+    reference, vectors = background.reference, pool_long(query.vectors)
+    weights = scoring.weights(vectors=len(vectors.chunks) > 0, words=background.language is not None)
     key = content_key(content_hash(query.document)) if query.key is None else query.key
-    stretches = common_stretches(query.document.text, reference.common)
+    stretches = query_stretches(query.document, query.skip, common_stretches(query.document.text, reference.common))
     text = blanked(query.document.text, stretches)
     kept = kept_shares(stretches, [Span(chunk.start, chunk.stop) for chunk in vectors.chunk_spans])
     given = kept * chunk_weights(np.array([chunk.n_tokens for chunk in vectors.chunk_spans], np.int64))
@@ -87,9 +105,9 @@ def prepare(query: Query, snapshot: Snapshot, scoring: Scoring, multiply: Multip
         scoring,
     )
     words = pairs = None
-    if snapshot.language is not None:
+    if background.language is not None and weights["words"] + weights["pairs"] > 0:
         counted = None if stretches else query.words
-        tables = counted or count_words(segmenter_of(snapshot.language), [text])
+        tables = counted or count_words(segmenter_of(background.language), [text])
         words = query_terms(tables.words, reference.statistics.words)
         pairs = query_terms(tables.pairs, reference.statistics.pairs)
     return Prepared(vectors, given, limits, words, pairs, weights, text)

@@ -20,9 +20,10 @@ from engine.encoders.encoder import Vectors
 from engine.neighbours import FIRST_DEPTH, Neighbours
 from engine.scoring.similarity import Multiply, products
 from engine.store.ann import Ids
+from engine.store.gathering import ranges
 from engine.store.replica import OpenReplica, Replica
 from engine.store.replication import spread_documents
-from engine.store.snapshot import Snapshot, ranges
+from engine.store.snapshot import Snapshot
 
 TOLERANCE = 1e-3  # of a cosine: float16 has 11 bits
 MAY_LACK = 0.05  # share of near chunks that the CPU's index finds and a replica that is not exact may not

@@ -21,52 +21,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.acceleration import Acceleration
-from engine.encoders.encoder import Vectors
 from engine.errors import QueryError
 from engine.neighbours import Neighbours
-from engine.pool import Pool, chosen, counts_of, joined, without_positions
+from engine.pool import Pool, without_positions
 from engine.query import Prepared, Query, prepare
 from engine.result import Hit, Result, Status
+from engine.scorer import Exact, Scorer, join_exact
 from engine.scoring.breakdown import Scored, break_down
-from engine.scoring.evidence import (
-    Components,
-    Scoring,
-    Thresholds,
-    chunk_component,
-    combine,
-    margin,
-)
+from engine.scoring.evidence import Components, Scoring, Thresholds, margin
 from engine.scoring.lists import RankedLists
-from engine.scoring.similarity import Matches, best_chunks, best_matches, cosines, no_matches, products
+from engine.scoring.similarity import products
 from engine.store.snapshot import OpenGeneration, Positions, Snapshot
-from engine.words.likelihood import scores
 
 # Ranks, and the candidates they are filled from.
 TIERS = ((200, 400), (1_000, 2_000), (5_000, 10_000))
 LIST_LENGTH = 60  # documents that each query chunk names as candidates
-SCAN_BLOCK_CHUNKS = 32_768  # target chunks gathered at once
-SCAN_BLOCK_DOCUMENTS = 2_048  # target documents whose term counts are gathered at once
 PASS_CHUNKS = 4_096  # query chunks that are compared with the index in one pass over it
-_SAME = 2e-5  # scores from products of different shapes differ by less
 
 
 @dataclass(frozen=True, slots=True)
 class _Ranking:
     """Documents in their order, and how many have any part in common with the query."""
 
-    positions: Positions  # (R,) the ranks that were wanted
+    exact: Exact  # the ranks that were wanted
     n_found: int
     n_evident: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Exact:
-    """Scores to the last digit, and what they are made of."""
-
-    scores: NDArray[np.float64]  # (R,)
-    components: Components
-    matches: Matches
-    cosines: Vectors | None  # (R,) of the document vectors; None where they have no weight
 
 
 class Searcher:
@@ -94,7 +73,7 @@ class Searcher:
         replica = None if acceleration is None else acceleration.replica
         self._multiply = products if acceleration is None else acceleration.multiply
         self._neighbours = Neighbours(snapshot, generation, replica)
-        self._scan_chunks = scan_chunks
+        self._scorer = Scorer(snapshot, self.scoring, self._multiply, scan_chunks)
 
     def search(
         self,
@@ -103,7 +82,7 @@ class Searcher:
         k: int = 10,
         offset: int = 0,
         where: str | None = None,
-        without: str | None = None,
+        without: str | Sequence[str] | None = None,
         exact: bool = False,
     ) -> Result:
         """Rank the documents of the index against a query.
@@ -116,7 +95,7 @@ class Searcher:
             k: hits wanted.
             offset: hits to leave out first, for pages.
             where: metadata filter, see `engine.store.where`.
-            without: doc_id of a document to leave out.
+            without: doc_id of a document to leave out, or several.
             exact: score every document, whatever index there is.
 
         Raises:
@@ -134,7 +113,7 @@ class Searcher:
         return Result(
             query=query.document,
             query_coverage=prepared.vectors.coverage,
-            hits=self._hits(query, prepared, ranking.positions[offset:], offset),
+            hits=self._hits(query, prepared, ranking.exact.of(slice(offset, None)), offset),
             status=Status.CERTIFIED if is_certified else Status.ESTIMATED,
             n_found=ranking.n_found,
             n_evident=ranking.n_evident,
@@ -145,7 +124,7 @@ class Searcher:
         )
 
     def rank(
-        self, query: Query, *, k: int, where: str | None = None, without: str | None = None
+        self, query: Query, *, k: int, where: str | None = None, without: str | Sequence[str] | None = None
     ) -> tuple[Positions, NDArray[np.float64]]:
         """Positions and scores of the best documents, those of `search`, without a breakdown; no text is read.
 
@@ -153,7 +132,7 @@ class Searcher:
             query: the document to search with.
             k: how many at most.
             where: metadata filter, see `engine.store.where`.
-            without: doc_id of a document to leave out.
+            without: doc_id of a document to leave out, or several.
 
         Returns:
             Two of (R,), R at most k: rows of the snapshot, and scores above 0, best first.
@@ -166,10 +145,8 @@ class Searcher:
         prepared = self.prepare(query)
         allowed = self.allowed(where, without)
         is_exact = self._neighbours.is_scanned(allowed)
-        positions = self._ranked(prepared, allowed, k, is_exact=is_exact).positions
-        if not len(positions):
-            return positions, np.zeros(0)
-        return positions, self._exact(prepared, self._score(prepared, positions)).scores
+        best = self._ranked(prepared, allowed, k, is_exact=is_exact).exact
+        return best.positions, best.scores
 
     def exact_top_positions(self, queries: Sequence[tuple[str, Query]], *, k: int) -> list[Positions]:
         """The best documents that `search` with `exact` finds for indexed documents, each itself left out.
@@ -184,46 +161,53 @@ class Searcher:
         everything = np.arange(self.snapshot.n_documents)
         best: list[Positions] = []
         for group in _passes(prepared):
-            pools = self._pools([one for _, one in group], everything)
+            pools = self._scorer.pools([one for _, one in group], everything)
             for (doc_id, one), pool in zip(group, pools, strict=True):
                 allowed = self.allowed(None, doc_id)
-                best.append(self._top(one, without_positions(pool, np.flatnonzero(~allowed)), k))
+                left = without_positions(pool, np.flatnonzero(~allowed))
+                best.append(self._scorer.best_of(one, left, k).positions)
         return best
 
     def prepare(self, query: Query) -> Prepared:
         """Take thresholds and weights of a query from the reference, its own content left out of it."""
         return prepare(query, self.snapshot, self.scoring, self._multiply)
 
-    def allowed(self, where: str | None, without: str | None) -> NDArray[np.bool_]:
-        """(N,) True for the documents that pass a metadata filter and are not the one to leave out."""
+    def allowed(self, where: str | None, without: str | Sequence[str] | None) -> NDArray[np.bool_]:
+        """(N,) True for the documents that pass a metadata filter and are not to be left out."""
         allowed = np.ones(self.snapshot.n_documents, bool) if where is None else self.snapshot.matching(where)
-        position = self.snapshot.position(without) if without is not None else None
-        if position is not None:
-            allowed[position] = False
+        for doc_id in [without] if isinstance(without, str) else without or ():
+            position = self.snapshot.position(doc_id)
+            if position is not None:
+                allowed[position] = False
         return allowed
 
     def _ranked(self, prepared: Prepared, allowed: NDArray[np.bool_], stop: int, *, is_exact: bool) -> _Ranking:
         """The first `stop` ranks."""
+        scorer = self._scorer
         if is_exact:
-            pool = self._score(prepared, np.flatnonzero(allowed))
-            return _Ranking(self._top(prepared, pool, stop), *counts_of(pool))
+            return _Ranking(*scorer.top(prepared, np.flatnonzero(allowed), stop))
         covered = self._neighbours.is_covered()
-        fresh = self._score(prepared, np.flatnonzero(allowed & ~covered))
+        fresh, *counts = scorer.top(prepared, np.flatnonzero(allowed & ~covered), stop)
         estimates = self._estimates(prepared, allowed & covered)
-        counts = [sum(both) for both in zip(counts_of(fresh), counts_of(estimates), strict=True)]
-        candidates = estimates.positions[np.lexsort((estimates.positions, -estimates.scores))]
-        ranked = np.empty(0, np.int64)
+        ranked = known = scorer.exact(prepared, np.empty(0, np.int64))
         for n_ranks, n_candidates in (*TIERS, (len(allowed), len(allowed))):
-            if len(ranked) >= min(stop, len(allowed)):
+            if len(ranked.positions) >= min(stop, len(allowed)):
                 break
-            others = np.setdiff1d(candidates[:n_candidates], ranked)
-            scored = self._score(prepared, others)
-            pool = joined(scored, without_positions(fresh, ranked), prepared, self.scoring.root)
-            ranked = np.concatenate([ranked, self._top(prepared, pool, min(stop, n_ranks) - len(ranked))])
-        return _Ranking(ranked, *counts)
+            n_wanted = min(stop, n_ranks) - len(ranked.positions)
+            others = np.setdiff1d(estimates.positions[_best(estimates.scores, n_candidates)], known.positions)
+            if len(others) <= TIERS[-1][1]:
+                scored = scorer.exact(prepared, others)
+            else:
+                scored, *_ = scorer.top(prepared, others, n_wanted)
+            if not len(known.positions):  # the first tier, which is that of every page
+                counts = [sum(both) for both in zip(counts, _counts(estimates, scored), strict=True)]
+            known = join_exact(known, scored)
+            of_tier = join_exact(known, fresh).without(ranked.positions)
+            ranked = join_exact(ranked, scorer.ranked(of_tier, n_wanted))
+        return _Ranking(ranked, max(counts[0], len(ranked.positions)), counts[1])
 
     def _estimates(self, prepared: Prepared, allowed: NDArray[np.bool_]) -> Pool:
-        """All documents that lists or postings name, with components that are estimated, chunks from below."""
+        """All documents that may be found, with components as far as lists and postings show them, from below."""
         vectors, limits = prepared.vectors, prepared.limits
         n = len(allowed)
         lists = self._neighbours.lists(vectors.chunks, allowed, LIST_LENGTH)
@@ -233,10 +217,8 @@ class Searcher:
         if prepared.weights["document"]:
             nearest = self.snapshot.document_index.nearest(vectors.document, allowed, LIST_LENGTH)
             document[nearest.documents[0]] = margin(nearest.similarities[0], limits.document, self.scoring.power)
-        estimated = Components(chunks, document, words, pairs)
-        is_named = (chunks > 0) | (document > 0) | (words > 0) | (pairs > 0)
-        positions = np.flatnonzero(allowed & is_named)
-        components = estimated.of(positions)
+        positions = np.flatnonzero(allowed)
+        components = Components(chunks, document, words, pairs).of(positions)
         return Pool(positions, components).rate(prepared, self.scoring.root)
 
     def _estimated_words(
@@ -247,107 +229,22 @@ class Searcher:
         words, pairs = np.zeros(n), np.zeros(n)
         if prepared.words is None or prepared.pairs is None:
             return words, pairs
-        generation = self._neighbours.generation
-        postings = None if generation is None else generation.postings
+        postings = self._neighbours.postings
         if postings is None:
             positions = np.flatnonzero(allowed)
-            words[positions], pairs[positions] = self._word_components(prepared, positions)
+            words[positions], pairs[positions] = self._scorer.word_components(prepared, positions)
             return words, pairs
         at = np.searchsorted(self.snapshot.roster.ids, postings.ids)
         at = np.minimum(at, n - 1)
         is_there = self.snapshot.roster.ids[at] == postings.ids  # and not removed since
-        words[at[is_there]] = postings.words.scores(prepared.words, len(postings.ids))[is_there]
-        pairs[at[is_there]] = postings.pairs.scores(prepared.pairs, len(postings.ids))[is_there]
+        of_words, of_pairs = postings.scores(prepared.words, prepared.pairs)
+        words[at[is_there]], pairs[at[is_there]] = of_words[is_there], of_pairs[is_there]
         return np.minimum(words, 1), np.minimum(pairs, 1)
 
-    def _score(self, prepared: Prepared, positions: Positions) -> Pool:
-        """Documents with all components, computed from the stored vectors and term counts."""
-        return self._pools([prepared], positions)[0]
-
-    def _pools(self, queries: Sequence[Prepared], positions: Positions) -> list[Pool]:
-        """The same for several queries, which share the pass over the vectors."""
-        chunks = np.zeros((len(queries), len(positions)))
-        compared = [row for row, one in enumerate(queries) if one.weights["chunks"]]
-        for at in self._blocks(positions) if compared else []:
-            vectors, starts = self.snapshot.chunk_vectors(positions[at])
-            for row in compared:
-                one = queries[row]
-                best = best_chunks(one.vectors.chunks, vectors, starts, self._multiply)
-                chunks[row, at] = chunk_component(best, one.limits, self.scoring)
-        return [
-            Pool(
-                positions,
-                Components(
-                    chunks[row], self._document_component(one, positions), *self._word_components(one, positions)
-                ),
-            ).rate(one, self.scoring.root)
-            for row, one in enumerate(queries)
-        ]
-
-    def _document_component(self, prepared: Prepared, positions: Positions) -> NDArray[np.float64]:
-        if not prepared.weights["document"] or not len(positions):
-            return np.zeros(len(positions))
-        found = self.snapshot.document_index.similarities(prepared.vectors.document, positions)
-        return margin(found, prepared.limits.document, self.scoring.power)
-
-    def _word_components(
-        self, prepared: Prepared, positions: Positions
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        if prepared.words is None or prepared.pairs is None or not len(positions):
-            return np.zeros(len(positions)), np.zeros(len(positions))
-        words, pairs = [], []
-        for first in range(0, len(positions), SCAN_BLOCK_DOCUMENTS):
-            tables = self.snapshot.words(positions[first : first + SCAN_BLOCK_DOCUMENTS])
-            words.append(scores(prepared.words, tables.words))
-            pairs.append(scores(prepared.pairs, tables.pairs))
-        return np.concatenate(words), np.concatenate(pairs)
-
-    def _top(self, prepared: Prepared, pool: Pool, n_most: int) -> Positions:
-        """The best documents of a pool with a score above 0: by score to float32 precision, equal ones by doc_id."""
-        found = np.flatnonzero(pool.scores > 0)
-        if not len(found) or n_most < 1:
-            return np.empty(0, np.int64)
-        # Only those that the last digits of a product could move in or out are computed to the end.
-        last = -np.partition(-pool.scores[found], min(n_most, len(found)) - 1)[min(n_most, len(found)) - 1]
-        near = found[pool.scores[found] >= last - _SAME]
-        nearest = chosen(pool, near)
-        names = np.array(self.snapshot.doc_ids_of(nearest.positions))
-        order = np.lexsort((names, -self._exact(prepared, nearest).scores))
-        best: Positions = nearest.positions[order]
-        return best[:n_most]
-
-    def _exact(self, prepared: Prepared, pool: Pool) -> _Exact:
-        """Scores as they are shown, from similarities that are the same whatever was multiplied beside them."""
-        matches, components, of_documents = self._matches(prepared, pool.positions), pool.components, None
-        document = components.document
-        if prepared.weights["document"]:
-            of_documents = cosines(self.snapshot.document_index.rows[pool.positions], prepared.vectors.document)
-            document = margin(of_documents, prepared.limits.document, self.scoring.power)
-        chunks = chunk_component(matches.similarities, prepared.limits, self.scoring)
-        exact = Components(chunks, document, components.words, components.pairs)
-        rounded = combine(exact, prepared.weights, self.scoring.root).astype(np.float32)
-        return _Exact(rounded.astype(np.float64), exact, matches, of_documents)
-
-    def _matches(self, prepared: Prepared, positions: Positions) -> Matches:
-        """The best chunks of documents for each query chunk, where they are above its threshold."""
-        chunks, floor = prepared.vectors.chunks, prepared.limits.chunks
-        found = no_matches(len(chunks), len(positions))
-        for at in self._blocks(positions) if prepared.weights["chunks"] else []:
-            vectors, starts = self.snapshot.chunk_vectors(positions[at])
-            found.put(at, best_matches(chunks, vectors, starts, floor, self._multiply))
-        return found
-
-    def _blocks(self, positions: Positions) -> list[NDArray[np.int64]]:
-        """Places in `positions` of the documents with vectors, in runs of about as many chunks as may be in memory."""
-        places = np.flatnonzero(self.snapshot.has_vectors[positions])
-        ends = np.cumsum(self.snapshot.roster.n_chunks[positions[places]])
-        block = (ends - 1) // (self._scan_chunks or SCAN_BLOCK_CHUNKS)
-        return np.split(places, np.flatnonzero(np.diff(block)) + 1) if len(places) else []
-
-    def _hits(self, query: Query, prepared: Prepared, positions: Positions, offset: int) -> tuple[Hit, ...]:
+    def _hits(self, query: Query, prepared: Prepared, exact: Exact, offset: int) -> tuple[Hit, ...]:
+        positions = exact.positions
         if not len(positions):
             return ()
-        exact = self._exact(prepared, self._score(prepared, positions))
         documents = self.snapshot.documents(positions)
         scored = Scored(
             prepared.limits,
@@ -374,6 +271,23 @@ class Searcher:
             Hit(rank, score, document, breakdown, coverage, has_vectors)
             for rank, (score, (document, coverage), breakdown, has_vectors) in enumerate(shown, start=offset + 1)
         )
+
+
+def _best(scores: NDArray[np.float64], n: int) -> NDArray[np.int64]:
+    """Places of the n best; of equal ones the first."""
+    if n >= len(scores):
+        return np.arange(len(scores))
+    last = -np.partition(-scores, n - 1)[n - 1]
+    above = np.flatnonzero(scores > last)
+    return np.concatenate([above, np.flatnonzero(scores == last)[: n - len(above)]])
+
+
+def _counts(estimates: Pool, scored: Exact) -> tuple[int, int]:
+    """Documents with a score above 0, and those with a chunk above its threshold, by estimates or exactly."""
+    is_other = ~np.isin(estimates.positions, scored.positions)
+    rough, exact = estimates.components.chunks, scored.components.chunks
+    n_found = np.count_nonzero(estimates.scores[is_other]) + np.count_nonzero(scored.scores)
+    return int(n_found), int(np.count_nonzero(rough[is_other]) + np.count_nonzero(exact))
 
 
 def _by_lists(lists: RankedLists, limits: Thresholds, power: float, n: int) -> NDArray[np.float64]:

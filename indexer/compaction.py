@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import case, func, select
 
+from engine.faults import named_faults
 from engine.store.ann import AUTO
 from engine.store.catalog import DocumentRow, GenerationRow, ShardRow
+from engine.store.gathering import ranges
 from engine.store.shards import Shard
-from engine.store.snapshot import Positions, Snapshot, ranges
+from engine.store.snapshot import Positions, Snapshot
 from engine.store.writer import Writer
 from engine.words.counts import WordTables, join
+from engine.words.packing import unpacked
 from indexer.disk import DiskGuard
 from indexer.generation import publish_generation
 
@@ -37,6 +40,7 @@ class CompactReport:
     n_dead_vectors: int  # in the generation, before it was rebuilt
 
 
+@named_faults
 def compact(path: str | Path, *, tell: Callable[[str], None] = lambda _: None) -> CompactReport:
     """Give back the space of removed documents; ids, and so results, stay the same.
 
@@ -187,13 +191,13 @@ def live_shard(snapshot: Snapshot, number: int) -> Shard:
         sections=shard.sections[ranges(roster.section_row[members], roster.n_sections[members])],
         chunks=shard.chunks[chunks],
         spans=shard.spans[chunks],
-        words=None if shard.words is None else shard.words.of(roster.document_row[members]),
+        words=None if shard.words is None else unpacked(shard.words.of(roster.document_row[members])),
     )
 
 
 def _joined_words(pieces: Sequence[Shard]) -> WordTables | None:
     """The term counts of all pieces; None where one has none, which an upgrade mends."""
-    tables = [piece.words for piece in pieces if piece.words is not None]
+    tables = [unpacked(piece.words) for piece in pieces if piece.words is not None]
     return join(tables) if len(tables) == len(pieces) else None
 
 

@@ -10,8 +10,9 @@ import numpy as np
 from engine.encoders.encoder import Vectors
 from engine.errors import BudgetExceeded
 from engine.store.ann import AUTO, AnnIndex, Ids, index_bytes, is_exact_factory, training_size
+from engine.store.gathering import ranges
 from engine.store.postings import Postings
-from engine.store.snapshot import OpenGeneration, Positions, Snapshot, ranges
+from engine.store.snapshot import OpenGeneration, Positions, Snapshot
 from engine.store.writer import Writer
 from engine.words.counts import WordTables
 from indexer.disk import DiskGuard
@@ -22,6 +23,7 @@ FRESH_SHARE = 0.01  # fresh chunks, relative to those covered, that make a new g
 FRESH_CHUNKS = 5_000  # fewer are scanned in a few milliseconds
 FRESH_MOST = 20_000  # and more are not, however many are covered
 POSTINGS_FILE = "words.safetensors"
+MANY_WITHOUT_VECTORS = 5_000  # documents whose term counts all queries would read; from there on postings choose
 _POSTINGS_AT_ONCE = 1_000  # documents whose term counts are turned around together
 
 
@@ -182,13 +184,46 @@ def build_postings(snapshot: Snapshot, through_chunk: int | None = None) -> Post
     if snapshot.language is None:
         return None
     last = last_chunk(snapshot) if through_chunk is None else through_chunk
-    covered = np.flatnonzero(~snapshot.is_fresh(last))
+    return _postings_over(snapshot, np.flatnonzero(~snapshot.is_fresh(last)))
 
+
+def _postings_over(snapshot: Snapshot, positions: Positions) -> Postings:
     def blocks() -> Iterator[WordTables]:
-        for first in range(0, len(covered), _POSTINGS_AT_ONCE):
-            yield snapshot.words(covered[first : first + _POSTINGS_AT_ONCE])
+        for first in range(0, len(positions), _POSTINGS_AT_ONCE):
+            yield snapshot.words(positions[first : first + _POSTINGS_AT_ONCE])
 
-    return Postings.build(snapshot.roster.ids[covered], blocks, snapshot.reference.statistics)
+    return Postings.build(snapshot.roster.ids[positions], blocks, snapshot.reference.statistics)
+
+
+def refresh_word_postings(writer: Writer, disk: DiskGuard | None = None) -> None:
+    """Publish postings over the documents without vectors, where they are many and no generation has postings.
+
+    They are built again when the documents have outgrown them, and withdrawn when few are without vectors.
+
+    Args:
+        writer: holds the index.
+        disk: that the index may fill; by default all that is free.
+
+    Raises:
+        BudgetExceeded: the disk does not hold them; nothing changed.
+    """
+    if not writer.holds_anything:
+        return
+    with Snapshot(writer.folder) as snapshot:
+        there, generation = snapshot.word_postings_row, snapshot.generation_row
+        without = np.flatnonzero(~snapshot.has_vectors)
+        is_chosen_otherwise = generation is not None and not generation.is_exact
+        if snapshot.language is None or len(without) <= MANY_WITHOUT_VECTORS or is_chosen_otherwise:
+            if there is not None:
+                writer.withdraw_word_postings()
+            return
+        if there is not None and snapshot.word_postings is not None:
+            covered = np.isin(snapshot.roster.ids[without], snapshot.word_postings.ids)
+            if not is_outgrown(there.n_documents, int(np.count_nonzero(covered)), int(np.count_nonzero(~covered))):
+                return
+        postings = _postings_over(snapshot, without)
+    with (disk or DiskGuard(writer.folder)).room_for(postings.n_bytes, "the postings of words"):
+        writer.publish_word_postings(postings)
 
 
 def add_postings(writer: Writer) -> None:

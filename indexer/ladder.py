@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.errors import BudgetExceeded
+from engine.scorer import SCAN_BLOCK_CHUNKS
 from engine.scoring.similarity import QUERY_BLOCK
-from engine.search import PASS_CHUNKS, SCAN_BLOCK_CHUNKS
+from engine.search import PASS_CHUNKS
 from engine.store.ann import (
     AUTO,
     MIN_POINTS_PER_LIST,

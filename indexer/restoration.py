@@ -12,12 +12,14 @@ from engine.document import Document
 from engine.encoders.encoder import Encoder
 from engine.encoders.loading import load_encoder
 from engine.errors import IndexDamaged, RecallTooLow
+from engine.faults import named_faults
 from engine.store.ann import AUTO
 from engine.store.catalog import CATALOG_FILE, DocumentRow, GenerationRow, ShardRow
 from engine.store.documents import load_documents
 from engine.store.seal import SEAL_SUFFIX
 from engine.store.writer import Writer
 from indexer.builder import refresh_generation
+from indexer.generation import refresh_word_postings
 from indexer.pipeline import Pipeline
 from indexer.recall import RECALL_FLOOR
 from indexer.reference import refresh_reference, upgrade_words
@@ -36,6 +38,7 @@ class RepairReport:
     reencoded: list[str] = field(default_factory=list)  # doc_ids encoded again from their stored text
 
 
+@named_faults
 def repair(
     path: str | Path,
     *,
@@ -74,6 +77,7 @@ def repair(
             refresh_generation(writer, factory, recall_floor=floor, tell=tell)
         except RecallTooLow as error:
             report.mended.append(f"no generation was published, queries scan all vectors ({error})")
+        refresh_word_postings(writer)
     return report
 
 

@@ -19,6 +19,7 @@ from typing import BinaryIO, cast
 from engine.document import Document
 from engine.readers import MAX_DOCUMENT_BYTES, Unreadable
 from indexer.corpus import STDIN, corpus_files
+from indexer.doc_ids import FileIds
 from indexer.reading import DocumentReader
 from indexer.requests import Request, is_json_lines, read_here
 
@@ -60,8 +61,12 @@ class _Stratum:
     drawn: list[Unit] = field(default_factory=list)
 
 
-def units_of(paths: Sequence[str]) -> Iterator[Unit]:
+def units_of(paths: Sequence[str], ids: FileIds | None = None) -> Iterator[Unit]:
     """All units of paths, as `read_corpus` takes them; lines are read, not parsed.
+
+    Args:
+        paths: as `read_corpus` takes them.
+        ids: what the doc_ids depend on; by default on the paths alone.
 
     Raises:
         DocumentError: a path does not exist, or nothing readable was found.
@@ -69,7 +74,7 @@ def units_of(paths: Sequence[str]) -> Iterator[Unit]:
     if STDIN in paths:
         yield from _lines(sys.stdin.buffer, "stdin")
     named = [path for path in paths if path != STDIN]
-    for file, doc_id in corpus_files(named) if named else []:
+    for file, doc_id in corpus_files(named, ids) if named else []:
         if is_json_lines(file.name):
             yield from _lines_of(file)
         else:

@@ -13,6 +13,7 @@ from sqlalchemy.exc import DatabaseError
 
 from engine.document import Document
 from engine.errors import IndexDamaged, IndexMismatch
+from engine.faults import named_faults
 from engine.store.ann import AnnIndex
 from engine.store.catalog import (
     CATALOG_FILE,
@@ -21,6 +22,7 @@ from engine.store.catalog import (
     PostingsRow,
     ReferenceRow,
     ShardRow,
+    WordPostingsRow,
     connect,
     read_meta,
 )
@@ -61,6 +63,7 @@ class Finding:
         return self.damage is Damage.LEFTOVER
 
 
+@named_faults
 def verify(path: str | Path) -> list[Finding]:
     """Check an index completely: seal, SQLite pages, every checksum, every text.
 
@@ -179,7 +182,9 @@ def _check_reference(connection: Connection, folder: Path) -> list[Finding]:
     return findings
 
 
-def _rows(connection: Connection, table: type[PostingsRow] | type[ReferenceRow]) -> Sequence[Row[Any]]:
+def _rows(
+    connection: Connection, table: type[PostingsRow] | type[WordPostingsRow] | type[ReferenceRow]
+) -> Sequence[Row[Any]]:
     """The rows of a table; none where an earlier version made the catalog without it."""
     is_there = inspect(connection).has_table(table.__tablename__)
     return connection.execute(select(table.__table__)).all() if is_there else []
@@ -187,7 +192,7 @@ def _rows(connection: Connection, table: type[PostingsRow] | type[ReferenceRow])
 
 def _check_generations(connection: Connection, folder: Path) -> list[Finding]:
     findings = []
-    for row in _rows(connection, PostingsRow):
+    for row in [*_rows(connection, PostingsRow), *_rows(connection, WordPostingsRow)]:
         try:
             Postings.open(folder / row.file, Checksum(row.size_bytes, row.digest))
         except IndexDamaged as error:

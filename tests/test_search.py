@@ -14,7 +14,6 @@ import pytest
 
 import engine.neighbours as neighbours_module
 import engine.scoring.similarity as similarity_module
-import engine.search as search_module
 from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.errors import QueryError
@@ -72,11 +71,18 @@ def chunks_by_hand(
     above = below = 0.0
     mine = vectors[query.doc_id]
     for q, chunk in zip(mine.chunks, mine.chunk_spans, strict=True):
-        best = [max(float(q @ t) for t in vectors[one.doc_id].chunks) for one in [target, *sample]]
-        theta = theta_by_hand(best[1:], scoring)
-        above += chunk.n_tokens**0.5 * max(0.0, min(1.0, best[0]) - theta) ** scoring.power
+        best = max(float(q @ t) for t in vectors[target.doc_id].chunks)
+        of_sample = [max(float(q @ in_a_byte(t)) for t in vectors[one.doc_id].chunks) for one in sample]
+        theta = theta_by_hand(of_sample, scoring)
+        above += chunk.n_tokens**0.5 * max(0.0, min(1.0, best) - theta) ** scoring.power
         below += chunk.n_tokens**0.5 * (1 - theta) ** scoring.power
     return above / below
+
+
+def in_a_byte(row: Vectors) -> Vectors:
+    """A row as the reference keeps it: 127 steps to its largest number."""
+    step = float(np.abs(row).max()) / 127
+    return np.round(row / step) * step
 
 
 def document_by_hand(
@@ -257,8 +263,8 @@ def test_a_query_of_many_blocks_scores_the_same(
     any_index: Index, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(similarity_module, "QUERY_BLOCK", 3)
-    monkeypatch.setattr(search_module, "SCAN_BLOCK_CHUNKS", 20)
-    monkeypatch.setattr(search_module, "SCAN_BLOCK_DOCUMENTS", 7)
+    monkeypatch.setattr("engine.scorer.SCAN_BLOCK_CHUNKS", 20)
+    monkeypatch.setattr("engine.scorer.SCAN_BLOCK_DOCUMENTS", 7)
     expected = scores_by_hand(QUERY, corpus, corpus, SMALL)
     assert_is(any_index.search(QUERY, scoring=SMALL), expected)
     assert_is(any_index.search(QUERY, scoring=SMALL, exact=True), expected)
@@ -402,8 +408,8 @@ def test_spans_show_text_that_is_there(any_index: Index, corpus: list[Document])
     result = any_index.search(asked)
     shown = json.loads(json.dumps(result.to_dict()))["hits"]
     for hit, as_dict in zip(result.hits, shown, strict=True):
-        for pair, pair_dict in zip(hit.breakdown.pairs, as_dict["pairs"], strict=True):
-            for part, part_dict in zip(pair.parts, pair_dict["parts"], strict=True):
+        for pair, pair_dict in zip(hit.breakdown.pairs, as_dict["parts"][: len(hit.pairs)], strict=True):
+            for part, part_dict in zip(pair.parts, pair_dict["spans"], strict=True):
                 target = hit.document.text[part.target.start : part.target.stop]
                 assert part_dict["target"]["text"] == target
                 assert part_dict["query"]["text"] == asked.text[part.query.start : part.query.stop]

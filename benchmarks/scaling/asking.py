@@ -17,13 +17,16 @@ from threadpoolctl import threadpool_limits
 from benchmarks.scaling.calibration import SAMPLED_DOCUMENTS
 from benchmarks.scaling.neighbours import neighbours
 from benchmarks.scaling.source import COPY_MARK, Source
-from benchmarks.scaling.stages import StagedSearcher
+from benchmarks.scaling.stages import THRESHOLDS, StagedSearcher
 from engine.index import Index
 from engine.neighbours import FIRST_DEPTH
+from engine.scoring.evidence import Scoring
 from engine.search import Searcher
+from engine.store.shards import term_count_bytes
 from engine.store.snapshot import Snapshot
 from indexer.generation import POSTINGS_FILE
 
+BY_VECTORS = Scoring(word_weight=0, pair_weight=0)
 WARM_UP = 10  # queries that are asked, and not counted
 
 
@@ -71,18 +74,21 @@ def latency(folder: Path, names: dict[str, list[str]], k: int) -> dict[str, Any]
     started = time.perf_counter()
     with Index.open(folder) as index:
         opened = time.perf_counter()
-        searcher = StagedSearcher(index)
+        searcher, by_vectors = StagedSearcher(index), StagedSearcher(index, scoring=BY_VECTORS)
         everyone = [name for kind in names.values() for name in kind]
         searcher.timed_search(index.stored_query(everyone[0]), k)
         first = time.perf_counter()
         for name in everyone[:WARM_UP]:
-            searcher.timed_search(index.stored_query(name), k)
-        asked = {kind: _asked(index, searcher, members, k) for kind, members in names.items()}
+            for one in (searcher, by_vectors):
+                one.timed_search(index.stored_query(name), k)
+        asked = {kind: _asked(index, searcher, by_vectors, members, k) for kind, members in names.items()}
     return {"open_seconds": opened - started, "first_seconds": first - opened, "asked": asked}
 
 
-def _asked(index: Index, searcher: StagedSearcher, names: Sequence[str], k: int) -> dict[str, Any]:
-    times, faiss, sizes, found = [], [], [], {}
+def _asked(
+    index: Index, searcher: StagedSearcher, by_vectors: StagedSearcher, names: Sequence[str], k: int
+) -> dict[str, Any]:
+    times, vectors_alone, faiss, sizes, found = [], [], [], [], {}
     generation = index.snapshot.generation
     for name in names:
         query = index.stored_query(name)
@@ -90,11 +96,13 @@ def _asked(index: Index, searcher: StagedSearcher, names: Sequence[str], k: int)
         times.append(stages)
         sizes.append(len(query.vectors.chunks))
         found[name] = [hit.doc_id for hit in result.hits]
+        _, stages = by_vectors.timed_search(query, k)
+        vectors_alone.append(sum(stages.values()) - stages[THRESHOLDS])
         if generation is not None:
             started = time.perf_counter()
             generation.ann.search(query.vectors.chunks, FIRST_DEPTH)
             faiss.append(1000 * (time.perf_counter() - started))
-    return {"stages_ms": times, "faiss_ms": faiss, "n_chunks": sizes, "found": found}
+    return {"stages_ms": times, "vectors_ms": vectors_alone, "faiss_ms": faiss, "n_chunks": sizes, "found": found}
 
 
 def throughput(folder: Path, names: Sequence[str], k: int, workers: int) -> dict[str, Any]:
@@ -127,6 +135,14 @@ def forget_pages(folder: Path) -> None:
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
         finally:
             os.close(descriptor)
+
+
+def words_bytes(folder: Path) -> int:
+    """Bytes of term counts, postings and the reference; without them the rest would be an index of vectors alone."""
+    sizes = disk_bytes(folder)
+    with Snapshot(folder) as snapshot:
+        of_shards = sum(term_count_bytes(folder / row.file) for row in snapshot.shard_rows)
+    return of_shards + sizes["postings"] + sizes["reference"]
 
 
 def disk_bytes(folder: Path) -> dict[str, int]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from benchmarks.scaling.folder import grow_folder, prepared_growth
 from benchmarks.scaling.source import Source
+from benchmarks.scaling.texts import TextModel
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from indexer.budget import left_beside
@@ -26,6 +27,7 @@ class Real:
     index: Path
     n_documents: int | None  # a seeded sample of so many; None for all
     seed: int
+    texts: Path | None = None  # index whose term statistics the words of made documents are drawn from
 
     def source(self, snapshot: Snapshot) -> Source:
         """Those documents of the open index."""
@@ -42,13 +44,22 @@ class Real:
 
     def folder_of(self, name: str) -> str:
         """What the index is called that is grown of them."""
-        return f"scale-{name}-seed{self.seed}.lm"
+        drawn = f"-words-{self.texts.stem.partition('@')[0]}" if self.texts is not None else ""
+        return f"scale-{name}{drawn}-seed{self.seed}.lm"
+
+    def text_model(self) -> TextModel | None:
+        """What words are drawn from."""
+        if self.texts is None:
+            return None
+        with Snapshot(self.texts) as snapshot:
+            source = Source(snapshot)
+            return TextModel.learn(source.checksum, source.words(np.arange(len(source))))
 
 
 def grow(real: Real, folder: Path, n_chunks: int) -> dict[str, Any]:
     """Grow an index, in a process that does nothing else."""
     with Snapshot(real.index) as snapshot:
-        growth, recipe = prepared_growth(folder, real.source(snapshot), real.seed, Source(snapshot))
+        growth, recipe = prepared_growth(folder, real.source(snapshot), real.seed, Source(snapshot), real.text_model())
         grown, n_added = grow_folder(folder, growth, recipe, n_chunks)
     return {"n_added": n_added, **asdict(grown)}
 

@@ -1,7 +1,7 @@
 """Writes a grown corpus as an ordinary index, through the writer that every index is written by; can be gone on with.
 
-Texts are tiny: one word a chunk. Term counts are those of the originals, so scores are as of real texts, and
-only breakdowns know no words. Beside the folder stands a file that says what it was grown from, so that going
+Texts are tiny: one word a chunk. Term counts are as of real texts, see `growth`, so scores are too, and only
+breakdowns know no words. Beside the folder stands a file that says what it was grown from, so that going
 on means going on with the same stream.
 """
 
@@ -19,6 +19,7 @@ from benchmarks.record_file import rebuild
 from benchmarks.scaling.calibration import Calibration, calibrate
 from benchmarks.scaling.growth import Growth, learn_growth
 from benchmarks.scaling.source import COPY_MARK, Block, Source
+from benchmarks.scaling.texts import TextModel
 from engine.document import Chunk, Coverage, Document, Section
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch
@@ -39,6 +40,7 @@ class Recipe:
     learn_seconds: float
     generate_seconds: float
     commit_seconds: float
+    texts: str = ""  # checksum of the corpus that words were drawn from; empty for those of the originals
 
 
 def recipe_path(folder: Path) -> Path:
@@ -47,7 +49,7 @@ def recipe_path(folder: Path) -> Path:
 
 
 def prepared_growth(
-    folder: Path, source: Source, seed: int, calibrated_on: Source | None = None
+    folder: Path, source: Source, seed: int, calibrated_on: Source | None = None, texts: TextModel | None = None
 ) -> tuple[Growth, Recipe]:
     """The growth that a folder was begun with, or one that is calibrated now and noted beside it.
 
@@ -56,11 +58,12 @@ def prepared_growth(
         source: the real documents.
         seed: of all that is drawn.
         calibrated_on: more real documents, where the source is a small part of them.
+        texts: from which the words of made documents are drawn.
 
     Raises:
         IndexMismatch: the folder was grown from something else, or by something else.
     """
-    path = recipe_path(folder)
+    path, drawn_from = recipe_path(folder), "" if texts is None else texts.checksum
     if path.exists():
         recipe = rebuild(Recipe, json.loads(path.read_text("utf-8")))
         if (recipe.source, recipe.seed) != (source.checksum, seed):
@@ -68,13 +71,18 @@ def prepared_growth(
                 f"{folder} was grown from source {recipe.source} with seed {recipe.seed}, not from {source.checksum} "
                 f"with {seed}; name another --work folder, or remove {folder} and {path.name}"
             )
-        return learn_growth(source, turn=recipe.calibration.turn, seed=seed), recipe
+        if recipe.texts != drawn_from:
+            raise IndexMismatch(
+                f"{folder} was grown with words of {recipe.texts or 'the originals'}, not of "
+                f"{drawn_from or 'the originals'}; name another --work folder, or remove {folder} and {path.name}"
+            )
+        return learn_growth(source, turn=recipe.calibration.turn, seed=seed, texts=texts), recipe
     if folder.exists():
         raise IndexMismatch(f"{folder} is there, {path.name} that would say what it was grown from is not; remove it")
     started = time.perf_counter()
     found = calibrate(calibrated_on or source, seed)
-    growth = learn_growth(source, turn=found.turn, seed=seed)
-    recipe = Recipe(source.checksum, seed, found, time.perf_counter() - started, 0.0, 0.0)
+    growth = learn_growth(source, turn=found.turn, seed=seed, texts=texts)
+    recipe = Recipe(source.checksum, seed, found, time.perf_counter() - started, 0.0, 0.0, drawn_from)
     _write(recipe, path)
     return growth, recipe
 

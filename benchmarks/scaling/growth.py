@@ -13,9 +13,9 @@ stay near: topics stay topics. A lonely document goes far, one of a crowd does n
 both come to lie about where their neighbours in a larger corpus would; `turn`, which
 scales that, is found by `calibration`.
 
-The words of a copy are counted as in its original, but each copy of the corpus has rare
-terms of its own: so a vocabulary grows with the corpus, and no copy is found by all words
-of its original.
+The words of a copy are drawn from the term statistics of a real corpus, see `texts`. Without
+one they are counted as in its original, but each copy of the corpus has rare terms of its own:
+so a vocabulary grows with the corpus, and no copy is found by all words of its original.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from benchmarks.scaling.neighbours import nearest_by_document
 from benchmarks.scaling.source import BLOCK_CHUNKS, Block, Source, runs
+from benchmarks.scaling.texts import TextModel
 from benchmarks.scaling.turning import Planes, principal_planes, turned
 from engine.errors import IndexMismatch
 from engine.store.snapshot import Positions
@@ -36,7 +37,7 @@ from engine.words.statistics import TermStatistics
 
 _SAMPLE_CHUNKS = 20_000  # of which principal directions are those of the corpus
 _RARE = 1e-4  # probability of a term, below which each copy of the corpus has its own
-_ORDER, _ANGLES, _TERMS = 1, 2, 3  # keep the random numbers of the three apart
+_ORDER, _ANGLES, _TERMS, _TEXTS = 1, 2, 3, 4  # keep the random numbers apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class Growth:
     distances: NDArray[np.float32] = field(repr=False)  # (N,) to the neighbours of each document
     turn: float
     seed: int
+    texts: TextModel | None = field(default=None, repr=False)  # from which words are drawn, in place of renamed copies
 
     def order(self, n_chunks: int) -> Order:
         """The shortest stream of at least so many chunks."""
@@ -101,10 +103,17 @@ class Growth:
         copies, at = np.unique(block.copies, return_inverse=True)
         drawn = [np.random.default_rng([self.seed, _TERMS, copy]).integers(1 << 32) for copy in copies.tolist()]
         keys = np.where(copies > 0, np.array(drawn), 0).astype(np.uint32)[at]
+        if self.texts is not None and copies[-1]:
+            return self._drawn(self.texts, block, keys)
         counts, statistics = self.source.words(block.originals), self.source.statistics
         return WordTables(
             _renamed(counts.words, statistics.words, keys), _renamed(counts.pairs, statistics.pairs, keys)
         )
+
+    def _drawn(self, texts: TextModel, block: Block, keys: NDArray[np.uint32]) -> WordTables:
+        """Of made documents, which a block holds alone; the seed is that of its first one, wherever a run began."""
+        first = [self.seed, _TEXTS, int(block.copies[0]), int(block.originals[0])]
+        return texts.draw(block.originals, keys, first)
 
     def _directions(self, copies: NDArray[np.int64]) -> NDArray[np.float32]:
         """(B, P) standard normal, equal for documents of one copy."""
@@ -125,7 +134,7 @@ def _renamed(table: TermTable, statistics: TermStatistics, keys: NDArray[np.uint
     return TermTable(terms[order], table.counts[order], table.starts)
 
 
-def learn_growth(source: Source, *, turn: float = 1.0, seed: int = 0) -> Growth:
+def learn_growth(source: Source, *, turn: float = 1.0, seed: int = 0, texts: TextModel | None = None) -> Growth:
     """Learn where the documents of a source lie: holds a few chunks of each against all others.
 
     Costs 8 N C D operations for N documents with C chunks in all.
@@ -137,7 +146,7 @@ def learn_growth(source: Source, *, turn: float = 1.0, seed: int = 0) -> Growth:
         raise IndexMismatch("the index was itself grown from another one; name that one")
     planes = principal_planes(_sampled_chunks(source, np.random.default_rng(seed)))
     near = nearest_by_document(source.blocks, len(source), seed)
-    return Growth(source, planes, np.sqrt(2 * np.clip(1 - near, 0, None)), turn, seed)
+    return Growth(source, planes, np.sqrt(2 * np.clip(1 - near, 0, None)), turn, seed, texts)
 
 
 def _sampled_chunks(source: Source, rng: np.random.Generator) -> NDArray[np.float32]:

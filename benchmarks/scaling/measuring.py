@@ -120,6 +120,7 @@ def _asked(answers: dict[str, Any], truth: dict[str, list[str]]) -> Asked:
         faiss_p50_ms=round(median(answers["faiss_ms"]), 3) if answers["faiss_ms"] else None,
         recall=round(fmean(shares), 4),
         lowest_recall=round(min(shares), 4),
+        vectors_p50_ms=round(median(answers["vectors_ms"]), 3),
     )
 
 
@@ -165,4 +166,6 @@ def _record(
             memory=memory,
             gflops=gflops,
             origin=trial.origin,
+            words_bytes=asking.words_bytes(trial.folder),
+            texts="" if trial.real.texts is None else trial.real.texts.stem.partition("@")[0],
         )

@@ -32,6 +32,12 @@ class Asked:
     faiss_p50_ms: float | None  # the first search of the ANN index alone; None without a generation
     recall: float  # share of the exact best k found, mean, in [0, 1]
     lowest_recall: float
+    vectors_p50_ms: float | None = None  # of the same queries without words, the stage of thresholds not counted
+
+    @property
+    def added_ms(self) -> float | None:
+        """What thresholds and words add to the median."""
+        return None if self.vectors_p50_ms is None else round(self.latency.p50_ms - self.vectors_p50_ms, 3)
 
 
 @dataclass(frozen=True)
@@ -74,10 +80,20 @@ class ScaleRecord:
     memory: dict[str, Memory]  # of the processes "grow", "publish", "search" and "batch"
     gflops: float  # that this machine multiplied in float32 with as many threads, right after the queries
     origin: Origin
+    words_bytes: int | None = None  # of `disk`: term counts, postings and reference
+    texts: str = ""  # index that the words of made documents were drawn from; empty for copies of the originals'
+
+    @property
+    def added_share(self) -> float | None:
+        """What thresholds and words add to the size of an index of vectors alone, as a share of that."""
+        if self.words_bytes is None:
+            return None
+        return round(self.words_bytes / (sum(self.disk.values()) - self.words_bytes), 4)
 
     @property
     def name(self) -> str:
         """Of the file, without suffix."""
         capped = f"-cap{round(self.cap_bytes / 2**20)}m" if self.cap_bytes else ""
         quick = "-quick" if self.is_quick else ""
-        return f"scale-{self.source.partition('@')[0]}-{self.n_chunks}{capped}{quick}"
+        drawn = f"-words-{self.texts}" if self.texts else ""
+        return f"scale-{self.source.partition('@')[0]}{drawn}-{self.n_chunks}{capped}{quick}"

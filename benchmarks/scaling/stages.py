@@ -15,6 +15,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from engine.index import Index
 from engine.query import Query
 from engine.result import Result
+from engine.scoring.evidence import Scoring
 from engine.search import Searcher
 
 THRESHOLDS, LISTS, WORDS, SCORES, HITS = "thresholds", "lists", "postings", "scores", "hits"
@@ -72,9 +73,17 @@ def staged(
 class StagedSearcher(Searcher):
     """Takes the time of its own stages."""
 
-    def __init__(self, index: Index, now: Callable[[], float] = time.perf_counter) -> None:
-        """Search an open index under the constants that it always has; `now` gives seconds."""
-        super().__init__(index.snapshot)
+    def __init__(
+        self, index: Index, now: Callable[[], float] = time.perf_counter, scoring: Scoring | None = None
+    ) -> None:
+        """Search an open index.
+
+        Args:
+            index: stays open meanwhile.
+            now: seconds.
+            scoring: the constants; by default those that every search has.
+        """
+        super().__init__(index.snapshot, scoring)
         self._now = now
         self.clock = StageClock(now)
 

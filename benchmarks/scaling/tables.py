@@ -26,7 +26,19 @@ def scale_table(records: Sequence[ScaleRecord]) -> str:
         "many threads in the same run, for comparison with other machines, and with this one at other times."
     )
     likeness = [_likeness(record) for record in {record.source: record for record in records}.values()]
-    return "\n".join([*markdown(head, rows), "", note, *likeness, "", *origins(records)])
+    added = [_added(record) for record in _by_size(records) if record.added_share is not None]
+    return "\n".join([*markdown(head, rows), "", note, *likeness, *added, "", *origins(records)])
+
+
+def _added(record: ScaleRecord) -> str:
+    """What thresholds and words add to time and size, in a sentence."""
+    times = [f"{asked.added_ms:.1f} ms ({kind})" for kind, asked in record.asked.items() if asked.added_ms is not None]
+    drawn = f", words of made documents drawn from `{record.texts}`" if record.texts else ""
+    return (
+        f"At {record.n_chunks:,} chunks of `{record.source.partition('@')[0]}`{drawn}, thresholds and words add "
+        f"{', '.join(times)} to the median of the same queries without them, and "
+        f"{100 * (record.added_share or 0):.1f} % to the size of the index: term counts, postings and reference."
+    )
 
 
 def _likeness(record: ScaleRecord) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from engine.document import Chunk, Document, Span
 from engine.encoders.encoder import Vectors
 from engine.scoring.evidence import COMPONENTS, Components, Scoring, Thresholds, margin
 from engine.scoring.similarity import Matches
+from engine.section_kinds import besides
 from engine.words.alignment import align, occurrences
 from engine.words.counts import counted
 from engine.words.likelihood import QueryTerms, matches
@@ -79,7 +80,7 @@ class Breakdown(Deferred):
     A search leaves pairs and terms to be made when they are first read.
     """
 
-    pairs: tuple[SectionPair, ...]  # strongest first
+    pairs: tuple[SectionPair, ...]  # those of body sections, then the others; of each the strongest first
     document: DocumentPart | None  # None where the scoring gives the document vectors no weight
     terms: tuple[TermPart, ...]  # all terms, over the whole documents, strongest first
     components: Mapping[str, float]  # contribution of chunks, document, words and pairs of words
@@ -170,6 +171,10 @@ class _QueryText:
         self.language = language
         self._terms: Terms | None = None
 
+    @cached_property
+    def besides(self) -> frozenset[int]:
+        return besides(self.document)
+
     @property
     def terms(self) -> Terms:
         if self._terms is None:
@@ -204,7 +209,13 @@ def _parts(
         )
         for key in keys
     ]
-    ordered = sorted(pairs, key=lambda pair: (-pair.contribution, pair.query_section, pair.target_section))
+    beside = besides(target)
+
+    def place(pair: SectionPair) -> tuple[bool, float, int, int]:
+        is_beside = pair.query_section in text.besides or pair.target_section in beside
+        return is_beside, -pair.contribution, pair.query_section, pair.target_section
+
+    ordered = sorted(pairs, key=place)
     return {"pairs": tuple(ordered), "terms": tuple(sorted(terms, key=_strength))}
 
 

@@ -146,7 +146,7 @@ class Components:
     words: NDArray[np.float64]
     pairs: NDArray[np.float64]
 
-    def of(self, documents: NDArray[np.int64] | slice) -> Components:
+    def of(self, documents: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Components:
         """The same of some documents."""
         return Components(*(getattr(self, name)[documents] for name in COMPONENTS))
 

@@ -1,14 +1,17 @@
 """The documents of each term, in a file of a generation: by it words choose candidates. Scores nothing exactly.
 
-A term is kept if two documents have it. Weights b_t(d) are those of the statistics at the time
-of building, rounded to a byte; the scores of candidates come from the term counts in the shards.
+Weights b_t(d) are those of the statistics at the time of building, rounded to a byte. Weights below
+`LEAST_WEIGHT` are left out: they are of terms that many documents have, make most of all postings,
+and choose next to nothing. A term is kept where two documents of a block are left to it. The scores
+of candidates come from the term counts in the shards.
 
 Letters in shapes: N documents, V terms, P postings, Q terms of a query.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import mmap
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csc_array
 
 from engine.errors import IndexDamaged
 from engine.store.durable import Checksum, check_mapped, write_durably
@@ -25,47 +28,72 @@ from engine.words.counts import TermTable, WordTables
 from engine.words.likelihood import ALPHA, QueryTerms
 from engine.words.statistics import Statistics, TermStatistics
 
+LEAST_WEIGHT = 0.2  # of 10 documents best by words or pairs, 9.9 are still among the best 50 without smaller ones
+WORD_POSTINGS_FOLDER = "words"  # in the folder of generations, for documents that none covers
+BLOCK_DOCUMENTS = 1 << 16  # whose rows two bytes hold
 _LARGEST = 16.0  # weight that the highest byte stands for; the square root leaves small ones their digits
+_STEP = _LARGEST / 255**2  # of the squares of bytes
 _COLUMNS = ("terms", "starts", "documents", "weights")
-_WEIGHTS = (_LARGEST * (np.arange(256) / 255) ** 2).astype(np.float32)
+_KINDS = ("words", "pairs")
+
+Scores = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class Postings:
-    """The postings of words and of pairs over the documents of a generation."""
+    """The postings of words and of pairs over the documents of a generation, in blocks of documents."""
 
     ids: NDArray[np.int64]  # (N,) catalog ids, rising
-    words: TermPostings
-    pairs: TermPostings
+    words: tuple[TermPostings, ...]  # a block each
+    pairs: tuple[TermPostings, ...]
+    block_documents: int = BLOCK_DOCUMENTS  # of each block but the last
 
     @classmethod
     def build(
-        cls, ids: NDArray[np.int64], blocks: Callable[[], Iterable[WordTables]], statistics: Statistics
+        cls,
+        ids: NDArray[np.int64],
+        blocks: Callable[[], Iterable[WordTables]],
+        statistics: Statistics,
+        block_documents: int = BLOCK_DOCUMENTS,
     ) -> Postings:
-        """Turn the term counts of documents around.
+        """Turn the term counts of documents around; memory is that of one block.
 
         Args:
             ids: (N,) catalog ids, rising.
             blocks: gives the counts of the documents, in the order of the ids; called once for each kind.
             statistics: of the corpus.
+            block_documents: of one block, at most `BLOCK_DOCUMENTS`.
         """
-        words = _turned((block.words for block in blocks()), statistics.words, len(ids))
-        pairs = _turned((block.pairs for block in blocks()), statistics.pairs, len(ids))
-        return cls(ids, words, pairs)
+        words = _turned((block.words for block in blocks()), statistics.words, block_documents)
+        pairs = _turned((block.pairs for block in blocks()), statistics.pairs, block_documents)
+        return cls(ids, tuple(words), tuple(pairs), block_documents)
+
+    def scores(self, words: QueryTerms, pairs: QueryTerms) -> tuple[Scores, Scores]:
+        """Estimates of s(q, d), two of (N,), for words and for pairs; too low by the weights that are left out."""
+        return self._scores(self.words, words), self._scores(self.pairs, pairs)
+
+    def _scores(self, blocks: tuple[TermPostings, ...], query: QueryTerms) -> Scores:
+        found = np.zeros(len(self.ids), np.float32)
+        for number, block in enumerate(blocks):
+            of_block = found[number * self.block_documents : (number + 1) * self.block_documents]
+            of_block[:] = block.scores(query, len(of_block))
+        return found
 
     @property
     def n_bytes(self) -> int:
         """Size of the file, but for its header."""
-        arrays = [getattr(one, name) for one in (self.words, self.pairs) for name in _COLUMNS]
-        return int(self.ids.nbytes + sum(array.nbytes for array in arrays))
+        return int(sum(array.nbytes for array in self._tensors().values()))
+
+    def _tensors(self) -> dict[str, NDArray[Any]]:
+        tensors: dict[str, NDArray[Any]] = {"ids": self.ids, "block_documents": np.array([self.block_documents])}
+        for kind in _KINDS:
+            for number, block in enumerate(getattr(self, kind)):
+                tensors |= {f"{kind}_{name}_{number}": getattr(block, name) for name in _COLUMNS}
+        return tensors
 
     def write(self, path: Path) -> Checksum:
         """Write the postings durably; the catalog names the file afterwards."""
-        tensors: dict[str, NDArray[Any]] = {"ids": self.ids}
-        for kind in ("words", "pairs"):
-            postings: TermPostings = getattr(self, kind)
-            tensors |= {f"{kind}_{name}": getattr(postings, name) for name in _COLUMNS}
-        return write_durably(path, lambda unfinished: save_file(tensors, unfinished))
+        return write_durably(path, lambda unfinished: save_file(self._tensors(), unfinished))
 
     @classmethod
     def open(cls, path: Path, expected: Checksum) -> Postings:
@@ -74,13 +102,15 @@ class Postings:
         Raises:
             IndexDamaged: the file is not the one that was written.
         """
-        content = map_file(path)
+        return cls.parse(map_file(path), path, expected)
+
+    @classmethod
+    def parse(cls, content: mmap.mmap | None, path: Path, expected: Checksum) -> Postings:
+        """Check a mapped file, then view it as postings; errors as of `open`."""
         check_mapped(content, path, expected)
         assert content is not None
         try:
-            tensors = mapped_tensors(content)
-            kinds = [TermPostings(*(tensors[f"{kind}_{name}"] for name in _COLUMNS)) for kind in ("words", "pairs")]
-            return cls(tensors["ids"], *kinds)
+            return _parsed(mapped_tensors(content))
         except (KeyError, ValueError) as error:
             raise IndexDamaged(
                 f"{path} holds no postings ({error}); repair the index: longmatch repair INDEX"
@@ -89,47 +119,97 @@ class Postings:
 
 @dataclass(frozen=True)
 class TermPostings:
-    """For each term of one kind the documents that have it."""
+    """For each term of one kind the documents of one block that have it."""
 
     terms: NDArray[np.uint32]  # (V,) rising
-    starts: NDArray[np.int64]  # (V + 1,) first posting of each term, and P
-    documents: NDArray[np.int32]  # (P,) rows of the documents, rising within a term
-    weights: NDArray[np.uint8]  # (P,) b_t(d), see `_WEIGHTS`
+    starts: NDArray[np.integer]  # (V + 1,) first posting of each term, and P
+    documents: NDArray[np.integer]  # (P,) rows of the documents in the block, rising within a term
+    weights: NDArray[np.uint8]  # (P,) b_t(d) is their square times `_STEP`
 
-    def scores(self, query: QueryTerms, n_documents: int) -> NDArray[np.float32]:
-        """Estimates of s(q, d) (N,), a little off by the rounding of weights."""
+    def scores(self, query: QueryTerms, n_documents: int) -> Scores:
+        """Estimates of s(q, d) (n_documents,)."""
         at = np.minimum(np.searchsorted(self.terms, query.terms), max(0, len(self.terms) - 1))
         kept = np.flatnonzero(self.terms[at] == query.terms) if len(self.terms) else np.empty(0, np.int64)
-        # The columns are gathered by scipy; slices of a map are views, so nothing else of the file is read.
-        columns = csc_array((self.weights, self.documents, self.starts), shape=(n_documents, len(self.terms)))[
-            :, at[kept]
-        ]
-        weighted = csc_array((_WEIGHTS[columns.data], columns.indices, columns.indptr), shape=columns.shape)
-        found: NDArray[np.float32] = weighted @ query.weights[kept].astype(np.float32)
+        if not len(kept):
+            return np.zeros(n_documents, np.float32)
+        starts, stops = self.starts[at[kept]].astype(np.int64), self.starts[at[kept] + 1].astype(np.int64)
+        stretches = list(zip(starts.tolist(), stops.tolist(), strict=True))
+        documents = np.concatenate([self.documents[start:stop] for start, stop in stretches]).astype(np.int32)
+        weights = np.concatenate([self.weights[start:stop] for start, stop in stretches]).astype(np.float32)
+        weights *= weights
+        columns = np.concatenate([np.zeros(1, np.int64), np.cumsum(stops - starts)])
+        found: Scores = csc_array((weights, documents, columns), shape=(n_documents, len(kept))) @ (
+            (_STEP * query.weights[kept]).astype(np.float32)
+        )
         return found
 
 
-def _turned(tables: Iterable[TermTable], statistics: TermStatistics, n_documents: int) -> TermPostings:
-    parts = [(table.terms, _bytes(table, statistics), np.diff(table.starts)) for table in tables]
-    terms = np.concatenate([np.empty(0, np.uint32), *(part[0] for part in parts)])
-    weights = np.concatenate([np.empty(0, np.uint8), *(part[1] for part in parts)])
-    sizes = np.concatenate([np.empty(0, np.int64), *(part[2] for part in parts)])
-    del parts
-    kept, columns, frequency = np.unique(terms, return_inverse=True, return_counts=True)
-    is_kept = frequency > 1
-    number = np.cumsum(is_kept) - 1
-    chosen = is_kept[columns]
-    rows = np.repeat(np.arange(n_documents, dtype=np.int32), sizes)[chosen]
-    columns = number[columns[chosen]]
-    starts = np.searchsorted(rows, np.arange(n_documents + 1))
-    turned = csr_array((weights[chosen], columns, starts), shape=(n_documents, int(is_kept.sum()))).tocsc()
-    return TermPostings(
-        kept[is_kept], turned.indptr.astype(np.int64), turned.indices.astype(np.int32), turned.data.astype(np.uint8)
+def _parsed(tensors: Mapping[str, NDArray[Any]]) -> Postings:
+    ids = tensors["ids"]
+    if "block_documents" not in tensors:  # as version 2 of the schema wrote them: one block, all weights
+        plain = [TermPostings(*(tensors[f"{kind}_{name}"] for name in _COLUMNS)) for kind in _KINDS]
+        return Postings(ids, (plain[0],), (plain[1],), max(1, len(ids)))
+    block_documents = int(tensors["block_documents"][0])
+    n_blocks = -(-len(ids) // block_documents)
+    words, pairs = (
+        tuple(TermPostings(*(tensors[f"{kind}_{name}_{number}"] for name in _COLUMNS)) for number in range(n_blocks))
+        for kind in _KINDS
     )
+    return Postings(ids, words, pairs, block_documents)
 
 
-def _bytes(table: TermTable, statistics: TermStatistics) -> NDArray[np.uint8]:
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Postings by document, as they come."""
+
+    terms: NDArray[np.uint32]  # (n,)
+    rows: NDArray[np.int64]  # (n,) rising
+    weights: NDArray[np.uint8]  # (n,)
+
+    def of(self, chosen: slice) -> _Part:
+        return _Part(self.terms[chosen], self.rows[chosen], self.weights[chosen])
+
+
+def _turned(tables: Iterable[TermTable], statistics: TermStatistics, size: int) -> Iterator[TermPostings]:
+    """The postings of one block of `size` documents after the other."""
+    waiting: list[_Part] = []
+    first = n_read = 0
+    for table in tables:
+        waiting.append(_weighted(table, statistics, n_read))
+        n_read += table.n_documents
+        while n_read >= first + size:
+            last = waiting.pop()
+            split = int(np.searchsorted(last.rows, first + size))
+            yield _block([*waiting, last.of(slice(split))], first)
+            waiting, first = [last.of(slice(split, None))], first + size
+    if n_read > first:
+        yield _block(waiting, first)
+
+
+def _weighted(table: TermTable, statistics: TermStatistics, n_before: int) -> _Part:
+    """Terms and weights that are not left out; rows begin at `n_before`."""
+    rows = table.rows()
     rates = ALPHA / statistics.probabilities(table.terms)
-    weights = np.log1p(rates * table.counts / np.maximum(1.0, table.lengths())[table.rows()])
-    rounded: NDArray[np.uint8] = np.rint(255 * np.sqrt(np.minimum(weights, _LARGEST) / _LARGEST)).astype(np.uint8)
-    return rounded
+    weights = np.log1p(rates * table.counts / np.maximum(1.0, table.lengths())[rows])
+    kept = weights >= LEAST_WEIGHT
+    rounded = np.rint(np.sqrt(np.minimum(weights[kept], _LARGEST) / _STEP)).astype(np.uint8)
+    return _Part(table.terms[kept], rows[kept] + n_before, rounded)
+
+
+def _block(parts: list[_Part], first: int) -> TermPostings:
+    terms = np.concatenate([part.terms for part in parts])
+    rows = np.concatenate([(part.rows - first).astype(np.uint16) for part in parts])
+    weights = np.concatenate([part.weights for part in parts])
+    order = np.argsort(terms, kind="stable")  # documents stay in their order
+    terms, rows, weights = terms[order], rows[order], weights[order]
+    del order
+    starts = np.flatnonzero(np.concatenate([[True], terms[1:] != terms[:-1]])) if len(terms) else np.empty(0, np.int64)
+    sizes = np.diff(starts, append=len(terms))
+    is_kept = np.repeat(sizes > 1, sizes)
+    kept = sizes[sizes > 1]
+    return TermPostings(
+        terms[starts[sizes > 1]],
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)]).astype(np.uint32),
+        rows[is_kept],
+        weights[is_kept],
+    )

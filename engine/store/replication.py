@@ -20,10 +20,11 @@ import numpy as np
 
 from engine.encoders.encoder import Vectors
 from engine.store.ann import Ids
+from engine.store.gathering import ranges
 from engine.store.gpu_types import PART_NUMBERS, can_clone, centroids, flat_parts, list_parts, lists_of
 from engine.store.gpus import MOST, RESERVED_BYTES, Gpus
 from engine.store.replica import OpenReplica, Part, Replica
-from engine.store.snapshot import OpenGeneration, Positions, Snapshot, ranges
+from engine.store.snapshot import OpenGeneration, Positions, Snapshot
 
 FLAT_VECTORS = 20_000_000  # on each GPU, up to which all are compared; an estimate: `benchmarks.gpu` measures it
 BLOCK_CHUNKS = 65_536

@@ -2,8 +2,8 @@
 
 The catalog holds a checksum of each file, and digests of its parts: the header, and each
 tensor. A reader holds a part against its digest before it first looks into it, so that a
-question about document vectors does not read all the chunks. Shards that an earlier version
-wrote hold no term counts.
+question about document vectors does not read all the chunks. Term counts are packed; earlier
+versions wrote them as plain tables, or none.
 
 Letters in shapes: N documents of a shard, S their sections, C their chunks, D width, T their
 terms (W words or P pairs).
@@ -27,12 +27,14 @@ from engine.encoders.encoder import EncodedDocument
 from engine.store.durable import Checksum, check_mapped, check_part, check_size, write_durably
 from engine.store.tensors import header_stop, map_file, mapped_tensors, read_header
 from engine.words.counts import TermTable, WordTables
+from engine.words.packing import PackedTable, PackedWords, pack
 
 SHARD_FOLDER = "shards"
 _VECTORS = ("documents", "sections", "chunks", "spans")
 _KINDS = ("words", "pairs")
-_COLUMNS = ("terms", "counts", "starts")
-_WORDS_MARK = "words_terms"
+_PACKED_COLUMNS = ("lows", "middles", "highs", "counts", "starts", "count_starts")
+_PLAIN_COLUMNS = ("terms", "counts", "starts")
+_PACKED_MARK, _PLAIN_MARK = "words_lows", "words_terms"  # tensors by which the form of the term counts is known
 _HEADER = "header"
 
 
@@ -44,7 +46,7 @@ class Shard:
     sections: NDArray[np.float16]  # (S, D)
     chunks: NDArray[np.float16]  # (C, D)
     spans: NDArray[np.int32]  # (C, 4): section in its document, start, stop, tokens
-    words: WordTables | None  # of N documents; None where an earlier version wrote the shard
+    words: WordTables | PackedWords | None  # of N documents; None where an earlier version wrote the shard
 
 
 class ShardSet:
@@ -65,7 +67,7 @@ class ShardSet:
         self._digests = digests or {}
         self._whole: dict[int, Shard] = {}
         self._parts: dict[int, _Parts] = {}
-        self._words: dict[int, WordTables | None] = {}
+        self._words: dict[int, WordTables | PackedWords | None] = {}
 
     @property
     def is_whole(self) -> bool:
@@ -107,13 +109,12 @@ class ShardSet:
         """(C, 4), see `Shard`."""
         return self._part(number, "spans")
 
-    def words(self, number: int) -> WordTables | None:
+    def words(self, number: int) -> WordTables | PackedWords | None:
         """The term counts of a shard; None where it has none."""
         if number in self._whole or number not in self._digests:
             return self[number].words
         if number not in self._words:
-            parts = self._opened(number)
-            self._words[number] = word_tables(parts) if parts.has_words else None
+            self._words[number] = _stored_words(self._opened(number))
         return self._words[number]
 
     def _part(self, number: int, name: str) -> NDArray[Any]:
@@ -134,6 +135,8 @@ class _Arrays(Protocol):
 
     def __getitem__(self, name: str, /) -> NDArray[Any]: ...
 
+    def __contains__(self, name: object, /) -> bool: ...
+
 
 class _Parts:
     """The tensors of one mapped file, each held against its digest once."""
@@ -147,9 +150,8 @@ class _Parts:
         check_part(self._content, 0, stop, path, digests[_HEADER])
         self._tensors = read_header(self._content)
 
-    @property
-    def has_words(self) -> bool:
-        return _WORDS_MARK in self._tensors
+    def __contains__(self, name: object) -> bool:
+        return name in self._tensors
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self._checked:
@@ -159,9 +161,15 @@ class _Parts:
         return self._checked[name]
 
 
-def word_tables(arrays: _Arrays) -> WordTables:
+def _stored_words(arrays: _Arrays) -> WordTables | PackedWords | None:
     """The term counts among the tensors of a shard."""
-    return WordTables(*(TermTable(*(arrays[f"{kind}_{column}"] for column in _COLUMNS)) for kind in _KINDS))
+    if _PACKED_MARK in arrays:
+        packed = [PackedTable(*(arrays[f"{kind}_{column}"] for column in _PACKED_COLUMNS)) for kind in _KINDS]
+        return PackedWords(*packed)
+    if _PLAIN_MARK in arrays:
+        plain = [TermTable(*(arrays[f"{kind}_{column}"] for column in _PLAIN_COLUMNS)) for kind in _KINDS]
+        return WordTables(*plain)
+    return None
 
 
 def shard_arrays(encoded: Sequence[EncodedDocument], words: WordTables | None) -> Shard:
@@ -185,17 +193,24 @@ def write_shard(path: Path, shard: Shard) -> Checksum:
     """Write a shard durably; it belongs to the index only when the catalog names it."""
     tensors: dict[str, NDArray[Any]] = {name: getattr(shard, name) for name in _VECTORS}
     if shard.words is not None:
+        packed = pack(shard.words) if isinstance(shard.words, WordTables) else shard.words
         for kind in _KINDS:
-            table = getattr(shard.words, kind)
-            tensors |= {f"{kind}_{column}": getattr(table, column) for column in _COLUMNS}
+            tensors |= {f"{kind}_{column}": getattr(getattr(packed, kind), column) for column in _PACKED_COLUMNS}
     return write_durably(path, lambda unfinished: save_file(tensors, unfinished))
 
 
 def parse_shard(content: mmap.mmap) -> Shard:
     """View a mapped shard, whose checksum was already held against the catalog, as arrays."""
     arrays = mapped_tensors(content)
-    words = word_tables(arrays) if _WORDS_MARK in arrays else None
-    return Shard(**{name: arrays[name] for name in _VECTORS}, words=words)
+    return Shard(**{name: arrays[name] for name in _VECTORS}, words=_stored_words(arrays))
+
+
+def term_count_bytes(path: Path) -> int:
+    """Bytes that term counts take in a shard."""
+    content = map_file(path)
+    assert content is not None
+    kinds = tuple(f"{kind}_" for kind in _KINDS)
+    return sum(part.stop - part.start for name, part in read_header(content).items() if name.startswith(kinds))
 
 
 def part_digests(path: Path) -> dict[str, str]:

@@ -12,8 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.store.durable import is_loss
+
 _DTYPES: dict[str, type[np.generic]] = {
     "F16": np.float16,
+    "F32": np.float32,
+    "I8": np.int8,
     "I32": np.int32,
     "I64": np.int64,
     "U8": np.uint8,
@@ -37,11 +41,19 @@ class Tensor:
 
 
 def map_file(path: Path) -> mmap.mmap | None:
-    """Map a file for reading, so that it stays readable when its name goes; None if it is not there or empty."""
+    """Map a file for reading, so that it stays readable when its name goes; None if it is lost or empty.
+
+    Raises:
+        OSError: the system refuses to open it, though it is there.
+    """
     try:
         with path.open("rb") as stream:
             return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError):
+    except ValueError:
+        return None
+    except OSError as error:
+        if not is_loss(error):
+            raise
         return None
 
 

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, inspect, select
 from sqlalchemy.exc import DatabaseError
 
 from engine.errors import IndexBusy, IndexDamaged, IndexMismatch
+from engine.faults import named_faults
 from engine.store.ann import ANN_FOLDER
 from engine.store.catalog import (
     CATALOG_FILE,
@@ -24,6 +25,7 @@ from engine.store.catalog import (
     PostingsRow,
     ReferenceRow,
     ShardRow,
+    WordPostingsRow,
     connect,
     read_meta,
     write_meta,
@@ -35,6 +37,7 @@ from engine.store.shards import SHARD_FOLDER
 LOCK_FILE = "writer.lock"
 
 
+@named_faults
 class WritableIndex:
     """Holds the writer lock of an index folder from opening to closing; makes the folder if need be."""
 
@@ -161,7 +164,7 @@ class WritableIndex:
 
 def named_files(connection: Connection) -> set[str]:
     """The files that the catalog names, relative to the index folder."""
-    tables = (ShardRow, GenerationRow, PostingsRow, ReferenceRow)
+    tables = (ShardRow, GenerationRow, PostingsRow, WordPostingsRow, ReferenceRow)
     is_there = inspect(connection).has_table
     return {
         file

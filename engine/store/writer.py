@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,23 +17,17 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 from engine.document import Document, MetadataValue
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch
-from engine.store.ann import ANN_FOLDER
 from engine.store.catalog import (
     DemandRow,
     DocumentRow,
-    FailureRow,
-    GenerationRow,
-    PostingsRow,
-    ReferenceRow,
     ShardDigestRow,
     ShardRow,
     write_meta,
 )
 from engine.store.documents import chunk_ids, delete_documents, document_rows, insert_texts, places
-from engine.store.durable import Checksum, fsync_folder
-from engine.store.reference import Reference, reference_file, write_reference
+from engine.store.durable import Checksum
+from engine.store.publishing import Publisher
 from engine.store.shards import Shard, part_digests, shard_arrays, shard_file, write_shard
-from engine.store.writable import WritableIndex
 from engine.words.counts import WordTables, count_words
 from engine.words.languages import check_language, detect_language
 from engine.words.segmenter import WordSegmenter
@@ -52,7 +45,7 @@ class Indexed:
     source: str
 
 
-class Writer(WritableIndex):
+class Writer(Publisher):
     """Commits to an index folder, which it holds from opening to closing; see `WritableIndex`."""
 
     _segmenter: WordSegmenter | None = None
@@ -336,121 +329,6 @@ class Writer(WritableIndex):
         with self.read() as connection:
             rows = connection.execute(select(DocumentRow.id, DocumentRow.source).order_by(DocumentRow.id))
             return [(row.id, row.source) for row in rows]
-
-    def record_failure(self, source: str, reason: str) -> None:
-        """Remember that a source could not be indexed, until it can."""
-        with self._transaction() as connection:
-            self._forget_failures(connection, [source])
-            connection.execute(insert(FailureRow).values(source=source, reason=reason))
-
-    def failed_sources(self) -> set[str]:
-        """Sources that could not be indexed when they were last read."""
-        with self.read() as connection:
-            return set(connection.execute(select(FailureRow.source)).scalars())
-
-    def forget_failures(self, sources: Sequence[str]) -> None:
-        """Drop recorded failures of sources that are well now."""
-        with self._transaction() as connection:
-            self._forget_failures(connection, sources)
-
-    def keep_failures(self, sources: Sequence[str]) -> None:
-        """Drop all recorded failures but those of the given sources."""
-        with self._transaction() as connection:
-            recorded = set(connection.execute(select(FailureRow.source)).scalars())
-            self._forget_failures(connection, sorted(recorded.difference(sources)))
-
-    def _forget_failures(self, connection: Connection, sources: Sequence[str]) -> None:
-        for block in _blocks(sources):
-            connection.execute(delete(FailureRow).where(FailureRow.source.in_(block)))
-
-    def next_generation_file(self) -> tuple[int, Path]:
-        """Number and path of the generation that would come next; its folder exists."""
-        with self.read() as connection:
-            newest = connection.execute(select(GenerationRow.id).order_by(GenerationRow.id.desc())).scalars().first()
-        self._check_place()
-        number = max(newest or 0, self.meta.get("last_generation", 0)) + 1
-        path = self.folder / ANN_FOLDER / f"{number:06d}" / "chunks.faiss"
-        path.parent.mkdir(exist_ok=True)
-        fsync_folder(path.parent.parent)
-        return number, path
-
-    def publish(
-        self,
-        generation: Mapping[str, Any],
-        *,
-        trained_vectors: int | None = None,
-        postings: tuple[str, Checksum] | None = None,
-    ) -> None:
-        """Name a generation whose files are on disk, in place of the ones before.
-
-        Args:
-            generation: values by column name.
-            trained_vectors: how many there were when its type was last trained; by default those it holds.
-            postings: file and checksum of its postings of words, if it has any.
-        """
-        trained = generation["n_vectors"] if trained_vectors is None else trained_vectors
-        with self._transaction() as connection:
-            connection.execute(delete(GenerationRow))
-            connection.execute(insert(GenerationRow).values(**generation))
-            if postings is not None:
-                _insert_postings(connection, generation["id"], *postings)
-            write_meta(connection, {"last_generation": generation["id"], "trained_vectors": trained})
-        self.meta["last_generation"] = generation["id"]
-        self._sweep()
-
-    def publish_postings(self, generation: int, file: str, written: Checksum) -> None:
-        """Name the postings, whose file is on disk, of a generation that was published without."""
-        with self._transaction() as connection:
-            _insert_postings(connection, generation, file, written)
-
-    def next_reference(self) -> int:
-        """The version that the next reference gets; versions only grow."""
-        version: int = self.meta.get("last_reference", 0)
-        return version + 1
-
-    def publish_reference(self, reference: Reference, *, is_partial: bool = False) -> None:
-        """Write a reference and name it, in place of the one before.
-
-        Args:
-            reference: its version is `next_reference`.
-            is_partial: whether its sample was drawn while documents had no vectors.
-        """
-        self._check_place()
-        file = reference_file(reference.version)
-        written = write_reference(self.folder / file, reference)
-        with self._transaction() as connection:
-            connection.execute(delete(ReferenceRow))
-            connection.execute(
-                insert(ReferenceRow).values(
-                    version=reference.version,
-                    n_corpus=reference.n_corpus,
-                    n_documents=reference.n_documents,
-                    file=file,
-                    size_bytes=written.size_bytes,
-                    digest=written.digest,
-                )
-            )
-            values = {"last_reference": reference.version, "partial_reference": is_partial}
-            write_meta(connection, values)
-        self.meta |= values
-        self._sweep()
-
-    def withdraw_reference(self) -> None:
-        """Forget the reference; one is drawn for each search until another is published."""
-        with self._transaction() as connection:
-            connection.execute(delete(ReferenceRow))
-        self._sweep()
-
-    def withdraw_generations(self) -> None:
-        """Forget all generations; queries are exact scans until one is published again."""
-        with self._transaction() as connection:
-            connection.execute(delete(GenerationRow))
-        self._sweep()
-
-
-def _insert_postings(connection: Connection, generation: int, file: str, written: Checksum) -> None:
-    row = {"generation_id": generation, "file": file, "size_bytes": written.size_bytes, "digest": written.digest}
-    connection.execute(insert(PostingsRow).values(row))
 
 
 def _insert_shard(

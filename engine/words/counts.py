@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,29 @@ from numpy.typing import NDArray
 from engine.words.segmenter import Terms, WordSegmenter
 
 MOST_COUNT = 65_535  # what uint16 holds; a higher count is stored as this
+
+
+class TermCounts(Protocol):
+    """The counts of one kind of term in any form; terms are addressed by place, one document after another."""
+
+    @property
+    def n_documents(self) -> int:
+        """N."""
+
+    def low_bits(self) -> NDArray[np.uint16]:
+        """(T,) the low 16 bits of all terms."""
+
+    def rows_at(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The document (n,) of each of some rising places."""
+
+    def terms_at(self, places: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.uint32]:
+        """The terms (n,) at some places, of the documents `rows`."""
+
+    def counts_at(self, places: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.integer]:
+        """The counts (n,) at some places, of the documents `rows`; at least 1."""
+
+    def lengths(self) -> NDArray[np.float64]:
+        """(N,) term occurrences of each document, |d|."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +52,22 @@ class TermTable:
     def n_documents(self) -> int:
         """N."""
         return len(self.starts) - 1
+
+    def low_bits(self) -> NDArray[np.uint16]:
+        """(T,) the low 16 bits of all terms."""
+        return self.terms.astype(np.uint16)
+
+    def rows_at(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The document (n,) of each of some rising places."""
+        return rows_of_places(self.starts, places)
+
+    def terms_at(self, places: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.uint32]:
+        """The terms (n,) at some places."""
+        return self.terms[places]
+
+    def counts_at(self, places: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.uint16]:
+        """The counts (n,) at some places, at least 1."""
+        return self.counts[places]
 
     def lengths(self) -> NDArray[np.float64]:
         """(N,) term occurrences of each document, |d|."""
@@ -62,6 +102,17 @@ class WordTables:
     def of(self, documents: NDArray[np.int64]) -> WordTables:
         """The same of some documents, in the order given."""
         return WordTables(self.words.of(documents), self.pairs.of(documents))
+
+
+def rows_of_places(starts: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Which document each place belongs to, (n,).
+
+    Args:
+        starts: (N + 1,) first place of each document, and their number.
+        places: (n,) rising.
+    """
+    # There are few documents and many places: the documents are searched for among the places.
+    return np.repeat(np.arange(len(starts) - 1), np.diff(np.searchsorted(places, starts)))
 
 
 def join(tables: Sequence[WordTables]) -> WordTables:

@@ -15,16 +15,15 @@ Letters in shapes: N documents, T their terms, Q terms of the query.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.words.counts import TermTable
+from engine.words.counts import TermCounts, TermTable
 from engine.words.statistics import TermStatistics
 
 ALPHA = 0.05
-_FILTER_BITS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +33,23 @@ class QueryTerms:
     terms: NDArray[np.uint32]  # (Q,) rising
     weights: NDArray[np.float64]  # (Q,) a_t over the norm: the score is sum_t weights_t b_t(d)
     rates: NDArray[np.float64]  # (Q,) alpha / p(t)
+    # One look at a small table spares most terms the search, and finds the place of the others among the Q.
+    is_first: NDArray[np.bool_] = field(init=False, repr=False, compare=False)  # (2 ** 16,) whether some have low bits
+    first: NDArray[np.int32] = field(init=False, repr=False, compare=False)  # (2 ** 16,) place by low bits, -1 for none
+    following: NDArray[np.int32] = field(init=False, repr=False, compare=False)  # (Q,) next of the same low bits, or -1
+
+    def __post_init__(self) -> None:
+        """Chain the places of terms that have the same low bits."""
+        lows = self.terms.astype(np.uint16)
+        order = np.argsort(lows, kind="stable").astype(np.int32)
+        is_next = lows[order][1:] == lows[order][:-1]
+        following = np.full(len(order), -1, np.int32)
+        following[order[:-1][is_next]] = order[1:][is_next]
+        first = np.full(1 << 16, -1, np.int32)
+        first[lows[order[::-1]]] = order[::-1]
+        object.__setattr__(self, "is_first", first >= 0)
+        object.__setattr__(self, "first", first)
+        object.__setattr__(self, "following", following)
 
 
 def query_terms(query: TermTable, statistics: TermStatistics) -> QueryTerms:
@@ -60,27 +76,25 @@ class TermMatches:
     shares: NDArray[np.float64]  # (M,) weights_t b_t(d)
 
 
-def matches(query: QueryTerms, table: TermTable) -> TermMatches:
+def matches(query: QueryTerms, table: TermCounts) -> TermMatches:
     """Every term that stands in the query and in a document."""
-    might = np.flatnonzero(_filter(query.terms)[table.terms & ((1 << _FILTER_BITS) - 1)])
-    terms = table.terms[might]
-    at = np.minimum(np.searchsorted(query.terms, terms), max(0, len(query.terms) - 1))
-    stands = query.terms[at] == terms if len(query.terms) else np.zeros(len(terms), bool)
-    places, at = might[stands], at[stands]
-    documents = np.searchsorted(table.starts, places, side="right") - 1
-    frequency = table.counts[places] / table.lengths()[documents]
+    lows = table.low_bits()
+    places = np.flatnonzero(query.is_first[lows])
+    documents, at = table.rows_at(places), query.first[lows[places]].astype(np.int64)
+    terms = table.terms_at(places, documents)
+    others = np.flatnonzero(query.terms[at] != terms)
+    while len(others):
+        at[others] = query.following[at[others]]
+        others = others[at[others] >= 0]
+        others = others[query.terms[at[others]] != terms[others]]
+    stands = at >= 0
+    places, documents, at = places[stands], documents[stands], at[stands]
+    frequency = table.counts_at(places, documents) / table.lengths()[documents]
     return TermMatches(documents, at, query.weights[at] * np.log1p(query.rates[at] * frequency))
 
 
-def scores(query: QueryTerms, table: TermTable) -> NDArray[np.float64]:
+def scores(query: QueryTerms, table: TermCounts) -> NDArray[np.float64]:
     """s(q, d) (N,) in [0, 1]; the sum runs in the order of the terms, so that it is the same in any table."""
     found = matches(query, table)
     summed = np.bincount(found.documents, found.shares, minlength=table.n_documents)
     return np.minimum(1.0, summed)
-
-
-def _filter(terms: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Which low bits occur at all: one look at a small table spares most terms a binary search."""
-    present = np.zeros(1 << _FILTER_BITS, bool)
-    present[terms & ((1 << _FILTER_BITS) - 1)] = True
-    return present

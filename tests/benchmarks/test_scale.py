@@ -23,8 +23,10 @@ def test_an_index_is_grown_published_and_asked(real_folder: Path, tmp_path: Path
         assert (asked.n_queries, asked.n_chunks) == (3, 5)
         assert asked.lowest_recall == asked.recall == 1
         assert 0 < asked.latency.p50_ms <= asked.latency.p99_ms
+        assert asked.vectors_p50_ms is not None and asked.added_ms is not None
     assert record.calibration.turn > 0 < record.memory["search"].peak_anonymous < 4096
     assert record.neighbours.n_chunks == record.n_chunks
+    assert record.words_bytes is not None and 0 < record.words_bytes < sum(record.disk.values())
     assert record.disk["shards"] > 2 * 16 * record.n_chunks and record.origin.seed == 0
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from safetensors.numpy import save_file
 
 from engine.document import Document
 from engine.errors import IndexDamaged
-from engine.store.durable import Checksum
-from engine.store.postings import Postings
-from engine.words.counts import WordTables, count_words
-from engine.words.likelihood import query_terms, scores
+from engine.store.durable import Checksum, checksum
+from engine.store.postings import BLOCK_DOCUMENTS, LEAST_WEIGHT, Postings
+from engine.words.counts import TermTable, WordTables, count_words
+from engine.words.likelihood import ALPHA, QueryTerms, query_terms, scores
 from engine.words.segmenter import WordSegmenter
-from engine.words.statistics import collect
+from engine.words.statistics import TermStatistics, collect
 
 
 @pytest.fixture
@@ -22,51 +26,119 @@ def tables(corpus: list[Document]) -> WordTables:
     return count_words(WordSegmenter("english"), [document.text for document in corpus])
 
 
-def built(tables: WordTables, step: int = 7) -> Postings:
+def built(tables: WordTables, step: int = 7, block_documents: int = BLOCK_DOCUMENTS) -> Postings:
     parts = [np.arange(first, min(first + step, 60)) for first in range(0, 60, step)]
-    return Postings.build(np.arange(60) + 5, lambda: (tables.of(part) for part in parts), collect([tables]))
+    blocks = [tables.of(part) for part in parts]
+    return Postings.build(np.arange(60) + 5, lambda: blocks, collect([tables]), block_documents)
+
+
+def by_hand(query: QueryTerms, table: TermTable, statistics: TermStatistics) -> list[float]:
+    """The sum of the weights that are kept, one term at a time."""
+    lengths, kept = table.lengths(), []
+    for row, term, count in zip(table.rows().tolist(), table.terms.tolist(), table.counts.tolist(), strict=True):
+        p = float(statistics.probabilities(np.array([term], np.uint32))[0])
+        weight = math.log(1 + ALPHA * count / (lengths[row] * p))
+        if weight >= LEAST_WEIGHT:
+            kept.append((row, term, weight))
+    in_documents = Counter(term for _, term, _ in kept)
+    weights = dict(zip(query.terms.tolist(), query.weights.tolist(), strict=True))
+    sums = [0.0] * table.n_documents
+    for row, term, weight in kept:
+        sums[row] += weights.get(term, 0.0) * weight * (in_documents[term] > 1)
+    return sums
 
 
 @pytest.mark.parametrize("kind", ["words", "pairs"])
-def test_scores_are_those_of_the_counts_but_for_rounding(tables: WordTables, kind: str) -> None:
-    statistics, postings = collect([tables]), built(tables)
-    for number in (0, 31, 59):
-        mine = tables.of(np.array([number]))
-        terms = query_terms(getattr(mine, kind), getattr(statistics, kind))
-        exact = scores(terms, getattr(tables, kind))
-        found = getattr(postings, kind).scores(terms, 60)
-        others = np.arange(60) != number  # a term that the query alone has is not kept
-        np.testing.assert_allclose(found[others], exact[others], atol=0.01)
+@pytest.mark.parametrize("number", [0, 31, 59])
+def test_estimates_are_the_sums_of_kept_weights(tables: WordTables, kind: str, number: int) -> None:
+    statistics, mine = collect([tables]), tables.of(np.array([number]))
+    words, pairs = query_terms(mine.words, statistics.words), query_terms(mine.pairs, statistics.pairs)
+    found = dict(zip(("words", "pairs"), built(tables).scores(words, pairs), strict=True))[kind]
+    query = words if kind == "words" else pairs
+    expected = by_hand(query, getattr(tables, kind), getattr(statistics, kind))
+    assert np.count_nonzero(expected) > 1
+    np.testing.assert_allclose(found, expected, atol=0.01)
 
 
-def test_blocks_change_nothing(tables: WordTables) -> None:
+def test_estimates_are_never_above_exact_scores_but_for_rounding(tables: WordTables) -> None:
+    statistics, mine = collect([tables]), tables.of(np.array([7]))
+    query = query_terms(mine.words, statistics.words)
+    found, _ = built(tables).scores(query, query_terms(mine.pairs, statistics.pairs))
+    assert (found <= scores(query, tables.words) + 0.01).all()
+
+
+def test_how_counts_come_in_changes_nothing(tables: WordTables) -> None:
     one, other = built(tables, 60), built(tables, 11)
     for kind in ("words", "pairs"):
         for column in ("terms", "starts", "documents", "weights"):
-            assert np.array_equal(getattr(getattr(one, kind), column), getattr(getattr(other, kind), column))
+            mine, theirs = (getattr(getattr(postings, kind)[0], column) for postings in (one, other))
+            assert mine.tolist() == theirs.tolist()
+
+
+@pytest.mark.parametrize("size", [59, 30, 16])
+def test_blocks_give_the_same_estimates_for_terms_that_two_of_their_documents_have(
+    tables: WordTables, size: int
+) -> None:
+    statistics = collect([tables])
+    postings = built(tables, 7, size)
+    assert len(postings.words) == -(-60 // size)
+    mine = tables.of(np.array([3]))
+    query = query_terms(mine.words, statistics.words), query_terms(mine.pairs, statistics.pairs)
+    for found, kind, terms in zip(postings.scores(*query), ("words", "pairs"), query, strict=True):
+        expected: list[float] = []
+        for first in range(0, 60, size):
+            block = getattr(tables.of(np.arange(first, min(first + size, 60))), kind)
+            expected += by_hand(terms, block, getattr(statistics, kind))
+        np.testing.assert_allclose(found, expected, atol=0.01)
 
 
 def test_a_term_of_one_document_is_not_kept(tables: WordTables) -> None:
-    postings = built(tables)
-    assert (np.diff(postings.words.starts) >= 2).all()
-    assert set(postings.words.terms.tolist()) < set(tables.words.terms.tolist())
+    words = built(tables).words[0]
+    assert (np.diff(words.starts.astype(np.int64)) >= 2).all()
+    assert set(words.terms.tolist()) < set(tables.words.terms.tolist())
 
 
 def test_postings_come_back_from_their_file(tables: WordTables, tmp_path: Path) -> None:
-    postings = built(tables)
+    postings = built(tables, 7, 25)
     written = postings.write(tmp_path / "p")
     opened = Postings.open(tmp_path / "p", written)
     assert opened.ids.tolist() == postings.ids.tolist()
-    assert np.array_equal(opened.pairs.documents, postings.pairs.documents)
-    assert abs((tmp_path / "p").stat().st_size - postings.n_bytes) < 2_000
+    assert opened.block_documents == 25
+    for mine, theirs in zip((*opened.words, *opened.pairs), (*postings.words, *postings.pairs), strict=True):
+        assert np.array_equal(mine.documents, theirs.documents)
+        assert np.array_equal(mine.weights, theirs.weights)
+    assert abs((tmp_path / "p").stat().st_size - postings.n_bytes) < 4_000
     with pytest.raises(IndexDamaged, match="has checksum"):
         Postings.open(tmp_path / "p", Checksum(written.size_bytes, "0" * 32))
+
+
+def test_postings_of_an_earlier_version_are_read(tables: WordTables, tmp_path: Path) -> None:
+    """As version 2 of the schema wrote them: one block, int32 documents, int64 starts."""
+    postings = built(tables)
+    tensors: dict[str, NDArray[np.generic]] = {"ids": postings.ids}
+    for kind in ("words", "pairs"):
+        block = getattr(postings, kind)[0]
+        tensors |= {
+            f"{kind}_terms": block.terms,
+            f"{kind}_starts": block.starts.astype(np.int64),
+            f"{kind}_documents": block.documents.astype(np.int32),
+            f"{kind}_weights": block.weights,
+        }
+    save_file(tensors, tmp_path / "p")
+    opened = Postings.open(tmp_path / "p", checksum(tmp_path / "p"))
+    mine, statistics = tables.of(np.array([3])), collect([tables])
+    query = query_terms(mine.words, statistics.words), query_terms(mine.pairs, statistics.pairs)
+    for found, expected in zip(opened.scores(*query), postings.scores(*query), strict=True):
+        assert found.any() and found.tolist() == expected.tolist()
 
 
 def test_an_empty_query_and_an_empty_corpus_score_nothing(tables: WordTables) -> None:
     statistics = collect([tables])
     nothing = count_words(WordSegmenter("english"), ["", ""])
-    assert not built(tables).words.scores(query_terms(nothing.of(np.array([0])).words, statistics.words), 60).any()
+    of_nothing = nothing.of(np.array([0]))
+    empty_query = query_terms(of_nothing.words, statistics.words), query_terms(of_nothing.pairs, statistics.pairs)
+    assert not any(found.any() for found in built(tables).scores(*empty_query))
     empty = Postings.build(np.arange(2), lambda: [nothing], statistics)
-    some = query_terms(tables.of(np.array([0])).words, statistics.words)
-    assert empty.words.scores(some, 2).tolist() == [0.0, 0.0]
+    mine = tables.of(np.array([0]))
+    some = query_terms(mine.words, statistics.words), query_terms(mine.pairs, statistics.pairs)
+    assert [found.tolist() for found in empty.scores(*some)] == [[0.0, 0.0], [0.0, 0.0]]

@@ -19,8 +19,9 @@ from engine.errors import IndexDamaged, IndexMismatch
 from engine.query import Query
 from engine.result import Status
 from engine.search import Searcher
+from engine.store.gathering import ranges
 from engine.store.seal import is_unsealed, write_seal
-from engine.store.snapshot import Snapshot, ranges
+from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from indexer.builder import build
 from indexer.compaction import compact

@@ -8,6 +8,7 @@ import pytest
 from benchmarks.scaling.folder import grow_folder, prepared_growth
 from benchmarks.scaling.growth import learn_growth
 from benchmarks.scaling.source import COPY_MARK, Source
+from benchmarks.scaling.texts import TextModel
 from engine.errors import IndexMismatch
 from engine.index import Index
 from engine.scoring.evidence import Scoring
@@ -83,3 +84,18 @@ def test_a_folder_of_unknown_making_is_refused(small: Source, tmp_path: Path) ->
     (tmp_path / "grown.lm").mkdir()
     with pytest.raises(IndexMismatch, match=r"grown\.lm\.grown\.json that would say what it was grown from is not"):
         prepared_growth(tmp_path / "grown.lm", small, 0)
+
+
+def test_words_are_drawn_from_the_terms_of_a_corpus(small: Source, source: Source, tmp_path: Path) -> None:
+    texts = TextModel.learn("opinions", source.words(np.arange(len(source))))
+    folder = tmp_path / "grown.lm"
+    grow_folder(folder, *prepared_growth(folder, small, 0, texts=texts), N_CHUNKS)
+    with Snapshot(folder) as snapshot:
+        made = [at for at, name in enumerate(snapshot.doc_ids()) if COPY_MARK in name]
+        counts = snapshot.words(np.array(made)).words
+        original = {name: at for at, name in enumerate(small.names)}
+        names = [snapshot.doc_ids()[at].partition(COPY_MARK)[0] for at in made]
+        of_originals = small.words(np.array([original[name] for name in names])).words
+    assert counts.terms.tolist() != of_originals.terms.tolist()
+    with pytest.raises(IndexMismatch, match=r"was grown with words of opinions, not of the originals; name another"):
+        prepared_growth(folder, small, 0)

@@ -42,3 +42,18 @@ def test_the_cost_model_shows_what_was_predicted_and_what_would_be(origin: Origi
     assert lines[5] == ("| search: postings, ms | 5 | 5 (1.00 of it) | 500 | 5,000 | 2.00e-04 a document |")
     one = drawn("<!-- results:cost_model -->\n<!-- /results -->", records[:1])
     assert "papers: one size says nothing about others; measure at least 2" in one
+
+
+def test_what_thresholds_and_words_add_is_said_where_it_was_measured(origin: Origin) -> None:
+    plain = scale_record(origin, 1_000_000)
+    asked = {kind: replace(one, vectors_p50_ms=7.5) for kind, one in plain.asked.items()}
+    words_bytes = sum(plain.disk.values()) // 5
+    record = replace(plain, asked=asked, words_bytes=words_bytes, texts="opinions")
+    assert record.name == "scale-papers-words-opinions-1000000"
+    shown = drawn("<!-- results:scale -->\n<!-- /results -->", [record])
+    assert (
+        "At 1,000,000 chunks of `papers`, words of made documents drawn from `opinions`, thresholds and words add "
+        "12.5 ms (real), 12.5 ms (synthetic) to the median of the same queries without them, and 25.0 % to the size "
+        "of the index: term counts, postings and reference."
+    ) in shown
+    assert "thresholds and words add" not in drawn("<!-- results:scale -->\n<!-- /results -->", [plain])

@@ -1,0 +1,173 @@
+"""Vectors and term counts of documents, gathered from mapped shards by position. No catalog here.
+
+Letters in shapes: N documents, C chunks of those asked for, R documents asked for, D width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.encoders.encoder import Vectors
+from engine.errors import IndexDamaged
+from engine.store.document_index import DocumentIndex
+from engine.store.halves import as_float32
+from engine.store.roster import Roster
+from engine.store.shards import Shard, ShardSet
+from engine.words.counts import WordTables, join
+from engine.words.packing import PackedWords, gather, unpacked
+
+
+class Gathering:
+    """Documents of which a roster says where in the shards they lie."""
+
+    roster: Roster
+    width: int  # D; 0 without an encoder
+    _shards: ShardSet
+
+    @property
+    def has_vectors(self) -> NDArray[np.bool_]:
+        """(N,) True for the documents that are encoded; the others are found by their words."""
+        return self.roster.n_chunks > 0
+
+    def words(self, positions: NDArray[np.int64]) -> WordTables:
+        """The term counts of documents, in the order given; the index has a `language`."""
+        found = [(places, unpacked(part)) for places, part in self.word_parts(positions)]
+        joined = join([part for _, part in found])
+        order = np.argsort(np.concatenate([np.empty(0, np.int64), *(places for places, _ in found)]))
+        return joined if np.array_equal(order, np.arange(len(order))) else joined.of(order)
+
+    def word_parts(self, positions: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], WordTables | PackedWords]]:
+        """The term counts of documents in the form that shards hold: places in `positions`, and the counts of each."""
+        packed: list[tuple[PackedWords, NDArray[np.int64]]] = []
+        of_packed: list[NDArray[np.int64]] = []
+        for number, of_shard in self._by_shard(positions):
+            tables, rows = self._shards.words(number), self.roster.document_row[positions[of_shard]]
+            if tables is None:
+                raise IndexDamaged(f"shard {number} holds no term counts; repair the index: longmatch repair INDEX")
+            if isinstance(tables, PackedWords):
+                packed.append((tables, rows))
+                of_packed.append(of_shard)
+            else:
+                yield of_shard, tables.of(rows)
+        if packed:
+            yield np.concatenate(of_packed), gather(packed)
+
+    @cached_property
+    def document_index(self) -> DocumentIndex:
+        """The document vectors, read from the shards at first use."""
+        return DocumentIndex(self.document_rows(np.arange(len(self.roster))))
+
+    def document_rows(self, positions: NDArray[np.int64]) -> NDArray[np.float16]:
+        """The document vectors (R, D) of documents, in the order given; zeros for one that is not encoded."""
+        rows = np.zeros((len(positions), self.width), np.float16)
+        at = np.flatnonzero(self.has_vectors[positions])
+        for number, of_shard in self._by_shard(positions[at]):
+            members = at[of_shard]
+            rows[members] = self._shards.documents(number)[self.roster.document_row[positions[members]]]
+        return rows
+
+    @cached_property
+    def document_vectors(self) -> Vectors:
+        """(N, D) float32, unit rows up to half precision."""
+        return as_float32(self.document_index.rows)
+
+    def chunk_vectors(self, positions: NDArray[np.int64]) -> tuple[Vectors, NDArray[np.int64]]:
+        """The chunk vectors of documents, one document after another.
+
+        Args:
+            positions: documents, in any order.
+
+        Returns:
+            (C, D) float32 rows, and for each document the row at which it starts.
+        """
+        half, starts = self.chunk_rows(positions)
+        return as_float32(half), starts
+
+    def chunk_rows(self, positions: NDArray[np.int64]) -> tuple[NDArray[np.float16], NDArray[np.int64]]:
+        """The same as float16, as the shards hold them."""
+        counts = self.roster.n_chunks[positions]
+        ends = np.cumsum(counts)
+        rows, numbers = self.roster.chunk_row[positions], self.roster.shard[positions]
+        half = np.empty((int(ends[-1]) if len(ends) else 0, self.width), np.float16)
+        # Documents that follow each other in a shard too are one stretch of it.
+        is_next = (numbers[1:] == numbers[:-1]) & (rows[1:] == rows[:-1] + counts[:-1])
+        first = np.flatnonzero(np.concatenate([[True], ~is_next])[: len(positions)])
+        begins = (ends - counts)[first]
+        stretches = zip(
+            numbers[first].tolist(),
+            rows[first].tolist(),
+            begins.tolist(),
+            np.append(begins[1:], len(half)).tolist(),
+            strict=False,  # of no documents there is an end and no beginning
+        )
+        for number, row, begin, end in stretches:
+            if begin == end:
+                continue  # of documents without vectors
+            half[begin:end] = self._shards.chunks(number)[row : row + end - begin]
+        return half, ends - counts
+
+    def chunks_by_id(self, ids: NDArray[np.int64], positions: NDArray[np.int64]) -> Vectors:
+        """The vectors (C, D) of single chunks, given their ids and the documents they belong to."""
+        half = np.empty((len(ids), self.width), np.float16)
+        rows = self.roster.chunk_row[positions] + ids - self.roster.first_chunk[positions]
+        for number, members in self._by_shard(positions):
+            half[members] = self._shards.chunks(number)[rows[members]]
+        return as_float32(half)
+
+    def spans(self, position: int) -> NDArray[np.int32]:
+        """(C, 4) section, start, stop and tokens of the chunks of one document."""
+        first = int(self.roster.chunk_row[position])
+        spans = self._shards.spans(int(self.roster.shard[position]))
+        return spans[first : first + int(self.roster.n_chunks[position])]
+
+    def section_vectors(self, position: int) -> Vectors:
+        """(S, D) float32 section vectors of one document."""
+        first, count = (int(column[position]) for column in (self.roster.section_row, self.roster.n_sections))
+        sections = self._shards.sections(int(self.roster.shard[position]))
+        return as_float32(sections[first : first + count])
+
+    def _by_shard(self, positions: NDArray[np.int64]) -> list[tuple[int, NDArray[np.int64]]]:
+        """Group documents: (shard number, indices into `positions`)."""
+        numbers = self.roster.shard[positions]
+        order = np.argsort(numbers, kind="stable")
+        found, first = np.unique(numbers[order], return_index=True)
+        return list(zip(found.tolist(), np.split(order, first[1:]), strict=True)) if len(positions) else []
+
+    def shard(self, number: int) -> Shard:
+        """All arrays of a shard; see `ShardSet`."""
+        return self._shards[number]
+
+    def chunks_of(self, documents: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """For each chunk id from 0 on, whether it belongs to one of the given documents, (N,) bool."""
+        first, counts = self.roster.first_chunk[documents], self.roster.n_chunks[documents]
+        steps = np.zeros(int((first + counts).max(initial=0)) + 1, np.int8)
+        steps[first] += 1  # ids are used once, so no two documents begin, and no two end, at the same one
+        steps[first + counts] -= 1
+        belongs: NDArray[np.bool_] = np.cumsum(steps, dtype=np.int8).astype(bool)
+        return belongs
+
+    def documents_of_chunks(self, chunk_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Position of the document that each chunk belongs to; -1 for removed ones and id -1."""
+        if not len(self.roster):
+            return np.full(chunk_ids.shape, -1)
+        order, firsts = self._by_first_chunk
+        at = np.maximum(np.searchsorted(firsts, chunk_ids, side="right") - 1, 0)
+        positions = order[at]
+        inside = (chunk_ids >= firsts[at]) & (chunk_ids < firsts[at] + self.roster.n_chunks[positions])
+        return np.where(inside, positions, -1)
+
+    @cached_property
+    def _by_first_chunk(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        order = np.argsort(self.roster.first_chunk)
+        return order, self.roster.first_chunk[order]
+
+
+def ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Concatenate `start, start + 1, ..., start + count - 1` of each pair, without a loop."""
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total) + np.repeat(starts - ends + counts, counts)

@@ -1,0 +1,139 @@
+"""What is derived from the shards, named in the catalog: generations, postings of words, the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select
+
+from engine.store.ann import ANN_FOLDER
+from engine.store.catalog import GenerationRow, PostingsRow, ReferenceRow, WordPostingsRow, write_meta
+from engine.store.durable import Checksum, fsync_folder
+from engine.store.failures import FailureLog
+from engine.store.postings import WORD_POSTINGS_FOLDER, Postings
+from engine.store.reference import Reference, reference_file, write_reference
+
+
+class Publisher(FailureLog):
+    """An index held for writing: publishes and withdraws files that can be made again without encoding."""
+
+    def next_generation_file(self) -> tuple[int, Path]:
+        """Number and path of the generation that would come next; its folder exists."""
+        with self.read() as connection:
+            newest = connection.execute(select(GenerationRow.id).order_by(GenerationRow.id.desc())).scalars().first()
+        self._check_place()
+        number = max(newest or 0, self.meta.get("last_generation", 0)) + 1
+        path = self.folder / ANN_FOLDER / f"{number:06d}" / "chunks.faiss"
+        path.parent.mkdir(exist_ok=True)
+        fsync_folder(path.parent.parent)
+        return number, path
+
+    def publish(
+        self,
+        generation: Mapping[str, Any],
+        *,
+        trained_vectors: int | None = None,
+        postings: tuple[str, Checksum] | None = None,
+    ) -> None:
+        """Name a generation whose files are on disk, in place of the ones before.
+
+        Args:
+            generation: values by column name.
+            trained_vectors: how many there were when its type was last trained; by default those it holds.
+            postings: file and checksum of its postings of words, if it has any.
+        """
+        trained = generation["n_vectors"] if trained_vectors is None else trained_vectors
+        with self._transaction() as connection:
+            connection.execute(delete(GenerationRow))
+            connection.execute(delete(WordPostingsRow))
+            connection.execute(insert(GenerationRow).values(**generation))
+            if postings is not None:
+                _insert_postings(connection, generation["id"], *postings)
+            write_meta(connection, {"last_generation": generation["id"], "trained_vectors": trained})
+        self.meta["last_generation"] = generation["id"]
+        self._sweep()
+
+    def publish_postings(self, generation: int, file: str, written: Checksum) -> None:
+        """Name the postings, whose file is on disk, of a generation that was published without."""
+        with self._transaction() as connection:
+            _insert_postings(connection, generation, file, written)
+
+    def next_reference(self) -> int:
+        """The version that the next reference gets; versions only grow."""
+        version: int = self.meta.get("last_reference", 0)
+        return version + 1
+
+    def publish_reference(self, reference: Reference, *, is_partial: bool = False) -> None:
+        """Write a reference and name it, in place of the one before.
+
+        Args:
+            reference: its version is `next_reference`.
+            is_partial: whether its sample was drawn while documents had no vectors.
+        """
+        self._check_place()
+        file = reference_file(reference.version)
+        written = write_reference(self.folder / file, reference)
+        with self._transaction() as connection:
+            connection.execute(delete(ReferenceRow))
+            connection.execute(
+                insert(ReferenceRow).values(
+                    version=reference.version,
+                    n_corpus=reference.n_corpus,
+                    n_documents=reference.n_documents,
+                    file=file,
+                    size_bytes=written.size_bytes,
+                    digest=written.digest,
+                )
+            )
+            values = {"last_reference": reference.version, "partial_reference": is_partial}
+            write_meta(connection, values)
+        self.meta |= values
+        self._sweep()
+
+    def withdraw_reference(self) -> None:
+        """Forget the reference; one is drawn for each search until another is published."""
+        with self._transaction() as connection:
+            connection.execute(delete(ReferenceRow))
+        self._sweep()
+
+    def withdraw_generations(self) -> None:
+        """Forget all generations and postings; queries are exact scans until some are published again."""
+        with self._transaction() as connection:
+            connection.execute(delete(GenerationRow))
+            connection.execute(delete(WordPostingsRow))
+        self._sweep()
+
+    def publish_word_postings(self, postings: Postings) -> None:
+        """Write and name postings over documents that no generation covers, in place of those before."""
+        self._check_place()
+        number: int = self.meta.get("last_word_postings", 0) + 1
+        path = self.folder / ANN_FOLDER / WORD_POSTINGS_FOLDER / f"{number:06d}.safetensors"
+        path.parent.mkdir(exist_ok=True)
+        fsync_folder(path.parent.parent)
+        written = postings.write(path)
+        row = {
+            "id": number,
+            "n_documents": len(postings.ids),
+            "file": path.relative_to(self.folder).as_posix(),
+            "size_bytes": written.size_bytes,
+            "digest": written.digest,
+        }
+        with self._transaction() as connection:
+            connection.execute(delete(WordPostingsRow))
+            connection.execute(insert(WordPostingsRow).values(**row))
+            write_meta(connection, {"last_word_postings": number})
+        self.meta["last_word_postings"] = number
+        self._sweep()
+
+    def withdraw_word_postings(self) -> None:
+        """Forget the postings over documents that no generation covers; the counts of all are read by a query then."""
+        with self._transaction() as connection:
+            connection.execute(delete(WordPostingsRow))
+        self._sweep()
+
+
+def _insert_postings(connection: Connection, generation: int, file: str, written: Checksum) -> None:
+    row = {"generation_id": generation, "file": file, "size_bytes": written.size_bytes, "digest": written.digest}
+    connection.execute(insert(PostingsRow).values(row))

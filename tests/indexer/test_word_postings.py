@@ -1,0 +1,144 @@
+"""Postings of words over many documents without vectors: they choose candidates, and are kept like other files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import indexer.generation as generation_module
+import indexer.reference as reference_module
+from engine.document import Document
+from engine.index import Index
+from engine.result import Result, Status
+from engine.store.snapshot import Snapshot
+from engine.words.counts import WordTables
+from engine.words.packing import PackedWords
+from indexer.builder import build
+from indexer.restoration import repair
+from indexer.verification import Damage, verify
+from tests.fakes import FakeEncoder, make_corpus
+
+N = 60
+CANDIDATES = 20
+
+
+@pytest.fixture(autouse=True)
+def many_is_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generation_module, "MANY_WITHOUT_VECTORS", 30)
+    monkeypatch.setattr("engine.neighbours.SCAN_BELOW_DOCUMENTS", 30)
+    monkeypatch.setattr("engine.search.TIERS", ((10, CANDIDATES),))
+
+
+@pytest.fixture
+def corpus() -> list[Document]:
+    return make_corpus(N)
+
+
+@pytest.fixture
+def n_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many documents' term counts were read, call by call."""
+    read: list[int] = []
+    true = Snapshot.word_parts
+
+    def counted(
+        self: Snapshot, positions: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int64], WordTables | PackedWords]]:
+        read.append(len(positions))
+        return true(self, positions)
+
+    monkeypatch.setattr(Snapshot, "word_parts", counted)
+    return read
+
+
+def ranks(result: Result) -> list[tuple[str, float]]:
+    return [(hit.doc_id, hit.score) for hit in result.hits]
+
+
+def postings_file(folder: Path) -> Path | None:
+    with Snapshot(folder) as snapshot:
+        row = snapshot.word_postings_row
+        return None if row is None else folder / row.file
+
+
+@pytest.mark.parametrize("encode", ["none", "later"])
+def test_a_query_reads_the_counts_of_few_documents_and_finds_the_same(
+    tmp_path: Path, corpus: list[Document], encode: str, n_read: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reference_module, "ALL_TOKENS", 0)
+    monkeypatch.setattr(reference_module, "FIRST_DOCUMENTS", 8)
+    monkeypatch.setattr(reference_module, "FEWEST_FIRST", 4)
+    build(tmp_path / "x.lm", corpus, encoder=FakeEncoder(), encode=encode)  # type: ignore[arg-type]
+    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
+        query = index.stored_query("doc003")
+        n_encoded = int(np.count_nonzero(index.snapshot.has_vectors))
+        searcher = index.searcher()
+        whole = searcher.search(query, k=5, exact=True)
+        n_read.clear()
+        found = searcher.search(query, k=5)
+    assert (n_encoded > 0) is (encode == "later")
+    assert found.status is Status.ESTIMATED
+    assert ranks(found) == ranks(whole)
+    assert sum(n_read) <= CANDIDATES + n_encoded < N
+
+
+def test_a_filter_that_leaves_few_documents_scans_them(tmp_path: Path, corpus: list[Document]) -> None:
+    build(tmp_path / "x.lm", corpus, encode="none")
+    with Index.open(tmp_path / "x.lm") as index:
+        assert index.search_id("doc003", where="family = 'even'", exact=False).status is Status.CERTIFIED
+        assert index.search_id("doc003").status is Status.ESTIMATED
+
+
+def test_documents_that_came_later_are_scored_exactly(tmp_path: Path, corpus: list[Document]) -> None:
+    build(tmp_path / "x.lm", corpus[:50], encode="none")
+    first = postings_file(tmp_path / "x.lm")
+    build(tmp_path / "x.lm", corpus, encode="none")
+    assert postings_file(tmp_path / "x.lm") == first is not None
+    late = {f"doc{number:03d}" for number in range(50, N)}
+    with Index.open(tmp_path / "x.lm") as index:
+        found, everything = (index.search_id("doc003", k=10, exact=exact) for exact in (False, True))
+    scores = [{name: score for name, score in ranks(result) if name in late} for result in (found, everything)]
+    assert len(scores[0]) >= 1 and scores[0].items() >= scores[1].items()
+
+
+def test_postings_are_built_again_when_documents_outgrew_them(
+    tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(tmp_path / "x.lm", corpus[:40], encode="none")
+    first = postings_file(tmp_path / "x.lm")
+    monkeypatch.setattr(generation_module, "FRESH_CHUNKS", 10)
+    monkeypatch.setattr(generation_module, "FRESH_MOST", 10)
+    build(tmp_path / "x.lm", corpus, encode="none")
+    second = postings_file(tmp_path / "x.lm")
+    assert first is not None and second is not None
+    assert first != second and not first.exists() and second.exists()
+
+
+def test_postings_go_when_all_documents_have_vectors(tmp_path: Path, corpus: list[Document]) -> None:
+    build(tmp_path / "x.lm", corpus, encode="none")
+    assert postings_file(tmp_path / "x.lm") is not None
+    build(tmp_path / "x.lm", corpus, encoder=FakeEncoder())
+    assert postings_file(tmp_path / "x.lm") is None
+    assert not list((tmp_path / "x.lm" / "ann").glob("words/*"))
+
+
+def test_damaged_postings_are_found_and_built_again(
+    tmp_path: Path, corpus: list[Document], flip_byte: Callable[[Path, int], None]
+) -> None:
+    folder = tmp_path / "x.lm"
+    build(folder, corpus, encode="none")
+    with Index.open(folder) as index:
+        before = ranks(index.search_id("doc003"))
+    file = postings_file(folder)
+    assert file is not None
+    flip_byte(file, -1)
+    assert [(finding.damage, finding.where) for finding in verify(folder)] == [
+        (Damage.GENERATION, file.relative_to(folder).as_posix())
+    ]
+    repair(folder)
+    assert verify(folder) == []
+    with Index.open(folder) as index:
+        assert ranks(index.search_id("doc003")) == before
