@@ -17,6 +17,7 @@ from engine.errors import DocumentError
 
 Scalar: TypeAlias = str | int | float | bool | None
 MetadataValue: TypeAlias = Scalar | list[Scalar]
+LEFT_OUT = "left_out_"  # metadata fields that count what a reader left out, as "left_out_figures"
 _TITLE_CHARS = 60  # of a title that is the beginning of the text
 
 
@@ -118,6 +119,18 @@ class Document(Deferred):
             metadata=metadata,
         )
 
+    @property
+    def left_out(self) -> dict[str, int]:
+        """What the reader found and left out of the text, by kind ("figures"), counted; see `engine.readers.left_out`.
+
+        Counts are metadata, so that they are stored, shown and can be filtered by: `left_out_figures > 0`.
+        """
+        return {
+            field.removeprefix(LEFT_OUT): value
+            for field, value in self.metadata.items()
+            if field.startswith(LEFT_OUT) and isinstance(value, int)
+        }
+
     def page_numbers(self, span: Span) -> tuple[int, ...]:
         """The pages that a span of the text touches, counted from 1; empty for a format without pages."""
         if not self.pages:
@@ -125,6 +138,12 @@ class Document(Deferred):
         first = bisect_right(self.pages, span.start)
         last = bisect_right(self.pages, max(span.start, span.stop - 1))
         return tuple(range(max(1, first), max(1, last) + 1))
+
+    def _repr_html_(self) -> str:
+        # The view shows documents, so it cannot be imported above.
+        from engine.report.document_html import document_html
+
+        return document_html(self)
 
 
 def text_id(title: str, text: str) -> str:

@@ -7,6 +7,7 @@ of a section hold each of its tokens exactly once.
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -83,7 +84,12 @@ def _join(parts: Sequence[Section]) -> Section:
     )
 
 
-_BORDERS = (re.compile(r"\n[ \t]*\n\s*|\f\s*"), re.compile(r"\n"), re.compile(r"[.!?]\s+"), re.compile(r"\s+"))
+_BORDERS = (
+    re.compile(r"\n[ \t]*\n\s*|\f\s*"),
+    re.compile(r"\n"),
+    re.compile(r"[.!?]\s+|[。！？｡।॥؟۔]\s*"),
+    re.compile(r"\s+"),
+)
 
 
 def _cut_huge(section: Section, text: str) -> list[Section]:
@@ -118,23 +124,45 @@ _ABBREVIATIONS = frozenset(
     "op p para pp prof rev sec sect sr st supp tab u.s v viz vol vs e.g i.e a.k.a ca resp u.k ph.d d.c "
     "jan feb mar apr jun jul aug sep sept oct nov dec".split()
 )
+# In capitals these are acronyms of English: NR, SRA.
+_ABBREVIATIONS_ABROAD = frozenset(
+    "abb bzw hrsg nr usw vgl z.b d.h u.a mme mlle p.ex sra dra p.ej см рис стр гл".split()
+)
+_OPENING, _CLOSING = "\"'“‘(\\[«„‚‹¿¡", "\"'”’)\\]»›"
 _SENTENCE_END = re.compile(
-    r"(?<![.!?])[.!?]+[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z0-9])"  # a full stop, and a capital or digit after it
+    rf"(?<![.!?])[.!?]+[{_CLOSING}]*\s+(?=[{_OPENING}]*(?P<next>\w))"  # a full stop; see `_opens_sentence`
+    # Signs that are nothing but the end of a sentence, also where no blank follows: Chinese and Japanese,
+    r"|(?:[。！？｡]|．(?!\d))++[」』）】〉》”’\"')\]]*+\s*+(?![とっ、，])"
+    r"|[؟۔।॥።፧։។៕။]++[\"'”’)\]»]*+\s*+"  # Arabic, Urdu, Hindi, Ethiopic, Armenian, Khmer, Burmese
     r"|\n[ \t]*\n\s*|\f\s*"  # a blank line or page break
     r"|\n(?=[ \t]*(?:[-*•]|\d+[.)])\s)"  # a list item
 )
+_PARAGRAPH_END = re.compile(r"\n[ \t]*\n|\f")
 _LAST_WORD = re.compile(r"[\w.]+$")
+_GEORGIAN = range(0x10D0, 0x1100)  # whose letters count as small ones, but open sentences
 
 
 def sentence_starts(text: str) -> list[int]:
-    """Offsets at which a sentence starts, the first one 0; blank lines and list items start one too."""
+    """Offsets at which a sentence starts, the first one 0; blank lines and list items start one too.
+
+    In scripts with capitals a full stop ends a sentence where a capital or a digit follows.
+    """
     starts = [0]
     for match in _SENTENCE_END.finditer(text):
-        if text[match.start()] == "." and _is_abbreviation(text, match.start()):
+        following = match["next"]
+        if following is not None and not _opens_sentence(following):
+            if _PARAGRAPH_END.search(match.group()) is None:
+                continue
+        elif text[match.start()] == "." and _is_abbreviation(text, match.start()):
             continue
         if match.end() < len(text):
             starts.append(match.end())
     return starts
+
+
+def _opens_sentence(char: str) -> bool:
+    """Whether a sentence may start with a sign: a digit, a capital, or a letter of a script without capitals."""
+    return char.isdecimal() or (char.isalpha() and not char.islower()) or ord(char) in _GEORGIAN
 
 
 def _is_abbreviation(text: str, dot: int) -> bool:
@@ -142,7 +170,9 @@ def _is_abbreviation(text: str, dot: int) -> bool:
     if word is None:
         return False
     name = word.group().lower()
-    return name in _ABBREVIATIONS or (len(name) == 1 and name.isalpha())
+    if len(name) == 1:
+        return name.isalpha() and unicodedata.category(name) != "Lo"  # an initial; a whole word in other scripts
+    return name in _ABBREVIATIONS or (name in _ABBREVIATIONS_ABROAD and not word.group().isupper())
 
 
 @dataclass(frozen=True, slots=True)

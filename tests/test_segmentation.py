@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 import pytest
@@ -9,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.document import Heading, Section
-from engine.segmentation import MAX_SECTION_CHARS, TokenWindow, divide, fill_windows, sentence_starts
+from engine.segmentation import (
+    MAX_SECTION_CHARS,
+    TokenWindow,
+    _is_abbreviation,
+    divide,
+    fill_windows,
+    sentence_starts,
+)
 
 TEXT = st.text(st.sampled_from("ab .\n\f\t!?A1é\u3000-"), max_size=600) | st.text(max_size=200)
 
@@ -82,6 +90,46 @@ def test_a_tiny_section_joins_what_follows_under_the_larger_heading() -> None:
 def test_a_tiny_last_section_joins_what_precedes() -> None:
     text = "A\n" + "a" * 300 + "\nB\nbye"
     assert divide(text, [Heading("A", 1, 0), Heading("B", 1, 303)]) == (Section("A", ("A",), 0, len(text), n_merged=2),)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("Über 3 km. Öl fließt. Ärger folgt", ["Über 3 km. ", "Öl fließt. ", "Ärger folgt"]),
+        ("Il part. École vide. À demain ?  «Oui.» Étrange", [
+            "Il part. ", "École vide. ", "À demain ?  ", "«Oui.» ", "Étrange",
+        ]),
+        ("Вода течёт. Насос стоит! Почему? Он сломан", ["Вода течёт. ", "Насос стоит! ", "Почему? ", "Он сломан"]),
+        ("Το νερό τρέχει. Η αντλία σταμάτησε", ["Το νερό τρέχει. ", "Η αντλία σταμάτησε"]),
+        ("水が流れる。ポンプは止まる！なぜ？壊れた。", ["水が流れる。", "ポンプは止まる！", "なぜ？", "壊れた。"]),
+        ("「はい。」と言った。「いいえ。」彼は去った", ["「はい。」と言った。", "「いいえ。」", "彼は去った"]),
+        ("円周率は３．１４です。次", ["円周率は３．１４です。", "次"]),
+        ("물이 흐른다. 펌프가 멈췄다. 왜?", ["물이 흐른다. ", "펌프가 멈췄다. ", "왜?"]),
+        ("الماء يجري. هل توقفت المضخة؟ نعم", ["الماء يجري. ", "هل توقفت المضخة؟ ", "نعم"]),
+        ("पानी बहता है। पंप रुका है।", ["पानी बहता है। ", "पंप रुका है।"]),
+        ("ქალაქი დიდია. მდინარე გრძელია", ["ქალაქი დიდია. ", "მდინარე გრძელია"]),
+        ("Siehe Abb. Drei und Nr. Vier, z.B. Wasser", ["Siehe Abb. Drei und Nr. Vier, z.B. Wasser"]),
+    ],
+)  # fmt: skip
+def test_sentences_end_in_every_script(text: str, sentences: list[str]) -> None:
+    starts = [*sentence_starts(text), len(text)]
+    assert [text[start:stop] for start, stop in pairwise(starts)] == sentences
+
+
+_ENGLISH = st.lists(
+    st.sampled_from([*'aZ7.?!"”)[(“ \n\f-*•', "\n\n", "Mr.", "etc. ", "e.g. ", "3. ", "J. ", "NR. ", "Fig. 2"]),
+    max_size=60,
+).map("".join)
+_ENGLISH_END = re.compile(
+    r"(?<![.!?])[.!?]+[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z0-9])|\n[ \t]*\n\s*|\f\s*|\n(?=[ \t]*(?:[-*•]|\d+[.)])\s)"
+)
+
+
+@given(_ENGLISH)
+def test_sentences_of_english_are_those_of_stored_indexes(text: str) -> None:
+    ends = [match for match in _ENGLISH_END.finditer(text) if match.end() < len(text)]
+    expected = [0, *(one.end() for one in ends if text[one.start()] != "." or not _is_abbreviation(text, one.start()))]
+    assert sentence_starts(text) == expected
 
 
 def test_a_huge_section_is_cut_at_paragraph_borders() -> None:

@@ -45,7 +45,7 @@ class Archive:
             raise too_large(f"part {name}", f"{self._sizes[name]:,}", MAX_DOCUMENT_BYTES)
         try:
             return self._zip.read(name)
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
             raise DocumentError(f"it is a damaged {self._form} file ({error}); save it again") from error
         except (RuntimeError, NotImplementedError) as error:
             raise DocumentError(f"it is encrypted or packed in an unknown way ({error}); save it again") from error

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import PurePath
+from types import MappingProxyType
 
-from engine.document import Document, Heading, MetadataValue
+from engine.document import LEFT_OUT, Document, Heading, MetadataValue
 from engine.errors import DocumentError
 from engine.readers.encoding import printable
 from engine.readers.limits import check_text
@@ -24,6 +25,7 @@ def assemble(
     title: str = "",
     metadata: Mapping[str, MetadataValue] | None = None,
     pages: tuple[int, ...] = (),
+    left_out: Mapping[str, int] = MappingProxyType({}),
 ) -> Document:
     """Check a text and divide it at its headings.
 
@@ -35,6 +37,7 @@ def assemble(
         title: "" where the document has none.
         metadata: values for filters.
         pages: offset of each page.
+        left_out: by kind how much the reader left out of the text; added to the metadata where it is not 0.
 
     Raises:
         DocumentError: there is no text, or too much.
@@ -49,7 +52,8 @@ def assemble(
         title=one_line(title) or printable(stem(source)),
         text=text,
         sections=divide(text, named),
-        metadata={printable(key): _printable_value(value) for key, value in (metadata or {}).items()},
+        metadata={printable(key): _printable_value(value) for key, value in (metadata or {}).items()}
+        | {f"{LEFT_OUT}{kind}": n_left_out for kind, n_left_out in left_out.items() if n_left_out > 0},
         source=printable(source),
         pages=pages,
     )

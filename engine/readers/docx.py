@@ -19,10 +19,19 @@ from engine.readers.assembly import Blocks, assemble, one_line
 from engine.readers.docx_numbering import BULLET, N_LEVELS, Numbering
 from engine.readers.docx_styles import NumberOf, Styles, number_of, outline_level
 from engine.readers.docx_text import blocks_of, note_references, rows_of, text_of
+from engine.readers.left_out import COMMENTS, FIGURES, OBJECTS, elements_left_out
 from engine.readers.limits import MAX_CONTAINER_BYTES, MAX_DOCUMENT_BYTES, too_large
 
 _Element: TypeAlias = Any
 MAX_XML_BYTES = 3 * MAX_DOCUMENT_BYTES  # in memory the elements take some ten times as much
+# `blip` and `imagedata` are pictures of today's and of older Word; shapes with text are read.
+_NOT_READ = {
+    "blip": FIGURES,
+    "imagedata": FIGURES,
+    "chart": FIGURES,
+    "OLEObject": OBJECTS,
+    "commentReference": COMMENTS,
+}
 _TEXT_LEVEL = 9  # outline level of what is no heading
 _NOTES = (("footnote", RELATIONSHIP_TYPE.FOOTNOTES), ("endnote", RELATIONSHIP_TYPE.ENDNOTES))
 
@@ -40,7 +49,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     _check_archive(data)
     try:
         word = docx.Document(io.BytesIO(data))
-    except (zipfile.BadZipFile, zlib.error) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, etree.XMLSyntaxError) as error:
         raise DocumentError(f"it is a damaged DOCX file ({error}); save it again") from error
     except (KeyError, ValueError) as error:
         raise DocumentError("it is a zip file but not a Word document; save it as .docx") from error
@@ -49,7 +58,15 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         writer.write(block)
     blocks = writer.blocks
     title = word.core_properties.title or writer.title
-    return assemble(blocks.text, blocks.headings, doc_id=doc_id, source=source, title=title, metadata=_metadata(word))
+    return assemble(
+        blocks.text,
+        blocks.headings,
+        doc_id=doc_id,
+        source=source,
+        title=title,
+        metadata=_metadata(word),
+        left_out=elements_left_out([word.element.body], _NOT_READ),
+    )
 
 
 def _check_archive(data: bytes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Iterator
 from urllib.parse import unquote
 
@@ -32,17 +33,23 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     package_name = _package_name(archive)
     package = parse_safely(archive.read(package_name))
     protected = _protected(archive)
-    blocks = Blocks()
+    blocks, left_out = Blocks(), Counter[str]()
     for name in _chapters(package, posixpath.dirname(package_name)):
         if name in protected:
             raise DocumentError("its text is encrypted (DRM); it can be read only by the reader it was sold for")
         if name in archive:
-            html.add_page(archive.read(name), blocks)
+            html.add_page(archive.read(name), blocks, left_out)
         if blocks.size > MAX_DOCUMENT_BYTES:
             raise too_large("text", f"more than {MAX_DOCUMENT_BYTES:,}", MAX_DOCUMENT_BYTES)
     title = words(package.find(f".//{_DC}title"))
     return assemble(
-        blocks.text, blocks.headings, doc_id=doc_id, source=source, title=title, metadata=_metadata(package)
+        blocks.text,
+        blocks.headings,
+        doc_id=doc_id,
+        source=source,
+        title=title,
+        metadata=_metadata(package),
+        left_out=left_out,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from lxml import etree
 
@@ -10,6 +11,7 @@ from engine.document import Document, MetadataValue
 from engine.errors import DocumentError
 from engine.readers.assembly import Blocks, assemble
 from engine.readers.encoding import decode
+from engine.readers.left_out import FIGURES, LINK_LISTS, OBJECTS, elements_left_out
 from engine.readers.link_lists import remove_link_lists
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
 from engine.readers.safe_xml import check_tags
@@ -27,6 +29,9 @@ _DROPPED = frozenset([
     "audio", "video", "map", "button", "select", "input", "textarea", "datalist", "dialog", "annotation",
     "annotation-xml",
 ])  # fmt: skip
+_NOT_READ = dict.fromkeys(["img", "svg", "canvas", "video", "audio"], FIGURES) | dict.fromkeys(
+    ["iframe", "object", "embed"], OBJECTS
+)
 _DROPPED_ROLES = frozenset(["navigation", "banner", "contentinfo", "search", "menu", "toolbar"])
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _PERMALINKS = frozenset(["¶", "§", "#", "🔗", "\uf0c1"])
@@ -52,21 +57,36 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     Raises:
         DocumentError: no text, too much, or not decodable.
     """
-    blocks = Blocks()
-    root = add_page(data, blocks)
+    blocks, left_out = Blocks(), Counter[str]()
+    root = add_page(data, blocks, left_out)
     title = words(root.find(".//head/title")) or words(root.find(".//h1"))
-    return assemble(blocks.text, blocks.headings, doc_id=doc_id, source=source, title=title, metadata=_metadata(root))
+    return assemble(
+        blocks.text,
+        blocks.headings,
+        doc_id=doc_id,
+        source=source,
+        title=title,
+        metadata=_metadata(root),
+        left_out=left_out,
+    )
 
 
-def add_page(data: bytes, blocks: Blocks) -> Element:
+def add_page(data: bytes, blocks: Blocks, left_out: Counter[str]) -> Element:
     """Append the text of a page to `blocks`; the root of the page, from which link lists were removed.
+
+    Args:
+        data: the file.
+        blocks: what was read so far.
+        left_out: counts by kind, to which those of the page are added.
 
     Raises:
         DocumentError: not decodable, too many elements, or nested too deeply.
     """
     root = _parse(data)
-    remove_link_lists(root)
-    write(_main_part(root), _GRAMMAR, blocks)
+    left_out[LINK_LISTS] += remove_link_lists(root)
+    main = _main_part(root)
+    left_out.update(elements_left_out([main], _NOT_READ))
+    write(main, _GRAMMAR, blocks)
     return root
 
 

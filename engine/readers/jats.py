@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from engine.document import Document, MetadataValue
 from engine.readers.assembly import Blocks, assemble, one_line
+from engine.readers.left_out import FIGURES, REFERENCES, elements_left_out
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
 
 _DROPPED = frozenset([
     "ref-list", "tex-math", "object-id", "permissions", "counts", "journal-meta", "fn-group", "glossary", "graphic",
 ])  # fmt: skip
+_NOT_READ = {"ref": REFERENCES, "graphic": FIGURES, "inline-graphic": FIGURES, "media": FIGURES}
 _HEADED = frozenset(["sec", "app", "abstract", "trans-abstract", "ack", "boxed-text"])
 
 
@@ -31,7 +33,13 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
         if part is not None:
             write(part, _GRAMMAR, blocks)
     return assemble(
-        blocks.text, blocks.headings, doc_id=doc_id, source=source, title=title, metadata=article.metadata()
+        blocks.text,
+        blocks.headings,
+        doc_id=doc_id,
+        source=source,
+        title=title,
+        metadata=article.metadata(),
+        left_out=elements_left_out([root], _NOT_READ),
     )
 
 

@@ -12,6 +12,7 @@ from engine.readers.latex_macros import expanded, without_definitions, without_s
 from engine.readers.latex_nesting import closing_braces, group_at
 from engine.readers.latex_source import LatexSource, included_files, load
 from engine.readers.latex_text import is_known_macro, plain
+from engine.readers.left_out import FIGURES, FILES, REFERENCES
 
 __all__ = ["included_files", "read", "read_in_folder"]
 
@@ -26,6 +27,8 @@ _SECTION = re.compile(
 _DROPPED = re.compile(
     r"\\begin\{(thebibliography|tikzpicture|CCSXML|filecontents)\*?\}.*?(?:\\end\{\1\*?\}|\Z)", re.DOTALL
 )
+_PICTURE = re.compile(r"\\includegraphics(?![A-Za-z])|\\begin\{tikzpicture\}")
+_BIBLIOGRAPHY_ITEM = re.compile(r"\\bibitem(?![A-Za-z])")
 _FRONT = re.compile(r"\\(title|author|date)\*?\s{0,9}(?:\[[^\]]{0,1000}\])?\s{0,9}(?=\{)")
 _AUTHOR_BORDER = re.compile(r"\\(?:and|And|AND)(?![A-Za-z])")
 _AUTHOR_END = re.compile(r"\\\\|\\(?:thanks|footnote|inst|affil|orcid|email|IEEE[A-Za-z]+)(?![A-Za-z])")
@@ -74,11 +77,23 @@ def _read(latex: LatexSource, doc_id: str, source: str) -> Document:
     body = (body if begin else text).partition(r"\end{document}")[0]
     blocks = Blocks()
     blocks.add(title)
+    left_out = {
+        FIGURES: len(_PICTURE.findall(body)),
+        REFERENCES: len(_BIBLIOGRAPHY_ITEM.findall(body)),
+        FILES: len(latex.missing),
+    }
     for heading, level, part in _parts(without_settings(_DROPPED.sub(" ", body))):
         blocks.add_heading(latex.with_code(plain(heading)), level)
         blocks.add(latex.with_code(plain(part)))
-    metadata = _metadata(front, latex)
-    return assemble(blocks.text, blocks.headings, doc_id=doc_id, source=source, title=title, metadata=metadata)
+    return assemble(
+        blocks.text,
+        blocks.headings,
+        doc_id=doc_id,
+        source=source,
+        title=title,
+        metadata=_metadata(front, latex),
+        left_out=left_out,
+    )
 
 
 def _front_matter(text: str) -> dict[str, list[str]]:

@@ -30,8 +30,8 @@ class _Tally:
     links: int = 0
 
 
-def remove_link_lists(root: Element) -> None:
-    """Remove lists that are mostly short links, unless these are most of the page."""
+def remove_link_lists(root: Element) -> int:
+    """Remove lists that are mostly short links, unless these are most of the page; how many were removed."""
     found: list[tuple[Element, int]] = []
     tallies = [_Tally(0)]
     open_links = 0
@@ -53,9 +53,11 @@ def remove_link_lists(root: Element) -> None:
             above.linked += tally.linked
             above.links += tally.links
         _count(above, element.tail, open_links)
-    if sum(letters for _, letters in found) <= _MAX_PAGE_SHARE * tallies[0].letters:
-        for element, _ in found:
-            element.clear(keep_tail=True)
+    if sum(letters for _, letters in found) > _MAX_PAGE_SHARE * tallies[0].letters:
+        return 0
+    for element, _ in found:
+        element.clear(keep_tail=True)
+    return len(found)
 
 
 def _count(tally: _Tally, text: str | None, open_links: int) -> None:

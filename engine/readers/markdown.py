@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 from engine.document import Document, Heading, MetadataValue
 from engine.readers.assembly import MAX_HEADING_CHARS, assemble
 from engine.readers.encoding import decode
+from engine.readers.left_out import FIGURES
 from engine.readers.scalars import typed_scalar
 
 # Headings need only the block structure: without inline parsing it is 16 times as fast.
@@ -24,6 +25,7 @@ _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*$")
 _LINE = re.compile(r"^ {0,3}[#`~][^\n]{0,2000}$", re.MULTILINE)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _PRIVATE_USE = 0xF0000  # stands for a code span while the marks around it are read
+_PICTURE = re.compile(r"!\[[^\[\]\n]{0,500}\](?:\(|\[)")
 _INLINE = (
     (re.compile(r"!?\[([^\]]*)\]\([^)]*\)"), r"\1"),
     (re.compile(r"!?\[([^\]]*)\]\[[^\]]*\]"), r"\1"),
@@ -51,7 +53,15 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     find = _headings if text.count("\n", start) < _MAX_PARSED_LINES else _headings_by_line
     headings = list(find(text, start))
     title = metadata.pop("title", None) or next((head.title for head in headings if head.level == 1), "")
-    return assemble(text, headings, doc_id=doc_id, source=source, title=str(title), metadata=metadata)
+    return assemble(
+        text,
+        headings,
+        doc_id=doc_id,
+        source=source,
+        title=str(title),
+        metadata=metadata,
+        left_out={FIGURES: len(_PICTURE.findall(text))},
+    )
 
 
 def plain(markup: str) -> str:

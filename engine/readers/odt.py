@@ -10,6 +10,7 @@ from engine.document import Document, MetadataValue
 from engine.errors import DocumentError
 from engine.readers.archive import Archive
 from engine.readers.assembly import Blocks, assemble
+from engine.readers.left_out import COMMENTS, FIGURES, OBJECTS, elements_left_out
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
 from engine.readers.safe_xml import parse_safely
 
@@ -44,7 +45,15 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     write(body, _GRAMMAR, blocks)
     meta = parse_safely(archive.read("meta.xml")) if "meta.xml" in archive else None
     title = ("" if meta is None else words(meta.find(".//{*}meta/{*}title"))) or _titled(body)
-    return assemble(blocks.text, blocks.headings, doc_id=doc_id, source=source, title=title, metadata=_metadata(meta))
+    return assemble(
+        blocks.text,
+        blocks.headings,
+        doc_id=doc_id,
+        source=source,
+        title=title,
+        metadata=_metadata(meta),
+        left_out=elements_left_out([body], {"image": FIGURES, "object": OBJECTS, "annotation": COMMENTS}),
+    )
 
 
 def _space(body: Element) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from engine.document import Document, MetadataValue
 from engine.readers.assembly import Blocks, assemble, one_line
+from engine.readers.left_out import FIGURES, elements_left_out
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
 
 _DROPPED = frozenset(["chemistry", "chem", "img", "us-claim-statement", "claim-statement"])
@@ -35,7 +36,13 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
         blocks.add_heading(heading, 1)
         write(part, _GRAMMAR, blocks)
     return assemble(
-        blocks.text, blocks.headings, doc_id=doc_id, source=source, title=title, metadata=_present(bibliography)
+        blocks.text,
+        blocks.headings,
+        doc_id=doc_id,
+        source=source,
+        title=title,
+        metadata=_present(bibliography),
+        left_out=elements_left_out([root], {"img": FIGURES, "chemistry": FIGURES}),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, TypeAlias
@@ -14,10 +15,11 @@ import pypdfium2.raw as pdfium
 from engine.document import Document, MetadataValue
 from engine.errors import DocumentError
 from engine.readers.assembly import assemble
+from engine.readers.left_out import FIGURES, LINE_NUMBERS, PAGES, RUNNING_HEADS, UNREADABLE
 from engine.readers.limits import MAX_DOCUMENT_BYTES, too_large
 from engine.readers.pdf_flow import Flow
 from engine.readers.pdf_fragments import rejoined
-from engine.readers.pdf_headings import OutlineEntry, by_outline, by_type
+from engine.readers.pdf_headings import OutlineEntry, by_outline, by_type, with_unnumbered
 from engine.readers.pdf_line_numbers import without_line_numbers
 from engine.readers.pdf_lines import Line, PageLines, lines_of
 from engine.readers.pdf_running import without_running_heads
@@ -27,6 +29,7 @@ _ONE_AT_A_TIME = threading.Lock()  # pdfium may not be called from two threads
 _MAX_OUTLINE = 5_000
 _MAX_PAGES = 10_000
 _MAX_PAGE_CHARS = 1_000_000
+_MAX_PAGE_OBJECTS = 100_000  # of a page, among which pictures are looked for
 _MIN_PAGE_CHARS = 100  # a page of print has thousands
 _NO_AUTHOR = re.compile(r"[A-Z]*\(0x[0-9a-f]+\)$|(?:unknown|anonymous|author|user|admin)$", re.IGNORECASE)
 _NO_TITLE = re.compile(r"microsoft |untitled|slide \d|.*\.(?:docx?|tex|dvi|pdf|indd|qxd|rtf|ps)$|\S+$", re.IGNORECASE)
@@ -41,6 +44,7 @@ class _Extract:
     properties: dict[str, str] = field(default_factory=dict)
     n_pages: int = 0
     n_unreadable: int = 0  # characters without a meaning
+    n_pictures: int = 0
     has_pictures: bool = False  # looked for only where there is hardly any text
     damaged_pages: list[int] = field(default_factory=list)  # from 1, as people count
 
@@ -58,10 +62,19 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     with _ONE_AT_A_TIME:
         extract = _extract(data)
     _check_text_layer(extract)
-    lines = rejoined(without_line_numbers(extract.lines))
-    lines = without_running_heads(lines) or lines
+    unnumbered = without_line_numbers(extract.lines)
+    rejoined_lines = rejoined(unnumbered)
+    lines = without_running_heads(rejoined_lines) or rejoined_lines
+    left_out = {
+        FIGURES: extract.n_pictures,
+        LINE_NUMBERS: _n_changed(extract.lines, unnumbered),
+        RUNNING_HEADS: len(rejoined_lines) - len(lines),
+        UNREADABLE: extract.n_unreadable,
+        PAGES: len(extract.damaged_pages),
+    }
     title, headings = by_type(lines)
-    headings = by_outline(lines, extract.outline) or headings
+    if outlined := by_outline(lines, extract.outline):
+        headings = with_unnumbered(outlined, headings, lines)
     flow = Flow(lines, {heading.first: heading for heading in headings})
     told = extract.properties.get("Title", "").strip()
     return assemble(
@@ -72,7 +85,14 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         title=told if told and not _NO_TITLE.match(told) else title,
         metadata=_metadata(extract),
         pages=flow.pages(extract.n_pages),
+        left_out=left_out,
     )
+
+
+def _n_changed(before: Sequence[Line], after: Sequence[Line]) -> int:
+    """Lines that are gone or shorter."""
+    kept = {id(line) for line in after}
+    return sum(id(line) not in kept for line in before)
 
 
 def _check_text_layer(extract: _Extract) -> None:
@@ -115,7 +135,7 @@ def _extract(data: bytes) -> _Extract:
         size = 0
         for page in range(extract.n_pages):
             try:
-                found = _page_lines(pdf, page)
+                found = _page_lines(pdf, page, extract)
             except pypdfium2.PdfiumError:
                 extract.damaged_pages.append(page + 1)
                 continue
@@ -144,7 +164,8 @@ def _open(data: bytes) -> _Pdf:
         raise DocumentError("it is not a PDF, or a damaged one; try to repair it, e.g. with qpdf") from error
 
 
-def _page_lines(pdf: _Pdf, number: int) -> PageLines:
+def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
+    """The lines of a page; its pictures are added to those of the file."""
     page = pdf[number]
     try:
         text_page = page.get_textpage()
@@ -154,6 +175,9 @@ def _page_lines(pdf: _Pdf, number: int) -> PageLines:
                 raise DocumentError(
                     f"page {number + 1} holds {n_chars:,} characters, the limit is {_MAX_PAGE_CHARS:,}; split it"
                 )
+            n_shown = min(pdfium.FPDFPage_CountObjects(page), _MAX_PAGE_OBJECTS)
+            shown = (pdfium.FPDFPage_GetObject(page, place) for place in range(n_shown))
+            extract.n_pictures += sum(pdfium.FPDFPageObj_GetType(one) == pdfium.FPDF_PAGEOBJ_IMAGE for one in shown)
             return lines_of(text_page, number)
         finally:
             text_page.close()

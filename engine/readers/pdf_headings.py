@@ -24,6 +24,9 @@ _MAX_CHARS = 200
 _CAPTION = re.compile(r"(?:fig(?:ure)?|tab(?:le)?|algorithm|listing|theorem|lemma|proof|definition)\b", re.IGNORECASE)
 _NUMBER = re.compile(r"(?:chapter|section|part|appendix)?(?:[0-9ivx]{0,6}|[a-z][0-9]{0,4})")  # one side may lack it
 _WORD = re.compile(r"[^\W\d_]{3,}|[\u3040-\u9fff\uac00-\ud7a3]")  # where words have no spaces, signs count
+_UNNUMBERED = re.compile(
+    r"(?:abstract|references|bibliography|acknowledge?ments?|appendix|appendices)[ :.]*", re.IGNORECASE
+)  # headings that outlines leave out, and that are often set like the body
 _PRIVATE_USE = re.compile(r"[\ue000-\uf8ff]")
 _OPENING = "\"'\u201c\u2018\u00ab(\u00a7[\u00bf\u00a1"
 _SHARE_IN_WORDS = 0.5
@@ -83,8 +86,29 @@ def _key(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
 
 
+def with_unnumbered(
+    outlined: Sequence[HeadingLines], typed: Sequence[HeadingLines], lines: Sequence[Line]
+) -> list[HeadingLines]:
+    """The headings of an outline, and such as "References" between them, which outlines seldom name.
+
+    Args:
+        outlined: headings from `by_outline`, at least one.
+        typed: headings from `by_type`.
+        lines: all lines.
+    """
+    counts = Counter(heading.level for heading in outlined)
+    level = min((one for one, n_headings in counts.items() if n_headings > 1), default=min(counts))
+    taken = {number for heading in outlined for number in range(heading.first, heading.stop)}
+    added = [
+        HeadingLines(heading.first, heading.stop, level)
+        for heading in typed
+        if _is_unnumbered(_text(lines, range(heading.first, heading.stop))) and heading.first not in taken
+    ]
+    return sorted([*outlined, *added], key=lambda heading: heading.first)
+
+
 def by_type(lines: Sequence[Line]) -> tuple[str, list[HeadingLines]]:
-    """The title, and the headings: larger or bolder than the body, or numbered capitals.
+    """The title, and the headings: larger or bolder than the body, numbered capitals, or such as "References".
 
     The level is that of the number; unnumbered headings have the level of numbered
     ones in the same type, or else the rank of their size.
@@ -117,15 +141,22 @@ def _groups(lines: Sequence[Line], size: float) -> Iterator[range]:
 def _stands_out(line: Line, size: float, is_bold_rare: bool) -> bool:
     if line.size >= _LARGER * size or (line.is_bold and is_bold_rare and line.size > 0.95 * size):
         return True
+    if _is_unnumbered(line.text):
+        return True
     numbered = parse(line.text)
     return numbered is not None and numbered.title.isupper() and len(numbered.title) > 3
+
+
+def _is_unnumbered(text: str) -> bool:
+    return text[0].isupper() and _UNNUMBERED.fullmatch(text) is not None
 
 
 def _continues(before: Line, line: Line, size: float, is_bold_rare: bool) -> bool:
     is_same = (line.size, line.page) == (before.size, before.page)
     is_same &= line.is_bold == before.is_bold or line.size >= _TITLE * size  # titles mix type
     is_near = 0 <= before.y - line.y < 1.7 * line.size
-    return is_same and is_near and _stands_out(line, size, is_bold_rare) and parse(line.text) is None
+    is_one = _is_unnumbered(before.text) or _is_unnumbered(line.text)  # is a heading by itself
+    return is_same and is_near and not is_one and _stands_out(line, size, is_bold_rare) and parse(line.text) is None
 
 
 def _is_heading(lines: Sequence[Line], group: range, size: float, pitch: float) -> bool:
@@ -133,7 +164,8 @@ def _is_heading(lines: Sequence[Line], group: range, size: float, pitch: float) 
     is_large = line.size >= _TITLE * size
     if len(text) > _MAX_CHARS or not _is_wording(text) or _CAPTION.match(text) or is_contents_line(text):
         return False
-    if text[-1] in ",;" or (text[-1] == "." and not is_large) or (text[0].islower() and not is_large):
+    is_known = _is_unnumbered(text)
+    if text[-1] in ",;" or (text[-1] == "." and not is_large and not is_known) or (text[0].islower() and not is_large):
         return False
     before = lines[group.start - 1] if group.start else None
     if before is None or before.page != line.page or line.size >= _LARGER * size:
@@ -181,8 +213,10 @@ def _levels(lines: Sequence[Line], groups: Sequence[range]) -> list[int]:
             of_style.setdefault(style, Counter())[numbered.level] += 1
     ranks = {style: rank for rank, style in enumerate(sorted(set(styles), reverse=True), start=1)}
     levels = []
-    for style, numbered in zip(styles, numbers, strict=True):
-        if numbered is not None and numbered.kind is not Kind.NAMED:
+    for style, numbered, group in zip(styles, numbers, groups, strict=True):
+        if of_style and style not in of_style and _is_unnumbered(_text(lines, group)):
+            levels.append(1)  # among numbered headings
+        elif numbered is not None and numbered.kind is not Kind.NAMED:
             levels.append(numbered.level)
         else:
             levels.append(of_style[style].most_common(1)[0][0] if style in of_style else ranks[style])

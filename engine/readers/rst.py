@@ -13,6 +13,7 @@ from engine.document import Document, MetadataValue
 from engine.readers import text
 from engine.readers.assembly import Blocks, assemble, one_line
 from engine.readers.encoding import decode
+from engine.readers.left_out import FIGURES
 from engine.readers.rst_markup import lenient_directives, lenient_inliner
 from engine.readers.rst_tree import NOT_XML, restore_initials, write_tree
 from engine.readers.scalars import typed_scalar
@@ -46,7 +47,15 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     write_tree(tree, blocks)
     fields = header or _fields(tree)
     title = fields.pop("title", "") or fields.pop("subject", "") or _title(tree)
-    return assemble(blocks.text, blocks.headings, doc_id=doc_id, source=source, title=title, metadata=_metadata(fields))
+    return assemble(
+        blocks.text,
+        blocks.headings,
+        doc_id=doc_id,
+        source=source,
+        title=title,
+        metadata=_metadata(fields),
+        left_out={FIGURES: sum(1 for _ in tree.findall(nodes.image))},
+    )
 
 
 def _settings() -> Values:

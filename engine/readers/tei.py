@@ -6,6 +6,7 @@ import re
 
 from engine.document import Document, MetadataValue
 from engine.readers.assembly import Blocks, assemble, one_line
+from engine.readers.left_out import FIGURES, REFERENCES, elements_left_out
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
 
 _DIVISION = re.compile(r"div[0-7]?$")
@@ -33,7 +34,18 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
     text = root.find("{*}text")
     if text is not None:
         write(text, _GRAMMAR, blocks)
-    return assemble(blocks.text, blocks.headings, doc_id=doc_id, source=source, title=title, metadata=_metadata(root))
+    lists = [*root.iter("{*}listBibl")]
+    left_out = elements_left_out(lists, dict.fromkeys(["bibl", "biblStruct", "biblFull"], REFERENCES))
+    left_out.update(elements_left_out([root], {"graphic": FIGURES}))
+    return assemble(
+        blocks.text,
+        blocks.headings,
+        doc_id=doc_id,
+        source=source,
+        title=title,
+        metadata=_metadata(root),
+        left_out=left_out,
+    )
 
 
 def _is_dropped(element: Element) -> bool:

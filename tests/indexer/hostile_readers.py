@@ -40,6 +40,15 @@ def _sleep() -> None:
     time.sleep(3600)
 
 
+def _crawl() -> None:
+    """Use a tenth of a processor, as on a busy machine."""
+    for _ in range(60):
+        started = time.process_time()
+        while time.process_time() - started < 0.01:
+            pass
+        time.sleep(0.09)
+
+
 def _die_once(source: str) -> None:
     """Die of SIGKILL, unless another process has done so here."""
     mark = Path(source.rpartition(":")[0] if source.rpartition(":")[2].isdigit() else source).with_suffix(".mark")
@@ -69,6 +78,7 @@ HARM: dict[str, Callable[[], None]] = {
     ".cloop": _loop_in_c,
     ".fill": _fill,
     ".sleep": _sleep,
+    ".crawl": _crawl,
     ".crash": _crash,
     ".die": _die,
     ".keep": _keep,

@@ -98,6 +98,14 @@ def test_a_hostile_document_fails_with_its_reason_alone(tmp_path: Path, reader: 
     assert results == [(name, f"words of {name}" if ".txt" in name else REASONS[suffix]) for name in names]
 
 
+def test_a_document_may_take_long_by_the_clock_on_a_busy_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hostile: None
+) -> None:
+    monkeypatch.setattr("indexer.reading._WALL_FACTOR", 2)
+    with DocumentReader(ReadLimits(1.0, 150 * 2**20)) as reader:
+        assert told(reader.read(requests(tmp_path, "a.crawl"))) == [("a.crawl", "words of a.crawl")]
+
+
 def test_a_line_that_does_harm_fails_alone(tmp_path: Path, reader: DocumentReader) -> None:
     file = tmp_path / "many.jsonl"
     bad = {3: ".loop", 4: ".crash", 90: ".fill", 91: ".raise", 149: ".die"}

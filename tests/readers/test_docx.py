@@ -63,6 +63,16 @@ def test_a_zip_of_something_else_is_refused() -> None:
         read(out.getvalue(), "a", "a.docx")
 
 
+def test_a_document_with_broken_marks_says_so(make_docx: Callable[..., bytes]) -> None:
+    source, out = zipfile.ZipFile(io.BytesIO(make_docx([("Normal", "Water.")]))), io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name in source.namelist():
+            broken = name == "word/document.xml"
+            archive.writestr(name, source.read(name)[:-5] if broken else source.read(name))
+    with pytest.raises(DocumentError, match=r"it is a damaged DOCX file \(.*; save it again"):
+        read(out.getvalue(), "a", "a.docx")
+
+
 def test_a_zip_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.readers.docx.MAX_CONTAINER_BYTES", 1000)
     out = io.BytesIO()

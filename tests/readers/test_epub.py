@@ -80,3 +80,11 @@ def test_a_damaged_chapter_is_refused() -> None:
     data[start + 60 : start + 70] = b"\xff" * 10
     with pytest.raises(DocumentError, match="damaged EPUB"):
         read(bytes(data), "a", "a.epub")
+
+
+def test_a_book_whose_table_of_members_points_before_its_start_is_refused() -> None:
+    data = bytearray(epub_bytes(PAGES))
+    offset = int.from_bytes(data[-6:-2], "little")
+    data[-6:-2] = (offset + 20).to_bytes(4, "little")
+    with pytest.raises(DocumentError, match=r"damaged EPUB file \(negative seek"):
+        read(bytes(data), "a", "a.epub")

@@ -49,7 +49,7 @@ def test_a_us_patent_has_metadata(kind: str, people: str) -> None:
     assert document.title == "Rotor pump"
     assert document.metadata == {
         "number": "US08967123B2", "date": "2015-03-03", "year": 2015, "inventors": ["Ann Lee"],
-        "assignees": ["Acme, Inc."], "ipc": ["F04B 17/03"], "cpc": ["F04B 17/03"],
+        "assignees": ["Acme, Inc."], "ipc": ["F04B 17/03"], "cpc": ["F04B 17/03"], "left_out_figures": 1,
     }  # fmt: skip
 
 

@@ -67,7 +67,7 @@ def test_running_heads_and_page_numbers_are_left_out(make_pdf: MakePdf) -> None:
     assert "ACME" not in document.text
     assert document.text.count(LINE) == 25
     assert [document.text[start : start + 9] for start in document.pages] == ["This is a"] * 5
-    assert document.metadata == {"n_pages": 5}
+    assert document.metadata == {"n_pages": 5, "left_out_running_heads": 10}
 
 
 def test_the_outline_is_used_where_it_fits(make_pdf: MakePdf) -> None:

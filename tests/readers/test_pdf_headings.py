@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.readers.pdf_headings import HeadingLines, OutlineEntry, by_outline, by_type
+from engine.readers.pdf_headings import HeadingLines, OutlineEntry, by_outline, by_type, with_unnumbered
 from engine.readers.pdf_lines import Line
 
 BODY = "This is a line of the body text, as most lines are"
@@ -30,6 +30,24 @@ def test_a_number_on_its_own_line_is_part_of_a_heading() -> None:
         HeadingLines(10, 12, 1),
         HeadingLines(12, 14, 1),
     ]
+
+
+@pytest.mark.parametrize("text", ["References", "ACKNOWLEDGMENTS", "Acknowledgements.", "Bibliography", "Abstract"])
+def test_a_known_heading_needs_no_other_type(text: str) -> None:
+    lines = page("1 Aim", text, "and references to it", size=10)
+    assert by_type(lines)[1] == [HeadingLines(11, 12, 1)]
+
+
+def test_known_headings_stand_beside_numbered_ones() -> None:
+    lines = [*page("1 Aim", "2 Means", size=13), line("References", 300), line("A. Lee. On pumps.", 260)]
+    assert by_type(lines)[1] == [HeadingLines(10, 11, 1), HeadingLines(11, 12, 1), HeadingLines(12, 13, 1)]
+
+
+def test_an_outline_is_completed_by_known_headings() -> None:
+    lines = page("1 Aim", "References", "Some words in bold", "A Proofs")
+    outlined = [HeadingLines(10, 11, 2), HeadingLines(13, 14, 2)]
+    typed = [HeadingLines(number, number + 1, 1) for number in range(10, 14)]
+    assert with_unnumbered(outlined, typed, lines) == [outlined[0], HeadingLines(11, 12, 2), outlined[1]]
 
 
 @pytest.mark.parametrize(

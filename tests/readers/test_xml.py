@@ -36,7 +36,9 @@ def test_a_jats_article_has_its_sections() -> None:
     ]  # fmt: skip
     assert document.text.startswith("On E. coli\n\nAbstract\n\nWe study β. A sentence")
     assert document.text.endswith("Data\n\nRates.\n1 | 2\n- one\n- two")
-    assert document.metadata == {"authors": ["Ann Lee"], "journal": "J Test", "doi": "10.1/x", "year": 2020}
+    assert document.metadata == {
+        "authors": ["Ann Lee"], "journal": "J Test", "doi": "10.1/x", "year": 2020, "left_out_references": 1,
+    }  # fmt: skip
 
 
 def test_a_tei_document_has_its_sections() -> None:
@@ -46,7 +48,9 @@ def test_a_tei_document_has_its_sections() -> None:
         ("Abstract",), ("1 Introduction",), ("1 Introduction", "1.1 Aim"),
     ]  # fmt: skip
     assert "Foo" not in document.text
-    assert document.metadata == {"authors": ["Ann Lee"], "journal": "J", "doi": "10.1/y", "year": 2019}
+    assert document.metadata == {
+        "authors": ["Ann Lee"], "journal": "J", "doi": "10.1/y", "year": 2019, "left_out_references": 1,
+    }  # fmt: skip
 
 
 def test_an_article_in_a_wrapper_is_found() -> None:

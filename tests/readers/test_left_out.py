@@ -1,0 +1,75 @@
+"""What a reader leaves out is counted in the metadata of the document."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.document import Document
+from engine.readers import read_bytes
+from engine.readers.left_out import sentence
+from indexer.transfer import pack, unpack
+from tests.readers.made_pdf import pdf_of_contents
+from tests.readers.test_docx_parts import word_of
+from tests.readers.zipped import epub_bytes, zip_bytes
+
+BODY = "A sentence of the body that is long enough. " * 6
+_LINKS = "".join(f'<li><a href="#">{name}</a></li>' for name in ("Home", "News", "About", "Work", "Press", "Help") * 2)
+_DRAWING = (
+    '<w:drawing><a:blip xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"/></w:drawing>'
+    '<w:commentReference w:id="1"/>'
+)
+_ODT = (
+    '<o:document-content xmlns:o="urn:o" xmlns:t="urn:t" xmlns:d="urn:d"><o:body><o:text>'
+    f"<t:p>{BODY}<d:frame><d:image/></d:frame><o:annotation><t:p>Why?</t:p></o:annotation></t:p>"
+    "</o:text></o:body></o:document-content>"
+)
+_BACK = "<back><ref-list><ref><mixed-citation>A</mixed-citation></ref><ref>B</ref></ref-list></back>"
+_PICTURE = b"BI /W 1 /H 1 /BPC 8 /CS /G ID a EI\n"
+_PAGE = b"BT /F1 10 Tf 1 0 0 1 72 %d Tm (Half of a page of words that anybody can read \\001\\003) Tj ET\n"
+
+
+def document_of(data: bytes | str, name: str) -> Document:
+    (found,) = read_bytes(data.encode() if isinstance(data, str) else data, name)
+    assert isinstance(found, Document)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "left_out"),
+    [
+        ("a.html", f"<body><p>{BODY}<img src='a'><svg><g/></svg></p><iframe></iframe></body>",
+         {"figures": 2, "embedded_objects": 1}),
+        ("a.html", f"<body><p>{BODY * 4}</p><ul>{_LINKS}</ul></body>", {"link_lists": 1}),
+        ("a.html", f"<body><img><main><p>{BODY}</p></main></body>", {}),  # outside of the main part
+        ("a.xml", f"<article><body><p>{BODY}</p><fig><graphic/></fig></body>{_BACK}</article>",
+         {"figures": 1, "references": 2}),
+        ("a.tei", f"<TEI><text><body><p>{BODY}</p><bibl>Read this.</bibl></body><back><listBibl><biblStruct/><bibl/>"
+         "</listBibl></back></text></TEI>", {"references": 2}),
+        ("a.tex", f"{BODY}\\includegraphics[width=3cm]{{a}}\\begin{{thebibliography}}{{9}}\\bibitem{{a}} A. Lee"
+         "\\end{thebibliography}", {"figures": 1, "references": 1}),
+        ("a.rst", f"Pumps\n=====\n\n{BODY}\n\n.. image:: a.png\n\n.. figure:: b.png\n\n   A pump.\n", {"figures": 2}),
+        ("a.md", f"# Pumps\n\n{BODY} ![a pump](a.png) [a link](b)", {"figures": 1}),
+        ("a.docx", word_of(f"<w:p><w:r><w:t>{BODY}</w:t>{_DRAWING}</w:r></w:p>"), {"figures": 1, "comments": 1}),
+        ("a.odt", zip_bytes({"content.xml": _ODT}), {"figures": 1, "comments": 1}),
+        ("a.epub", epub_bytes({"a.xhtml": f"<p>{BODY}<img/></p>", "b.xhtml": f"<p>{BODY}<img/></p>"}), {"figures": 2}),
+        ("a.txt", BODY, {}),
+        ("a.pdf", pdf_of_contents([b"".join(_PAGE % y for y in range(700, 400, -12))]),
+         {"unreadable_characters": 50}),
+        ("a.pdf", pdf_of_contents([b"".join(_PAGE % y for y in range(700, 600, -12)) + _PICTURE * 3] * 2),
+         {"figures": 6}),
+    ],
+)  # fmt: skip
+def test_a_reader_counts_what_it_leaves_out(name: str, data: bytes | str, left_out: dict[str, int]) -> None:
+    document = document_of(data, name)
+    assert document.left_out == left_out
+    assert {field for field in document.metadata if field.startswith("left_out_")} == {
+        f"left_out_{kind}" for kind in left_out
+    }
+    assert unpack(pack([document])) == [document]
+
+
+def test_counts_are_written_as_a_sentence() -> None:
+    assert sentence({"figures": 2, "link_lists": 1, "unreadable_characters": 12_345}) == (
+        "2 figures, 1 link list, 12,345 unreadable characters"
+    )
+    assert sentence({}) == ""
