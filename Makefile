@@ -1,20 +1,37 @@
-# Everything runs in .venv; `make venv` makes it. FAISS: the GPU build where a GPU is seen, else the CPU one.
+# Everything runs in .venv. `make demo` installs what a user needs; `make venv`, `test` and `lint` add what developers
+# need. FAISS: the GPU build where a GPU is seen, else the CPU one. torch: without a GPU the build for the CPU, which
+# needs no CUDA (3 GB); TORCH_INDEX= takes it from the usual package index instead.
 PYTHON ?= python3
 FAISS := $(shell command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L 2>/dev/null | grep -q GPU && echo gpu || echo cpu)
+TORCH_INDEX ?= $(if $(filter cpu,$(FAISS)),https://download.pytorch.org/whl/cpu)
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .PHONY: venv demo test test-peers lint clean
 
 venv: .venv/installed
 
-.venv/installed: setup.cfg constraints.txt
+.venv/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "longmatch needs Python 3.11 or newer; name one: make venv PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$(FAISS),benchmarks,baselines,demo,dev]'
+	@echo "Installing torch: 0.8 GB on disk."
+	$(PIP) --no-compile $(if $(TORCH_INDEX),--retries 0 --extra-index-url $(TORCH_INDEX)) torch
 	touch $@
 
+# Compiled when it is first imported, so that what is never imported takes no space.
+.venv/user: setup.cfg constraints.txt | .venv/python
+	@echo "Installing longmatch and some 50 packages into .venv: 1.2 GB on disk with torch for the CPU, 2 to 5 minutes."
+	$(PIP) --no-compile --editable '.[$(FAISS)]'
+	touch $@
+
+.venv/installed: setup.cfg constraints.txt | .venv/python
+	@echo "Installing longmatch and what its tests and benchmarks need into .venv: 2.1 GB on disk, 3 to 10 minutes."
+	$(PIP) --editable '.[$(FAISS),benchmarks,baselines,demo,dev]'
+	touch $@ .venv/user
+
 # First an answer by words, in seconds; then vectors of all documents, and the same question again.
-demo: venv
+demo: .venv/user
+	@echo "Indexing demo/corpus, PEPs and EIPs in nine formats, by words: some 20 seconds."
 	$(BIN)/longmatch index demo.lm demo/corpus --encode none
 	$(BIN)/longmatch query demo.lm demo/queries/eip-7702.pdf -k 3
 	@echo
@@ -41,7 +58,7 @@ test-peers: .venv/peers
 	! grep -o '<skipped[^>]*' .venv/peers.xml
 
 .venv/peers: .venv/installed
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$(FAISS),benchmarks,peers,ann,dev]'
+	$(PIP) --editable '.[$(FAISS),benchmarks,peers,ann,dev]'
 	touch $@
 
 lint: venv

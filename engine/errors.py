@@ -6,6 +6,7 @@
     ├── IndexMismatch    the index was made by another encoder or version
     ├── IndexDamaged     a file of the index is not the one that was written
     ├── IndexBusy        another process is writing the index
+    ├── StorageError     the system does not read or write a file
     ├── BudgetExceeded   a stated budget, or what the machine has, cannot be kept
     ├── RecallTooLow     a generation finds too little of the exact answer
     ├── TrainingError    data or settings that nothing can be learned from
@@ -40,6 +41,10 @@ class IndexDamaged(EngineError):
 
 class IndexBusy(EngineError):
     """Raised when the writer lock of an index is held by another process."""
+
+
+class StorageError(EngineError):
+    """Raised when the system refuses a file: no permission, a failing disk, too many open files."""
 
 
 class BudgetExceeded(EngineError):

@@ -5,15 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from engine.document import Document
 from engine.encoders.encoder import Encoder
 from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
+from engine.faults import named_faults
 from engine.readers import Unreadable
 from engine.store.ann import AUTO
-from engine.store.catalog import CATALOG_FILE
+from engine.store.presence import stored_meta
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from indexer.accelerator import limited_vram
@@ -23,15 +25,17 @@ from indexer.compaction import join_small_shards
 from indexer.disk import DiskGuard
 from indexer.extension import can_extend, extend_generation
 from indexer.footprint import Footprint, Watch, folder_bytes
-from indexer.generation import add_postings, needs_generation, publish_generation, rungs_for
+from indexer.generation import add_postings, needs_generation, publish_generation, refresh_word_postings, rungs_for
 from indexer.ladder import SCAN, check_factory_option, describe_ladder
 from indexer.pipeline import Pipeline
 from indexer.recall import RECALL_FLOOR
 from indexer.reference import refresh_reference, sample_documents, upgrade_words
+from indexer.stub import has_only_failures, is_free, remove_stub, without_stub
 
 EncodeNow: TypeAlias = Literal["none", "later", "all"]
 
 
+@named_faults
 def build(
     path: str | Path,
     documents: Iterable[Document | Unreadable],
@@ -46,6 +50,7 @@ def build(
     language: str | None = None,
     encode: EncodeNow = "all",
     prune: bool = False,
+    replace_files: bool = False,
     progress: Progress | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> BuildReport:
@@ -53,6 +58,8 @@ def build(
 
     What is unchanged is skipped, what changed is replaced, whatever order the
     documents come in; a run that was killed goes on where its last commit was.
+    A first run that commits nothing, because it is refused, interrupted or all
+    documents fail, leaves no folder.
 
     Args:
         path: the index folder; made if need be.
@@ -71,8 +78,10 @@ def build(
             queries are scored, the others when a query comes near them, see `engine.on_demand`; or `none`, for
             an index that is searched by words alone.
         prune: remove documents that did not come.
+        replace_files: whether a file replaces another one, which is still there, of the same doc_id; by default
+            it is recorded as a failure, and the first one stays.
         progress: called after each commit.
-        tell: hears one line a step of building the generation, and when something is done otherwise than usual.
+        tell: called with one line a step of building the generation, and when something is done otherwise than usual.
 
     Raises:
         IndexBusy: another process writes the index.
@@ -83,21 +92,53 @@ def build(
         IndexDamaged: a shard that had to be read is damaged; what was committed is safe, repair first.
         RecallTooLow: the factory string cannot reach the floor; documents are committed, the generation is not.
     """
-    budget = Budget(memory_bytes, vram_bytes, disk_bytes)
-    disk = DiskGuard(Path(path), disk_bytes)
-    with Writer(Path(path)) as writer:
-        used = _claimed(writer, encoder, device, factory) if encode != "none" else None
-        width = writer.width
-        upgrade_words(writer, language, tell)
-        if language is not None:
-            writer.set_language(language)
-        footprint = Footprint()
-        refuse_memory(budget, footprint.own_bytes(), width)
+    folder = Path(path)
+    with without_stub(folder):
+        is_new = is_free(folder)
+        run = _Run(folder, Budget(memory_bytes, vram_bytes, disk_bytes), factory, recall_floor, tell)
+        with Writer(folder) as writer:
+            used = _claimed(writer, encoder, device, factory) if encode != "none" else None
+            upgrade_words(writer, language, tell)
+            if language is not None:
+                writer.set_language(language)
+            report = run.write(writer, documents, used, encode, progress, prune=prune, replace_files=replace_files)
+    if is_new and has_only_failures(report):
+        remove_stub(folder)
+    report.disk_bytes = folder_bytes(folder)
+    return report
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One run of `build`: its arguments that say what may be taken, and how the generation is built."""
+
+    folder: Path
+    budget: Budget
+    factory: str
+    recall_floor: float
+    tell: Callable[[str], None]
+
+    def write(
+        self,
+        writer: Writer,
+        documents: Iterable[Document | Unreadable],
+        used: Encoder | None,
+        encode: EncodeNow,
+        progress: Progress | None,
+        *,
+        prune: bool,
+        replace_files: bool,
+    ) -> BuildReport:
+        """Commit documents and publish what is derived from them."""
+        tell, memory_bytes, vram_bytes = self.tell, self.budget.memory_bytes, self.budget.vram_bytes
+        disk, footprint = DiskGuard(self.folder, self.budget.disk_bytes), Footprint()
+        refuse_memory(self.budget, footprint.own_bytes(), writer.width)
         with Watch(footprint) as watch, limited_vram(used, vram_bytes) if used is not None else nullcontext():
-            left = left_beside(memory_bytes, footprint)
-            sizes = fit_batches(left, width)
+            sizes = fit_batches(left_beside(memory_bytes, footprint), writer.width)
             at_once = used if encode == "all" else None
-            pipeline = Pipeline(writer, at_once, progress, sizes=sizes, disk=disk, tell=tell)
+            pipeline = Pipeline(
+                writer, at_once, progress, sizes=sizes, disk=disk, replace_files=replace_files, tell=tell
+            )
             report = pipeline.run(documents, prune=prune)
             if used is not None:
                 pipeline.encoder = used
@@ -110,11 +151,13 @@ def build(
             if writer.holds_anything:
                 refresh_reference(writer, tell)
             if _is_complete(writer, report):
-                refresh_generation(writer, factory, left_bytes=left, disk=disk, recall_floor=recall_floor, tell=tell)
+                refresh_generation(
+                    writer, self.factory, left_bytes=left, disk=disk, recall_floor=self.recall_floor, tell=tell
+                )
+            refresh_word_postings(writer, disk)
             report.generation_seconds = time.perf_counter() - started
-    report.peak_memory_bytes = watch.peak_bytes
-    report.disk_bytes = folder_bytes(writer.folder)
-    return report
+        report.peak_memory_bytes = watch.peak_bytes
+        return report
 
 
 def _claimed(writer: Writer, encoder: Encoder | str | None, device: str | None, factory: str) -> Encoder:
@@ -149,9 +192,7 @@ def _is_complete(writer: Writer, report: BuildReport) -> bool:
 
 def encoder_for(path: Path, name: str | None, device: str | None) -> Encoder:
     """The encoder that `build` would use: the named one, the one of the index, or the default."""
-    if name is None and (path / CATALOG_FILE).exists():
-        with Snapshot(path) as snapshot:
-            name = snapshot.meta["encoder"]["name"]
+    name = name or stored_meta(path).get("encoder", {}).get("name")
     return load_encoder(name or DEFAULT_ENCODER, device=device)
 
 

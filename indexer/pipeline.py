@@ -23,8 +23,10 @@ from engine.readers import Unreadable
 from engine.store.documents import content_hash, stored_documents
 from engine.store.writer import Indexed, Writer
 from engine.words.counts import WordTables
+from indexer.activity import Activity, LiveProgress
 from indexer.ahead import ahead
 from indexer.build_report import BuildReport, Progress
+from indexer.collisions import full_source, is_another_file, is_gone, of_another_file, repeated
 from indexer.disk import DiskGuard
 
 BATCH_CHARS = 1 << 19  # about 9 s of encoding on two cores; what a kill can cost
@@ -81,6 +83,7 @@ class Pipeline:
         *,
         sizes: BatchSizes | None = None,
         disk: DiskGuard | None = None,
+        replace_files: bool = False,
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Bind the run to an open writer and a loaded encoder.
@@ -91,25 +94,33 @@ class Pipeline:
             progress: called after each commit.
             sizes: of batches; the usual by default.
             disk: that the index may fill; by default all that is free.
-            tell: hears one line when something is done otherwise than planned.
+            replace_files: whether a file replaces another one, which is still there, of the same doc_id;
+                by default it fails.
+            tell: called with one line when something is done otherwise than planned.
         """
         self.writer = writer
         self.encoder = encoder
         self.report = BuildReport()
+        self.activity = Activity(self.report)
         self.sizes = sizes or BatchSizes(BATCH_CHARS, LOOKUP_CHARS)
         self._disk = disk or DiskGuard(writer.folder)
+        self._replace_files = replace_files
         self._say = tell
         self._progress = progress
         self._seen = _Seen()
         self._in_flight: set[str] = set()  # read, but not known to be in the catalog yet
         self._landed: deque[str] = deque()  # committed since the reading thread last looked
-        self._failed_before: set[str] = set()
+        self._failed_before: dict[str, str] = {}  # sources by file, and as they are recorded
         self._well: set[str] = set()  # of those, the sources that could be read now
+        self._moved: tuple[str, str] | None = None  # the first document that came from a file which is gone: from, to
+        self._n_moved = 0
 
     def run(self, documents: Iterable[Document | Unreadable], *, prune: bool = False) -> BuildReport:
         """Index what is new or changed; with `prune`, remove what the corpus no longer holds."""
         started = time.perf_counter()
-        self._failed_before = self.writer.failed_sources()
+        self._failed_before = {full_source(one): one for one in self.writer.failed_sources()}
+        if isinstance(self._progress, LiveProgress):
+            self._progress.begin(self.activity)
         try:
             with closing(ahead(self._batches(documents))) as batches:
                 for pending in batches:
@@ -117,6 +128,7 @@ class Pipeline:
                     self.report.seconds = time.perf_counter() - started
                     self._tell()
             self.writer.forget_failures(sorted(self._well.difference(one.source for one in self.report.failures)))
+            self._report_moved()
             if prune:
                 self._prune()
         finally:
@@ -140,6 +152,7 @@ class Pipeline:
         """
         assert self.encoder is not None
         started, before = time.perf_counter(), self.report.seconds
+        self.activity.n_to_encode = self.report.n_encoded + len(document_ids) if document_ids else 0
         for ids, documents in self._stored_batches(document_ids):
             segmented, kept = [], []
             for one, document in zip(ids, documents, strict=True):
@@ -189,6 +202,7 @@ class Pipeline:
                 self._fail(Unreadable(document.source or document.doc_id, str(error), document.doc_id))
                 continue
             self._in_flight.add(document.doc_id)
+            self.activity.n_read += 1
             batch.append(segmented)
             n_replaced += known is not None
             n_chars += len(document.text)
@@ -226,26 +240,60 @@ class Pipeline:
             for document in group:
                 if isinstance(document, Unreadable):
                     self._fail(document)
-                    continue
-                if (source := document.source or document.doc_id) in self._failed_before:
-                    self._well.add(source)
-                there = known.get(document.doc_id)
-                if document.doc_id in self._in_flight or (there is not None and there.id in self._seen):
-                    self._fail(_duplicate(document))
-                elif there is None or there.content_hash != content_hash(document):
+                elif self._is_due(document, there := known.get(document.doc_id), moved):
                     yield document, there
-                else:
-                    self._seen.add(there.id)
-                    self.report.n_unchanged += 1
-                    if (dict(there.metadata), there.source) != (dict(document.metadata), document.source):
-                        moved.append((there.id, document))
             if moved:
                 self.writer.update_metadata(moved)
+
+    def _is_due(self, document: Document, there: Indexed | None, moved: list[tuple[int, Document]]) -> bool:
+        """Whether a document must be indexed.
+
+        Args:
+            document: that was read.
+            there: what the index holds in its place.
+            moved: gets the document if its metadata or its source alone have changed.
+        """
+        if (source := document.source or document.doc_id) in self._failed_before:
+            self._well.add(self._failed_before[source])
+        if document.doc_id in self._in_flight or (there is not None and there.id in self._seen):
+            self._fail(repeated(document))
+            return False
+        if there is None:
+            return True
+        is_another = is_another_file(there.source, document.source)
+        if there.content_hash != content_hash(document):
+            if is_another and not self._replace_files:
+                self._fail(of_another_file(document, there.source))
+                return False
+            self._take_note(document, there)
+            return True
+        self._seen.add(there.id)
+        self.report.n_unchanged += 1
+        # A copy changes nothing: the document stays that of the first file.
+        if not is_another and (dict(there.metadata), there.source) != (dict(document.metadata), document.source):
+            moved.append((there.id, document))
+        return False
+
+    def _take_note(self, document: Document, there: Indexed) -> None:
+        """Count a document that replaces one whose file is gone, so that the run reports it."""
+        if is_gone(there.source, document.source):
+            self._moved = self._moved or (there.source, document.source)
+            self._n_moved += 1
+
+    def _report_moved(self) -> None:
+        if self._moved is not None:
+            before, now = self._moved
+            self._say(
+                f"{self._n_moved:,} documents were replaced by files from another place, as the files they came "
+                f"from are gone: {before} by {now}"
+            )
 
     def _fail(self, unreadable: Unreadable) -> None:
         """Record a failure; the version that the index holds, if any, stays and is not pruned."""
         self.report.failures.append(unreadable)
-        self.writer.record_failure(unreadable.source, unreadable.reason)
+        if (recorded := self._failed_before.get(unreadable.source, unreadable.source)) != unreadable.source:
+            self._well.add(recorded)  # an earlier version recorded it under a path from another folder
+        self.writer.record_failure(unreadable.source, unreadable.reason, unreadable.doc_id)
         if unreadable.doc_id:
             there = self.writer.indexed([unreadable.doc_id]).get(unreadable.doc_id)
             if there is not None:
@@ -279,7 +327,8 @@ class Pipeline:
     def _encode(self, documents: list[SegmentedDocument]) -> list[EncodedDocument]:
         assert self.encoder is not None
         started, before = time.perf_counter(), self.encoder.tokens_at_once
-        encoded = self.encoder.encode_segmented(documents)
+        with self.activity.encoding(self.encoder, documents):
+            encoded = self.encoder.encode_segmented(documents)
         self.report.encode_seconds += time.perf_counter() - started
         if before is None and (now := self.encoder.tokens_at_once) is not None:
             self._say(f"the GPU has no room for larger batches: going on with {now:,} tokens at once")
@@ -305,14 +354,6 @@ def estimated_tokens(document: Document) -> int:
 def _is_of(source: str, files: frozenset[str]) -> bool:
     """Whether a document came from one of the files, or from a line of one."""
     return source in files or source.rpartition(":")[0] in files
-
-
-def _duplicate(document: Document) -> Unreadable:
-    return Unreadable(
-        document.source or document.doc_id,
-        f"doc_id {document.doc_id!r} came twice in this run; the first one was indexed: give each document its own",
-        document.doc_id,
-    )
 
 
 def _storable(document: Document | Unreadable) -> Document | Unreadable:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine.encoders.encoder import Encoder
 from engine.errors import BudgetExceeded
+from engine.faults import named_faults
 from engine.store.ann import ANN_FOLDER, AUTO, is_exact_factory
-from engine.store.catalog import CATALOG_FILE
+from engine.store.presence import stored_meta
 from engine.store.reference import FEWEST_DOCUMENTS, REFERENCE_FOLDER, SAMPLE_CHUNKS, SAMPLE_DOCUMENTS
 from engine.store.shards import SHARD_FOLDER
 from engine.store.snapshot import Snapshot
 from indexer.accelerator import forget_peak, is_on_gpu, limited_vram, peak_vram, weights_bytes
 from indexer.budget import Budget, batch_bytes, fit_batches, refuse_memory
 from indexer.disk import DiskGuard
+from indexer.doc_ids import FileIds
 from indexer.extension import Standing
 from indexer.footprint import Footprint, Watch, folder_bytes
 from indexer.generation import is_outgrown
@@ -27,16 +29,17 @@ from indexer.probe import Counts, Known, Sample, read_sample, store_seconds_per_
 from indexer.rates import Rates, extension_seconds, generation_seconds, measure_rates
 from indexer.reading import DocumentReader, ReadLimits
 from indexer.reference import ALL_TOKENS, FEWEST_FIRST, FIRST_DOCUMENTS, FIRST_TOKENS
-from indexer.sampling import draw, units_of
+from indexer.sampling import Unit, draw, units_of
 
 _SPAN_BYTES = 16  # of a chunk, beside its row
-_TERM_BYTES = 6  # of a distinct term of a document: hash and count
-_TERM_STARTS_BYTES = 16  # of a document, for where its terms begin
+_TERM_BYTES = 3.4  # of a distinct term of a document: hash and count
+_TERM_STARTS_BYTES = 96  # of a document, for where its terms begin, and for their high bytes
 # Of a distinct term of a document: the share that two documents have, times what it takes; measured on four corpora.
-_POSTING_BYTES = 4.0
+_POSTING_BYTES = 2.2
 _STATISTICS_BYTES = 0.8
+_SCALE_BYTES = 4  # of a chunk of the reference, beside its row of a byte a number
 _SHARD_SHARE = 1.01  # header of a shard
-_EMPTY_CATALOG_BYTES = 73_728  # pages of its tables
+_EMPTY_CATALOG_BYTES = 86_016  # pages of its tables
 # Of what reading and encoding a sample takes, at most what they take in a run: kernels and heap go on growing beyond
 # a sample, and a run reads one batch while it encodes another. `benchmarks.plans` holds it against runs.
 _RUN_SHARE = 1.1
@@ -69,6 +72,7 @@ class _Tried:
     vram: Vram | None
 
 
+@named_faults
 def make_plan(
     path: Path | None,
     paths: Sequence[str],
@@ -78,6 +82,7 @@ def make_plan(
     budget: Budget | None = None,
     seed: int = 0,
     read_limits: ReadLimits | None = None,
+    id_prefix: str = "",
 ) -> Plan:
     """Estimate a run from a sample of the corpus.
 
@@ -89,6 +94,7 @@ def make_plan(
         budget: what may be taken.
         seed: of the sample.
         read_limits: of reading one document.
+        id_prefix: of new doc_ids.
 
     Raises:
         IndexMismatch: FAISS does not know the factory string.
@@ -99,7 +105,8 @@ def make_plan(
     check_factory_option(factory, encoder.width)
     budget = budget or Budget()
     there = _there(path)
-    tried = _try_out(paths, there.known, encoder, budget, seed, read_limits)
+    units = units_of(paths, FileIds(id_prefix, path))
+    tried = _try_out(units, there.known, encoder, budget, seed, read_limits)
     counts = tried.counts
     after = Size(
         there.n_documents + round(counts.n_new),
@@ -167,7 +174,7 @@ def _ways(tried: _Tried, seconds: Seconds, disk: Disk, width: int) -> tuple[Way,
 
 
 def _try_out(
-    paths: Sequence[str],
+    units: Iterable[Unit],
     known: Known,
     encoder: Encoder,
     budget: Budget,
@@ -187,7 +194,7 @@ def _try_out(
         if is_on_gpu(encoder):
             forget_peak(encoder)
         with DocumentReader(read_limits) as reader:
-            sample = read_sample(draw(units_of(paths), known.hashes, seed), encoder, known, seed, reader)
+            sample = read_sample(draw(units, known.hashes, seed), encoder, known, seed, reader)
         encoding, storing = _pace(sample, encoder)
         rates = measure_rates(encoder.width)
         vram = _vram(encoder)
@@ -198,8 +205,8 @@ def _try_out(
 
 
 def _there(path: Path | None) -> _There:
-    if path is None or not (path / CATALOG_FILE).exists():
-        return _There(Known())
+    if path is None or not stored_meta(path).keys() & {"encoder", "counters"}:
+        return _There(Known())  # no index, or one that holds nothing yet
     with Snapshot(path) as snapshot:
         row = snapshot.generation_row
         fresh = snapshot.is_fresh(0 if row is None else row.through_chunk)
@@ -302,7 +309,8 @@ def _reference_bytes(size: Size, n_terms: float) -> int:
     """Of the vectors of the sample, and of the statistics of terms."""
     per_document = size.n_chunks / max(1, size.n_documents)
     n_sampled = min(size.n_documents, SAMPLE_DOCUMENTS, max(FEWEST_DOCUMENTS, SAMPLE_CHUNKS / max(1.0, per_document)))
-    return round(n_sampled * (per_document + 1) * 2 * size.width + _STATISTICS_BYTES * n_terms)
+    sample = n_sampled * (per_document * (size.width + _SCALE_BYTES) + 2 * size.width)
+    return round(sample + _STATISTICS_BYTES * n_terms)
 
 
 def _refuse_disk(path: Path | None, disk: Disk, budget: Budget) -> None:

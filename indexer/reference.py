@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import select
 
+from engine.faults import named_faults
 from engine.store.catalog import ShardRow
 from engine.store.reference import OUTGROWN, Reference, is_outgrown, sample_order
 from engine.store.snapshot import Snapshot
@@ -25,6 +26,7 @@ ALL_TOKENS = 600_000  # up to which all documents are encoded at once
 _LANGUAGE_DOCUMENTS = 64  # whose texts decide on the language of an index
 
 
+@named_faults
 def rebase(path: str | Path, *, tell: Callable[[str], None] = lambda _: None) -> Reference:
     """Draw another reference from the documents as they are now. All scores change with it.
 

@@ -37,6 +37,18 @@ def filter_text(where: object) -> str | None:
     raise QueryError(f"the filter is {type(where).__name__}; pass a dict or a text, as {{'year': {{'>=': 2019}}}}")
 
 
+def doc_id_list(name: str, value: object) -> tuple[str, ...]:
+    """The doc_ids of an argument that is one, a list of them, or None.
+
+    Raises:
+        QueryError: it is something else.
+    """
+    listed = () if value is None else (value,) if isinstance(value, str) else value
+    if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):
+        raise QueryError(f"{name} is {value!r:.60}; pass a doc_id or a list of them; of a hit, pass hit.doc_id")
+    return tuple(listed)
+
+
 def check_count(name: str, value: object) -> None:
     """Whether an argument is a whole number.
 

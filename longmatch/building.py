@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from indexer.doc_ids import FileIds
 from longmatch.arguments import index_path
 from longmatch.index import Index
 from longmatch.records import Columns
@@ -31,6 +32,7 @@ def build(
     memory_bytes: int | None = None,
     disk_bytes: int | None = None,
     prune: bool = False,
+    id_prefix: str = "",
     progress: bool | Progress | None = None,
 ) -> Index:
     """Make an index, or bring one up to date: what is unchanged is skipped, what changed is replaced.
@@ -59,6 +61,9 @@ def build(
         memory_bytes: what the process may take; by default there is no limit.
         disk_bytes: what the index folder may take; by default there is no limit.
         prune: remove documents of the index that are not in the source.
+        id_prefix: put in front of each new doc_id. A file is named by its path below the folder of the source.
+            A file that the index holds keeps its doc_id; one that would get the doc_id of another file, which is
+            still there, fails and is in `index.report.failures`.
         progress: whether to show it on standard error, by default in terminals and notebooks; or a function
             that is called with the report after each commit.
 
@@ -70,7 +75,7 @@ def build(
         EngineError: see `indexer.builder.build`.
     """
     folder = index_path(path)
-    stream = read_source(source, Columns(text, id, title))
+    stream = read_source(source, Columns(text, id, title), FileIds(id_prefix, folder))
     # Loads torch: seconds that a mistyped path should not cost.
     from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
     from longmatch.writing import Settings, warn_of_failures, write

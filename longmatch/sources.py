@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 from engine.document import Document
 from engine.errors import DocumentError
 from engine.readers import Unreadable
-from indexer.corpus import count_files, read_corpus
+from indexer.corpus import count_files, read_corpus, with_prefix
+from indexer.doc_ids import FileIds
 from longmatch.naming import named_path
 from longmatch.records import Columns, is_missing, record_document, record_id, whole_document
 from longmatch.tables import is_table, table_columns, table_rows
@@ -33,29 +34,31 @@ class Stream:
     documents: Iterator[Document | Unreadable]
     n_expected: int | None = None  # None where it is not known
     n_repeated: int = 0  # texts without id that came before, and were left out
+    replace_files: bool = False  # whether a file replaces another one, which is still there, of the same doc_id
 
 
-def read_source(source: object, columns: Columns) -> Stream:
+def read_source(source: object, columns: Columns, ids: FileIds | None = None) -> Stream:
     """Read the beginning of a source, so that what cannot be read at all is refused before anything is written.
 
     Args:
         source: see `longmatch.build`.
         columns: names of fields and columns.
+        ids: what the doc_ids of files depend on; its prefix comes before all doc_ids.
 
     Raises:
         DocumentError: the source has another type, a path does not exist, or a field is not there.
     """
-    stream = Stream(iter(()))
+    stream, ids = Stream(iter(())), ids or FileIds()
     if is_table(source):
         names = table_columns(source)
         if names is not None and (problem := columns.missing(names)) is not None:
             raise DocumentError(problem)
-        found = _items(table_rows(source), columns, stream)
+        found = with_prefix(ids.prefix, _items(table_rows(source), columns, stream))
     elif (paths := _paths(source)) is not None:
         stream.n_expected = count_files(paths)
-        found = read_corpus(paths)
+        found = read_corpus(paths, ids=ids)
     else:
-        found = _items(_listed(source), columns, stream)
+        found = with_prefix(ids.prefix, _items(_listed(source), columns, stream))
     if stream.n_expected is None and isinstance(source, Sized) and not isinstance(source, str | Mapping):
         stream.n_expected = len(source)
     first = next(found, None)

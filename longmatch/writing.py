@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
 from engine.document import Document
 from engine.encoders.encoder import Encoder
-from engine.errors import DocumentError, EngineError
+from engine.errors import DocumentError
 from engine.readers import Unreadable
-from engine.store.ann import ANN_FOLDER
-from engine.store.catalog import CATALOG_FILE
 from engine.store.documents import content_hash
 from engine.store.presence import stored_hashes
-from engine.store.reference import REFERENCE_FOLDER
-from engine.store.shards import SHARD_FOLDER
-from engine.store.writable import LOCK_FILE
-from engine.store.writer import Writer
 from indexer.build_report import BuildReport, Progress
 from indexer.builder import EncodeNow
 from indexer.builder import build as build_index
+from indexer.stub import has_only_failures, is_free, without_stub
 from longmatch.progress import listening
 from longmatch.sources import Stream
 
@@ -54,60 +47,39 @@ def write(folder: Path, stream: Stream, settings: Settings, progress: bool | Pro
         DocumentError: no document could be indexed; the index is as it was before.
         EngineError: see `indexer.builder.build`.
     """
-    is_new = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
-    if is_new and settings.encode == "none":
+    if is_free(folder) and settings.encode == "none":
         stream.documents = _from_first_word(stream.documents)
-    try:
-        with listening(progress, stream.n_expected) as listener:
-            report = build_index(
-                folder,
-                stream.documents,
-                encoder=settings.encoder,
-                device=settings.device,
-                factory=settings.factory,
-                memory_bytes=settings.memory_bytes,
-                disk_bytes=settings.disk_bytes,
-                language=settings.language,
-                encode=settings.encode,
-                prune=settings.prune,
-                progress=listener.progress,
-                tell=listener.tell,
-            )
-            _check(report)
-            listener.tell(_summary(report, stream.n_repeated))
-    except BaseException:
-        if is_new:
-            remove_stub(folder)
-        raise
+    with without_stub(folder), listening(progress, stream.n_expected) as listener:
+        report = build_index(
+            folder,
+            stream.documents,
+            encoder=settings.encoder,
+            device=settings.device,
+            factory=settings.factory,
+            memory_bytes=settings.memory_bytes,
+            disk_bytes=settings.disk_bytes,
+            language=settings.language,
+            encode=settings.encode,
+            prune=settings.prune,
+            replace_files=stream.replace_files,
+            progress=listener.progress,
+            tell=listener.tell,
+        )
+        if has_only_failures(report):
+            raise _nothing_indexed(report.failures)
+        listener.tell(_summary(report, stream.n_repeated))
     return report
 
 
-def warn_of_failures(report: BuildReport) -> None:
-    """Warn the caller of the calling function of documents that could not be indexed."""
+def warn_of_failures(report: BuildReport, stacklevel: int = 3) -> None:
+    """Warn of documents that could not be indexed; by default the caller of the calling function."""
     if report.failures:
         first = report.failures[0]
         warnings.warn(
             f"{len(report.failures):,} of {report.n_seen:,} documents could not be indexed, see report.failures; "
             f"the first: {first.source}: {first.reason}",
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
-
-
-def remove_stub(folder: Path) -> None:
-    """Remove an index folder into which nothing was ever committed; any other folder stays.
-
-    A folder that another process writes stays too, as do files that are not of an index.
-    """
-    with suppress(EngineError, OSError):
-        with Writer(folder) as writer:
-            if "counters" in writer.meta:  # written with the first commit
-                return
-            for file in folder.glob(f"{CATALOG_FILE}*"):
-                file.unlink()
-            for part in (SHARD_FOLDER, ANN_FOLDER, REFERENCE_FOLDER):
-                shutil.rmtree(folder / part, ignore_errors=True)
-            (folder / LOCK_FILE).unlink()
-        folder.rmdir()
 
 
 def keep_new(stream: Stream, folder: Path) -> None:
@@ -116,7 +88,8 @@ def keep_new(stream: Stream, folder: Path) -> None:
 
 
 def keep_present(stream: Stream, folder: Path) -> None:
-    """Turn the documents of a stream whose doc_id is not in the index into failures."""
+    """Turn the documents of a stream whose doc_id is not in the index into failures; the others replace."""
+    stream.replace_files = True
     stream.documents = _only(stream.documents, folder, are_present=True)
 
 
@@ -140,11 +113,6 @@ def _only(
 
 def _refused(document: Document, reason: str) -> Unreadable:
     return Unreadable(document.source or document.doc_id, reason, document.doc_id)
-
-
-def _check(report: BuildReport) -> None:
-    if report.failures and report.n_seen == len(report.failures):
-        raise _nothing_indexed(report.failures)
 
 
 def _nothing_indexed(failures: Sequence[Unreadable]) -> DocumentError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,11 +14,14 @@ from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.pool import NullPool
 
-from engine.errors import IndexDamaged, IndexMismatch
+from engine.errors import IndexMismatch
+from engine.faults import fault
 
-SCHEMA_VERSION = 2
-READABLE_VERSIONS = (1, 2)  # 1 has neither term counts nor a reference; the next run of `index` or `repair` adds them
+SCHEMA_VERSION = 3
+# 1 has neither term counts nor a reference; the next run of `index` or `repair` adds them. 2 holds plain term counts.
+READABLE_VERSIONS = (1, 2, 3)
 CATALOG_FILE = "catalog.sqlite"
+BUSY_SECONDS = 30  # that a statement waits for another process
 
 
 class Table(DeclarativeBase):
@@ -135,6 +137,17 @@ class PostingsRow(Table):
     digest: Mapped[str]
 
 
+class WordPostingsRow(Table):
+    """Postings of words over documents without vectors that no generation covers."""
+
+    __tablename__ = "word_postings"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    n_documents: Mapped[int]
+    file: Mapped[str]
+    size_bytes: Mapped[int]
+    digest: Mapped[str]
+
+
 class ReferenceRow(Table):
     """The reference in force: the sample that thresholds are taken over, and the statistics of words."""
 
@@ -163,6 +176,14 @@ class FailureRow(Table):
     reason: Mapped[str]
 
 
+class FailedIdRow(Table):
+    """The doc_id that a failed document would have got, where it is known; earlier versions did not record it."""
+
+    __tablename__ = "failed_doc_ids"
+    source: Mapped[str] = mapped_column(ForeignKey("failures.source", ondelete="CASCADE"), primary_key=True)
+    doc_id: Mapped[str]
+
+
 def connect(path: Path, *, read_only: bool) -> Engine:
     """Open the catalog; a writer creates what is missing.
 
@@ -176,7 +197,7 @@ def connect(path: Path, *, read_only: bool) -> Engine:
     engine = create_engine(
         URL.create("sqlite", database=f"file:{quote(str(path.resolve()))}", query=query),
         poolclass=NullPool,
-        connect_args={"check_same_thread": False, "timeout": 30, "isolation_level": None},
+        connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS, "isolation_level": None},
         json_serializer=_dumps,
     )
 
@@ -191,8 +212,8 @@ def connect(path: Path, *, read_only: bool) -> Engine:
     def _name(context: ExceptionContext) -> None:
         # An unsealed catalog is under no checksum, so SQLite may meet damage at any statement.
         error = context.original_exception
-        if read_only and (type(error) is sqlite3.DatabaseError or "Could not decode" in str(error)):
-            raise IndexDamaged(f"{path} cannot be read ({error}); check it: longmatch verify INDEX") from error
+        if (named := fault(error, str(path))) is not None:
+            raise named from error
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 import xxhash
 
 from engine.errors import IndexDamaged
+from engine.faults import faults_named
 
 _BLOCK = 1 << 20
 
@@ -38,6 +40,11 @@ def checksum(path: Path) -> Checksum:
             digest.update(block[:n_read])
             size += n_read
     return Checksum(size, digest.hexdigest())
+
+
+def is_loss(error: OSError) -> bool:
+    """Whether a file is missing or its disk is damaged; any other error may pass, and the file may be sound."""
+    return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EIO)
 
 
 def check_mapped(content: mmap.mmap | None, path: Path, expected: Checksum) -> None:
@@ -69,6 +76,8 @@ def check_file(path: Path, expected: Checksum) -> None:
         found_size = path.stat().st_size
         found = checksum(path) if found_size == expected.size_bytes else None
     except OSError as error:
+        if not is_loss(error):
+            raise
         raise IndexDamaged(f"{path} cannot be read ({error.strerror}); mend it: longmatch repair INDEX") from error
     _compare(path, found_size, found, expected)
 
@@ -104,13 +113,14 @@ def write_durably(path: Path, write: Callable[[Path], None]) -> Checksum:
         write: writes the whole content to the path it is given.
     """
     unfinished = path.with_name(path.name + ".tmp")
-    write(unfinished)
-    # safetensors makes files that only their owner may read; an index is as readable as its folder.
-    unfinished.chmod(path.parent.stat().st_mode & 0o666)
-    written = checksum(unfinished)
-    _fsync(unfinished)
-    unfinished.replace(path)
-    fsync_folder(path.parent)
+    with faults_named(str(path)):  # a full or failing disk names no file
+        write(unfinished)
+        # safetensors makes files that only their owner may read; an index is as readable as its folder.
+        unfinished.chmod(path.parent.stat().st_mode & 0o666)
+        written = checksum(unfinished)
+        _fsync(unfinished)
+        unfinished.replace(path)
+        fsync_folder(path.parent)
     return written
 
 

@@ -14,7 +14,7 @@ import xxhash
 from sqlalchemy import Engine
 
 from engine.errors import IndexDamaged
-from engine.store.durable import Checksum, checksum, write_durably
+from engine.store.durable import Checksum, checksum, is_loss, write_durably
 
 SEAL_SUFFIX = ".seal"
 
@@ -98,6 +98,8 @@ def read_seal(catalog: Path) -> Checksum | None:
         if check != _check_of(sealed):
             raise ValueError(check)
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        if isinstance(error, OSError) and not is_loss(error):
+            raise
         raise IndexDamaged(
             f"{path} is missing or damaged, so {catalog.name} cannot be trusted; check it: longmatch verify INDEX"
         ) from error
@@ -116,6 +118,8 @@ def check_seal(catalog: Path) -> None:
     try:
         found = checksum(catalog)
     except OSError as error:
+        if not is_loss(error):
+            raise
         raise IndexDamaged(f"{catalog} cannot be read ({error.strerror})") from error
     if found == expected:
         return

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,14 +22,20 @@ from indexer.cli.planning import (
     show_plan,
     vram_option,
 )
-from indexer.cli.reading import document_reader, read_memory_option, read_seconds_option
+from indexer.cli.reading import STDIN, document_reader, read_memory_option, read_seconds_option
 from indexer.cli.shared import FAILED, PARTLY, device_option, index_argument, json_option
 
 if TYPE_CHECKING:
+    from engine.document import Document
     from engine.encoders.encoder import Encoder
+    from engine.readers import Unreadable
+    from indexer.budget import Budget
     from indexer.build_report import BuildReport
     from indexer.builder import EncodeNow
+    from indexer.doc_ids import FileIds
     from indexer.plan import Plan
+    from indexer.reading import DocumentReader, ReadLimits
+    from indexer.requests import Request
 
 _WAYS = {  # said before a run
     "none": "words alone: no vectors, no model (--encode later adds vectors as queries need them)",
@@ -47,6 +54,11 @@ _WAYS = {  # said before a run
     "[default: later; all without PATH]",
 )
 @click.option("--prune", is_flag=True, help="Remove documents that are not under PATH... any more.")
+@click.option("--id-prefix", default="", metavar="TEXT", help="Put TEXT in front of each new doc_id, as 2022/.")
+@click.option(
+    "--replace", is_flag=True, help="Let a file replace another file of the same doc_id; by default it fails."
+)
+@click.option("--retry-failures", is_flag=True, help="Read only the documents that failed before; without PATH.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done and what it costs; write nothing.")
 @encoder_option
 @click.option("--language", metavar="NAME", help="Language of the text, for stems and stop words; detected by default.")
@@ -63,6 +75,9 @@ def index(
     paths: tuple[str, ...],
     encode: EncodeNow | None,
     prune: bool,
+    id_prefix: str,
+    replace: bool,
+    retry_failures: bool,
     dry_run: bool,
     encoder: str | None,
     language: str | None,
@@ -85,44 +100,52 @@ def index(
     a query encodes the few documents that come near it. Without PATH the
     documents that have no vectors yet are encoded, those that queries wanted first.
 
+    The doc_id of a file is its path below PATH, or its name if PATH is the file.
+    Files of several folders that would get the same doc_id keep the names of the
+    folders. A file that INDEX holds keeps its doc_id. A file never takes the doc_id
+    of another file that is still there: it fails, unless --id-prefix or --replace
+    is given.
+
     Formats: .txt .rst .md .html .pdf .docx .odt .epub .xml (JATS, TEI, patents)
     .tex .json .jsonl, each also with .gz.
 
     \b
     Example:
         longmatch index papers.lm ./papers notes/*.md
+        longmatch index papers.lm ./2022 --id-prefix 2022/
     """
+    _check_arguments(index, paths, prune=prune, dry_run=dry_run, retry_failures=retry_failures)
+    corpus = _failed_before(index) if retry_failures else _named(index, paths, id_prefix)
+    if retry_failures and not corpus.requests:
+        sys.exit(PARTLY if _echo_left_out(corpus) else 0)
     from engine.words.languages import check_language
     from indexer.budget import Budget
-    from indexer.builder import build, encoder_for
+    from indexer.builder import build
     from indexer.cli.progress import BuildProgress
-    from indexer.corpus import STDIN, count_files, read_corpus
-    from indexer.planning import make_plan
     from indexer.reading import ReadLimits
 
     if language is not None:
         check_language(language)
-    if not paths:
-        _check_continues(index, prune=prune, dry_run=dry_run)
-    encode = encode or ("later" if paths else "all")
+    encode = encode or ("later" if corpus.sources else "all")
     budget = Budget(memory, vram, disk)
     used: Encoder | str | None = encoder
     plan = None
     if dry_run or (budget.is_limited and paths and STDIN not in paths and encode != "none"):
-        used = encoder_for(index, encoder, device)
         limits = ReadLimits(read_seconds, read_memory)
-        plan = make_plan(index, paths, used, factory=factory, budget=budget, read_limits=limits)
+        used, plan = _planned(index, corpus, encoder, device, factory=factory, budget=budget, read_limits=limits)
         if dry_run:
             show_plan(plan, as_json)
             return
-    n_files = count_files(paths) if paths else None
-    with document_reader(paths, read_seconds, read_memory) as reader, BuildProgress(n_files, plan=plan) as progress:
+    with (
+        document_reader(corpus.sources, read_seconds, read_memory) as reader,
+        BuildProgress(corpus.n_files, plan=plan) as progress,
+    ):
         progress.tell(_WAYS[encode])
         if plan is not None:
             progress.tell(describe_plan(plan))
         report = build(
             index,
-            read_corpus(paths, reader) if paths else (),
+            corpus.read(reader),
             encoder=used,
             device=device,
             factory=factory,
@@ -132,24 +155,103 @@ def index(
             language=language,
             encode=encode,
             prune=prune,
+            replace_files=replace,
             progress=progress,
             tell=progress.tell,
         )
     _tell_build(index, report, plan, as_json)
+    n_left_out = _echo_left_out(corpus)
     if report.failures:
         sys.exit(PARTLY if report.n_seen > len(report.failures) else FAILED)
+    if n_left_out:
+        sys.exit(PARTLY)
 
 
-def _check_continues(index: Path, *, prune: bool, dry_run: bool) -> None:
-    """Whether a run without PATH makes sense.
+@dataclass(frozen=True)
+class _Corpus:
+    """What a run reads: paths, or documents that failed before; nothing where the rest is to be encoded."""
+
+    paths: tuple[str, ...] = ()
+    ids: FileIds | None = None
+    n_files: int | None = None  # where known
+    requests: Sequence[Request] = ()
+    left_out: Sequence[tuple[str, str]] = ()  # source and reason of failures that cannot be read again
+
+    @property
+    def sources(self) -> Sequence[str]:
+        """What is read, by its names."""
+        return self.paths or [request.source for request in self.requests]
+
+    def read(self, reader: DocumentReader | None) -> Iterator[Document | Unreadable]:
+        """The documents."""
+        from indexer.corpus import read_corpus
+
+        if self.paths:
+            return read_corpus(self.paths, reader, ids=self.ids)
+        return iter(()) if reader is None else reader.read(self.requests)
+
+
+def _named(index: Path, paths: tuple[str, ...], id_prefix: str) -> _Corpus:
+    """The corpus of PATH...; a path that is not there ends the run here, before slow imports."""
+    from indexer.corpus import count_files
+    from indexer.doc_ids import FileIds
+
+    return _Corpus(paths, FileIds(id_prefix, index), count_files(paths)) if paths else _Corpus()
+
+
+def _failed_before(index: Path) -> _Corpus:
+    """The documents that failed before."""
+    from indexer.retrying import find_failed
+
+    retry = find_failed(index)
+    if not retry.requests and not retry.left_out:
+        click.echo(f"no document of {index} has failed")
+    return _Corpus(n_files=len(retry.requests), requests=retry.requests, left_out=retry.left_out)
+
+
+def _echo_left_out(corpus: _Corpus) -> int:
+    """Print which failures were not read again, and why; returns how many."""
+    for source, reason in corpus.left_out:
+        click.echo(f"not read again: {source}: {reason}", err=True)
+    return len(corpus.left_out)
+
+
+def _planned(
+    index: Path,
+    corpus: _Corpus,
+    encoder: str | None,
+    device: str | None,
+    *,
+    factory: str,
+    budget: Budget,
+    read_limits: ReadLimits,
+) -> tuple[Encoder, Plan]:
+    """The encoder of a run, and its plan."""
+    from indexer.builder import encoder_for
+    from indexer.planning import make_plan
+
+    used, prefix = encoder_for(index, encoder, device), corpus.ids.prefix if corpus.ids else ""
+    made = make_plan(
+        index, corpus.paths, used, factory=factory, budget=budget, read_limits=read_limits, id_prefix=prefix
+    )
+    return used, made
+
+
+def _check_arguments(index: Path, paths: tuple[str, ...], *, prune: bool, dry_run: bool, retry_failures: bool) -> None:
+    """Whether arguments and options go together.
 
     Raises:
-        click.UsageError: there is no index, or an option needs PATH.
+        click.UsageError: PATH is missing or one too much, or there is no index.
     """
+    given = [name for name, is_given in (("--prune", prune), ("--dry-run", dry_run)) if is_given]
+    if retry_failures and (paths or given):
+        raise click.UsageError(f"--retry-failures reads what failed before; leave out {' '.join([*paths, *given])}")
+    if given and not paths:
+        raise click.UsageError(f"{given[0]} needs PATH...: the corpus as it is now")
+    if paths:
+        return
     from engine.store.catalog import CATALOG_FILE
 
-    if prune or dry_run:
-        raise click.UsageError(f"--{'prune' if prune else 'dry-run'} needs PATH...: the corpus as it is now")
     if not (index / CATALOG_FILE).exists():
         raise click.UsageError(f"{index} holds no index; name what to index: longmatch index {index} PATH...")
 

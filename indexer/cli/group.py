@@ -8,14 +8,17 @@ from typing import Any
 import click
 
 from engine.errors import EngineError
-from indexer.cli.asking import info, query, show
+from engine.faults import faults_named
+from indexer.cli.asking import query
 from indexer.cli.building import index
+from indexer.cli.comparing import compare
 from indexer.cli.planning import plan
 from indexer.cli.pretraining import pretrain
+from indexer.cli.showing import info, show
 from indexer.cli.training import train
 from indexer.cli.upkeep import compact, doctor, rebase, remove, repair, verify
 
-_COLLECTED_AFTER = 10_000  # new containers; at Python's 700 a fifth of the start goes into looking for garbage
+_COLLECTED_AFTER = 50_000  # new containers; at Python's 700 a fifth of the start goes into looking for garbage
 
 
 class _Commands(click.Group):
@@ -29,12 +32,13 @@ class _Commands(click.Group):
         """Run a command; see the class."""
         gc.set_threshold(_COLLECTED_AFTER)
         try:
-            return super().invoke(ctx)
+            with faults_named():
+                return super().invoke(ctx)
         except EngineError as error:
             raise click.ClickException(str(error)) from error
         except KeyboardInterrupt:
-            told = "interrupted; what was committed is safe, run the same command to go on"
-            raise click.ClickException(told) from None
+            message = "interrupted; what was committed is safe, run the same command to go on"
+            raise click.ClickException(message) from None
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -46,5 +50,20 @@ def main() -> None:
     """
 
 
-for command in (index, plan, query, show, info, remove, verify, repair, rebase, compact, doctor, pretrain, train):
+for command in (
+    index,
+    plan,
+    query,
+    compare,
+    show,
+    info,
+    remove,
+    verify,
+    repair,
+    rebase,
+    compact,
+    doctor,
+    pretrain,
+    train,
+):
     main.add_command(command)

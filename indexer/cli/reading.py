@@ -13,7 +13,7 @@ from indexer.cli.sizes import parse_bytes
 if TYPE_CHECKING:
     from indexer.reading import DocumentReader
 
-_STDIN = "-"
+STDIN = "-"
 
 read_seconds_option = click.option(
     "--read-seconds",
@@ -42,5 +42,5 @@ def document_reader(paths: Sequence[str], seconds: float, memory_bytes: int) -> 
     from indexer.reading import DocumentReader, ReadLimits
 
     reader = DocumentReader(ReadLimits(seconds, memory_bytes))
-    with reader if set(paths) - {_STDIN} else nullcontext():
+    with reader if set(paths) - {STDIN} else nullcontext():
         yield reader

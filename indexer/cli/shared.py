@@ -15,6 +15,16 @@ if TYPE_CHECKING:
 FAILED, PARTLY = 1, 3  # 0 is done, and click itself exits with 2 on wrong usage
 
 index_argument = click.argument("index", type=click.Path(file_okay=False, path_type=Path))
+
+
+def _existing(_context: click.Context, _parameter: click.Parameter, path: Path) -> Path:
+    """Refuse a missing folder before anything is loaded; `Snapshot` looks at what is in it."""
+    if not path.exists():
+        raise click.ClickException(f"{path} holds no index; make one: longmatch index {path} PATH...")
+    return path
+
+
+existing_index_argument = click.argument("index", type=click.Path(file_okay=False, path_type=Path), callback=_existing)
 device_option = click.option("--device", help="cpu, cuda or cuda:N; by default a GPU where there is one.")
 search_device_option = click.option(
     "--device",

@@ -15,7 +15,7 @@ from engine.document import Document
 from engine.errors import DocumentError, IndexBusy, IndexMismatch
 from engine.store.writer import Writer
 from indexer.build_report import BuildReport
-from longmatch.writing import remove_stub
+from indexer.stub import remove_stub
 from tests.fakes import FakeEncoder
 
 TEXTS = ["The fox hunts at night.", "A dog sleeps all day.", "Rivers run to the sea."]
@@ -193,3 +193,22 @@ def test_a_named_encoder_is_loaded_once(tmp_path: Path, bert_folder: Path, monke
         index.add(["young dog"])
         index.search("young dog")
     assert loaded == [str(bert_folder)]
+
+
+def test_two_folders_with_equal_file_names_never_replace_each_other(tmp_path: Path) -> None:
+    for year, text in zip(("2021", "2022", "2023"), TEXTS, strict=True):
+        (tmp_path / year).mkdir()
+        (tmp_path / year / "x.txt").write_text(text)
+    build(tmp_path / "x.lm", tmp_path / "2021").close()
+    with pytest.raises(DocumentError, match="keep both with --id-prefix 2022/"):
+        build(tmp_path / "x.lm", tmp_path / "2022")
+    with build(tmp_path / "x.lm", tmp_path / "2022", id_prefix="2022/") as index:
+        assert sorted(index) == ["2022/x.txt", "x.txt"]
+        index.update(tmp_path / "2023" / "x.txt")  # an update replaces, whichever file it names
+        assert index.document("x.txt").text.strip() == TEXTS[2]
+
+
+def test_a_prefix_stands_before_every_doc_id_of_a_table(tmp_path: Path) -> None:
+    rows = [{"id": "a", "text": TEXTS[0]}, {"id": "b", "text": TEXTS[1]}]
+    with build(tmp_path / "x.lm", rows, id_prefix="t-") as index:
+        assert sorted(index) == ["t-a", "t-b"]

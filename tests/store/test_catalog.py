@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import text
-from sqlalchemy.exc import IntegrityError, OperationalError
 
-from engine.errors import IndexMismatch
+from engine.errors import IndexDamaged, IndexMismatch, StorageError
 from engine.store.catalog import SCHEMA_VERSION, connect, read_meta, write_meta
 
 
@@ -35,12 +34,13 @@ def test_another_schema_version_is_refused(tmp_path: Path) -> None:
 def test_a_reader_cannot_write(tmp_path: Path) -> None:
     connect(tmp_path / "catalog.sqlite", read_only=False).dispose()
     reader = connect(tmp_path / "catalog.sqlite", read_only=True)
-    with reader.connect() as connection, pytest.raises(OperationalError, match="readonly"):
+    with reader.connect() as connection, pytest.raises(StorageError, match="readonly"):
         write_meta(connection, {"a": 1})
 
 
 def test_a_reader_makes_no_catalog(tmp_path: Path) -> None:
-    with pytest.raises(OperationalError), connect(tmp_path / "catalog.sqlite", read_only=True).connect() as connection:
+    reader = connect(tmp_path / "catalog.sqlite", read_only=True)
+    with pytest.raises(IndexDamaged, match="is missing"), reader.connect() as connection:
         read_meta(connection)
     assert list(tmp_path.iterdir()) == []
 
@@ -68,5 +68,5 @@ def test_any_folder_name_works(tmp_path: Path, name: str) -> None:
 
 def test_a_text_without_its_document_is_refused(tmp_path: Path) -> None:
     engine = connect(tmp_path / "catalog.sqlite", read_only=False)
-    with engine.begin() as connection, pytest.raises(IntegrityError, match="FOREIGN KEY"):
+    with engine.begin() as connection, pytest.raises(IndexDamaged, match="FOREIGN KEY"):
         connection.execute(text("INSERT INTO texts VALUES (7, x'00')"))

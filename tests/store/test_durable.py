@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import IndexDamaged
+from engine.errors import IndexDamaged, StorageError
 from engine.store.durable import Checksum, check_file, checksum, write_durably
 
 
@@ -28,14 +28,14 @@ def _half(path: Path) -> None:
 
 
 def test_a_writer_that_raises_leaves_nothing_under_the_final_name(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(StorageError, match="a: disk full"):
         write_durably(tmp_path / "a", _half)
     assert not (tmp_path / "a").exists()
 
 
 def test_a_writer_that_raises_leaves_the_old_file_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"old")
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(StorageError, match="a: disk full"):
         write_durably(tmp_path / "a", _half)
     assert (tmp_path / "a").read_bytes() == b"old"
 

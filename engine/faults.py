@@ -1,0 +1,132 @@
+"""Errors of the system, SQLite, SQLAlchemy and safetensors as errors of this program, with file and next step.
+
+Public functions and classes are decorated with `named_faults`, so that a caller meets `EngineError` alone.
+The libraries are recognised by name: nothing is imported that a command does not use.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import inspect
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from engine.errors import BudgetExceeded, EngineError, IndexBusy, IndexDamaged, StorageError
+
+DecoratedT = TypeVar("DecoratedT", bound=Callable[..., Any] | type)
+
+_FULL = "free some space and run the same command again: what was committed is safe"
+_ALLOW = "allow it (chmod, chown), or name another folder"
+_NEXT_STEPS = {
+    errno.EACCES: _ALLOW,
+    errno.EPERM: _ALLOW,
+    errno.EROFS: "the file system is mounted for reading alone: name another folder",
+    errno.EIO: "the disk may be failing: look into the system's log, then run longmatch verify INDEX",
+    errno.EMFILE: "raise the limit of open files: ulimit -n 4096",
+    errno.ENFILE: "end other programs that hold files open",
+    errno.ENOENT: "check the path, and that no other program moves or deletes files of the index",
+    errno.ENAMETOOLONG: "give it a shorter name",
+    errno.ESTALE: "the network file system lost the file: run the command again",
+}
+_OTHERWISE = "check that the file can be read and written, then run the command again"
+_OS_CODE = re.compile(r"\bcode: (\d+)")  # as safetensors shows errors of the system
+_LIBRARIES = ("sqlalchemy", "safetensors_rust", "safetensors")
+# SQLite's extended codes for what was read and is not what was written.
+_UNREADABLE = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
+
+
+def fault(error: BaseException, place: str = "") -> EngineError | None:
+    """The error that a user can act on.
+
+    Args:
+        error: any error.
+        place: a file, where the error itself names none.
+
+    Returns:
+        None for an error that does not come from the system or the libraries above, and for one of this program.
+    """
+    if isinstance(error, EngineError | ConnectionError):  # a closed pipe of the command line is no fault
+        return None
+    original = getattr(error, "orig", None)  # SQLAlchemy keeps the error of SQLite here
+    if isinstance(original, sqlite3.Error):
+        error = original
+    if isinstance(error, sqlite3.Error):
+        return _of_sqlite(error, place)
+    if isinstance(error, OSError):
+        return _of_system(error.errno, error.strerror or str(error), str(error.filename or place))
+    if any(kind.__module__.partition(".")[0] in _LIBRARIES for kind in type(error).__mro__):
+        code = _OS_CODE.search(str(error))
+        if code is not None:
+            return _of_system(int(code[1]), str(error), place)
+        return IndexDamaged(f"{place or 'a file'} cannot be read ({error}); check it: longmatch verify INDEX")
+    return None
+
+
+def _of_system(code: int | None, reason: str, file: str) -> EngineError:
+    what = f"{file}: {reason}" if file else reason
+    if code in (errno.ENOSPC, errno.EDQUOT):
+        return BudgetExceeded(f"{what}; {_FULL}")
+    return StorageError(f"{what}; {_NEXT_STEPS.get(code or 0, _OTHERWISE)}")
+
+
+def _of_sqlite(error: sqlite3.Error, place: str) -> EngineError:
+    code = getattr(error, "sqlite_errorcode", 0)  # the driver's own errors have none
+    what, primary = f"{place or 'the catalog'}: {error}", code & 0xFF
+    if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return IndexBusy(f"{what}; another process uses it: wait for it to end, then run the command again")
+    if primary == sqlite3.SQLITE_FULL:
+        return BudgetExceeded(f"{what}; {_FULL}")
+    if primary == sqlite3.SQLITE_CANTOPEN and place and not Path(place).exists():
+        return IndexDamaged(f"{place} is missing; check it: longmatch verify INDEX")
+    if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        return StorageError(f"{what}; see whether file and folder can be read and written, or name another folder")
+    if primary == sqlite3.SQLITE_IOERR and code not in _UNREADABLE:
+        return StorageError(f"{what}; {_NEXT_STEPS[errno.EIO]}")
+    if primary == sqlite3.SQLITE_CONSTRAINT:
+        return IndexDamaged(f"{what}; check it: longmatch verify INDEX")
+    return IndexDamaged(f"{place or 'the catalog'} cannot be read ({error}); check it: longmatch verify INDEX")
+
+
+@contextmanager
+def faults_named(place: str = "") -> Iterator[None]:
+    """Raise errors of the system and the libraries as errors of this program.
+
+    Args:
+        place: a file, where an error names none.
+    """
+    try:
+        yield
+    except Exception as error:
+        if (named := fault(error, place)) is None:
+            raise
+        raise named from error
+
+
+def named_faults(decorated: DecoratedT) -> DecoratedT:
+    """Decorate a public function, or all public methods of a class, with `faults_named`."""
+    if not isinstance(decorated, type):
+        return cast(DecoratedT, _guarded(decorated))
+    for name, member in list(vars(decorated).items()):
+        if name.startswith("_") and name not in ("__init__", "__enter__", "__exit__"):
+            continue
+        if isinstance(member, classmethod):
+            setattr(decorated, name, classmethod(_guarded(member.__func__)))
+        elif isinstance(member, property) and member.fget is not None:
+            setattr(decorated, name, property(_guarded(member.fget), member.fset, member.fdel, member.__doc__))
+        elif inspect.isfunction(member):
+            setattr(decorated, name, _guarded(member))
+    return decorated
+
+
+def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+        with faults_named():
+            return function(*arguments, **options)
+
+    return call
