@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -12,18 +12,25 @@ import numpy as np
 
 from engine.acceleration import Acceleration, accelerate
 from engine.allowance import Allowance
+from engine.comparison import Comparison, compare
 from engine.devices import check_device, is_gpu
 from engine.document import Chunk, Document
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
 from engine.errors import EngineError, IndexMismatch, QueryError
+from engine.faults import named_faults
 from engine.on_demand import OnDemand
 from engine.query import Query, as_stored
-from engine.result import Encoding, Result, SectionMatrix
+from engine.result import Encoding, Result, SectionMatrix, Status
 from engine.scoring.evidence import Scoring
 from engine.search import Searcher
+from engine.skipping import kinds_of
+from engine.store.documents import content_hash
+from engine.store.fields import check_fields
+from engine.store.presence import stored_copies
 from engine.store.snapshot import Snapshot
 
 
+@named_faults
 class Index:
     """An index opened for asking, pinned as it is now.
 
@@ -61,17 +68,14 @@ class Index:
         store: bool = True,
         tell: Callable[[str], None] = lambda _: None,
     ) -> Index:
-        """Open an index.
+        """Open an index; the arguments are those of `longmatch.Index.open`, except for two.
 
         Args:
             path: its folder.
-            encoder: the one that it was built with; loaded by the recorded name when first needed.
-            device: `cpu`; or `cuda` or `cuda:N`, to encode there, and to search there too: that copies
-                the vectors onto the GPU, and `acceleration` tells what came of it. By default queries are
-                encoded on a GPU where torch sees one, and searched on the CPU.
-            store: whether vectors of documents that are encoded for a query are committed to the index, where
-                no other process writes it; else they last as long as this object.
-            tell: hears one line before documents are encoded for a query.
+            encoder: a loaded one; by default it is loaded by the recorded name when it is first needed.
+            device: see `longmatch.Index.open`; `acceleration` reports what a GPU does for searches.
+            store: see `longmatch.Index.open`.
+            tell: called with one line before documents are encoded for a query.
 
         Raises:
             EncoderError: torch does not see that device.
@@ -109,10 +113,7 @@ class Index:
             EncoderError: it cannot be loaded.
             IndexMismatch: what loads under its name has other weights or settings; or the index is bound to none.
         """
-        if not self.snapshot.width:
-            raise IndexMismatch(
-                f"{self.snapshot.folder} holds words alone; add vectors: longmatch index {self.snapshot.folder}"
-            )
+        self._check_vectors()
         if self._encoder is None:
             # Loads torch, which a question by id does without.
             from engine.encoders.loading import load_encoder
@@ -121,6 +122,12 @@ class Index:
             self._check(encoder)
             self._encoder = encoder
         return self._encoder
+
+    def _check_vectors(self) -> None:
+        if not self.snapshot.width:
+            raise IndexMismatch(
+                f"{self.snapshot.folder} holds words alone; add vectors: longmatch index {self.snapshot.folder}"
+            )
 
     def _check(self, encoder: Encoder) -> None:
         built = self.snapshot.meta.get("encoder")
@@ -154,38 +161,44 @@ class Index:
         k: int = 10,
         offset: int = 0,
         where: str | None = None,
+        without: str | Sequence[str] | None = None,
+        skip: Collection[str] = (),
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
     ) -> Result:
-        """Rank the index against a document of any length; see `Searcher.search`.
+        """Rank the index against a document of any length; the arguments are those of `longmatch.Index.search`.
 
-        In an index where documents have no vectors yet, the best candidates by words are encoded
-        first, see `engine.on_demand`; the others are scored by words alone.
-
-        Args:
-            document: to search with.
-            k: hits wanted.
-            offset: hits to leave out first, for pages.
-            where: metadata filter, see `engine.store.where`.
-            exact: score every document, whatever index there is.
-            scoring: the constants of the score.
-            allowance: how many candidates may be encoded.
+        Here the query is a `Document`, and the filter a text, see `engine.store.where`.
 
         Raises:
             DocumentError: the document has no token.
-            QueryError: k, offset or filter cannot be used.
+            QueryError: k, offset, filter or a kind to skip cannot be used, or a document to leave out is not there.
         """
-        query = self._query(document)
-        encoding = self._encode_candidates(query, scoring, allowance, where=where, without=None)
-        found = self.searcher(scoring).search(query, k=k, offset=offset, where=where, exact=exact)
-        return replace(found, encoding=encoding)
+        left_out = self._check_filters(where, without)
+        query = replace(self._query(document), skip=kinds_of(skip))
+        encoding = self._encode_candidates(query, scoring, allowance, where=where, without=left_out)
+        found = self.searcher(scoring).search(query, k=k, offset=offset, where=where, without=left_out, exact=exact)
+        return self._completed(found, encoding, scoring)
 
     def _query(self, document: Document) -> Query:
         """A document with its vectors; with none where the index holds words alone."""
         if not self.snapshot.width:
             return Query(document, EncodedDocument.unencoded(0))
         return Query(document, as_stored(self.encoder.encode([document])[0]))
+
+    def _check_filters(self, where: str | None, without: str | Sequence[str] | None) -> tuple[str, ...]:
+        """The documents to leave out, once they and the fields of the filter are known to be in the index."""
+        left_out = (without,) if isinstance(without, str) else tuple(without or ())
+        for doc_id in left_out:
+            self.position(doc_id)
+        if where is not None:
+            check_fields(self.snapshot.folder, where)
+        return left_out
+
+    def copies(self, document: Document) -> list[str]:
+        """The doc_ids of the documents that have the same title, text and sections as a given one."""
+        return stored_copies(self.snapshot.folder, content_hash(document))
 
     def _encode_candidates(
         self,
@@ -194,12 +207,23 @@ class Index:
         allowance: Allowance | None,
         *,
         where: str | None,
-        without: str | None,
+        without: Sequence[str],
     ) -> Encoding | None:
         is_complete = not self.snapshot.width or bool(self.snapshot.has_vectors.all())
         if is_complete or not (scoring or Scoring()).uses_vectors:
             return None
         return self._on_demand.for_query(query, allowance or Allowance(), where=where, without=without)
+
+    def _completed(self, found: Result, encoding: Encoding | None, scoring: Scoring | None) -> Result:
+        """A result with what was encoded for it; its status is `partial` where evidence is missing, see `Status`."""
+        coverage = found.query_coverage
+        is_read = self.snapshot.width > 0 and (scoring or Scoring()).uses_vectors
+        is_cut = is_read and (coverage.tokens_read < coverage.tokens_total or coverage.chunks_pooled > 1)
+        lacks_vectors = encoding is not None and (
+            encoding.n_encoded < encoding.n_candidates or not all(hit.has_vectors for hit in found.hits)
+        )
+        status = Status.PARTIAL if is_cut or lacks_vectors else found.status
+        return replace(found, encoding=encoding, status=status)
 
     def search_id(
         self,
@@ -208,6 +232,8 @@ class Index:
         k: int = 10,
         offset: int = 0,
         where: str | None = None,
+        without: str | Sequence[str] | None = None,
+        skip: Collection[str] = (),
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
@@ -219,10 +245,11 @@ class Index:
         Raises:
             QueryError: no such document; or k, offset or filter cannot be used.
         """
-        query = self.stored_query(doc_id)
-        encoding = self._encode_candidates(query, scoring, allowance, where=where, without=doc_id)
-        found = self.searcher(scoring).search(query, k=k, offset=offset, where=where, without=doc_id, exact=exact)
-        return replace(found, encoding=encoding)
+        left_out = (doc_id, *self._check_filters(where, without))
+        query = replace(self.stored_query(doc_id), skip=kinds_of(skip))
+        encoding = self._encode_candidates(query, scoring, allowance, where=where, without=left_out)
+        found = self.searcher(scoring).search(query, k=k, offset=offset, where=where, without=left_out, exact=exact)
+        return self._completed(found, encoding, scoring)
 
     def rank_id(self, doc_id: str, *, k: int) -> list[tuple[str, float]]:
         """The best targets of an indexed document, best first, itself left out, without a breakdown.
@@ -267,10 +294,34 @@ class Index:
         return self.snapshot.chunk_vectors(np.array([self.position(doc_id)]))[0]
 
     def section_matrix(self, query: Document | str, doc_id: str) -> SectionMatrix:
-        """Cosines of all sections of a query (a document, or the doc_id of one) with those of a target."""
-        asked = self.stored_query(query) if isinstance(query, str) else self._query(query)
-        target = self.stored_query(doc_id)
-        return SectionMatrix(asked.document, target.document, asked.vectors.sections @ target.vectors.sections.T)
+        """Cosines of all sections of a query (a document, or the doc_id of one) with those of a target.
+
+        Raises:
+            IndexMismatch: the index holds words alone.
+            QueryError: there is no such document, or one of the two has no token.
+        """
+        self._check_vectors()
+        pair = [self.stored_query(query) if isinstance(query, str) else self._query(query), self.stored_query(doc_id)]
+        for one in pair:
+            if len(one.vectors.sections) != len(one.document.sections):
+                raise QueryError(f"{one.document.doc_id!r} has no token, so that its sections have no vectors")
+        mine, theirs = pair
+        return SectionMatrix(mine.document, theirs.document, mine.vectors.sections @ theirs.vectors.sections.T)
+
+    def compare(self, query: Document | str, target: Document | str, *, scoring: Scoring | None = None) -> Comparison:
+        """Score one document as a search with another one would, and break the score down.
+
+        Args:
+            query: a document, or the doc_id of one.
+            target: another one, which need not be in the index.
+            scoring: the constants of the score.
+
+        Raises:
+            DocumentError: a document has no token.
+            QueryError: no such document.
+        """
+        asked, found = (self.stored_query(one) if isinstance(one, str) else self._query(one) for one in (query, target))
+        return compare(asked, found, self.snapshot, folder=str(self.snapshot.folder), scoring=scoring)
 
     def document(self, doc_id: str) -> Document:
         """A document as it was indexed, text and sections included."""

@@ -9,7 +9,7 @@ Letters in shapes: R documents.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -64,14 +64,16 @@ class OnDemand:
         self._store = store
         self._tell = tell
 
-    def for_query(self, query: Query, allowance: Allowance, *, where: str | None, without: str | None) -> Encoding:
+    def for_query(
+        self, query: Query, allowance: Allowance, *, where: str | None, without: str | Sequence[str] | None
+    ) -> Encoding:
         """Encode the best candidates of a query that have no vectors.
 
         Args:
             query: the document to search with.
             allowance: how many candidates, how many tokens.
             where: metadata filter of the search.
-            without: doc_id that the search leaves out.
+            without: doc_id that the search leaves out, or several.
 
         Raises:
             QueryError: the filter does not parse.

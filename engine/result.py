@@ -1,17 +1,16 @@
-"""What a search returns: hits with their breakdown. Values that print themselves; no search here."""
+"""What a search returns: hits with their breakdown. Values that show themselves; no search here."""
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, overload
 
 from engine.document import Coverage, Document, MetadataValue, Span
 from engine.encoders.encoder import Vectors
-from engine.errors import MissingExtra, QueryError
-from engine.scoring.breakdown import N_TERMS, Breakdown, ChunkPart, SectionPair
+from engine.errors import QueryError
+from engine.scoring.breakdown import Breakdown, SectionPair
 
 if TYPE_CHECKING:
     import pandas
@@ -19,14 +18,19 @@ if TYPE_CHECKING:
     from engine.report.snippets import Snippet
 
 N_SNIPPETS = 3  # section pairs of a hit that are shown by default
+_REPR_CHARACTERS = 50  # of a title or a file name in a line
 
 
 class Status(StrEnum):
     """How far a ranking can be trusted."""
 
-    CERTIFIED = "certified"  # every document was scored: no document of the corpus can rank otherwise
-    # An approximate index chose the candidates, or the query was pooled, or documents have no vectors yet.
+    # Every document that could be found was scored completely: no other document belongs among the hits.
+    CERTIFIED = "certified"
+    # An approximate index, or words, chose the documents that were scored completely; every hit was.
     ESTIMATED = "estimated"
+    # Evidence is missing: the query was not read to its end or its chunks were pooled, or a hit or
+    # a wanted candidate has no vectors yet.
+    PARTIAL = "partial"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +124,13 @@ class Hit:
             raise QueryError(f"the hit {self.doc_id!r} belongs to no result; take hits from the result of a search")
         return self._answer
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
+        """The notebook view; None, which shows the `repr`, for a hit of no result."""
+        if self._answer is None:
+            return None
         from engine.report.html import result_html
 
-        return result_html(replace(self._asked(), hits=(self,)))
+        return result_html(replace(self._answer, hits=(self,)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,49 +186,46 @@ class Result(Sequence[Hit]):
         return self.hits[at]
 
     def to_dict(self, *, n_pairs: int | None = None) -> dict[str, Any]:
-        """Everything as plain values, text spans included; ready for JSON.
+        """The result as plain values, ready for JSON: what a line of `longmatch query --format jsonl` holds.
+
+        `engine/report/result.schema.json` describes all fields (`longmatch.result_schema()`). The
+        contributions of the parts of a hit sum to its score, to 1e-5.
 
         Args:
-            n_pairs: section pairs of each hit, strongest first; all by default.
+            n_pairs: section pairs listed of each hit, strongest first; all by default. A part `rest` sums the others.
         """
-        return {
-            "query": {
-                "doc_id": self.query.doc_id,
-                "title": self.query.title,
-                "coverage": _coverage(self.query_coverage) | {"chunks_pooled": self.query_coverage.chunks_pooled},
-            },
-            "status": self.status.value,
-            "n_found": self.n_found,
-            "n_evident": self.n_evident,
-            "reference": self.reference,
-            "n_searched": self.n_searched,
-            "seconds": round(self.seconds, 6),
-            "encoding": None if self.encoding is None else asdict(self.encoding),
-            "hits": [hit_to_dict(hit, self.query, n_pairs=n_pairs) for hit in self.hits],
-        }
+        # Loads the segmenter of words, which a result that is only ranked does without.
+        from engine.report.contract import result_dict
+
+        return result_dict(self, n_pairs=n_pairs)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row a hit, best first.
+        """A row for each hit, best first: query_id, rank, score, doc_id, title, status, then the metadata.
 
         Raises:
             MissingExtra: pandas is not installed.
         """
-        if importlib.util.find_spec("pandas") is None:
-            raise MissingExtra("Result.to_pandas()", "pandas", "pandas")
-        import pandas
+        from engine.report.frames import hit_frame
 
-        return pandas.DataFrame(
-            [
-                # First of all columns, and not replaced by metadata of the same names.
-                _own(hit) | dict(hit.metadata) | _own(hit)
-                for hit in self.hits
-            ],
-            columns=None if self.hits else ["rank", "score", "doc_id", "title"],
-        )
+        return hit_frame(self)
+
+    def parts_to_pandas(self, *, n_pairs: int | None = None) -> pandas.DataFrame:
+        """A row for each part of each hit: the table that `longmatch query --format csv` prints.
+
+        Args:
+            n_pairs: section pairs listed of each hit, strongest first; all by default. A part `rest` sums the others.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        from engine.report.frames import part_frame
+
+        return part_frame(self, n_pairs=n_pairs)
 
     def __repr__(self) -> str:
-        source = f" from {self.query.source!r}" if self.query.source else ""
-        return f"Result({self.query.title!r}{source}, {len(self.hits)} hits of {self.n_found}, {self.status.value})"
+        source = f" from {_short(self.query.source)!r}" if self.query.source else ""
+        counts = f"{len(self.hits)} of {self.n_found:,} hits"
+        return f"Result({_short(self.query.title)!r}{source}, {counts}, {self.status.value})"
 
     def __str__(self) -> str:
         from engine.report.table import result_table
@@ -234,11 +238,7 @@ class Result(Sequence[Hit]):
         return result_html(self)
 
 
-def _own(hit: Hit) -> dict[str, Any]:
-    return {"rank": hit.rank, "score": hit.score, "doc_id": hit.doc_id, "title": hit.title}
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SectionMatrix:
     """Plain cosines of all sections of two documents."""
 
@@ -246,67 +246,26 @@ class SectionMatrix:
     target: Document
     cosines: Vectors  # (sections of the query, sections of the target)
 
+    def __repr__(self) -> str:
+        n_rows, n_columns = self.cosines.shape
+        sides = f"{_short(self.query.title)!r}, {_short(self.target.title)!r}"
+        extent = f", cosines {self.cosines.min():.2f} to {self.cosines.max():.2f}" if self.cosines.size else ""
+        return f"SectionMatrix({sides}, {n_rows} x {n_columns} sections{extent})"
 
-def hit_to_dict(hit: Hit, query: Document, *, n_pairs: int | None = None) -> dict[str, Any]:
-    """One hit as plain values."""
-    whole = hit.breakdown.document
-    return {
-        "rank": hit.rank,
-        "score": hit.score,
-        "doc_id": hit.doc_id,
-        "title": hit.title,
-        "source": hit.document.source,
-        "metadata": dict(hit.metadata),
-        "coverage": _coverage(hit.coverage),
-        "has_vectors": hit.has_vectors,
-        "components": dict(hit.breakdown.components),
-        "document_part": None if whole is None else asdict(whole),
-        "n_pairs": len(hit.breakdown.pairs),
-        "pairs": [_pair(pair, query, hit.document) for pair in hit.breakdown.pairs[:n_pairs]],
-        "rest": sum(pair.contribution for pair in hit.breakdown.pairs[n_pairs:]) if n_pairs is not None else 0.0,
-        "terms": [asdict(term) for term in hit.breakdown.terms[:N_TERMS]],
-    }
+    def to_pandas(self) -> pandas.DataFrame:
+        """A row for each section of the query, a column for each section of the target, by index and heading.
 
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        from engine.report.frames import matrix_frame
 
-def _coverage(coverage: Coverage) -> dict[str, Any]:
-    return {
-        "tokens_read": coverage.tokens_read,
-        "tokens_total": coverage.tokens_total,
-        "share": coverage.share,
-    }
+        return matrix_frame(self)
 
+    def _repr_html_(self) -> str:
+        from engine.report.matrix_html import matrix_html
 
-def _pair(pair: SectionPair, query: Document, target: Document) -> dict[str, Any]:
-    return {
-        "query_section": pair.query_section,
-        "query_heading": query.sections[pair.query_section].heading,
-        "target_section": pair.target_section,
-        "target_heading": target.sections[pair.target_section].heading,
-        "contribution": pair.contribution,
-        "parts": [_part(part, query, target) for part in pair.parts],
-        "words": pair.words,
-        "terms": [asdict(term) for term in pair.terms],
-    }
-
-
-def _part(part: ChunkPart, query: Document, target: Document) -> dict[str, Any]:
-    return {
-        "similarity": part.similarity,
-        "threshold": part.threshold,
-        "weight": part.weight,
-        "contribution": part.contribution,
-        "query": _span(part.query, query),
-        "target": _span(part.target, target),
-    }
-
-
-def _span(span: Span, document: Document) -> dict[str, Any]:
-    return {
-        "start": span.start,
-        "stop": span.stop,
-        "text": document.text[span.start : span.stop],
-        "pages": list(document.page_numbers(span)),
-    }
+        return matrix_html(self)
 
 
 def shown_spans(pair: SectionPair, query: Document, target: Document) -> tuple[Span, Span]:
@@ -330,3 +289,7 @@ def _place(section: str, pages: tuple[int, ...]) -> str:
     if not pages:
         return section
     return f"{section} (p. {pages[0]})" if len(pages) == 1 else f"{section} (pp. {pages[0]}-{pages[-1]})"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _REPR_CHARACTERS else text[: _REPR_CHARACTERS - 1].rstrip() + "…"

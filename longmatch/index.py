@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -17,8 +18,9 @@ from engine.index import Index as OpenedIndex
 from engine.result import Result, SectionMatrix
 from engine.scoring.evidence import Scoring
 from engine.store.catalog import CATALOG_FILE
-from longmatch.arguments import Where, check_count, filter_text, index_path
+from longmatch.arguments import Where, check_count, doc_id_list, filter_text, index_path
 from longmatch.progress import teller
+from longmatch.records import Columns
 
 if TYPE_CHECKING:
     from indexer.build_report import BuildReport, Progress
@@ -73,8 +75,11 @@ class Index:
         Args:
             path: its folder.
             encoder: the one that it was built with, or its name; by default loaded when it is first needed.
-            device: `cpu`; or `cuda` or `cuda:N`, to encode and search there.
-            store: whether vectors of documents that are encoded for a query are committed to the index.
+            device: `cpu`; or `cuda` or `cuda:N`, to encode there and to search there, for which the vectors are
+                copied onto the GPU. By default queries are encoded on a GPU where torch sees one, and searched
+                on the CPU.
+            store: whether vectors of documents that are encoded for a query are committed to the index, where no
+                other process writes it; otherwise they last as long as this object.
             progress: whether to print a line on standard error before documents are encoded for a query; by
                 default in terminals and notebooks.
 
@@ -149,6 +154,8 @@ class Index:
         k: int = 10,
         offset: int = 0,
         where: Where | None = None,
+        without: str | Sequence[str] | None = None,
+        skip: str | Sequence[str] = (),
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
@@ -162,6 +169,8 @@ class Index:
         k: int = 10,
         offset: int = 0,
         where: Where | None = None,
+        without: str | Sequence[str] | None = None,
+        skip: str | Sequence[str] = (),
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
@@ -174,6 +183,8 @@ class Index:
         k: int = 10,
         offset: int = 0,
         where: Where | None = None,
+        without: str | Sequence[str] | None = None,
+        skip: str | Sequence[str] = (),
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
@@ -189,27 +200,31 @@ class Index:
             where: metadata filter: {"year": {">=": 2019}, "venue": ["ACL", "EMNLP"]}, see
                 `engine.store.where_mapping`, or as text "year >= 2019 and venue in ('ACL', 'EMNLP')", see
                 `engine.store.where`.
+            without: doc_id of a document to leave out, or several.
+            skip: kinds of sections of the query that take no part in the score: "references",
+                "acknowledgements", "appendix", "boilerplate"; one or several, see `engine.section_kinds`.
             exact: score every document, whatever index there is.
             scoring: the constants of the score.
-            allowance: how many candidates without vectors may be encoded for the query.
+            allowance: how many of the best candidates by words are encoded before they are scored, where they
+                have no vectors yet. Documents without vectors are scored by words alone.
+
+        Returns:
+            A result for a query, a list of results for a list of queries, also of one or of none.
 
         Raises:
             DocumentError: a query has no text, or its file cannot be read.
-            QueryError: a file does not exist, or an argument cannot be used.
+            QueryError: a file does not exist, an argument cannot be used, or a document to leave out is not in
+                the index.
         """
         from longmatch.queries import query_document
 
         where = filter_text(where)
         check_count("k", k)
         check_count("offset", offset)
-        queries = query if isinstance(query, list | tuple) else [query]
-        documents = [query_document(one) for one in queries]
-        found = [
-            self.opened.search(
-                document, k=k, offset=offset, where=where, exact=exact, scoring=scoring, allowance=allowance
-            )
-            for document in documents
-        ]
+        without, skip = doc_id_list("without", without), (skip,) if isinstance(skip, str) else skip
+        documents = [query_document(one) for one in (query if isinstance(query, list | tuple) else [query])]
+        rank = partial(self.opened.search, k=k, offset=offset, where=where, without=without, skip=skip)
+        found = [rank(one, exact=exact, scoring=scoring, allowance=allowance) for one in documents]
         return found if isinstance(query, list | tuple) else found[0]
 
     def search_id(
@@ -219,11 +234,15 @@ class Index:
         k: int = 10,
         offset: int = 0,
         where: Where | None = None,
+        without: str | Sequence[str] | None = None,
+        skip: str | Sequence[str] = (),
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
     ) -> Result:
-        """Rank the index against one of its own documents, itself left out; see `search`.
+        """Rank the index against one of its own documents, itself left out; see `search` for the arguments.
+
+        Nothing is encoded where all documents have vectors.
 
         Raises:
             QueryError: there is no such document, or an argument cannot be used.
@@ -231,9 +250,9 @@ class Index:
         where = filter_text(where)
         check_count("k", k)
         check_count("offset", offset)
-        return self.opened.search_id(
-            doc_id, k=k, offset=offset, where=where, exact=exact, scoring=scoring, allowance=allowance
-        )
+        without, skip = doc_id_list("without", without), (skip,) if isinstance(skip, str) else skip
+        rank = partial(self.opened.search_id, k=k, offset=offset, where=where, without=without, skip=skip)
+        return rank(doc_id, exact=exact, scoring=scoring, allowance=allowance)
 
     def document(self, doc_id: str) -> Document:
         """A document as it was indexed, text and sections included.
@@ -247,6 +266,7 @@ class Index:
         """Cosines of all sections of a query, a `Document` or the doc_id of one, with those of an indexed document.
 
         Raises:
+            IndexMismatch: the index holds words alone.
             QueryError: there is no such document.
         """
         return self.opened.section_matrix(query, doc_id)
@@ -277,15 +297,9 @@ class Index:
             DocumentError: the source cannot be used, or none of its documents could be added.
             IndexBusy: another process writes the index.
         """
-        from longmatch.records import Columns
-        from longmatch.sources import read_source
-        from longmatch.writing import keep_new, warn_of_failures
+        from longmatch.writing import keep_new
 
-        stream = read_source(source, Columns(text, id, title))
-        keep_new(stream, self.path)
-        report = self._write(stream, encode, progress)
-        warn_of_failures(report)
-        return report
+        return self._write(source, Columns(text, id, title), keep_new, encode, progress)
 
     def update(
         self,
@@ -313,15 +327,9 @@ class Index:
             DocumentError: the source cannot be used, or none of its documents could replace one.
             IndexBusy: another process writes the index.
         """
-        from longmatch.records import Columns
-        from longmatch.sources import read_source
-        from longmatch.writing import keep_present, warn_of_failures
+        from longmatch.writing import keep_present
 
-        stream = read_source(source, Columns(text, id, title))
-        keep_present(stream, self.path)
-        report = self._write(stream, encode, progress)
-        warn_of_failures(report)
-        return report
+        return self._write(source, Columns(text, id, title), keep_present, encode, progress)
 
     def remove(self, doc_ids: str | Iterable[str]) -> int:
         """Remove documents, all or none; their space on disk comes back with `longmatch compact`.
@@ -358,9 +366,21 @@ class Index:
             self._opened = self._open()
         return len(ids)
 
-    def _write(self, stream: Stream, encode: EncodeNow | None, progress: bool | Progress | None) -> BuildReport:
-        from longmatch.writing import Settings, write
+    def _write(
+        self,
+        source: Source,
+        columns: Columns,
+        keep: Callable[[Stream, Path], None],
+        encode: EncodeNow | None,
+        progress: bool | Progress | None,
+    ) -> BuildReport:
+        """Read a source, keep what may be written, and write it."""
+        from indexer.doc_ids import FileIds
+        from longmatch.sources import read_source
+        from longmatch.writing import Settings, warn_of_failures, write
 
+        stream = read_source(source, columns, FileIds(index=self.path))
+        keep(stream, self.path)
         encode = encode or ("later" if self.opened.snapshot.width else "none")
         if encode != "none" and self.opened.snapshot.width:
             self._encoder = self.opened.encoder  # loaded once, for writing and for the index that is opened again
@@ -372,6 +392,7 @@ class Index:
         finally:
             self._opened = self._open()
         self.report = report
+        warn_of_failures(report, stacklevel=4)
         return report
 
     def _release(self) -> None:

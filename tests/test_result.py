@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import pickle
-import sys
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from engine.document import Coverage, Document, Section, Span
 from engine.errors import MissingExtra, QueryError
-from engine.result import Hit, Result, Status, shown_spans
+from engine.result import Hit, Result, SectionMatrix, Status, shown_spans
 from engine.scoring.breakdown import Breakdown, ChunkPart, DocumentPart, SectionPair, TermPart
+from tests.strict_schema import check
 
 QUERY = Document("q", "Query", "alpha beta", (Section("A", ("A",), 0, 10),))
 TARGET = Document(
@@ -37,106 +39,108 @@ BREAKDOWN = Breakdown(PAIRS, DocumentPart(0.4, 0.1, 0.05, 0.01), TERMS, COMPONEN
 HIT = Hit(1, BREAKDOWN.score, TARGET, BREAKDOWN, Coverage(5, 10))
 RESULT = Result(QUERY, Coverage(0, 0), (HIT,), Status.ESTIMATED, 7, 3, 30, 0.0123456789, "english", 2)
 HIT_OF_RESULT = RESULT[0]
+MATRIX = SectionMatrix(QUERY, TARGET, np.array([[0.25, 0.75]], np.float32))
 
 
-def test_a_result_as_plain_values_says_everything() -> None:
+def _place(start: int, end: int, page: int | None = None) -> dict[str, Any]:
+    return {"start": start, "end": end, "page": page, "last_page": page}
+
+
+def test_a_result_as_plain_values_holds_everything() -> None:
+    empty = {"query_section": None, "target_section": None, "words": [], "spans": [], "word_contribution": 0.0}
+    query_section = {"index": 0, "heading": "A", **_place(0, 10)}
+    delta = {**_place(6, 11, 2), "text": "delta"}
+    strongest = {
+        "kind": "section_pair",
+        "contribution": 0.4,
+        "word_contribution": 0.1,
+        "query_section": query_section,
+        "target_section": {"index": 1, "heading": "D", **_place(6, 11, 2)},
+        "similarity": 0.75,
+        "threshold": 0.5,
+        "words": [
+            {"term": "delta", "contribution": 0.07, "query_spans": [], "target_spans": [[6, 11]]},
+            {"term": "eps", "contribution": 0.03, "query_spans": [], "target_spans": []},
+        ],
+        "spans": [
+            {
+                **{"contribution": 0.2, "similarity": 0.75, "threshold": 0.5, "weight": 0.8},
+                **{"query": {**_place(0, 5), "text": "alpha"}, "target": delta},
+            },
+            {
+                **{"contribution": 0.1, "similarity": 0.6, "threshold": 0.5, "weight": 0.1},
+                **{"query": {**_place(6, 10), "text": "beta"}, "target": delta},
+            },
+        ],
+    }
+    other = {
+        "kind": "section_pair",
+        "contribution": 0.05,
+        "word_contribution": 0.0,
+        "query_section": query_section,
+        "target_section": {"index": 0, "heading": "", **_place(0, 6, 1)},
+        "similarity": 0.5,
+        "threshold": 0,
+        "words": [],
+        "spans": [
+            {
+                **{"contribution": 0.05, "similarity": 0.5, "threshold": 0, "weight": 0.2},
+                **{"query": {**_place(0, 5), "text": "alpha"}, "target": {**_place(0, 5, 1), "text": "gamma"}},
+            }
+        ],
+    }
+    hit = {
+        "rank": 1,
+        "score": pytest.approx(0.46),
+        "id": "t",
+        "title": "Target",
+        "source": "t.txt",
+        "metadata": {"year": 2020},
+        "coverage": {"tokens_read": 5, "tokens_total": 10, "share": 0.5},
+        "has_vectors": True,
+        "components": {"chunks": 0.35, "document": 0.01, "words": 0.1, "word_pairs": 0.0},
+        "words": [{"term": "delta", "contribution": 0.07}, {"term": "eps", "contribution": 0.03}],
+        "n_pairs": 2,
+        "parts": [
+            strongest,
+            other,
+            {"kind": "document", "contribution": 0.01, "similarity": 0.4, "threshold": 0.1, **empty},
+        ],
+    }
     assert RESULT.to_dict() == {
+        "schema": "longmatch-result/1",
         "query": {
-            "doc_id": "q",
+            "id": "q",
             "title": "Query",
+            "source": "",
             "coverage": {"tokens_read": 0, "tokens_total": 0, "share": 1.0, "chunks_pooled": 1},
         },
         "status": "estimated",
         "n_found": 7,
         "n_evident": 3,
-        "reference": 2,
         "n_searched": 30,
         "seconds": 0.012346,
+        "language": "english",
+        "reference": 2,
         "encoding": None,
-        "hits": [
-            {
-                "rank": 1,
-                "score": pytest.approx(0.46),
-                "doc_id": "t",
-                "title": "Target",
-                "source": "t.txt",
-                "metadata": {"year": 2020},
-                "coverage": {"tokens_read": 5, "tokens_total": 10, "share": 0.5},
-                "has_vectors": True,
-                "components": COMPONENTS,
-                "document_part": {"similarity": 0.4, "threshold": 0.1, "weight": 0.05, "contribution": 0.01},
-                "n_pairs": 2,
-                "pairs": [
-                    {
-                        "query_section": 0,
-                        "query_heading": "A",
-                        "target_section": 1,
-                        "target_heading": "D",
-                        "contribution": 0.4,
-                        "parts": [
-                            {
-                                "similarity": 0.75,
-                                "threshold": 0.5,
-                                "weight": 0.8,
-                                "contribution": 0.2,
-                                "query": {"start": 0, "stop": 5, "text": "alpha", "pages": []},
-                                "target": {"start": 6, "stop": 11, "text": "delta", "pages": [2]},
-                            },
-                            {
-                                "similarity": 0.6,
-                                "threshold": 0.5,
-                                "weight": 0.1,
-                                "contribution": 0.1,
-                                "query": {"start": 6, "stop": 10, "text": "beta", "pages": []},
-                                "target": {"start": 6, "stop": 11, "text": "delta", "pages": [2]},
-                            },
-                        ],
-                        "words": 0.1,
-                        "terms": [{"term": "delta", "contribution": 0.07}, {"term": "eps", "contribution": 0.03}],
-                    },
-                    {
-                        "query_section": 0,
-                        "query_heading": "A",
-                        "target_section": 0,
-                        "target_heading": "",
-                        "contribution": 0.05,
-                        "parts": [
-                            {
-                                "similarity": 0.5,
-                                "threshold": 0,
-                                "weight": 0.2,
-                                "contribution": 0.05,
-                                "query": {"start": 0, "stop": 5, "text": "alpha", "pages": []},
-                                "target": {"start": 0, "stop": 5, "text": "gamma", "pages": [1]},
-                            }
-                        ],
-                        "words": 0.0,
-                        "terms": [],
-                    },
-                ],
-                "rest": 0.0,
-                "terms": [{"term": "delta", "contribution": 0.07}, {"term": "eps", "contribution": 0.03}],
-            }
-        ],
+        "hits": [hit],
     }
+    check(RESULT.to_dict())
 
 
 def test_plain_values_survive_json() -> None:
     assert json.loads(json.dumps(RESULT.to_dict())) == RESULT.to_dict()
 
 
-@pytest.mark.parametrize("n_pairs", [0, 1, 5])
-def test_pairs_are_cut_but_counted(n_pairs: int) -> None:
-    (hit,) = RESULT.to_dict(n_pairs=n_pairs)["hits"]
-    assert [pair["contribution"] for pair in hit["pairs"]] == [0.4, 0.05][:n_pairs]
-    assert hit["n_pairs"] == 2
-
-
 @pytest.mark.parametrize("n_pairs", [0, 1, 5, None])
-def test_pairs_rest_and_document_sum_to_the_score(n_pairs: int | None) -> None:
+def test_a_rest_sums_the_pairs_that_are_not_listed(n_pairs: int | None) -> None:
     (hit,) = RESULT.to_dict(n_pairs=n_pairs)["hits"]
-    shown = sum(pair["contribution"] for pair in hit["pairs"])
-    assert shown + hit["rest"] + hit["document_part"]["contribution"] == pytest.approx(hit["score"])
+    parts = [(part["kind"], round(part["contribution"], 6)) for part in hit["parts"]]
+    pairs, rest = [("section_pair", 0.4), ("section_pair", 0.05)], {0: [("rest", 0.45)], 1: [("rest", 0.05)]}
+    assert parts == [*pairs[:n_pairs], ("document", 0.01), *rest.get(-1 if n_pairs is None else n_pairs, [])]
+    assert hit["n_pairs"] == 2
+    if n_pairs == 0:
+        assert hit["parts"][-1]["word_contribution"] == 0.1
 
 
 def test_a_hit_has_the_names_of_its_document() -> None:
@@ -200,58 +204,76 @@ def test_a_hit_of_no_result_has_no_snippets() -> None:
 def test_a_hit_shows_itself_in_a_notebook() -> None:
     html = HIT_OF_RESULT._repr_html_()
     assert html == RESULT._repr_html_()
+    assert HIT._repr_html_() is None  # a notebook then shows the repr
 
 
-def test_a_result_names_the_file_it_was_asked_with() -> None:
-    assert repr(RESULT) == "Result('Query', 1 hits of 7, estimated)"
+def test_the_repr_of_a_result_is_short_and_names_its_file() -> None:
+    assert repr(RESULT) == "Result('Query', 1 of 7 hits, estimated)"
     of_file = replace(RESULT, query=replace(QUERY, source="draft.md"))
-    assert repr(of_file) == "Result('Query' from 'draft.md', 1 hits of 7, estimated)"
+    assert repr(of_file) == "Result('Query' from 'draft.md', 1 of 7 hits, estimated)"
+    long = replace(QUERY, title="word " * 100, source="folder/" * 100)
+    assert len(repr(replace(RESULT, query=long))) < 160
 
 
-_PANDAS = """
-class DataFrame:
-    def __init__(self, rows, columns=None):
-        self.rows, self.columns = rows, columns
-"""
+def test_a_section_matrix_shows_its_size_and_range() -> None:
+    assert repr(MATRIX) == "SectionMatrix('Query', 'Target', 1 x 2 sections, cosines 0.25 to 0.75)"
+    empty = SectionMatrix(replace(QUERY, sections=()), TARGET, np.zeros((0, 2), np.float32))
+    assert repr(empty) == "SectionMatrix('Query', 'Target', 0 x 2 sections)"
 
 
-@pytest.fixture
-def fake_pandas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "pandas.py").write_text(_PANDAS)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "pandas", raising=False)
+def test_a_section_matrix_as_a_table_names_both_sides() -> None:
+    frame = MATRIX.to_pandas()
+    assert frame.loc[(0, "A"), (1, "D")] == 0.75
+    assert list(frame.index.names) == ["query_section", "query_heading"]
+    assert list(frame.columns.names) == ["target_section", "target_heading"]
 
 
-@pytest.mark.usefixtures("fake_pandas")
+def test_a_section_matrix_shows_itself_in_a_notebook() -> None:
+    assert "<td" in MATRIX._repr_html_()
+
+
 def test_a_table_has_one_row_a_hit() -> None:
-    rows = RESULT.to_pandas().rows
-    assert rows == [{"rank": 1, "score": HIT.score, "doc_id": "t", "title": "Target", "year": 2020}]
+    assert RESULT.to_pandas().to_dict("records") == [
+        {"query_id": "q", "rank": 1, "score": HIT.score, "doc_id": "t", "title": "Target", "status": "estimated"}
+        | {"year": 2020}
+    ]
 
 
-@pytest.mark.usefixtures("fake_pandas")
-def test_metadata_never_takes_the_place_of_rank_or_score() -> None:
-    liar = Document("t", "Target", "gamma", (), {"score": 1e9, "rank": 0, "doc_id": "x", "title": "y", "year": 1})
-    result = Result(
-        QUERY, Coverage(0, 0), (Hit(1, 0.5, liar, BREAKDOWN, Coverage(1, 1)),), Status.CERTIFIED, 1, 1, 1, 0.0, None, 1
-    )
-    (row,) = result.to_pandas().rows
-    assert {name: row[name] for name in ("rank", "score", "doc_id", "title", "year")} == {
-        "rank": 1,
-        "score": 0.5,
-        "doc_id": "t",
-        "title": "Target",
-        "year": 1,
-    }
+def test_metadata_never_take_the_place_of_rank_or_score() -> None:
+    liar = replace(TARGET, metadata={"score": 1e9, "rank": 0, "doc_id": "x", "title": "y", "status": "z", "year": 1})
+    (row,) = replace(RESULT, hits=(replace(HIT, document=liar),)).to_pandas().to_dict("records")
+    assert (row["rank"], row["score"], row["doc_id"], row["title"]) == (1, HIT.score, "t", "Target")
+    assert (row["status"], row["year"]) == ("estimated", 1)
 
 
-@pytest.mark.usefixtures("fake_pandas")
 def test_a_table_of_no_hit_has_its_columns() -> None:
-    empty = Result(QUERY, Coverage(0, 0), (), Status.CERTIFIED, 0, 0, 0, 0.0, None, 1)
-    assert empty.to_pandas().columns == ["rank", "score", "doc_id", "title"]
+    empty = replace(RESULT, hits=())
+    assert list(empty.to_pandas().columns) == ["query_id", "rank", "score", "doc_id", "title", "status"]
+    assert list(empty.parts_to_pandas().columns) == list(RESULT.parts_to_pandas().columns)
 
 
-def test_a_missing_pandas_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_of_parts_has_one_row_a_part() -> None:
+    frame = RESULT.parts_to_pandas(n_pairs=1)
+    assert list(frame["kind"]) == ["section_pair", "document", "rest"]
+    assert frame["contribution"].sum() == pytest.approx(HIT.score)
+    first = frame.iloc[0]
+    assert (first["query_section"], first["target_heading"], first["target_page"]) == (0, "D", 2)
+    assert first["words"] == "delta; eps"
+    assert frame["query_page"].isna().all() and frame["query_page"].dtype == "Int64"
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: RESULT.to_pandas(), "Result.to_pandas()"),
+        (lambda: RESULT.parts_to_pandas(), "Result.parts_to_pandas()"),
+        (lambda: MATRIX.to_pandas(), "SectionMatrix.to_pandas()"),
+    ],
+)
+def test_a_missing_pandas_is_named_with_its_extra(
+    monkeypatch: pytest.MonkeyPatch, call: Callable[[], object], name: str
+) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(MissingExtra) as raised:
-        RESULT.to_pandas()
-    assert str(raised.value) == "Result.to_pandas() needs pandas; install it: pip install 'longmatch[pandas]'"
+        call()
+    assert str(raised.value) == f"{name} needs pandas; install it: pip install 'longmatch[pandas]'"

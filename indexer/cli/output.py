@@ -9,10 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.report.table import matrix_table, result_table
-from engine.result import Result, SectionMatrix, hit_to_dict
+from engine.report.contract import envelope
+from engine.report.matrix import matrix_table
+from engine.report.rows import PART_COLUMNS, part_rows
+from engine.report.table import result_table
+from engine.result import Result, SectionMatrix
 
 RUN_TAG = "longmatch"
+# JSON leaves these as they are inside of texts; some programs would end a line there.
+_LINE_BREAKS = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\u2028\u2029"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,38 +50,32 @@ def _table(answers: Sequence[Answer], layout: Layout) -> str:
 
 
 def _as_dict(answer: Answer, layout: Layout) -> dict[str, Any]:
-    told = answer.result.to_dict(n_pairs=layout.n_pairs)
-    for hit, matrix in zip(told["hits"], answer.matrices, strict=False):
-        hit["section_matrix"] = [[round(float(cosine), 4) for cosine in row] for row in matrix.cosines]
-    return told
+    result = answer.result.to_dict(n_pairs=layout.n_pairs)
+    if answer.matrices:
+        for hit, matrix in zip(result["hits"], answer.matrices, strict=True):
+            hit["section_matrix"] = [[round(float(cosine), 4) for cosine in row] for row in matrix.cosines]
+    return result
 
 
 def _json(answers: Sequence[Answer], layout: Layout) -> str:
-    told = [_as_dict(answer, layout) for answer in answers]
-    return json.dumps(told[0] if len(told) == 1 else told, ensure_ascii=False, indent=1) + "\n"
+    """One envelope, for one query as for many; see `engine/report/result.schema.json`."""
+    results = envelope([_as_dict(answer, layout) for answer in answers])
+    return json.dumps(results, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 def _jsonl(answers: Sequence[Answer], layout: Layout) -> str:
-    lines = [
-        {
-            "query_id": answer.result.query.doc_id,
-            "status": answer.result.status.value,
-            **hit_to_dict(hit, answer.result.query, n_pairs=layout.n_pairs),
-        }
-        for answer in answers
-        for hit in answer.result.hits
-    ]
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    """A line for each query: a result of the same schema, also where it has no hits."""
+    lines = [json.dumps(_as_dict(answer, layout), ensure_ascii=False, allow_nan=False) for answer in answers]
+    return "".join(line.translate(_LINE_BREAKS) + "\n" for line in lines)
 
 
 def _csv(answers: Sequence[Answer], layout: Layout) -> str:
+    """A row for each listed part of each hit, see `engine.report.rows`; `kind` says which part."""
     text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(["query_id", "rank", "score", "doc_id", "title", "status"])
+    rows = csv.DictWriter(text, PART_COLUMNS, lineterminator="\n")
+    rows.writeheader()
     for answer in answers:
-        for hit in answer.result.hits:
-            row = [answer.result.query.doc_id, hit.rank, f"{hit.score:.6f}", hit.doc_id, hit.title]
-            rows.writerow([*row, answer.result.status.value])
+        rows.writerows(part_rows(_as_dict(answer, layout)))
     return text.getvalue()
 
 

@@ -112,6 +112,9 @@ def test_a_query_that_cannot_be_used_says_why(
         ({"k": True}, "k is True; it must be a whole number"),
         ({"offset": 1.5}, "offset is 1.5; it must be a whole number"),
         ({"k": 0}, "k is 0 and offset 0; k must be at least 1"),
+        ({"without": 5}, "without is 5; pass a doc_id or a list of them; of a hit, pass hit.doc_id"),
+        ({"without": ["fox", None]}, "without is ['fox', None]; pass a doc_id or a list"),
+        ({"without": "fix"}, "no document 'fix' among 3 in "),
         ({"where": 5}, "the filter is int; pass a dict or a text, as {'year': {'>=': 2019}}"),
         ({"where": {"year": {"=>": 1}}}, "filter {'year': {'=>': 1}}: '=>' at 'year' is no operator"),
     ],
@@ -123,6 +126,16 @@ def test_an_argument_that_cannot_be_used_says_why(
         with pytest.raises(QueryError) as raised:
             search("fox", **options)
         assert str(raised.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("without", "found"),
+    [(None, {"fox", "dog", "cat"}), ((), {"fox", "dog", "cat"}), ("fox", {"dog", "cat"}), (["fox", "cat"], {"dog"})],
+)
+def test_named_documents_are_left_out(index: longmatch.Index, without: Any, found: set[str]) -> None:  # noqa: ANN401
+    result = index.search("The fox A dog A cat sleeps", without=without)
+    assert ({hit.doc_id for hit in result}, result.n_searched) == (found, len(found))
+    assert index.search_id("dog", without=without).n_searched == len(found - {"dog"})
 
 
 def test_filters_may_be_dicts_or_texts(index: longmatch.Index) -> None:

@@ -1,0 +1,183 @@
+"""Results as plain values for other programs, in the form of `result.schema.json`. Writes no text.
+
+One dictionary serves Python (`Result.to_dict`), JSON lines (a result a line) and JSON (an `envelope` around
+any number of results). Within a version of the schema, fields are added, never removed or changed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from engine.document import Coverage, Document, Span
+from engine.report.term_places import TermPlaces
+from engine.scoring.breakdown import N_TERMS, ChunkPart, SectionPair, TermPart
+
+if TYPE_CHECKING:
+    from engine.result import Hit, Result
+
+VERSION = "longmatch-result/1"
+_SCHEMA_FILE = "result.schema.json"
+_COMPONENTS = {"chunks": "chunks", "document": "document", "words": "words", "pairs": "word_pairs"}
+
+
+def result_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a result, and of an envelope of results.
+
+    Example:
+        jsonschema.validate(index.search("draft.md").to_dict(), longmatch.result_schema())
+    """
+    schema: dict[str, Any] = json.loads(files("engine.report").joinpath(_SCHEMA_FILE).read_text(encoding="utf-8"))
+    return schema
+
+
+def envelope(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Any number of results as one value; one result is a list of one.
+
+    Args:
+        results: each from `result_dict`.
+    """
+    return {"schema": VERSION, "results": list(results)}
+
+
+def result_dict(result: Result, *, n_pairs: int | None = None) -> dict[str, Any]:
+    """A result as plain values; the contributions of the parts of a hit sum to its score, to 1e-5.
+
+    Args:
+        result: of a search.
+        n_pairs: section pairs listed of each hit, strongest first; all by default. A part `rest` sums the others.
+    """
+    coverage = result.query_coverage
+    mine = TermPlaces(result.query, result.language)
+    return {
+        "schema": VERSION,
+        "query": {
+            "id": result.query.doc_id,
+            "title": result.query.title,
+            "source": result.query.source,
+            "coverage": _coverage(coverage) | {"chunks_pooled": coverage.chunks_pooled},
+        },
+        "status": result.status.value,
+        "n_found": result.n_found,
+        "n_evident": result.n_evident,
+        "n_searched": result.n_searched,
+        "seconds": round(result.seconds, 6),
+        "language": result.language,
+        "reference": result.reference,
+        "encoding": None if result.encoding is None else asdict(result.encoding),
+        "hits": [_hit(hit, mine, result.language, n_pairs) for hit in result.hits],
+    }
+
+
+def _hit(hit: Hit, mine: TermPlaces, language: str | None, n_pairs: int | None) -> dict[str, Any]:
+    pairs = hit.breakdown.pairs
+    n_listed = len(pairs) if n_pairs is None else max(0, n_pairs)
+    theirs = TermPlaces(hit.document, language)
+    parts = [_pair(pair, mine, theirs) for pair in pairs[:n_listed]]
+    if (document := hit.breakdown.document) is not None:
+        parts.append(
+            _part("document", document.contribution, similarity=document.similarity, threshold=document.threshold)
+        )
+    if hidden := pairs[n_listed:]:
+        in_words = sum(pair.words for pair in hidden)
+        parts.append(_part("rest", sum(pair.contribution for pair in hidden), in_words=in_words))
+    return {
+        "rank": hit.rank,
+        "score": hit.score,
+        "id": hit.doc_id,
+        "title": hit.title,
+        "source": hit.document.source,
+        "metadata": dict(hit.metadata),
+        "coverage": _coverage(hit.coverage),
+        "has_vectors": hit.has_vectors,
+        "components": {name: hit.breakdown.components.get(key, 0.0) for key, name in _COMPONENTS.items()},
+        "words": [asdict(term) for term in hit.breakdown.terms[:N_TERMS]],
+        "n_pairs": len(pairs),
+        "parts": parts,
+    }
+
+
+def _part(
+    kind: str,
+    contribution: float,
+    *,
+    in_words: float = 0.0,
+    similarity: float | None = None,
+    threshold: float | None = None,
+) -> dict[str, Any]:
+    """A part with all fields, those of a section pair empty."""
+    return {
+        "kind": kind,
+        "contribution": contribution,
+        "word_contribution": in_words,
+        "query_section": None,
+        "target_section": None,
+        "similarity": similarity,
+        "threshold": threshold,
+        "words": [],
+        "spans": [],
+    }
+
+
+def _pair(pair: SectionPair, mine: TermPlaces, theirs: TermPlaces) -> dict[str, Any]:
+    strongest = pair.parts[0] if pair.parts else None
+    part = _part(
+        "section_pair",
+        pair.contribution,
+        in_words=pair.words,
+        similarity=None if strongest is None else strongest.similarity,
+        threshold=None if strongest is None else strongest.threshold,
+    )
+    return part | {
+        "query_section": _section(mine.document, pair.query_section),
+        "target_section": _section(theirs.document, pair.target_section),
+        "words": [_word(term, pair, mine, theirs) for term in pair.terms],
+        "spans": [_passages(passages, mine.document, theirs.document) for passages in pair.parts],
+    }
+
+
+def _word(term: TermPart, pair: SectionPair, mine: TermPlaces, theirs: TermPlaces) -> dict[str, Any]:
+    return {
+        "term": term.term,
+        "contribution": term.contribution,
+        "query_spans": mine.spans(term.term, pair.query_section),
+        "target_spans": theirs.spans(term.term, pair.target_section),
+    }
+
+
+def _section(document: Document, index: int) -> dict[str, Any]:
+    section = document.sections[index]
+    place = _place(document, Span(section.start, section.stop))
+    return {"index": index, "heading": section.heading, **place}
+
+
+def _passages(part: ChunkPart, query: Document, target: Document) -> dict[str, Any]:
+    return {
+        "contribution": part.contribution,
+        "similarity": part.similarity,
+        "threshold": part.threshold,
+        "weight": part.weight,
+        "query": _passage(query, part.query),
+        "target": _passage(target, part.target),
+    }
+
+
+def _passage(document: Document, span: Span) -> dict[str, Any]:
+    return {**_place(document, span), "text": document.text[span.start : span.stop]}
+
+
+def _place(document: Document, span: Span) -> dict[str, Any]:
+    pages = document.page_numbers(span)
+    return {
+        "start": span.start,
+        "end": span.stop,
+        "page": pages[0] if pages else None,
+        "last_page": pages[-1] if pages else None,
+    }
+
+
+def _coverage(coverage: Coverage) -> dict[str, Any]:
+    return {"tokens_read": coverage.tokens_read, "tokens_total": coverage.tokens_total, "share": coverage.share}

@@ -1,0 +1,66 @@
+"""Parts of results as rows with the same columns, for CSV and tables. Plain values; imports no library of tables.
+
+One row is one listed part of one hit: a section pair, the document vectors, or the rest. The fields of the hit
+repeat in each of its rows, and the contributions of these rows sum to the score, to 1e-5. A result
+without hits has no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+HIT_COLUMNS = ("query_id", "rank", "score", "doc_id", "title", "status")
+COUNT_COLUMNS = tuple(  # whole numbers; empty where a part has no sections, a page also for a format without pages
+    f"{side}_{field}" for side in ("query", "target") for field in ("section", "start", "end", "page")
+)
+PART_COLUMNS = (
+    *HIT_COLUMNS,
+    "kind",
+    *("query_section", "query_heading", "query_start", "query_end", "query_page"),
+    *("target_section", "target_heading", "target_start", "target_end", "target_page"),
+    *("contribution", "similarity", "threshold", "words"),
+)
+
+
+def part_rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The rows of a result, each with `PART_COLUMNS`.
+
+    Args:
+        result: from `Result.to_dict`.
+
+    Yields:
+        Rows in the order of hits and parts; None for what a part does not have. `words` are the strongest
+        terms, strongest first, between "; ".
+    """
+    for hit in result["hits"]:
+        shared = {
+            "query_id": result["query"]["id"],
+            "rank": hit["rank"],
+            "score": hit["score"],
+            "doc_id": hit["id"],
+            "title": hit["title"],
+            "status": result["status"],
+        }
+        for part in hit["parts"]:
+            yield {
+                **shared,
+                "kind": part["kind"],
+                **_section("query", part["query_section"]),
+                **_section("target", part["target_section"]),
+                "contribution": part["contribution"],
+                "similarity": part["similarity"],
+                "threshold": part["threshold"],
+                "words": "; ".join(word["term"] for word in part["words"]) or None,
+            }
+
+
+def _section(side: str, section: Mapping[str, Any] | None) -> dict[str, Any]:
+    found = section or {}
+    return {
+        f"{side}_section": found.get("index"),
+        f"{side}_heading": found.get("heading") or None,
+        f"{side}_start": found.get("start"),
+        f"{side}_end": found.get("end"),
+        f"{side}_page": found.get("page"),
+    }

@@ -1,0 +1,190 @@
+"""Results in the form of the schema: every kind of result is valid, and its parts sum to the score."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from engine.allowance import Allowance
+from engine.document import Document
+from engine.index import Index
+from engine.report.contract import VERSION, envelope, result_schema
+from engine.scoring.evidence import Scoring
+from indexer.builder import build
+from longmatch.index import Index as PublicIndex
+from tests.fakes import FakeEncoder, make_corpus, make_document
+from tests.strict_schema import VALIDATOR, check
+
+CHINESE = [
+    make_document("fox", [("狐狸", "狐狸在夜里打猎，机器学习很有用。"), ("", "夜里很黑。")]),
+    make_document("dog", [("狗", "狗整天睡觉，深度学习也很有用。")]),
+]
+PAGED = [replace(document, pages=(0, 200, 300)) for document in make_corpus(8)]
+
+
+def result_of(
+    folder: Path,
+    documents: list[Document],
+    query: Document,
+    *,
+    encode: Any = "all",  # noqa: ANN401
+    language: str | None = None,
+    **options: Any,  # noqa: ANN401
+) -> Mapping[str, Any]:
+    build(folder, documents, encoder=FakeEncoder(), encode=encode, language=language)
+    with Index.open(folder, encoder=FakeEncoder()) as index:
+        return index.search(query, **options).to_dict()
+
+
+def test_the_schema_is_one_of_its_draft() -> None:
+    Draft202012Validator.check_schema(result_schema())
+    assert result_schema()["$defs"]["version"]["const"] == result_schema()["title"] == VERSION
+
+
+def test_a_result_of_vectors_and_words_is_valid(index: Index, corpus: list[Document]) -> None:
+    result = check(index.search(corpus[3]).to_dict())
+    kinds = {part["kind"] for hit in result["hits"] for part in hit["parts"]}
+    assert kinds == {"section_pair", "document"}
+    assert any(part["spans"] and part["words"] for part in result["hits"][0]["parts"])
+    assert check(json.loads(json.dumps(result))) == result
+
+
+@pytest.mark.parametrize("n_pairs", [-1, 0, 1, 1_000, None])
+def test_any_number_of_pairs_is_valid(index: Index, corpus: list[Document], n_pairs: int | None) -> None:
+    result = index.search(corpus[3], k=3)
+    for hit, shown in zip(result, check(result.to_dict(n_pairs=n_pairs))["hits"], strict=True):
+        listed = [part for part in shown["parts"] if part["kind"] == "section_pair"]
+        assert len(listed) == (len(hit.pairs) if n_pairs is None else min(max(0, n_pairs), len(hit.pairs)))
+        assert shown["n_pairs"] == len(hit.pairs)
+
+
+def test_results_of_a_list_of_queries_are_one_envelope(index: Index, corpus: list[Document]) -> None:
+    results = [index.search(document, k=2).to_dict(n_pairs=1) for document in corpus[:3]]
+    several = check(envelope(results))
+    assert [result["query"]["id"] for result in several["results"]] == ["doc000", "doc001", "doc002"]
+    assert check(envelope(results[:1]))["results"] == results[:1]
+    assert check(envelope([])) == {"schema": VERSION, "results": []}
+
+
+def test_a_result_by_words_alone_is_valid(tmp_path: Path, corpus: list[Document]) -> None:
+    result = check(result_of(tmp_path / "x.lm", corpus[:20], corpus[3], encode="none"))
+    parts = [part for hit in result["hits"] for part in hit["parts"]]
+    assert {(part["kind"], part["similarity"]) for part in parts} == {("section_pair", None)}
+    assert all(part["contribution"] == part["word_contribution"] for part in parts)
+    assert result["status"] == "certified" and not result["hits"][0]["has_vectors"]
+
+
+def test_a_result_of_vectors_without_words_is_valid(index: Index, corpus: list[Document]) -> None:
+    result = check(index.search(corpus[3], scoring=Scoring(word_weight=0, pair_weight=0)).to_dict())
+    assert all(not part["words"] for hit in result["hits"] for part in hit["parts"])
+
+
+def test_a_result_of_an_index_without_all_vectors_is_valid(
+    tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("FIRST_DOCUMENTS", "FEWEST_FIRST"):
+        monkeypatch.setattr(f"indexer.reference.{name}", 4)
+    monkeypatch.setattr("indexer.reference.ALL_TOKENS", 0)
+    result = check(
+        result_of(tmp_path / "x.lm", corpus, corpus[3], encode="later", allowance=Allowance(candidates=2), k=40)
+    )
+    assert result["encoding"]["n_encoded"] == 2
+    assert {hit["has_vectors"] for hit in result["hits"]} == {True, False}
+
+
+def test_a_filtered_result_is_valid(index: Index, corpus: list[Document]) -> None:
+    result = check(index.search(corpus[3], where="topic = 3 and year > 2005").to_dict())
+    assert {hit["metadata"]["topic"] for hit in result["hits"]} == {3}
+
+
+def test_a_result_without_hits_is_valid(index: Index, corpus: list[Document]) -> None:
+    result = check(index.search(corpus[3], where="topic = 99").to_dict())
+    assert (result["hits"], result["n_found"], result["n_searched"]) == ([], 0, 0)
+
+
+def test_a_pooled_query_is_valid_and_partial(
+    index: Index, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.long_query.MOST_CHUNKS", 4)
+    result = check(index.search(corpus[3]).to_dict())
+    assert result["query"]["coverage"]["chunks_pooled"] > 1
+    assert result["status"] == "partial"
+
+
+def test_a_chinese_result_is_valid_and_its_words_are_in_the_text(tmp_path: Path) -> None:
+    query = make_document("q", [("问", "狐狸打猎。机器学习。")])
+    result = check(result_of(tmp_path / "x.lm", CHINESE, query, language="chinese"))
+    words = [word for part in result["hits"][0]["parts"] for word in part["words"]]
+    text = CHINESE[0].text
+    assert {text[start:end] for word in words for start, end in word["target_spans"]} == {w["term"] for w in words}
+    assert {"狐狸", "机器学习"} <= {word["term"] for word in words}
+
+
+def test_hits_with_pages_name_them(tmp_path: Path) -> None:
+    result = check(result_of(tmp_path / "x.lm", PAGED, PAGED[1]))
+    sections = [part["target_section"] for part in result["hits"][0]["parts"] if part["kind"] == "section_pair"]
+    for section in sections:
+        first, last = (sum(page <= at for page in PAGED[1].pages) for at in (section["start"], section["end"] - 1))
+        assert (section["page"], section["last_page"]) == (first, last)
+    assert {section["last_page"] for section in sections} == {2, 3}
+
+
+def test_words_stand_where_their_spans_are(index: Index, corpus: list[Document]) -> None:
+    result = index.search(corpus[3], k=3)
+    for hit, shown in zip(result, result.to_dict()["hits"], strict=True):
+        for part in shown["parts"]:
+            for word in part["words"]:
+                sides = ((corpus[3], "query"), (hit.document, "target"))
+                for document, side in sides:
+                    section = part[f"{side}_section"]
+                    assert word[f"{side}_spans"]
+                    for start, end in word[f"{side}_spans"]:
+                        assert section["start"] <= start < section["end"]  # a pair may end in the next one
+                        assert document.text[start:end].split() == word["term"].split()
+
+
+def test_the_public_index_gives_the_same_values(built_folder: Path, corpus: list[Document]) -> None:
+    with PublicIndex.open(built_folder, encoder=FakeEncoder()) as index:
+        results = index.search(corpus[:2], k=1)
+        assert [check(result.to_dict())["hits"][0]["id"] for result in results] == ["doc000", "doc001"]
+
+
+def _set(value: Any, *path: str | int) -> Callable[[dict[str, Any]], None]:  # noqa: ANN401
+    def change(result: dict[str, Any]) -> None:
+        at: Any = result
+        for step in path[:-1]:
+            at = at[step]
+        at[path[-1]] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (_set("longmatch-result/2", "schema"), "'longmatch-result/1' was expected"),
+        (_set("sure", "status"), "'sure' is not one of"),
+        (_set(0, "hits", 0, "rank"), "less than the minimum"),
+        (_set("chunk", "hits", 0, "parts", 0, "kind"), "'chunk' is not one of"),
+        (_set("rest", "hits", 0, "parts", 0, "kind"), "is not of type 'null'"),
+        (_set(None, "hits", 0, "parts", 0, "query_section"), "None is not of type 'object'"),
+        (_set(-1, "hits", 0, "parts", 0, "contribution"), "less than the minimum"),
+        (_set([1], "hits", 0, "parts", 0, "words", 0, "query_spans", 0), "[1] is too short"),
+        (_set(1, "hits", 0, "more"), "'more' was unexpected"),
+        (lambda result: result["hits"][0].pop("parts"), "'parts' is a required property"),
+    ],
+)
+def test_what_the_schema_does_not_describe_is_found(
+    index: Index, corpus: list[Document], change: Callable[[dict[str, Any]], object], problem: str
+) -> None:
+    result = copy.deepcopy(index.search(corpus[3], k=1).to_dict())
+    change(result)
+    assert any(problem in error.message for error in VALIDATOR.iter_errors(result))
+    assert any(problem in error.message for error in VALIDATOR.iter_errors(envelope([result])))

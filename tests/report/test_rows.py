@@ -1,0 +1,52 @@
+"""Rows of CSV and of tables: the same columns and values, which sum to the scores."""
+
+from __future__ import annotations
+
+import io
+
+import pandas
+import pytest
+
+from engine.document import Document
+from engine.index import Index
+from engine.report.rows import PART_COLUMNS, part_rows
+from indexer.cli.output import Answer, Layout, render
+
+
+def test_every_row_has_all_columns_in_order(index: Index, corpus: list[Document]) -> None:
+    rows = list(part_rows(index.search(corpus[3]).to_dict(n_pairs=2)))
+    assert {tuple(row) for row in rows} == {PART_COLUMNS}
+    assert {row["kind"] for row in rows} == {"section_pair", "document", "rest"}
+
+
+def test_a_row_is_a_listed_part(index: Index, corpus: list[Document]) -> None:
+    result = index.search(corpus[3], k=1).to_dict(n_pairs=1)
+    first, document, rest = part_rows(result)
+    pair = result["hits"][0]["parts"][0]
+    assert (first["query_id"], first["doc_id"], first["rank"]) == ("doc003", "doc003", 1)
+    assert (first["query_section"], first["query_end"]) == (
+        pair["query_section"]["index"],
+        pair["query_section"]["end"],
+    )
+    assert (first["target_heading"], first["similarity"]) == (pair["target_section"]["heading"], pair["similarity"])
+    assert first["words"].split("; ") == [word["term"] for word in pair["words"]]
+    assert (document["query_section"], document["words"], rest["similarity"]) == (None, None, None)
+
+
+def test_pandas_reads_csv_as_the_table_of_parts(index: Index, corpus: list[Document]) -> None:
+    results = [index.search(document, k=3) for document in corpus[3:5]]
+    text = render([Answer(result) for result in results], "csv", Layout(2, 80))
+    expected = pandas.concat([result.parts_to_pandas(n_pairs=2) for result in results], ignore_index=True)
+    read = pandas.read_csv(io.StringIO(text))
+    pandas.testing.assert_frame_equal(read.astype(expected.dtypes), expected)
+
+
+def test_contributions_of_a_hit_sum_to_its_score(index: Index, corpus: list[Document]) -> None:
+    frame = index.search(corpus[3]).parts_to_pandas(n_pairs=2)
+    for _, rows in frame.groupby("rank"):
+        assert rows["contribution"].sum() == pytest.approx(rows["score"].iloc[0], abs=1e-5)
+
+
+def test_csv_of_no_hits_is_a_header(index: Index, corpus: list[Document]) -> None:
+    nothing = index.search(corpus[3], where="topic = 99")
+    assert render([Answer(nothing)], "csv", Layout(2, 80)) == ",".join(PART_COLUMNS) + "\n"
