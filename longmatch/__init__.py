@@ -8,6 +8,7 @@
 
 `build` takes a folder, files, texts, dicts or a table; `index.search` a text, a file, a dict, a `Document`,
 or a list of them. A string is a text, unless it names an existing file; see `longmatch.naming`.
+`compare` shows how two documents match, without an index.
 
 The names below are loaded when first used, so that `import longmatch` costs nothing and works on a
 machine whose FAISS or torch is broken.
@@ -20,18 +21,22 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from engine.allowance import Allowance
+    from engine.comparison import Comparison
     from engine.document import Document
     from engine.errors import EngineError
     from engine.readers import read_document
+    from engine.report.contract import result_schema
     from engine.result import Hit, Result
     from engine.scoring.evidence import Scoring
     from longmatch.building import build
+    from longmatch.comparing import compare
     from longmatch.index import Index, open
 
     __version__: str
 
 __all__ = [
     "Allowance",
+    "Comparison",
     "Document",
     "EngineError",
     "Hit",
@@ -39,12 +44,15 @@ __all__ = [
     "Result",
     "Scoring",
     "build",
+    "compare",
     "open",
     "read_document",
+    "result_schema",
 ]
 
 _HOMES = {
     "Allowance": "engine.allowance",
+    "Comparison": "engine.comparison",
     "Document": "engine.document",
     "EngineError": "engine.errors",
     "Hit": "engine.result",
@@ -52,8 +60,10 @@ _HOMES = {
     "Result": "engine.result",
     "Scoring": "engine.scoring.evidence",
     "build": "longmatch.building",
+    "compare": "longmatch.comparing",
     "open": "longmatch.index",
     "read_document": "engine.readers",
+    "result_schema": "engine.report.contract",
 }
 
 

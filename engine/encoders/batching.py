@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
+from threading import Lock
 
 import torch
 from torch import Tensor
@@ -61,6 +62,8 @@ class BatchReader:
     def __init__(self) -> None:
         """Begin without a limit."""
         self.limit: int | None = None  # tokens, once a batch did not fit
+        self.n_read = 0  # sequences so far; rises while `read` runs
+        self._counting = Lock()
 
     def read(self, n: int, token_budget: int, group: Group, read: Read, *, is_safe_in_threads: bool = False) -> Tensor:
         """Read sequences in batches, and put the rows into the order of their positions.
@@ -80,6 +83,7 @@ class BatchReader:
         Raises:
             BudgetExceeded: the GPU has no room for one sequence by itself.
         """
+        read = self._counted(read)
         if is_safe_in_threads and torch.is_inference_mode_enabled() and (threads := torch.get_num_threads()) > 1:
             batches = list(group(range(n), min(token_budget, _OWN_TOKENS)))
             if len(batches) >= n_readers(threads):
@@ -97,6 +101,17 @@ class BatchReader:
                 parts.append(rows)
                 order.extend(batch)
         return _in_order(order, parts)
+
+    def _counted(self, read: Read) -> Read:
+        """The same, counting the sequences that were read; several threads may call it."""
+
+        def counted(batch: Sequence[int]) -> Tensor:
+            rows = read(batch)
+            with self._counting:
+                self.n_read += len(batch)
+            return rows
+
+        return counted
 
     def _try(self, batch: Sequence[int], read: Read) -> Tensor | None:
         """The rows of a batch, or None where it must be smaller."""

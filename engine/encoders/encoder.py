@@ -58,6 +58,11 @@ class Encoder(ABC):
     device: str = "cpu"  # where it encodes: cpu, cuda or cuda:N
 
     @property
+    def n_read(self) -> int:
+        """Chunks that were read so far; rises while documents are encoded. 0 for an encoder that does not count."""
+        return 0
+
+    @property
     def tokens_at_once(self) -> int | None:
         """To what batches were shrunk because the GPU had no room for more; None while they were not."""
         return None

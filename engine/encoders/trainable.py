@@ -45,6 +45,11 @@ class TrainableEncoder(Encoder):
     reader: BatchReader  # of the first stage
 
     @property
+    def n_read(self) -> int:
+        """See `Encoder`."""
+        return self.reader.n_read
+
+    @property
     def tokens_at_once(self) -> int | None:
         """See `Encoder`."""
         return self.reader.limit

@@ -66,6 +66,29 @@ def parse_where(where: str) -> ColumnElement[bool]:
     return _Parser(where).parse()
 
 
+def compared_keys(where: str) -> list[str]:
+    """The metadata keys that a filter compares with a value, in their order, each once.
+
+    Keys that are only tested with `exists` are not among them, nor are `doc_id`, `title` and `source`.
+
+    Raises:
+        QueryError: it does not parse; the message points at the place.
+    """
+    parser = _Parser(where)
+    parser.parse()
+    return [key for key in dict.fromkeys(parser.compared) if key not in _COLUMNS]
+
+
+def has_key(key: str) -> ColumnElement[bool]:
+    """A condition on the documents table: the metadata have a value under a key."""
+    return _any_element(key, None)
+
+
+def json_path(key: str) -> str:
+    """Where SQLite finds a metadata key; it compares the key as it is written in the JSON."""
+    return "$." + json.dumps(key, ensure_ascii=False)
+
+
 class _Parser:
     def __init__(self, where: str) -> None:
         self.where = where
@@ -73,6 +96,7 @@ class _Parser:
         self.tokens: list[_Token] = []
         self.tokens = list(self._tokens())
         self.depth = self.n_comparisons = self.n_values = 0
+        self.compared: list[str] = []  # keys, in their order
 
     def _tokens(self) -> Iterator[_Token]:
         at = 0
@@ -175,6 +199,7 @@ class _Parser:
         key = self._key()
         if self._take_if("exists"):
             return _any_element(key, None)
+        self.compared.append(key)
         if self._take_if("in"):
             return _any_element(key, self._membership())
         if self._take_if("like"):
@@ -208,7 +233,6 @@ def _any_element(key: str, test: Callable[[Any], Any] | None) -> ColumnElement[b
     """True where some element of the metadata value (a scalar is one element) passes the test."""
     if key in _COLUMNS:
         return _COLUMNS[key].is_not(None) if test is None else test(_COLUMNS[key])
-    path = "$." + json.dumps(key, ensure_ascii=False)  # SQLite compares the key as it is written in the JSON
-    elements = func.json_each(DocumentRow.meta, path).table_valued("value", "type", joins_implicitly=True)
+    elements = func.json_each(DocumentRow.meta, json_path(key)).table_valued("value", "type", joins_implicitly=True)
     rows = select(1).select_from(elements).where(elements.c.type != "null")
     return exists(rows if test is None else rows.where(test(elements.c.value)))

@@ -1,52 +1,84 @@
-"""`longmatch query`, `show` and `info`: everything that only reads an index."""
+"""`longmatch query`: rank an index against documents."""
 
 from __future__ import annotations
 
-import shutil
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 from engine.allowance import CANDIDATES, Allowance
-from indexer.cli.reading import document_reader, read_memory_option, read_seconds_option
-from indexer.cli.shared import FAILED, PARTLY, index_argument, json_option, opened_index, search_device_option
+from indexer.cli.output_file import output_option, write_output
+from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
+from indexer.cli.reading import read_memory_option, read_seconds_option
+from indexer.cli.shared import FAILED, PARTLY, existing_index_argument, opened_index, search_device_option
+from indexer.cli.standard_input import as_option, check_form
 
 if TYPE_CHECKING:
     from engine import Document, Index, Result
-    from engine.readers import Unreadable
     from engine.result import SectionMatrix
-    from indexer.reading import DocumentReader
+
+    _Found: TypeAlias = tuple[Result, tuple[SectionMatrix, ...]]
+
+_N_NAMED = 3  # documents of the same content that are listed
 
 
 @click.command()
-@index_argument
+@existing_index_argument
 @click.argument("documents", nargs=-1, metavar="[DOCUMENT]...")
-@click.option("--id", "doc_ids", multiple=True, help="Search with an indexed document; may be repeated.")
+@click.option(
+    "--id", "doc_ids", multiple=True, metavar="ID", help="Search with this document of INDEX; may be repeated."
+)
 @click.option("--text", "texts", multiple=True, help="Search with this text; may be repeated.")
-@click.option("-k", "k", default=10, show_default=True, help="Hits of each query.")
-@click.option("--offset", default=0, show_default=True, help="Hits to leave out first, for pages.")
-@click.option("--where", help="Metadata filter, as: family = 'pep' and number >= 400")
+@as_option
+@click.option("-k", "k", default=10, show_default=True, type=click.IntRange(1), metavar="N", help="Hits of each query.")
+@click.option(
+    "--offset",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0),
+    metavar="N",
+    help="Hits to leave out first, for pages.",
+)
+@click.option(
+    "--where", metavar="FILTER", help="Metadata filter, as: family = 'pep' and number >= 400 (see info --fields)."
+)
+@click.option("--without", multiple=True, metavar="ID", help="Leave this document out; may be repeated.")
+@click.option(
+    "--skip",
+    multiple=True,
+    type=click.Choice(["references", "acknowledgements", "appendix", "boilerplate"]),
+    help="Leave sections of this kind of the query out of the score; may be repeated.",
+)
+@click.option("--with-itself", is_flag=True, help="Keep documents of the same content as the query among the hits.")
 @click.option(
     "--candidates",
     default=CANDIDATES,
     show_default=True,
     type=click.IntRange(0),
-    help="Best documents by words that are encoded for the query, where they are not yet.",
+    metavar="N",
+    help="Of the N best documents by words, encode those that have no vectors yet.",
 )
+@click.option("--encode-tokens", type=click.IntRange(1), metavar="N", help="Encode at most about N tokens of them.")
+@click.option("--exact", is_flag=True, help="Score every document, so that the ranking is certified.")
 @click.option(
-    "--encode-tokens", type=click.IntRange(1), metavar="N", help="Encode about N tokens of them for a query, at most."
+    "--sections",
+    "n_pairs",
+    default=3,
+    show_default=True,
+    type=click.IntRange(0),
+    metavar="N",
+    help="Section pairs of each hit.",
 )
-@click.option("--exact", is_flag=True, help="Scan all vectors, so that the ranking is certified.")
-@click.option("--sections", "n_pairs", default=3, show_default=True, help="Section pairs shown of each hit.")
 @click.option("--matrix", is_flag=True, help="Add the cosines of all sections, for each hit.")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json", "jsonl", "csv", "trec"]), default="table", show_default=True
 )
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write here, not to stdout.")
+@output_option
 @read_seconds_option
 @read_memory_option
 @search_device_option
@@ -55,9 +87,13 @@ def query(
     documents: tuple[str, ...],
     doc_ids: tuple[str, ...],
     texts: tuple[str, ...],
+    form_of_stdin: str | None,
     k: int,
     offset: int,
     where: str | None,
+    without: tuple[str, ...],
+    skip: tuple[str, ...],
+    with_itself: bool,
     candidates: int,
     encode_tokens: int | None,
     exact: bool,
@@ -69,109 +105,119 @@ def query(
     read_memory: int,
     device: str | None,
 ) -> None:
-    """Rank INDEX against whole documents ('-' reads text from stdin).
+    """Find the documents of INDEX that match a DOCUMENT, and show why.
 
-    Several documents, or a .jsonl file of them, are asked one after another.
+    '-' is standard input. Each DOCUMENT, and each line of a .jsonl file, is a
+    query with hits of its own. A document of INDEX that has the same content as
+    the query is left out, and named on standard error.
 
     \b
     Example:
         longmatch query papers.lm draft.pdf -k 5 --sections 2
     """
-    from indexer.cli.output import Answer, Layout, render
-
     if not documents and not doc_ids and not texts:
-        raise click.UsageError("no query: name a DOCUMENT, '-' for stdin, --id DOC_ID or --text TEXT")
-    failed: list[Unreadable] = []
-    answers = []
-    with document_reader(documents, read_seconds, read_memory) as reader, opened_index(index, device) as opened:
-        options: dict[str, Any] = {
+        raise click.UsageError("no query: name a DOCUMENT, '-' for standard input, --id DOC_ID or --text TEXT")
+    if not all(map(str.strip, texts)):
+        raise click.UsageError("--text is empty; give it some words")
+    suffix = check_form(form_of_stdin)
+    failed = missing_files(documents)
+    named = [name for name in documents if name not in {failure.source for failure in failed}]
+    answers: list[_Found] = []
+    if named or doc_ids or texts:
+        options = {
             "k": k,
             "offset": offset,
             "where": where,
+            "without": without,
+            "skip": skip,
             "exact": exact,
             "allowance": Allowance(candidates, encode_tokens),
         }
-        for doc_id in doc_ids:
-            result = opened.search_id(doc_id, **options)
-            answers.append(Answer(result, _matrices(opened, doc_id, result) if matrix else ()))
-        for document in [*_text_queries(texts), *_read_queries(documents, reader, failed)]:
-            result = opened.search(document, **options)
-            answers.append(Answer(result, _matrices(opened, document, result) if matrix else ()))
+        with opened_reader(named, read_seconds, read_memory) as reader, opened_index(index, device) as opened:
+            found = chain(_text_queries(texts), _documents(read_named(named, reader, suffix), failed))
+            answers = _answers(opened, doc_ids, found, options, with_itself=with_itself, matrix=matrix)
     if answers:
-        width = max(60, min(shutil.get_terminal_size().columns, 120)) if sys.stdout.isatty() and not output else 80
-        text = render(answers, form, Layout(n_pairs, width))
-        if output is not None:
-            output.write_text(text, encoding="utf-8")
-        else:
-            click.echo(text, nl=False)
+        _print(answers, form, n_pairs, output)
     for failure in failed:
         click.echo(f"failed: {failure.source}: {failure.reason}", err=True)
     if failed:
         sys.exit(PARTLY if answers else FAILED)
 
 
-def _text_queries(texts: tuple[str, ...]) -> Iterator[Document]:
+def _text_queries(texts: Sequence[str]) -> Iterator[Document]:
+    # Loads the segmentation, which a wrong use of the command does without.
     from engine.document import Document
     from engine.segmentation import divide
 
     for text in texts:
-        if not text.strip():
-            raise click.UsageError("--text is empty; give it some words")
         title = textwrap.shorten(text, 60, placeholder="…")
         yield Document("text", title, text, divide(text))
 
 
-def _read_queries(
-    names: tuple[str, ...], reader: DocumentReader | None, failed: list[Unreadable]
-) -> Iterator[Document]:
-    if reader is None:  # without names; the imports below take a third of a second
-        return
-    from engine.readers import Unreadable, read_bytes
-    from indexer.requests import Request
+def _documents(found: Iterator[Document | Failure], failed: list[Failure]) -> Iterator[Document]:
+    """The documents that could be read; the others are added to `failed`."""
+    for one in found:
+        if isinstance(one, Failure):
+            failed.append(one)
+        else:
+            yield one
 
-    for name in names:
-        found = read_bytes(sys.stdin.buffer.read(), "stdin.txt") if name == "-" else reader.read([Request(name)])
-        for document in found:
-            if isinstance(document, Unreadable):
-                failed.append(document)
-            else:
-                yield document
+
+def _answers(
+    index: Index,
+    doc_ids: Sequence[str],
+    documents: Iterable[Document],
+    options: dict[str, Any],
+    *,
+    with_itself: bool,
+    matrix: bool,
+) -> list[_Found]:
+    """Search with indexed documents, then with others."""
+    for doc_id in options["without"]:
+        index.position(doc_id)
+    answers = []
+    for doc_id in doc_ids:
+        result = index.search_id(doc_id, **options)
+        answers.append((result, _matrices(index, doc_id, result) if matrix else ()))
+    for document in documents:
+        copies = [] if with_itself else index.copies(document)
+        if copies:
+            click.echo(_left_out(document, copies), err=True)
+        without = [*options["without"], *(copy for copy in copies if copy not in options["without"])]
+        result = index.search(document, **options | {"without": without})
+        answers.append((result, _matrices(index, document, result) if matrix else ()))
+    return answers
+
+
+def _left_out(query: Document, copies: Sequence[str]) -> str:
+    names = ", ".join(copies[:_N_NAMED])
+    more = f" and {len(copies) - _N_NAMED:,} more" if len(copies) > _N_NAMED else ""
+    return f"left out: {names}{more}; same content as the query {query.doc_id}, shown by --with-itself"
 
 
 def _matrices(index: Index, query: Document | str, result: Result) -> tuple[SectionMatrix, ...]:
     return tuple(index.section_matrix(query, hit.doc_id) for hit in result.hits)
 
 
-@click.command()
-@index_argument
-@click.argument("doc_id", required=False)
-@click.option("--text", is_flag=True, help="Print the whole text.")
-@json_option
-def show(index: Path, doc_id: str | None, text: bool, as_json: bool) -> None:
-    """Show a document of INDEX as it was read: sections, offsets, metadata; without DOC_ID list all.
+def _print(found: Sequence[_Found], form: str, n_pairs: int, output: Path | None) -> None:
+    """Write answers to a file or to standard output; why a table of another format is empty goes to standard error."""
+    from engine.report.matrix import matrix_lines
+    from engine.report.table import no_hits, result_lines
+    from indexer.cli.output import Answer, Layout, render
+    from indexer.cli.terminal import PIPE_WIDTH, has_styles, show, width
 
-    \b
-    Example:
-        longmatch show papers.lm peps/pep-0484.md
-    """
-    from indexer.cli.describe import describe_document, list_documents
-
-    with opened_index(index) as opened:
-        click.echo(describe_document(opened, doc_id, text, as_json) if doc_id else list_documents(opened, as_json))
-
-
-@click.command()
-@index_argument
-@click.option("--failures", is_flag=True, help="List the documents that could not be indexed, and why.")
-@json_option
-def info(index: Path, failures: bool, as_json: bool) -> None:
-    """Show what INDEX holds: counts, coverage, encoder, generation and its measured recall.
-
-    \b
-    Example:
-        longmatch info papers.lm
-    """
-    from indexer.cli.describe import describe_index, list_failures
-
-    with opened_index(index) as opened:
-        click.echo(list_failures(opened, as_json) if failures else describe_index(opened, as_json))
+    answers = [Answer(*one) for one in found]
+    if form != "table":
+        for answer in answers:
+            if not answer.result.hits:
+                click.echo(f"{answer.result.query.title}: {no_hits(answer.result)}", err=True)
+    if output is not None:
+        write_output(output, render(answers, form, Layout(n_pairs, PIPE_WIDTH)))
+    elif form == "table" and has_styles():
+        for number, answer in enumerate(answers):
+            lines = result_lines(answer.result, n_pairs=n_pairs, width=width())
+            for matrix in answer.matrices:
+                lines += [(), *matrix_lines(matrix, width=width())]
+            show([(), *lines] if number else lines)
+    else:
+        click.echo(render(answers, form, Layout(n_pairs, width())), nl=False)

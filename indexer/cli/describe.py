@@ -1,22 +1,28 @@
-"""What `info` and `show` print about an index and its documents."""
+"""What `info` and `show` print about an index and its documents, as lines."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from engine.document import Document, MetadataValue, Scalar
 from engine.index import Index
-from engine.report.table import section_label, simple_table
+from engine.report.lines import Line, Run, Style, line, shortened, table
+from engine.report.table import section_label
+from engine.store.fields import stored_fields
+
+_EXAMPLE_COLUMNS = 40
 
 
-def describe_index(index: Index, as_json: bool) -> str:
+def describe_index(index: Index, as_json: bool) -> list[Line]:
     """Counts, coverage, encoder, generation."""
     facts = _facts(index)
     if as_json:
-        return json.dumps(facts)
+        return _json(facts)
     encoder, generation = facts["encoder"], facts["generation"]
     rows = [
         ("documents", f"{facts['documents']:,} in {facts['sections']:,} sections and {facts['chunks']:,} chunks"),
@@ -29,7 +35,7 @@ def describe_index(index: Index, as_json: bool) -> str:
         ("generation", _generation_line(generation)),
         ("not covered", f"{facts['fresh_documents']:,} documents, scanned exactly"),
     ]
-    return simple_table(rows)
+    return table(rows)
 
 
 def _coverage_line(facts: dict[str, Any]) -> str:
@@ -80,29 +86,59 @@ def _generation_line(row: dict[str, Any] | None) -> str:
     )
 
 
-def list_failures(index: Index, as_json: bool) -> str:
+def list_failures(index: Index, as_json: bool) -> list[Line]:
     """Sources that could not be indexed, and why."""
     failures = index.snapshot.failures()
     if as_json:
-        return json.dumps([{"source": source, "reason": reason} for source, reason in failures])
-    return "\n".join(f"{source}: {reason}" for source, reason in failures) or "none"
+        return _json([{"source": source, "reason": reason} for source, reason in failures])
+    return [line(Run(source, Style.TITLE), f": {reason}") for source, reason in failures] or [line("none")]
 
 
-def list_documents(index: Index, as_json: bool) -> str:
+def list_documents(index: Index, as_json: bool) -> list[Line]:
     """Names and titles of all documents."""
     rows = index.snapshot.titles()
     if as_json:
-        return json.dumps([{"doc_id": doc_id, "title": title} for doc_id, title in rows], ensure_ascii=False)
-    return simple_table(rows)
+        return _json([{"doc_id": doc_id, "title": title} for doc_id, title in rows])
+    return table(rows)
 
 
-def describe_document(index: Index, doc_id: str, text: bool, as_json: bool) -> str:
+def list_fields(index: Index, as_json: bool) -> list[Line]:
+    """The metadata fields of all documents: type, how many documents have them, and examples."""
+    fields = stored_fields(index.snapshot.folder)
+    if as_json:
+        return _json([asdict(field) for field in fields])
+    if not fields:
+        return [line("none: the documents have no metadata; filters can use doc_id, title and source")]
+    rows = [
+        (field.name, " or ".join(field.types), f"{field.n_documents:,}", _examples(field.types, field.examples))
+        for field in fields
+    ]
+    return table(rows, head=("field", "type", "documents", "examples"))
+
+
+def _examples(types: Sequence[str], examples: Sequence[Scalar]) -> str:
+    if tuple(types) == ("number",) and len(examples) == 2:
+        return f"{examples[0]} to {examples[1]}"
+    shown = [f"'{shortened(one, _EXAMPLE_COLUMNS)}'" if isinstance(one, str) else value_text(one) for one in examples]
+    return ", ".join(shown)
+
+
+def value_text(value: MetadataValue) -> str:
+    """A value of the metadata for people: the elements of a list between commas."""
+    if isinstance(value, list):
+        return ", ".join(map(value_text, value))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
+def describe_document(index: Index, doc_id: str, text: bool, as_json: bool) -> list[Line]:
     """One document: sections with offsets, metadata, coverage; its text on request."""
     position = index.position(doc_id)
     ((document, coverage),) = index.snapshot.documents(np.array([position]))
     n_chunks = int(index.snapshot.roster.n_chunks[position])
     if as_json:
-        return json.dumps(
+        return _json(
             {
                 "doc_id": document.doc_id,
                 "title": document.title,
@@ -112,21 +148,31 @@ def describe_document(index: Index, doc_id: str, text: bool, as_json: bool) -> s
                 "tokens_total": coverage.tokens_total,
                 "sections": [{"position": i, **asdict(section)} for i, section in enumerate(document.sections)],
                 **({"text": document.text} if text else {}),
-            },
-            ensure_ascii=False,
+            }
         )
     if text:
-        return document.text
+        return [(Run(document.text),)]
     rows = [("title", document.title), ("source", document.source)]
-    rows += [(key, str(value)) for key, value in document.metadata.items()]
+    rows += [(key, value_text(value)) for key, value in document.metadata.items()]
+    if document.pages:
+        rows.append(("pages", f"{len(document.pages):,}"))
     if n_chunks:
         rows.append(("tokens", f"{coverage.tokens_read:,} of {coverage.tokens_total:,} read"))
         rows.append(("chunks", f"{n_chunks:,}"))
     else:
         rows.append(("tokens", f"about {coverage.tokens_total:,}, not encoded yet"))
-    lines = [
-        f"{section.start:>9} {section.stop:>9}  {'  ' * max(0, len(section.path) - 1)}{section_label(document, i)}"
-        + (f"  [{section.n_merged} joined]" if section.n_merged > 1 else "")
-        for i, section in enumerate(document.sections)
-    ]
-    return "\n".join([simple_table(rows), "", f"{'start':>9} {'stop':>9}  section", *lines])
+    return [*table(rows), (), *_section_lines(document)]
+
+
+def _section_lines(document: Document) -> list[Line]:
+    lines = [line(Run(f"{'number':>6} {'start':>9} {'stop':>9}  section", Style.FAINT))]
+    for place, section in enumerate(document.sections):
+        offsets = Run(f"{place + 1:>6} {section.start:>9} {section.stop:>9}  ", Style.FAINT)
+        joined = f"  [{section.n_merged} joined]" if section.n_merged > 1 else ""
+        indent = "  " * max(0, len(section.path) - 1)
+        lines.append(line(offsets, indent, section_label(document, place), joined))
+    return lines
+
+
+def _json(value: object) -> list[Line]:
+    return [(Run(json.dumps(value, ensure_ascii=False)),)]

@@ -4,28 +4,89 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
+from threading import Event, Thread
 from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn, Self, TextIO
-
-import tqdm
+from typing import TYPE_CHECKING, Self, TextIO
 
 if TYPE_CHECKING:
+    from indexer.activity import Activity
     from indexer.build_report import BuildReport
     from indexer.plan import Plan
     from indexer.training import Step
 
 _SECONDS_BETWEEN_LINES = 5.0
+_SECONDS_BETWEEN_TICKS = 0.25  # between which a bar is drawn
+
+
+class _Bar:
+    """A bar on a terminal, with a count before it and a note behind it; it draws itself a few times a second."""
+
+    def __init__(self, stream: TextIO) -> None:
+        # Rich is imported for terminals alone.
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._progress = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=20),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[note]}", style="dim", markup=False),
+            console=Console(file=stream),
+            refresh_per_second=1 / _SECONDS_BETWEEN_TICKS,
+            transient=True,
+            redirect_stdout=False,
+        )
+        self._task = self._progress.add_task("", total=None, note="")
+        self._progress.start()
+
+    def show(self, count: str, share: float | None, note: str) -> None:
+        """Replace what is shown.
+
+        Args:
+            count: in front of the bar.
+            share: of the work that is done, in [0, 1]; None where the work is not known.
+            note: behind the bar.
+        """
+        total = None if share is None else 1.0
+        self._progress.update(self._task, description=count, total=total, completed=share or 0.0, note=note)
+
+    def write(self, text: str) -> None:
+        """Print lines above the bar."""
+        self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def close(self) -> None:
+        """Remove the bar."""
+        self._progress.stop()
+
+
+class _Ticker(Thread):
+    """Calls a function a few times a second, until it is ended."""
+
+    def __init__(self, tick: Callable[[], None]) -> None:
+        super().__init__(name="longmatch-progress", daemon=True)
+        self._tick = tick
+        self._has_ended = Event()
+
+    def run(self) -> None:
+        while not self._has_ended.wait(_SECONDS_BETWEEN_TICKS):
+            self._tick()
+
+    def end(self) -> None:
+        """Return when no call goes on any more."""
+        self._has_ended.set()
+        self.join()
 
 
 class _Progress:
-    """A bar that is opened when there is something to show, or a line every few seconds."""
+    """A bar on a terminal, or a line every few seconds."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         """Write to a stream, standard error by default."""
         self._stream = stream or sys.stderr
         self._is_terminal = self._stream.isatty()
         self._last = time.monotonic()
-        self._bar: tqdm.tqdm[NoReturn] | None = None
+        self._bar: _Bar | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -35,9 +96,6 @@ class _Progress:
     ) -> None:
         if self._bar is not None:
             self._bar.close()
-
-    def _open_bar(self, total: int | None, unit: str, initial: int = 0) -> tqdm.tqdm[NoReturn]:
-        return tqdm.tqdm(total=total, initial=initial, unit=unit, file=self._stream, dynamic_ncols=True, leave=False)
 
     def _is_due(self) -> bool:
         """Whether the last line is some seconds old."""
@@ -49,50 +107,88 @@ class _Progress:
     def tell(self, line: str) -> None:
         """Print one line without disturbing the bar."""
         if self._bar is not None:
-            self._bar.write(line, file=self._stream)
+            self._bar.write(line)
         else:
             self._stream.write(line + "\n")
             self._stream.flush()
 
 
 class BuildProgress(_Progress):
-    """Hears of commits and tells of them: documents that are on disk, rate, time left."""
+    """Shows how far a run is: documents, tokens a second, time left. A bar moves between commits, too."""
 
     def __init__(self, n_files: int | None = None, stream: TextIO | None = None, *, plan: Plan | None = None) -> None:
-        """Tell of a run.
+        """Show the progress of a run.
 
         Args:
             n_files: files of the corpus, where known; documents may be more.
             stream: standard error by default.
-            plan: of the run, where one was made: time is then told by tokens that are left.
+            plan: of the run, where one was made: the time left then follows from the tokens that are left.
         """
         super().__init__(stream)
         self._n_files = n_files
         self._plan = plan
+        self._activity: Activity | None = None
+        self._ticker: _Ticker | None = None
         if self._is_terminal:
-            self._bar = self._open_bar(n_files, "doc")
+            self._bar = _Bar(self._stream)
+            self._bar.show("reading", None, "")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._ticker is not None:
+            self._ticker.end()
+        super().__exit__(kind, error, trace)
+
+    def begin(self, activity: Activity) -> None:
+        """Follow what the run does between commits; see `indexer.activity.LiveProgress`."""
+        self._activity = activity
+        if self._bar is not None and self._ticker is None:
+            self._ticker = _Ticker(self._draw)
+            self._ticker.start()
 
     def __call__(self, report: BuildReport) -> None:
         """Take note of a commit."""
         if self._bar is not None:
-            if self._n_files is not None and report.n_seen > self._n_files:
-                self._bar.total = None
-            rate = f"{report.n_tokens / max(report.seconds, 1e-9):,.0f} tokens/s"
-            # The bar counts documents, whose lengths differ; tokens tell the time better.
-            self._bar.set_postfix_str(", ".join([rate, *(self._time_left(report) if self._plan else [])]))
-            self._bar.update(report.n_seen - self._bar.n)
+            self._draw(report)
         elif self._is_due():
             self.tell(self._line(report))
 
+    def _draw(self, report: BuildReport | None = None) -> None:
+        """Show the state of the run on the bar; of a commit without an activity, the report."""
+        activity = self._activity
+        report = activity.report if activity is not None else report
+        if self._bar is None or report is None:
+            return
+        n_part = 0.0 if activity is None else activity.n_being_encoded
+        if activity is not None and activity.n_to_encode:
+            n_done, n_all = report.n_encoded + n_part, activity.n_to_encode
+            self._bar.show(f"{int(n_done):,} of {n_all:,} encoded", n_done / n_all, self._note(report))
+            return
+        n_done = report.n_seen + n_part
+        is_known = self._n_files is not None and report.n_seen <= self._n_files
+        count = f"{int(n_done):,} of {self._n_files:,} documents" if is_known else f"{int(n_done):,} documents"
+        if activity is not None and activity.n_read > n_done:
+            count += f", {activity.n_read:,} read"
+        share = min(1.0, n_done / max(1, self._n_files)) if is_known and self._n_files is not None else None
+        self._bar.show(count, share, self._note(report))
+
+    def _note(self, report: BuildReport) -> str:
+        """Speed, and the time left by tokens, which say more about it than documents of different lengths."""
+        if not report.n_tokens:
+            return ""
+        rate = f"{report.n_tokens / max(report.seconds, 1e-9):,.0f} tokens/s"
+        return ", ".join([rate, *(self._time_left(report) if self._plan else [])])
+
     def _line(self, report: BuildReport) -> str:
         rate = report.n_tokens / max(report.seconds, 1e-9)
-        told = [f"{report.n_seen:,} documents"]
+        parts = [f"{report.n_seen:,} documents"]
         if report.n_encoded > report.n_added + report.n_replaced:
-            told = [f"{report.n_encoded:,} documents encoded"]
+            parts = [f"{report.n_encoded:,} documents encoded"]
         elif self._n_files is not None and report.n_seen <= self._n_files:
-            told[0] += f" of {self._n_files:,}"
-        told += [*self._time_left(report), f"{report.n_tokens:,} tokens", f"{rate:,.0f} tokens/s"]
-        return ", ".join(told)
+            parts[0] += f" of {self._n_files:,}"
+        parts += [*self._time_left(report), f"{report.n_tokens:,} tokens", f"{rate:,.0f} tokens/s"]
+        return ", ".join(parts)
 
     def _time_left(self, report: BuildReport) -> list[str]:
         """By the speed of this run: of tokens where they were planned, else of documents."""
@@ -109,12 +205,12 @@ class BuildProgress(_Progress):
 
 
 class TrainingProgress(_Progress):
-    """Hears of the steps of a run and tells of them: loss, rate, the last figure on valid, time left."""
+    """Shows the steps of a run: loss, rate, the last figure on valid, time left."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        """Tell of a run."""
+        """Show the progress of a run on a stream, standard error by default."""
         super().__init__(stream)
-        self._first: int | None = None  # step that this process made first, as it may have taken up a run
+        self._first: int | None = None  # first step of this process, which may continue a run
         self._began = 0.0
 
     def __call__(self, step: Step) -> None:
@@ -122,12 +218,12 @@ class TrainingProgress(_Progress):
         if self._first is None:
             self._first, self._began = step.number, time.monotonic()
             if self._is_terminal:
-                self._bar = self._open_bar(step.of, "step", step.number - 1)
+                self._bar = _Bar(self._stream)
+        count = f"step {step.number:,} of {step.of:,}"
         if self._bar is not None:
-            self._bar.set_postfix_str(", ".join(_figures(step)), refresh=False)
-            self._bar.update(step.number - self._bar.n)
+            self._bar.show(count, step.number / step.of, ", ".join([*_figures(step), *self._time_left(step)]))
         elif self._is_due():
-            self.tell(", ".join([f"step {step.number:,} of {step.of:,}", *_figures(step), *self._time_left(step)]))
+            self.tell(", ".join([count, *_figures(step), *self._time_left(step)]))
 
     def _time_left(self, step: Step) -> list[str]:
         made = step.number - (self._first or 0)

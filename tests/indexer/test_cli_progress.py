@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import io
+import re
+import threading
+from pathlib import Path
 
 import pytest
 
 import indexer.cli.progress as progress_module
+from indexer.activity import Activity
 from indexer.build_report import BuildReport
+from indexer.builder import build
 from indexer.cli.planning import describe_outcome, describe_plan
 from indexer.cli.progress import BuildProgress
 from indexer.plan import Disk, Memory, Plan, Seconds, Vram
+from tests.fakes import FakeEncoder, make_document
 
 PLAN = Plan(
     ways=(),
@@ -86,3 +92,74 @@ def test_the_outcome_stands_beside_the_plan() -> None:
         "memory        350.0 MB planned       360.0 MB taken",
         "disk            6.0 MB planned         6.1 MB taken",
     ]
+
+
+class Terminal(io.StringIO):
+    """Keeps what a terminal would be sent."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class CountingEncoder(FakeEncoder):
+    """An encoder that counts the chunks it reads, as encoders of texts do."""
+
+    chunks_read = 0
+
+    @property
+    def n_read(self) -> int:
+        return self.chunks_read
+
+
+def test_a_batch_counts_by_the_share_of_its_chunks() -> None:
+    encoder = CountingEncoder()
+    documents = [encoder.segment(make_document(name, "fox " * 16)) for name in ("a", "b")]  # two chunks each
+    activity = Activity(BuildReport())
+    encoder.chunks_read = 7
+    assert activity.n_being_encoded == 0
+    with activity.encoding(encoder, documents):
+        assert activity.n_being_encoded == 0
+        encoder.chunks_read += 1
+        assert activity.n_being_encoded == 0.5
+        encoder.chunks_read += 5
+        assert activity.n_being_encoded == 2
+    assert activity.n_being_encoded == 0
+
+
+def test_a_bar_moves_before_the_first_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    terminal, encoder = Terminal(), CountingEncoder()
+    activity = Activity(BuildReport())
+    with BuildProgress(4, terminal) as progress:
+        shown = [line for line in _drawn(progress, terminal) if line]
+        assert shown[-1].startswith("reading ")
+        progress.begin(activity)
+        activity.n_read = 3
+        assert _drawn(progress, terminal)[-1].startswith("0 of 4 documents, 3 read ")
+        with activity.encoding(encoder, [encoder.segment(make_document("a", "fox " * 16))] * 3):
+            encoder.chunks_read += 4
+            assert _drawn(progress, terminal)[-1].startswith("2 of 4 documents, 3 read ")
+        activity.report.n_added, activity.report.n_encoded = 4, 1
+        activity.n_to_encode = 3
+        assert _drawn(progress, terminal)[-1].startswith("1 of 3 encoded ")
+        progress.tell("[a line] of its own")
+    assert "[a line] of its own" in terminal.getvalue()
+
+
+def _drawn(progress: BuildProgress, terminal: Terminal) -> list[str]:
+    """What stands on the terminal after another drawing, without control sequences."""
+    progress._draw()
+    assert progress._bar is not None
+    progress._bar._progress.refresh()
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", terminal.getvalue()).replace("\r", "\n").rstrip("\n").splitlines()
+
+
+def test_a_run_shows_its_bar_and_removes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    terminal = Terminal()
+    with BuildProgress(2, terminal) as progress:
+        documents = [make_document(name, f"the fox {name} runs") for name in ("a", "b")]
+        build(tmp_path / "x.lm", documents, encoder=FakeEncoder(), factory="scan", progress=progress)
+        assert any("2 of 2 documents" in line for line in _drawn(progress, terminal))
+    assert not any(thread.name == "longmatch-progress" for thread in threading.enumerate())

@@ -166,6 +166,18 @@ def test_a_stopped_run_ends_as_one_that_never_stopped(run: Run) -> None:
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
+def test_two_runs_that_mine_by_their_own_indexes_end_with_equal_weights(run: Run, unsplit: Path) -> None:
+    mined = replace(PAIRS, miner=Negatives.MODEL)
+    other_seed = replace(TRAINER, seed=1)
+    runs = [
+        run(out=out, objective=mined, corpora=[unsplit], trainer=trainer)
+        for out, trainer in (("one", TRAINER), ("again", TRAINER), ("other", other_seed))
+    ]
+    one, again, other = (load_file(trained.folder / "model.safetensors") for trained in runs)
+    assert all(torch.equal(one[name], again[name]) for name in one)
+    assert not all(torch.equal(one[name], other[name]) for name in one)
+
+
 def test_a_changed_run_is_refused_or_told(run: Run) -> None:
     run()
     with pytest.raises(TrainingError, match="began with query chunks 3, not 2; give again what it began with"):
@@ -174,6 +186,7 @@ def test_a_changed_run_is_refused_or_told(run: Run) -> None:
     assert longer.outcome.steps == 6
     card = (longer.folder / "README.md").read_text()
     assert "| changed on the way | steps 4 became 6 after step 4 |" in card
+    assert "This command does not give the same weights: " in card
 
 
 def test_frozen_layers_stay_as_they_are(run: Run, bert_folder: Path, unsplit: Path) -> None:

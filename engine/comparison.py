@@ -1,0 +1,200 @@
+"""Two documents compared with each other: the score, the parts that sum to it, the cosines of all sections.
+
+The score needs thresholds and statistics of words, which an index has in its reference. Two documents alone have
+none: then every similarity counts from 0 on, and a word is as common as it is in the two of them. Such a score
+orders the parts of one comparison. It is higher than with an index, for any two documents, and must not be
+compared with scores of searches.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.document import Coverage, Document
+from engine.encoders.encoder import Encoder
+from engine.query import Background, Prepared, Query, as_stored, prepare
+from engine.result import Hit, PairSnippet, Result, SectionMatrix, Status
+from engine.scoring.breakdown import Scored, SectionPair, break_down
+from engine.scoring.evidence import Components, Scoring, chunk_component, combine, margin
+from engine.scoring.similarity import Matches, best_matches, cosines, no_matches, products
+from engine.store.reference import Reference
+from engine.words.counts import WordTables, count_words
+from engine.words.languages import detect_language
+from engine.words.likelihood import scores
+from engine.words.segmenter import segmenter_of
+from engine.words.statistics import collect
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How one document, the target, answers another one, the query. The score depends on the direction.
+
+    Example:
+        comparison = longmatch.compare("draft.pdf", "paper.pdf")
+        print(comparison.score, comparison.snippets(1))
+    """
+
+    result: Result  # with the target as its only hit
+    matrix: SectionMatrix
+    background: str  # folder of the index that gave thresholds and statistics of words; "" for the two alone
+
+    @property
+    def score(self) -> float:
+        """In [0, 1]; see `engine.comparison` for one without an index."""
+        return self.result.hits[0].score
+
+    @property
+    def pairs(self) -> tuple[SectionPair, ...]:
+        """The section pairs, strongest first."""
+        return self.result.hits[0].pairs
+
+    def snippets(self, n_pairs: int = 3) -> list[PairSnippet]:
+        """The sentences behind the strongest section pairs; see `Hit.snippets`."""
+        return self.result.hits[0].snippets(n_pairs)
+
+    def to_dict(self, *, n_pairs: int | None = None) -> dict[str, Any]:
+        """A result with one hit as plain values, see `Result.to_dict`; the cosines are its `section_matrix`."""
+        values = self.result.to_dict(n_pairs=n_pairs)
+        values["hits"][0]["section_matrix"] = [[round(float(one), 4) for one in row] for row in self.matrix.cosines]
+        return values
+
+    def __str__(self) -> str:
+        # Loads the segmenter of words, which a score alone does without.
+        from engine.report.comparison_table import comparison_table
+
+        return comparison_table(self)
+
+    def _repr_html_(self) -> str:
+        return self.result._repr_html_()
+
+
+@dataclass(frozen=True, slots=True)
+class TwoDocuments:
+    """The background of two documents alone: no thresholds, and the statistics of their own words."""
+
+    reference: Reference
+    language: str | None
+
+
+def alone(query: Document, target: Document, width: int) -> TwoDocuments:
+    """The background of two documents; the language is detected in their texts.
+
+    Args:
+        query: one of them.
+        target: the other one.
+        width: D of their vectors.
+    """
+    texts = [query.text, target.text]
+    language = detect_language(texts)
+    statistics = collect([count_words(segmenter_of(language), texts)])
+    none, no_rows = np.empty(0, np.uint64), np.empty((0, width), np.float16)
+    return TwoDocuments(Reference(0, 2, none, no_rows, no_rows, np.empty(0, np.int64), statistics), language)
+
+
+def compare_alone(
+    query: Document,
+    target: Document,
+    encoder: Encoder | str | None = None,
+    *,
+    device: str | None = None,
+    scoring: Scoring | None = None,
+) -> Comparison:
+    """Compare two documents without an index; see the module for what the score says then.
+
+    Args:
+        query: a document.
+        target: another one.
+        encoder: an encoder or its name; by default the bundled one.
+        device: where a named encoder runs.
+        scoring: the constants of the score.
+
+    Raises:
+        DocumentError: one of the documents has no token.
+        EncoderError: the encoder cannot be loaded.
+    """
+    if encoder is None or isinstance(encoder, str):
+        # Loads torch, which a comparison within an index of words does without.
+        from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
+
+        encoder = load_encoder(encoder or DEFAULT_ENCODER, device=device)
+    mine, theirs = (as_stored(one) for one in encoder.encode([query, target]))
+    return compare(Query(query, mine), Query(target, theirs), alone(query, target, encoder.width), scoring=scoring)
+
+
+def compare(
+    query: Query, target: Query, background: Background, *, folder: str = "", scoring: Scoring | None = None
+) -> Comparison:
+    """Score a document as a search would, and break the score down.
+
+    With an index as background and one of its documents as target, the score is that of the hit.
+
+    Args:
+        query: a document with its vectors.
+        target: another one, with vectors of the same encoder.
+        background: the snapshot of an index, or `alone`.
+        folder: of that index, "" for `alone`.
+        scoring: the constants of the score.
+    """
+    started = time.perf_counter()
+    scoring = scoring or Scoring()
+    prepared = prepare(query, background, scoring, products)
+    scored, score = _scored(prepared, target, background.language, scoring)
+    spans = np.array([[one.section, one.start, one.stop, one.n_tokens] for one in target.vectors.chunk_spans], np.int32)
+    (breakdown,) = break_down(
+        query.document, prepared.vectors.chunk_spans, [target.document], [spans.reshape(-1, 4)], scored
+    )
+    has_vectors = len(target.vectors.chunks) > 0
+    hit = Hit(1, score, target.document, breakdown, target.vectors.coverage, has_vectors)
+    result = Result(
+        query=query.document,
+        query_coverage=prepared.vectors.coverage,
+        hits=(hit,),
+        status=_status(prepared.vectors.coverage, is_encoded=len(prepared.vectors.chunks) > 0),
+        n_found=int(score > 0),
+        n_evident=int(scored.components.chunks[0] > 0),
+        n_searched=1,
+        seconds=time.perf_counter() - started,
+        language=background.language,
+        reference=background.reference.version,
+    )
+    matrix = SectionMatrix(query.document, target.document, query.vectors.sections @ target.vectors.sections.T)
+    return Comparison(result, matrix, folder)
+
+
+def _status(coverage: Coverage, *, is_encoded: bool) -> Status:
+    """Partial where the query was not read to its end, or its chunks were pooled."""
+    is_cut = coverage.tokens_read < coverage.tokens_total or coverage.chunks_pooled > 1
+    return Status.PARTIAL if is_encoded and is_cut else Status.CERTIFIED
+
+
+def _scored(prepared: Prepared, target: Query, language: str | None, scoring: Scoring) -> tuple[Scored, float]:
+    """What the score of one target is computed from, and the score."""
+    matches = _matches(prepared, target)
+    of_document, document = None, np.zeros(1)
+    if prepared.weights["document"]:
+        of_document = cosines(target.vectors.document[None].astype(np.float16), prepared.vectors.document)
+        document = margin(of_document, prepared.limits.document, scoring.power)
+    words, pairs = np.zeros(1), np.zeros(1)
+    if prepared.words is not None and prepared.pairs is not None:
+        tables = _tables(target, language)
+        words, pairs = scores(prepared.words, tables.words), scores(prepared.pairs, tables.pairs)
+    chunks = chunk_component(matches.similarities, prepared.limits, scoring)
+    components = Components(chunks, document, words, pairs)
+    score = float(combine(components, prepared.weights, scoring.root).astype(np.float32)[0])
+    parts = prepared.limits, matches, components, of_document, prepared.weights, scoring
+    return Scored(*parts, prepared.words, prepared.pairs, language, prepared.text), score
+
+
+def _matches(prepared: Prepared, target: Query) -> Matches:
+    chunks, theirs = prepared.vectors.chunks, target.vectors.chunks
+    if not prepared.weights["chunks"] or not len(theirs):
+        return no_matches(len(chunks), 1)
+    return best_matches(chunks, theirs, np.zeros(1, np.int64), prepared.limits.chunks, products)
+
+
+def _tables(target: Query, language: str | None) -> WordTables:
+    return target.words or count_words(segmenter_of(language or "none"), [target.document.text])

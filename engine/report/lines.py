@@ -1,0 +1,129 @@
+"""Lines of text in styles, measured in columns of a terminal. Prints nothing, and knows no colours."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+
+class Style(StrEnum):
+    """What a stretch of a line is, by which a terminal colours it."""
+
+    PLAIN = ""
+    TITLE = "title"
+    NUMBER = "number"
+    MATCH = "match"  # a word that both texts have
+    FAINT = "faint"
+    SHADE_0 = "shade_0"  # cells of a matrix, from the lowest to the highest
+    SHADE_1 = "shade_1"
+    SHADE_2 = "shade_2"
+    SHADE_3 = "shade_3"
+    SHADE_4 = "shade_4"
+
+
+SHADES = (Style.SHADE_0, Style.SHADE_1, Style.SHADE_2, Style.SHADE_3, Style.SHADE_4)
+_NO_COLUMN = frozenset(["Mn", "Me", "Cf"])  # categories of characters that stand on the one before, or are not seen
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A stretch of a line in one style."""
+
+    text: str
+    style: Style = Style.PLAIN
+
+
+Line: TypeAlias = tuple[Run, ...]
+
+
+def line(*parts: str | Run) -> Line:
+    """A line of runs and plain texts; line breaks and other control characters become blanks."""
+    runs = (Run(part) if isinstance(part, str) else part for part in parts)
+    return tuple(Run(_printable(run.text), run.style) for run in runs if run.text)
+
+
+def columns(text: str | Line) -> int:
+    """Columns that a terminal gives a text: two to a wide character, none to one that stands on the one before."""
+    if not isinstance(text, str):
+        return sum(columns(run.text) for run in text)
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def cut(whole: Line, width: int) -> Line:
+    """A line in at most `width` columns, with "…" where it was cut."""
+    if columns(whole) <= width:
+        return whole
+    kept: list[Run] = []
+    room = width - 1
+    for run in whole:
+        text = cut_text(run.text, room)
+        kept.append(Run(text, run.style))
+        room -= columns(text)
+        if text != run.text:
+            break
+    while kept and not kept[-1].text.rstrip():
+        kept.pop()
+    if kept:
+        kept[-1] = Run(kept[-1].text.rstrip() + "…", kept[-1].style)
+    return tuple(kept) if kept else (Run("…"),)
+
+
+def cut_text(text: str, width: int) -> str:
+    """As much of the beginning of a text as takes at most `width` columns."""
+    if text.isascii():
+        return text[: max(0, width)]
+    used = 0
+    for place, character in enumerate(text):
+        used += _columns(character)
+        if used > width:
+            return text[:place]
+    return text
+
+
+def shortened(text: str, width: int) -> str:
+    """A text on one line of at most `width` columns, with "…" where it was cut."""
+    return plain([cut(line(text), width)])
+
+
+def pad(whole: Line, width: int) -> Line:
+    """A line filled with blanks to `width` columns."""
+    return (*whole, Run(" " * max(0, width - columns(whole))))
+
+
+def plain(lines: Iterable[Line]) -> str:
+    """Lines as text without styles."""
+    return "\n".join("".join(run.text for run in one) for one in lines)
+
+
+def table(rows: Sequence[Sequence[str]], *, head: Sequence[str] = (), gap: int = 2) -> list[Line]:
+    """Rows in columns as wide as their widest cell, the last one as it is.
+
+    Args:
+        rows: cells, as many in each row.
+        head: names of the columns; none by default.
+        gap: blanks between two columns.
+    """
+    cells = [[_printable(cell) for cell in row] for row in ([head] if head else []) + list(rows)]
+    widths = [max(map(columns, column)) for column in zip(*cells, strict=True)]
+    lines = []
+    for number, row in enumerate(cells):
+        first = Style.FAINT if head and not number else Style.TITLE
+        rest = Style.FAINT if head and not number else Style.PLAIN
+        runs = [Run(cell + " " * (width + gap - columns(cell)), rest) for cell, width in zip(row, widths, strict=True)]
+        runs[0] = Run(runs[0].text, first)
+        runs[-1] = Run(runs[-1].text.rstrip(), runs[-1].style)
+        lines.append(tuple(runs))
+    return lines
+
+
+def _columns(character: str) -> int:
+    if unicodedata.category(character) in _NO_COLUMN:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _printable(text: str) -> str:
+    return text if text.isprintable() else "".join(one if one.isprintable() else " " for one in text)

@@ -1,0 +1,111 @@
+"""The metadata fields of an index: which there are, of what type, in how many documents. Reads the catalog alone."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import Connection, func, select
+
+from engine.document import Scalar
+from engine.errors import QueryError
+from engine.store.catalog import CATALOG_FILE, DocumentRow, connect
+from engine.store.where import compared_keys, has_key, json_path
+
+N_EXAMPLES = 3
+_N_NAMED = 8  # fields that an error lists
+_TYPES = {
+    "text": "text",
+    "integer": "number",
+    "real": "number",
+    "true": "true or false",
+    "false": "true or false",
+    "array": "list",
+    "object": "mapping",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A metadata field, as the documents of an index have it."""
+
+    name: str
+    types: tuple[str, ...]  # "text", "number", "true or false", "list", "mapping"; several where documents differ
+    n_documents: int  # that have a value
+    examples: tuple[Scalar, ...]  # of numbers the least and the greatest, of others the commonest; at most 3
+
+
+def stored_fields(folder: Path) -> list[Field]:
+    """The metadata fields of an index by name; reads the metadata of all documents.
+
+    Args:
+        folder: the index.
+    """
+    with connect(folder / CATALOG_FILE, read_only=True).connect() as connection:
+        return [_field(connection, name, kinds) for name, kinds in _kinds(connection).items()]
+
+
+def check_fields(folder: Path, where: str) -> None:
+    """Whether each field that a filter compares with a value is in some document of the index.
+
+    A field that is only tested with `exists` may be absent, and an index without documents has no fields.
+
+    Args:
+        folder: the index.
+        where: a metadata filter, see `engine.store.where`.
+
+    Raises:
+        QueryError: no document has one of the fields, or the filter does not parse.
+    """
+    with connect(folder / CATALOG_FILE, read_only=True).connect() as connection:
+        for key in compared_keys(where):
+            if connection.execute(select(DocumentRow.id).where(has_key(key)).limit(1)).first() is None:
+                names = list(_kinds(connection))
+                if names or connection.execute(select(DocumentRow.id).limit(1)).first() is not None:
+                    raise QueryError(_unknown(where, key, names))
+
+
+def _kinds(connection: Connection) -> dict[str, dict[str, int]]:
+    """For each field, by name, the documents that have a value of each JSON type."""
+    entry = func.json_each(DocumentRow.meta).table_valued("key", "type", joins_implicitly=True)
+    counts = (
+        select(entry.c.key, entry.c.type, func.count())
+        .select_from(DocumentRow, entry)
+        .where(entry.c.type != "null")
+        .group_by(entry.c.key, entry.c.type)
+        .order_by(entry.c.key, entry.c.type)
+    )
+    kinds: dict[str, dict[str, int]] = {}
+    for name, kind, n_documents in connection.execute(counts):
+        kinds.setdefault(name, {})[kind] = n_documents
+    return kinds
+
+
+def _field(connection: Connection, name: str, kinds: dict[str, int]) -> Field:
+    types = tuple(dict.fromkeys(_TYPES[kind] for kind in kinds))
+    # A list gives a row for each element, another value one row.
+    element = func.json_each(DocumentRow.meta, json_path(name)).table_valued("value", "type", joins_implicitly=True)
+    values = select(element.c.value).select_from(DocumentRow, element).where(element.c.type != "null")
+    found: Iterable[Scalar]
+    if types == ("number",):
+        bounds = values.with_only_columns(func.min(element.c.value), func.max(element.c.value))
+        found = dict.fromkeys(connection.execute(bounds).one())
+    elif types == ("true or false",):
+        found = [kind == "true" for kind in kinds]
+    else:
+        commonest = values.group_by(element.c.value).order_by(func.count().desc(), element.c.value)
+        found = connection.execute(commonest.limit(N_EXAMPLES)).scalars().all()
+    return Field(name, types, sum(kinds.values()), tuple(found))
+
+
+def _unknown(where: str, key: str, names: list[str]) -> str:
+    similar = difflib.get_close_matches(key, names, n=2) or [name for name in names if name.lower() == key.lower()]
+    hint = f"did you mean {' or '.join(map(repr, similar))}? " if similar else ""
+    if not names:
+        known = "the documents have no metadata; filter by doc_id, title or source"
+    else:
+        more = f" and {len(names) - _N_NAMED} more" if len(names) > _N_NAMED else ""
+        known = f"there are {', '.join(names[:_N_NAMED])}{more}; list them: longmatch info INDEX --fields"
+    return f"filter {where!r}: no document has the field {key!r}; {hint}{known}"

@@ -1,0 +1,89 @@
+"""The file of `--output`: checked before any work is done, and written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+import click
+
+
+def _checked(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
+    if path is not None:
+        _check(path)
+    return path
+
+
+output_option = click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    callback=_checked,
+    help="Write to this file, not to standard output.",
+)
+
+
+def _check(path: Path) -> None:
+    """Whether a file can be written.
+
+    Raises:
+        click.BadParameter: it cannot.
+    """
+    if path.is_dir():
+        raise click.BadParameter(f"{path} is a folder; name a file in it: {path / 'result.txt'}")
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        problem = "is not a folder" if folder.exists() else "does not exist"
+        raise click.BadParameter(f"the folder {folder} {problem}; make it: mkdir -p {folder}")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise click.BadParameter(f"{path} may not be written; name another file, or change its permissions")
+    if _is_replaced(path):
+        try:
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise click.BadParameter(f"no file can be written in {folder} ({reason}); name another folder") from error
+
+
+def write_output(path: Path, text: str) -> None:
+    """Write a text as UTF-8; a file that is there is replaced once the text is on disk.
+
+    A symbolic link stays, and the file that it names is replaced. A device or a pipe is written to.
+
+    Raises:
+        click.ClickException: the disk is full, or the file cannot be written any more.
+    """
+    try:
+        if _is_replaced(path):
+            _replace(path.resolve(), text)
+        else:
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise click.ClickException(f"{path} could not be written ({reason}); it is as it was before") from error
+
+
+def _is_replaced(path: Path) -> bool:
+    """Whether there is no such file, or a regular one."""
+    return not path.exists() or stat.S_ISREG(path.stat().st_mode)
+
+
+def _replace(path: Path, text: str) -> None:
+    mask = os.umask(0)  # which cannot be read otherwise
+    os.umask(mask)
+    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~mask
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
+    unfinished = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.chmod(mode)
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,82 @@
+"""The documents that a command line names, looked at before anything is loaded, and read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from indexer.cli.standard_input import STDIN, read_standard_input
+
+if TYPE_CHECKING:
+    from engine.document import Document
+    from engine.readers import Unreadable
+    from indexer.reading import DocumentReader
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A document that was named and cannot be read."""
+
+    source: str
+    reason: str
+
+
+def missing_files(names: Sequence[str]) -> list[Failure]:
+    """The names of which nothing can be read: no such file, or a folder.
+
+    Args:
+        names: of files, or "-" for standard input.
+
+    Raises:
+        click.UsageError: standard input is named twice.
+    """
+    if names.count(STDIN) > 1:
+        raise click.UsageError(f"'{STDIN}' is named {names.count(STDIN)} times; standard input can be read once")
+    failures = []
+    for name in names:
+        if name == STDIN:
+            continue
+        if Path(name).is_dir():
+            failures.append(Failure(name, f"is a folder; name files in it, as {Path(name) / '*'}"))
+        elif not Path(name).exists():
+            hint = f"; to search with these words: --text {name!r}" if any(map(str.isspace, name)) else ""
+            failures.append(Failure(name, f"No such file or directory{hint}"))
+    return failures
+
+
+@contextmanager
+def opened_reader(names: Sequence[str], seconds: float, memory_bytes: int) -> Iterator[DocumentReader | None]:
+    """A reader for names, None without names; its process starts while the caller loads other things."""
+    if not names:
+        yield None
+        return
+    from indexer.reading import DocumentReader, ReadLimits
+
+    with DocumentReader(ReadLimits(seconds, memory_bytes)) as reader:
+        yield reader
+
+
+def read_named(names: Sequence[str], reader: DocumentReader | None, suffix: str | None) -> Iterator[Document | Failure]:
+    """Read documents in the order of their names.
+
+    Args:
+        names: of files, or "-" for standard input.
+        reader: from `opened_reader`.
+        suffix: of the format of standard input; None to detect the format.
+    """
+    if reader is None:
+        return
+    # Loads the readers, a third of a second, which searches by text and by id do without.
+    from engine.readers import Unreadable
+    from indexer.requests import Request
+
+    for name in names:
+        found: Iterator[Document | Unreadable]
+        found = read_standard_input(reader, suffix) if name == STDIN else reader.read([Request(name)])
+        for one in found:
+            yield Failure(one.source, one.reason) if isinstance(one, Unreadable) else one

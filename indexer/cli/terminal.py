@@ -1,0 +1,59 @@
+"""Lines on standard output: in bold and colours on a terminal, as plain text elsewhere."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import click
+
+from engine.report.lines import Line, Style, plain
+
+PIPE_WIDTH = 80  # columns of a table that goes to a file or a program
+_LEAST_WIDTH, _MOST_WIDTH = 60, 120
+_STYLES = {  # of rich
+    Style.TITLE: "bold",
+    Style.NUMBER: "cyan",
+    Style.MATCH: "bold yellow",
+    Style.FAINT: "dim",
+    Style.SHADE_0: "grey30",
+    Style.SHADE_1: "blue",
+    Style.SHADE_2: "cyan",
+    Style.SHADE_3: "yellow",
+    Style.SHADE_4: "bold red",
+}
+
+Draw: TypeAlias = Callable[[int, bool], Sequence[Line]]
+
+
+def has_styles() -> bool:
+    """Whether standard output shows bold and colours: a terminal that is not dumb, and no NO_COLOR."""
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+        return False
+    return os.environ.get("TERM", "dumb").lower() not in ("dumb", "unknown")
+
+
+def width() -> int:
+    """Columns for tables: those of the terminal within limits, `PIPE_WIDTH` elsewhere."""
+    if not sys.stdout.isatty():
+        return PIPE_WIDTH
+    return max(_LEAST_WIDTH, min(shutil.get_terminal_size().columns, _MOST_WIDTH))
+
+
+def show(lines: Sequence[Line]) -> None:
+    """Print lines on standard output."""
+    has_any = any(run.style for one in lines for run in one)
+    if not has_any or not has_styles():
+        click.echo(plain(lines))
+        return
+    # Rich is imported for terminals alone.
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=sys.stdout, highlight=False)
+    for one in lines:
+        runs = [(run.text, _STYLES.get(run.style, "")) for run in one]
+        console.print(Text.assemble(*runs, no_wrap=True, overflow="ignore"), soft_wrap=True)

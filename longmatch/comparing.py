@@ -1,0 +1,54 @@
+"""`compare`: two documents with each other, with or without an index."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.comparison import Comparison, compare_alone
+from engine.encoders.encoder import Encoder
+from engine.errors import QueryError
+from engine.scoring.evidence import Scoring
+from longmatch.queries import query_document
+
+if TYPE_CHECKING:
+    from longmatch.index import Index
+    from longmatch.queries import QueryItem
+
+
+def compare(
+    a: QueryItem,
+    b: QueryItem,
+    *,
+    index: Index | None = None,
+    encoder: Encoder | str | None = None,
+    device: str | None = None,
+    scoring: Scoring | None = None,
+) -> Comparison:
+    """Show which sections of a document match which sections of another one, and score the second for the first.
+
+    Without an index there are no thresholds: the score is high for any two documents, and serves to order the
+    parts. With an index it is the score that a search of that index with `a` would give `b`.
+
+    Args:
+        a: a text, a path, a dict with "text" or "sections", or a `Document`, as of `Index.search`.
+        b: another one; of an indexed document, pass `index.document(doc_id)`.
+        index: gives thresholds, statistics of words and the encoder.
+        encoder: an encoder or its name, without an index; by default the bundled one.
+        device: where a named encoder runs, without an index.
+        scoring: the constants of the score.
+
+    Raises:
+        DocumentError: a document has no text, or its file cannot be read.
+        EncoderError: the encoder cannot be loaded.
+        QueryError: a file does not exist, or both an index and an encoder are given.
+
+    Example:
+        comparison = longmatch.compare("draft.pdf", "paper.pdf")
+        print(comparison)
+    """
+    if index is not None and (encoder is not None or device is not None):
+        raise QueryError("index and encoder or device exclude each other: an index has its own encoder")
+    query, target = query_document(a), query_document(b)
+    if index is not None:
+        return index.opened.compare(query, target, scoring=scoring)
+    return compare_alone(query, target, encoder, device=device, scoring=scoring)

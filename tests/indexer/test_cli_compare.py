@@ -1,0 +1,106 @@
+"""`longmatch compare`: two files, or a file and an indexed document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from indexer.cli import main
+from tests.strict_schema import check
+
+Run = Callable[..., Result]
+
+
+def _text(first: str, second: str) -> str:
+    bodies = [
+        " ".join(f"the old {topic} runs over the dark {topic} and on" for _ in range(9)) for topic in (first, second)
+    ]
+    return f"# On the {first}\n\n{bodies[0]}.\n\n## On the {second}\n\n{bodies[1]}.\n"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("compared")
+    (folder / "a.md").write_text(_text("fox", "river"))
+    (folder / "b.md").write_text(_text("river", "house"))
+    (folder / "c.md").write_text(_text("bank", "dog"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def built(files: Path, bert_folder: Path) -> Path:
+    names = [str(files / name) for name in ("a.md", "b.md", "c.md")]
+    result = CliRunner().invoke(main, ["index", str(files / "x.lm"), *names, "--encoder", str(bert_folder)])
+    assert result.exit_code == 0, result.output
+    return files / "x.lm"
+
+
+@pytest.fixture
+def run() -> Run:
+    def invoke(*arguments: str | Path, stdin: str | None = None) -> Result:
+        return CliRunner().invoke(main, ["compare", *map(str, arguments)], input=stdin)
+
+    return invoke
+
+
+def test_two_files_are_compared_without_an_index(files: Path, bert_folder: Path, run: Run) -> None:
+    table = run(files / "a.md", files / "b.md", "--encoder", bert_folder, "--sections", "1", "--matrix")
+    assert table.exit_code == 0, table.output
+    assert table.stdout.startswith("< On the fox  ") and "> On the river  " in table.stdout
+    assert "On the river -> On the river" in table.stdout and "without an index there are no thresholds" in table.stdout
+    assert "cosine x 100" in table.stdout and max(map(len, table.stdout.splitlines())) <= 80
+
+
+def test_json_has_the_parts_and_on_request_the_matrix(files: Path, bert_folder: Path, run: Run) -> None:
+    command = [files / "a.md", files / "b.md", "--encoder", bert_folder, "--format", "json"]
+    (answer,) = check(json.loads(run(*command).stdout))["results"]
+    assert (answer["hits"][0]["id"], answer["query"]["id"]) == ("b.md", "a.md")
+    matrix = json.loads(run(*command, "--matrix").stdout)["results"][0]["hits"][0]["section_matrix"]
+    assert [len(row) for row in matrix] == [2, 2]
+    assert matrix[1][0] == max(value for row in matrix for value in row)
+
+
+def test_an_index_gives_the_score_of_a_search(files: Path, built: Path, run: Run) -> None:
+    search = ["query", str(built), str(files / "a.md"), "--format", "json"]
+    hits = json.loads(CliRunner().invoke(main, search).stdout)["results"][0]["hits"]
+    expected = next(hit["score"] for hit in hits if hit["id"] == "b.md")
+    for target in (["--id", "b.md"], [files / "b.md"]):
+        found = run(files / "a.md", *target, "--index", built, "--format", "json")
+        assert json.loads(found.stdout)["results"][0]["hits"][0]["score"] == expected
+    assert f"word statistics of {built}"[:30] in run(files / "a.md", "--id", "b.md", "--index", built).stdout
+
+
+def test_standard_input_is_one_of_the_two(files: Path, built: Path, run: Run) -> None:
+    found = run("-", files / "b.md", "--index", built, stdin=_text("fox", "river"))
+    assert found.exit_code == 0 and found.stdout.startswith("< ")
+
+
+def test_the_comparison_goes_to_a_file(files: Path, built: Path, run: Run, tmp_path: Path) -> None:
+    for form, start in (("table", "< On the fox"), ("json", '{\n "schema"')):
+        result = run(files / "a.md", files / "b.md", "--index", built, "--format", form, "-o", tmp_path / form)
+        assert result.stdout == "" and (tmp_path / form).read_text().startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "told"),
+    [
+        (["{files}/a.md"], 2, "1 documents are named; compare two: longmatch compare A B, or A --index INDEX --id ID"),
+        (["{files}/a.md", "{files}/b.md", "{files}/c.md"], 2, "3 documents are named"),
+        (["{files}/a.md", "--id", "b.md"], 2, "--id needs --index"),
+        (["{files}/a.md", "{files}/b.md", "--index", "{built}", "--encoder", "x"], 2, "exclude each other"),
+        (["{files}/a.md", "{files}/no.md"], 1, "no.md: No such file or directory"),
+        (["{files}/a.md", "{files}"], 1, "is a folder"),
+        (["{files}/a.md", "--index", "{built}", "--id", "no.md"], 1, "no document 'no.md' among 3"),
+        (["{files}/a.md", "--index", "/no/such.lm", "--id", "b.md"], 1, "holds no index"),
+        (["{files}/a.md", "-", "--index", "{built}"], 1, "stdin: "),
+    ],
+)
+def test_wrong_use_ends_with_one_line_and_a_status(
+    files: Path, built: Path, run: Run, arguments: list[str], status: int, told: str
+) -> None:
+    result = run(*(one.format(files=files, built=built) for one in arguments), stdin="")
+    assert result.exit_code == status and told in result.stderr and "Traceback" not in result.output

@@ -1,0 +1,102 @@
+"""`longmatch show` and `info`: sections, pages, lists and fields."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from indexer.cli import main
+from tests.readers.made_pdf import pdf_of_contents
+
+Run = Callable[..., Result]
+BODY = "the old fox runs over the lazy dog and jumps through the dark light of the house. " * 8
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shown")
+    sections = "\n\n".join(
+        f"## {heading}\n\n{BODY}{heading}." for heading in ("The Aim", "Way of work", "2020", "Way on")
+    )
+    (folder / "fox.md").write_text(
+        f"---\nauthors: [Ann Lee, Ben Roy]\nopen: true\n---\n# Fox\n\n{BODY}\n\n{sections}\n"
+    )
+    lines = [b"BT /F1 10 Tf 72 700 Td (Page %d has a fox.) Tj ET" % number for number in (1, 2, 3)]
+    (folder / "pages.pdf").write_bytes(pdf_of_contents(lines))
+    files = [str(folder / name) for name in ("fox.md", "pages.pdf")]
+    result = CliRunner().invoke(main, ["index", str(folder / "x.lm"), *files, "--encode", "none"])
+    assert result.exit_code == 0, result.output
+    return folder / "x.lm"
+
+
+@pytest.fixture
+def run() -> Run:
+    def invoke(*arguments: str | Path) -> Result:
+        return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+    return invoke
+
+
+def test_lists_are_printed_as_text(built: Path, run: Run) -> None:
+    lines = [line.split(maxsplit=1) for line in run("show", built, "fox.md").stdout.splitlines() if line]
+    assert ["authors", "Ann Lee, Ben Roy"] in lines and ["open", "true"] in lines
+
+
+def test_the_list_of_sections_has_their_numbers(built: Path, run: Run) -> None:
+    rows = run("show", built, "fox.md").stdout.split("number", 1)[1].splitlines()[1:]
+    assert [row.split(maxsplit=3)[0] for row in rows] == [str(number) for number in range(1, len(rows) + 1)]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "heading"),
+    [("2", "The Aim"), ("the aim", "The Aim"), ("AIM", "The Aim"), ("of work", "Way of work"), ("2020", "2020")],
+)
+def test_a_section_is_found_by_number_and_heading(built: Path, run: Run, wanted: str, heading: str) -> None:
+    shown = run("show", built, "fox.md", "--section", wanted)
+    assert shown.exit_code == 0
+    assert shown.stdout.startswith(f"## {heading}\n") and shown.stdout.endswith(f"{heading}.\n")
+    (passage,) = json.loads(run("show", built, "fox.md", "--section", wanted, "--json").stdout)
+    text = (built.parent / "fox.md").read_text()
+    assert passage["text"] == text[passage["start"] : passage["end"]] and passage["heading"] == heading
+
+
+def test_a_page_is_printed(built: Path, run: Run) -> None:
+    assert run("show", built, "pages.pdf", "--page", "2").stdout.strip() == "Page 2 has a fox."
+    (page,) = json.loads(run("show", built, "pages.pdf", "--page", "3", "--json").stdout)
+    assert page["page"] == 3 and page["text"].strip() == "Page 3 has a fox."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "told"),
+    [
+        (["fox.md", "--section", "way"], 1, "2 headings contain 'way': 3 'Way of work', 5 'Way on'; name one by"),
+        (["fox.md", "--section", "The Aims"], 1, "no section 'The Aims' among 5 in fox.md; did you mean 'The Aim'?"),
+        (["fox.md", "--section", "99"], 1, "no section '99'"),
+        (["fox.md", "--page", "1"], 1, "fox.md has no pages"),
+        (["pages.pdf", "--page", "4"], 1, "pages.pdf has no page 4; name one from 1 to 3"),
+        (["pages.pdf", "--page", "0"], 2, "0 is not in the range"),
+        (["fox.md", "--page", "1", "--text"], 2, "exclude each other"),
+        (["--section", "2"], 2, "need a DOC_ID"),
+    ],
+)
+def test_what_cannot_be_shown_is_said(built: Path, run: Run, arguments: list[str], status: int, told: str) -> None:
+    result = run("show", built, *arguments)
+    assert result.exit_code == status and told in result.stderr
+
+
+def test_info_lists_the_fields(built: Path, run: Run) -> None:
+    lines = [line.split(maxsplit=3) for line in run("info", built, "--fields").stdout.splitlines()]
+    assert lines[0] == ["field", "type", "documents", "examples"]
+    assert ["authors", "list", "1", "'Ann Lee', 'Ben Roy'"] in lines
+    fields = {field["name"]: field for field in json.loads(run("info", built, "--fields", "--json").stdout)}
+    assert fields["authors"] == {
+        "name": "authors",
+        "types": ["list"],
+        "n_documents": 1,
+        "examples": ["Ann Lee", "Ben Roy"],
+    }
+    assert run("info", built, "--fields", "--failures").exit_code == 2

@@ -1,0 +1,98 @@
+"""Metadata fields: what an index has, and what a filter may name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.document import MetadataValue
+from engine.errors import QueryError
+from engine.index import Index
+from engine.store.fields import Field, check_fields, stored_fields
+from indexer.builder import build
+from tests.fakes import FakeEncoder, make_document
+
+METADATA: list[dict[str, MetadataValue]] = [
+    {"year": 2019, "venue": "ACL", "authors": ["Ann", "Ben"], "open": True},
+    {"year": 2021.5, "venue": "ACL", "authors": "Cem", "note": None},
+    {"venue": "EMNLP", "a `b`": "x", "authors": ["Ann"]},
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("fields") / "x.lm"
+    documents = [
+        make_document(f"d{number}", f"the fox {number} runs", metadata=one) for number, one in enumerate(METADATA)
+    ]
+    build(path, documents, encoder=FakeEncoder(), factory="scan")
+    return path
+
+
+def test_fields_have_types_counts_and_examples(folder: Path) -> None:
+    assert stored_fields(folder) == [
+        Field("a `b`", ("text",), 1, ("x",)),
+        Field("authors", ("list", "text"), 3, ("Ann", "Ben", "Cem")),
+        Field("open", ("true or false",), 1, (True,)),
+        Field("venue", ("text",), 3, ("ACL", "EMNLP")),
+        Field("year", ("number",), 2, (2019, 2021.5)),
+    ]
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "year >= 2019",
+        "doc_id = 'd1' or title like '%' or source = 'x'",
+        "absent exists",
+        "not absent exists and year > 1",
+    ],
+)
+def test_known_fields_and_tests_for_presence_pass(folder: Path, where: str) -> None:
+    check_fields(folder, where)
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("yeer >= 2019", "no document has the field 'yeer'; did you mean 'year'? there are a `b`"),
+        ("VENUE = 'ACL'", "did you mean 'venue'?"),
+        ("year > 1 and (note = 'x' or venue = 'ACL')", "no document has the field 'note'"),
+        ("absent != 1", "no document has the field 'absent'; there are"),
+    ],
+)
+def test_an_unknown_field_is_refused_with_those_that_exist(folder: Path, where: str, told: str) -> None:
+    with pytest.raises(QueryError) as error:
+        check_fields(folder, where)
+    assert told in str(error.value) and "longmatch info INDEX --fields" in str(error.value)
+
+
+def test_documents_without_metadata_are_named_so(tmp_path: Path) -> None:
+    build(tmp_path / "x.lm", [make_document("d", "the fox runs")], encoder=FakeEncoder(), factory="scan")
+    with pytest.raises(QueryError, match="the documents have no metadata; filter by doc_id, title or source"):
+        check_fields(tmp_path / "x.lm", "year = 1")
+
+
+def test_a_search_refuses_unknown_fields_and_documents(folder: Path) -> None:
+    with Index.open(folder, encoder=FakeEncoder()) as index:
+        with pytest.raises(QueryError, match="did you mean 'year'"):
+            index.search_id("d0", where="yeer = 2019")
+        with pytest.raises(QueryError, match="no document 'd9'"):
+            index.search_id("d0", without="d9")
+
+
+def test_documents_are_left_out_on_request(folder: Path) -> None:
+    query = make_document("q", "the fox 1 runs", title="d1")
+    with Index.open(folder, encoder=FakeEncoder()) as index:
+        assert {hit.doc_id for hit in index.search(query)} == {"d0", "d1", "d2"}
+        assert {hit.doc_id for hit in index.search(query, without="d1")} == {"d0", "d2"}
+        found = index.search_id("d0", without=["d1"])
+        assert [hit.doc_id for hit in found] == ["d2"] and found.n_searched == 1
+
+
+def test_copies_have_the_same_title_text_and_sections(folder: Path) -> None:
+    with Index.open(folder, encoder=FakeEncoder()) as index:
+        same = index.document("d1")
+        assert index.copies(make_document("other", "the fox 1 runs", title=same.title)) == ["d1"]
+        assert index.copies(make_document("other", "the fox 1 runs.", title=same.title)) == []
