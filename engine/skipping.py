@@ -1,0 +1,64 @@
+"""Leaves sections of some kinds of a query out of its score. Scores nothing.
+
+The query loses the terms of such sections, and their chunks weigh nothing. Targets keep all of their
+sections. The vector of a whole document is that of all its sections: it cannot be taken apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from engine.document import Document, Span
+from engine.errors import QueryError
+from engine.section_kinds import SectionKind, stretches_of
+
+
+def kinds_of(names: Iterable[str]) -> frozenset[SectionKind]:
+    """Kinds by their names.
+
+    Raises:
+        QueryError: a name is none; or "body", without which nothing could be searched.
+    """
+    known = [kind.value for kind in SectionKind if kind is not SectionKind.BODY]
+    for name in names:
+        if name not in known:
+            raise QueryError(f"{name!r} is no kind of section that can be skipped; these are: {', '.join(known)}")
+    return frozenset(map(SectionKind, names))
+
+
+def query_stretches(query: Document, kinds: Collection[SectionKind], common: Sequence[Span]) -> list[Span]:
+    """Where a query has what is left out of its evidence: sections of some kinds, and common sentences.
+
+    Args:
+        query: the document to search with.
+        kinds: of the sections to leave out.
+        common: stretches that are left out anyway.
+
+    Returns:
+        Stretches in reading order that do not overlap.
+
+    Raises:
+        QueryError: nothing of the query would be left.
+    """
+    skipped = stretches_of(query, kinds) if kinds else []
+    if not skipped:
+        return list(common)
+    merged = _merged([*skipped, *common])
+    left, at = "", 0
+    for stretch in merged:
+        left += query.text[at : stretch.start].strip()
+        at = stretch.stop
+    if not left and not query.text[at:].strip():
+        names = ", ".join(sorted(kinds))
+        raise QueryError(f"the query {query.title!r} has no section but those to be skipped ({names}); skip fewer")
+    return merged
+
+
+def _merged(stretches: Iterable[Span]) -> list[Span]:
+    merged: list[Span] = []
+    for one in sorted(stretches, key=lambda stretch: (stretch.start, stretch.stop)):
+        if merged and one.start <= merged[-1].stop:
+            merged[-1] = Span(merged[-1].start, max(merged[-1].stop, one.stop))
+        else:
+            merged.append(one)
+    return merged
