@@ -7,8 +7,9 @@ A folder holds
     splits.json       {"valid": [query ids], "test": [query ids], ...}
     queries.jsonl.gz  where queries have texts of their own: as the corpus, one query a line
 
-or it is a folder of BEIR, see `benchmarks.formats.beir`. A query is looked for in the file of queries, then in the
-corpus. Every document is a target, but for the one that has the query's own id.
+or it is a folder of BEIR, see `benchmarks.formats.beir`, or an id of ir_datasets, see `benchmarks.formats.irds`.
+A query is looked for in the file of queries, then in the corpus. Every document is a target, but for the one that
+has the query's own id. `python -m benchmarks.fetch` makes the folders of `TASKS` from public sources.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from benchmarks.checksums import files_checksum
-from benchmarks.formats import beir, trec
+from benchmarks.formats import beir, irds, trec
 from engine.document import Document
 from engine.errors import EngineError, TrainingError
 from engine.readers import Unreadable, read_file
@@ -28,6 +29,7 @@ from engine.training.judgments import read_judgments, read_splits
 Qrels: TypeAlias = trec.Qrels
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+IRDS = Path(__file__).resolve().parent / ".work" / "irds"  # of datasets that ir_datasets gave
 
 
 class DatasetError(EngineError):
@@ -69,14 +71,18 @@ def open_dataset(name: str, data: Path = DATA) -> Dataset:
     """Find a task of `TASKS` in the folder `data`, or take `name` as the path of a folder in one of the layouts.
 
     A folder of the files of a task has the task's name, any other one its own.
+    `irds:ID` names a dataset of ir_datasets, which is written into a folder first.
 
     Raises:
         DatasetError: a file is missing; the message says what to pass.
-        FormatError: a file of a BEIR folder is missing.
+        FormatError: a file of a BEIR folder is missing, or a dataset of ir_datasets cannot be read.
+        MissingExtra: an id of ir_datasets is named, and ir_datasets is not installed.
     """
+    if name.startswith(irds.PREFIX):
+        name = str(irds.open_irds(name.removeprefix(irds.PREFIX), IRDS))
     folder = data / TASKS[name].folder if name in TASKS else Path(name)
     if name not in TASKS and not folder.is_dir():
-        raise DatasetError(f"{name!r} is neither a folder nor one of {', '.join(TASKS)}; pass one of these")
+        raise DatasetError(f"{name!r} is neither a folder nor one of {', '.join(TASKS)}; pass one of these, or irds:ID")
     if name not in TASKS and beir.is_beir(folder):
         found = beir.open_beir(folder)
         return Dataset(folder.resolve().name, found.corpus, folder / "qrels", folder / "qrels", found.queries)
@@ -94,6 +100,7 @@ def open_dataset(name: str, data: Path = DATA) -> Dataset:
         raise DatasetError(
             f"dataset {dataset.name}: {folder} holds no {', '.join(missing)}; "
             f"pass --data FOLDER, where FOLDER/{task.folder} holds it, or the path of a folder that does"
+            + (f"; to make it: python -m benchmarks.fetch {task.folder} --to FOLDER" if name in TASKS else "")
         )
     return dataset
 

@@ -13,8 +13,11 @@ from benchmarks.cut import WHOLE
 from benchmarks.demand.record import DemandRecord
 from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
 from benchmarks.encoding.record import ThroughputRecord
+from benchmarks.fuzzing.record import FuzzRecord
+from benchmarks.gaps.record import GapsRecord
 from benchmarks.gpus.record import GpuRecord
 from benchmarks.measuring.latency import Percentiles
+from benchmarks.newcomers.record import FirstMinutesRecord
 from benchmarks.pairs.record import MatchingRecord
 from benchmarks.pairs.rerank_record import RerankRecord
 from benchmarks.papers.record import PaperRecord
@@ -239,6 +242,9 @@ Record: TypeAlias = (
     | DemandRecord
     | SampleRecord
     | BoilerplateRecord
+    | FuzzRecord
+    | GapsRecord
+    | FirstMinutesRecord
     | PaperRecord
 )
 _KINDS: Mapping[str, type[Record]] = {kind.kind: kind for kind in get_args(Record)}

@@ -22,9 +22,15 @@ from benchmarks.durability.promises import promise_lines
 from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
 from benchmarks.encoding.record import ThroughputRecord
 from benchmarks.encoding.tables import limit_table, throughput_table
+from benchmarks.fuzzing.record import FuzzRecord
+from benchmarks.fuzzing.table import fuzz_table
+from benchmarks.gaps.record import GapsRecord
+from benchmarks.gaps.table import gaps_table
 from benchmarks.gpus.record import GpuRecord
 from benchmarks.gpus.table import gpu_table
 from benchmarks.markdown import markdown, origins
+from benchmarks.newcomers.record import FirstMinutesRecord
+from benchmarks.newcomers.table import first_minutes_table
 from benchmarks.pairs.record import MatchingRecord
 from benchmarks.pairs.rerank_record import RerankRecord
 from benchmarks.pairs.rerank_table import rerank_table
@@ -197,9 +203,11 @@ TABLES: Mapping[str, Table] = {
     "promises": Table((ExactnessRecord, KillRecord, DamageRecord, MemoryRecord), _promises),
     "stability": Table((StabilityRecord,), stability_table),
     "boilerplate": Table((BoilerplateRecord,), boilerplate_table),
+    "fuzz": Table((FuzzRecord,), fuzz_table),
     "demand": Table((DemandRecord,), demand_table),
     "samples": Table((SampleRecord,), samples_table),
     "training": Table((TrainingRecord,), training_table),
+    "word_gaps": Table((GapsRecord,), gaps_table),
     "lengths": Table((LengthRecord,), length_table),
     "positions": Table((PositionRecord,), position_table),
     "matching": Table((MatchingRecord,), matching_table),
@@ -218,6 +226,7 @@ TABLES: Mapping[str, Table] = {
     "cost_model": Table((ScaleRecord,), cost_model_table),
     "additions": Table((AdditionRecord,), additions_table),
     "plans": Table((PlanRecord,), plan_table),
+    "first_minutes": Table((FirstMinutesRecord,), first_minutes_table),
     "papers": Table((PaperRecord,), paper_table),
 }
 

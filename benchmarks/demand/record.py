@@ -39,8 +39,10 @@ class DemandRecord:
     rows: list[DemandRow]
     seconds: float
     origin: Origin
+    is_encoded: bool = False  # candidates of the first queries were encoded; else vectors were looked up
 
     @property
     def name(self) -> str:
         """Of the file, without suffix."""
-        return f"demand-{self.task}-{self.split}"
+        first = f"-{self.encoder.partition('@')[0]}-first{self.n_queries}" if self.is_encoded else ""
+        return f"demand-{self.task}-{self.split}{first}"

@@ -11,6 +11,7 @@ from engine.store.durable import write_durably
 from engine.training.history import CURVES_FILE, HISTORY_FILE, MEAN, History
 
 CARD_FILE = "README.md"
+CHANGES = "changed on the way"  # the setting that lists what a resumed run did otherwise than it began
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class RunSummary:
 
     name: str  # of the model
     encoder: str  # its kind: smith
-    command: str  # does it again
+    command: str  # that was given last; it repeats the run unless settings were changed on the way
     base: str  # where the weights came from; "" where they began at random
     base_model: str  # the base's name on the Hugging Face hub; "" where it has none
     licence: str  # of the weights, as the hub abbreviates it: apache-2.0, mit, other; "" where none was chosen
@@ -167,7 +168,14 @@ def _run(run: RunSummary) -> str:
         ("machine", run.machine),
         ("commit", run.commit or "none: not run from a git checkout"),
     ]
-    return f"## How it was trained\n\n```sh\n{run.command}\n```\n\n" + _table(("", ""), rows)
+    parts = ["## How it was trained", f"```sh\n{run.command}\n```"]
+    if changes := run.settings.get(CHANGES):
+        parts.append(
+            f"This command does not give the same weights: the run was stopped and resumed with other settings "
+            f"({changes}). A run of the command from beginning to end follows the same recipe, with other learning "
+            "rates."
+        )
+    return "\n\n".join([*parts, _table(("", ""), rows)])
 
 
 def _limits(run: RunSummary) -> str:

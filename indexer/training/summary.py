@@ -8,7 +8,7 @@ from pathlib import Path
 from engine.encoders.trainable import TrainableEncoder
 from engine.encoders.weights import MINILM_NAME
 from engine.origin import Machine, describe_origin
-from engine.training.card import CorpusSummary, RunSummary, Validation
+from engine.training.card import CHANGES, CorpusSummary, RunSummary, Validation
 from engine.training.corpus import TrainingCorpus
 from engine.training.trainer import Outcome
 from indexer.training.recipe import PretrainingRecipe, Setting, TrainingRecipe, settings_of, shown
@@ -81,7 +81,7 @@ def _chosen(settings: dict[str, Setting], changes: Sequence[str]) -> dict[str, o
         for name, value in settings.items()
         if value not in (None, "") and name not in ("seed", "licence")
     }
-    return {**told, **({"changed on the way": "; ".join(changes)} if changes else {})}
+    return {**told, **({CHANGES: "; ".join(changes)} if changes else {})}
 
 
 def _told(machine: Machine) -> str:

@@ -9,7 +9,16 @@ import indexer.reference as reference_module
 from benchmarks.demand.record import DemandRecord
 from benchmarks.demand.recorded import RecordedEncoder
 from benchmarks.demand.table import demand_table
-from benchmarks.on_demand import Asked, candidates_first, later_index, main, measure, scaled
+from benchmarks.on_demand import (
+    Asked,
+    candidates_first,
+    encoded,
+    encoded_so_far,
+    later_index,
+    main,
+    measure,
+    scaled,
+)
 from benchmarks.records import read_records
 from engine.allowance import Allowance
 from engine.index import Index
@@ -84,4 +93,39 @@ def test_the_command_writes_a_row_for_each_way(folder: Path, tmp_path: Path, ber
     assert isinstance(record, DemandRecord)
     assert [row.way for row in record.rows] == ["words", "20 candidates", "50 candidates", "200 candidates", "all"]
     assert demand_table([record]) in done.output
-    assert f"| {record.task} (2) | all | " in done.output
+    assert f"| {record.task} (2, {bert_folder.name}) | all | " in done.output
+
+
+def test_candidates_of_the_first_queries_are_encoded_and_kept(folder: Path, tmp_path: Path, bert_folder: Path) -> None:
+    options = ["--encoder", str(bert_folder), "--queries", "1", "--work", str(tmp_path / "work")]
+    arguments = [str(folder), "--seed", "1", *options, "--out", str(tmp_path / "out")]
+    tables = []
+    for _ in range(2):  # the second time vectors are there
+        done = CliRunner().invoke(main, arguments, catch_exceptions=False)
+        assert done.exit_code == 0
+        (record,) = read_records(tmp_path / "out")
+        assert isinstance(record, DemandRecord)
+        tables.append(demand_table([record]))
+        assert tables[-1] in done.output
+    words, later = record.rows
+    assert (words.way, words.tokens["1"]) == ("words", 0)
+    assert later.way == "20 candidates"
+    assert 0 < later.tokens["1"] <= record.n_tokens
+    assert record.name == f"demand-pets-test-{bert_folder.name}-first1"
+    assert f"| pets (1, {bert_folder.name}) | 20 candidates |" in tables[0]
+    (kept,) = (tmp_path / "work").glob("pets@*-seed1-first1-later-*.lm")
+    with Index.open(kept) as index:
+        assert index.snapshot.has_vectors.any()
+
+
+def test_the_sample_is_what_an_index_encodes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    queries = CORPUS[:3]
+    asked = Asked(queries, {one.doc_id: {CORPUS[number + 20].doc_id: 1} for number, one in enumerate(queries)})
+    monkeypatch.setattr("benchmarks.on_demand.load_given", lambda name: FakeEncoder())
+    fresh, again = (encoded("made", "fake", tmp_path, CORPUS, asked) for _ in range(2))
+    build(tmp_path / "other.lm", CORPUS, encoder=FakeEncoder(), encode="later")
+    with Index.open(tmp_path / "other.lm", encoder=FakeEncoder()) as index:
+        assert fresh.sample == again.sample == encoded_so_far(index)
+    assert [list(found.rows[1].tokens) for found in (fresh, again)] == [["1", "3"], ["3"]]
+    assert fresh.rows[1].tokens["3"] == again.rows[1].tokens["3"]
+    assert fresh.rows[1].per_query == again.rows[1].per_query

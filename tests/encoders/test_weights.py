@@ -17,6 +17,7 @@ from engine.encoders.weights import (
     weights_sha256,
 )
 from engine.errors import EncoderError
+from engine.training.card import CHANGES
 
 
 def test_the_checksum_covers_every_weight_file(bert_folder: Path, tmp_path: Path) -> None:
@@ -69,3 +70,4 @@ def test_the_bundled_encoder_is_small_and_comes_with_its_card() -> None:
     assert card.startswith("---\n") and 'license: "apache-2.0"' in card
     assert "```sh\nlongmatch train " in card and f"--encoder {MINILM_NAME} " in card
     assert {"history.csv", "curves.png"} <= files.keys()
+    assert (f"| {CHANGES} |" in card) == ("This command does not give the same weights" in card)

@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 from huggingface_hub import metadata_load
 
-from engine.training.card import CARD_FILE, CorpusSummary, RunSummary, Validation, compare_validations, write_card
+from engine.training.card import (
+    CARD_FILE,
+    CHANGES,
+    CorpusSummary,
+    RunSummary,
+    Validation,
+    compare_validations,
+    write_card,
+)
 from engine.training.history import History
 
 RUN = RunSummary(
@@ -184,3 +192,13 @@ def test_a_history_gives_what_was_before_and_at_the_best_step() -> None:
         Validation("mean", "nDCG@10", 0.25, 0.5),
         Validation("rfc", "R@100", 0.125, 0.375),
     )
+
+
+def test_a_run_that_was_resumed_with_other_settings_says_that_its_command_does_not_repeat_it(tmp_path: Path) -> None:
+    lines = section(card_of(RUN, tmp_path), "How it was trained")
+    assert lines[:3] == ["```sh", RUN.command, "```"]
+    assert lines[3].startswith("|")
+    changed = replace(RUN, settings={**RUN.settings, CHANGES: "steps 300 became 600 after step 75"})
+    (said,) = [line for line in section(card_of(changed, tmp_path), "How it was trained") if line not in lines]
+    assert said.startswith("This command does not give the same weights: ")
+    assert "(steps 300 became 600 after step 75)" in said

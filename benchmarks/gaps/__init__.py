@@ -1,0 +1,1 @@
+"""Attempts at chunk vectors that find what words miss."""
