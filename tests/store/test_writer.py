@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sqlalchemy import event, select
-from sqlalchemy.exc import IntegrityError
 
-from engine.errors import IndexMismatch
+from engine.errors import IndexDamaged, IndexMismatch
 from engine.store.catalog import DocumentRow, SectionRow, TextRow
 from engine.store.seal import check_seal, is_unsealed
 from engine.store.snapshot import Snapshot
@@ -64,7 +63,7 @@ def test_a_commit_that_fails_changes_nothing(folder: Path) -> None:
     before = contents(folder)
     twice = make_document("twice", "first")
     with Writer(folder) as writer:
-        with pytest.raises(IntegrityError):
+        with pytest.raises(IndexDamaged, match="UNIQUE constraint failed"):
             commit(writer, make_document("doc001", "changed"), twice, replace(twice, text="second"))
         assert contents(folder) == before
         assert commit(writer, twice) == [4]
