@@ -1,0 +1,1 @@
+"""Rebuilds the four corpora of the benchmarks from their public sources: download, conversion, masking, checks."""
