@@ -13,6 +13,7 @@ from engine.encoders.side_by_side import Read, n_readers, read_side_by_side
 from engine.errors import BudgetExceeded
 
 _OWN_TOKENS = 1024  # of a batch that one thread reads by itself: its states stay near the core
+_COUNTING = Lock()  # of no reader, for encoders are copied
 
 Group = Callable[[Sequence[int], int], Iterable[Sequence[int]]]
 
@@ -63,7 +64,6 @@ class BatchReader:
         """Begin without a limit."""
         self.limit: int | None = None  # tokens, once a batch did not fit
         self.n_read = 0  # sequences so far; rises while `read` runs
-        self._counting = Lock()
 
     def read(self, n: int, token_budget: int, group: Group, read: Read, *, is_safe_in_threads: bool = False) -> Tensor:
         """Read sequences in batches, and put the rows into the order of their positions.
@@ -107,7 +107,7 @@ class BatchReader:
 
         def counted(batch: Sequence[int]) -> Tensor:
             rows = read(batch)
-            with self._counting:
+            with _COUNTING:
                 self.n_read += len(batch)
             return rows
 
