@@ -25,14 +25,16 @@ class _Bar:
     def __init__(self, stream: TextIO) -> None:
         # Rich is imported for terminals alone.
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, Progress, TextColumn
+        from rich.table import Column
 
+        whole, rest = Column(no_wrap=True), Column(no_wrap=True, overflow="ellipsis", ratio=1)
         self._progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=20),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[note]}", style="dim", markup=False),
+            TextColumn("{task.description}", markup=False, table_column=whole),
+            BarColumn(bar_width=10),
+            TextColumn("{task.fields[note]}", style="dim", markup=False, table_column=rest),
             console=Console(file=stream),
+            expand=True,
             refresh_per_second=1 / _SECONDS_BETWEEN_TICKS,
             transient=True,
             redirect_stdout=False,
@@ -54,6 +56,10 @@ class _Bar:
     def write(self, text: str) -> None:
         """Print lines above the bar."""
         self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def refresh(self) -> None:
+        """Draw the bar now."""
+        self._progress.refresh()
 
     def close(self) -> None:
         """Remove the bar."""
@@ -219,10 +225,11 @@ class TrainingProgress(_Progress):
             self._first, self._began = step.number, time.monotonic()
             if self._is_terminal:
                 self._bar = _Bar(self._stream)
-        count = f"step {step.number:,} of {step.of:,}"
         if self._bar is not None:
+            count = f"{step.number:,}/{step.of:,}"
             self._bar.show(count, step.number / step.of, ", ".join([*_figures(step), *self._time_left(step)]))
         elif self._is_due():
+            count = f"step {step.number:,} of {step.of:,}"
             self.tell(", ".join([count, *_figures(step), *self._time_left(step)]))
 
     def _time_left(self, step: Step) -> list[str]:
