@@ -80,9 +80,9 @@ def chunks_by_hand(
 
 
 def in_a_byte(row: Vectors) -> Vectors:
-    """A row as the reference keeps it: 127 steps to its largest number."""
-    step = float(np.abs(row).max()) / 127
-    return np.round(row / step) * step
+    """A row as the reference keeps it: in whole steps, 127 to its largest number, so long that its square is kept."""
+    steps = np.round(row * (127 / float(np.abs(row).max())))
+    return steps * float(row @ row) / float(row @ steps)
 
 
 def document_by_hand(

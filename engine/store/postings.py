@@ -1,9 +1,10 @@
 """The documents of each term, in a file of a generation: by it words choose candidates. Scores nothing exactly.
 
-Weights b_t(d) are those of the statistics at the time of building, rounded to a byte. Weights below
-`LEAST_WEIGHT` are left out: they are of terms that many documents have, make most of all postings,
-and choose next to nothing. A term is kept where two documents of a block are left to it. The scores
-of candidates come from the term counts in the shards.
+Weights b_t(d) are those of the statistics at the time of building, rounded to a byte. The smallest
+weights are left out, as long as they make at most `LEFT_OUT` of the sum of all: they are of terms
+that many documents have, make most of all postings of words, and choose next to nothing. A term
+is kept where two documents of a block are left to it. The scores of candidates come from the term
+counts in the shards.
 
 Letters in shapes: N documents, V terms, P postings, Q terms of a query.
 """
@@ -28,7 +29,8 @@ from engine.words.counts import TermTable, WordTables
 from engine.words.likelihood import ALPHA, QueryTerms
 from engine.words.statistics import Statistics, TermStatistics
 
-LEAST_WEIGHT = 0.2  # of 10 documents best by words or pairs, 9.9 are still among the best 50 without smaller ones
+LEFT_OUT = 0.08  # of 10 documents best by words or by pairs, 9.9 are still among the best 50 without these weights
+MOST_LEFT_OUT = 0.5  # weight that is never left out
 WORD_POSTINGS_FOLDER = "words"  # in the folder of generations, for documents that none covers
 BLOCK_DOCUMENTS = 1 << 16  # whose rows two bytes hold
 _LARGEST = 16.0  # weight that the highest byte stands for; the square root leaves small ones their digits
@@ -60,13 +62,17 @@ class Postings:
 
         Args:
             ids: (N,) catalog ids, rising.
-            blocks: gives the counts of the documents, in the order of the ids; called once for each kind.
+            blocks: gives the counts of the documents, in the order of the ids; called twice for each kind.
             statistics: of the corpus.
             block_documents: of one block, at most `BLOCK_DOCUMENTS`.
         """
-        words = _turned((block.words for block in blocks()), statistics.words, block_documents)
-        pairs = _turned((block.pairs for block in blocks()), statistics.pairs, block_documents)
-        return cls(ids, tuple(words), tuple(pairs), block_documents)
+        kinds = []
+        for kind in _KINDS:
+            of_kind: TermStatistics = getattr(statistics, kind)
+            least = _least_byte((getattr(block, kind) for block in blocks()), of_kind)
+            tables = (getattr(block, kind) for block in blocks())
+            kinds.append(tuple(_turned(tables, of_kind, least, block_documents)))
+        return cls(ids, kinds[0], kinds[1], block_documents)
 
     def scores(self, words: QueryTerms, pairs: QueryTerms) -> tuple[Scores, Scores]:
         """Estimates of s(q, d), two of (N,), for words and for pairs; too low by the weights that are left out."""
@@ -170,12 +176,22 @@ class _Part:
         return _Part(self.terms[chosen], self.rows[chosen], self.weights[chosen])
 
 
-def _turned(tables: Iterable[TermTable], statistics: TermStatistics, size: int) -> Iterator[TermPostings]:
+def _least_byte(tables: Iterable[TermTable], statistics: TermStatistics) -> int:
+    """The byte of the smallest weight that is kept."""
+    counts = np.zeros(256)
+    for table in tables:
+        counts += np.bincount(_bytes(table, statistics), minlength=256)
+    sums = np.cumsum(counts * np.arange(256) ** 2)
+    n_left_out = int(np.searchsorted(sums, LEFT_OUT * sums[-1], side="right"))
+    return min(n_left_out, round(float(np.sqrt(MOST_LEFT_OUT / _STEP))))
+
+
+def _turned(tables: Iterable[TermTable], statistics: TermStatistics, least: int, size: int) -> Iterator[TermPostings]:
     """The postings of one block of `size` documents after the other."""
     waiting: list[_Part] = []
     first = n_read = 0
     for table in tables:
-        waiting.append(_weighted(table, statistics, n_read))
+        waiting.append(_part(table, statistics, least, n_read))
         n_read += table.n_documents
         while n_read >= first + size:
             last = waiting.pop()
@@ -186,14 +202,19 @@ def _turned(tables: Iterable[TermTable], statistics: TermStatistics, size: int) 
         yield _block(waiting, first)
 
 
-def _weighted(table: TermTable, statistics: TermStatistics, n_before: int) -> _Part:
+def _part(table: TermTable, statistics: TermStatistics, least: int, n_before: int) -> _Part:
     """Terms and weights that are not left out; rows begin at `n_before`."""
-    rows = table.rows()
+    weights = _bytes(table, statistics)
+    kept = weights >= least
+    return _Part(table.terms[kept], table.rows()[kept] + n_before, weights[kept])
+
+
+def _bytes(table: TermTable, statistics: TermStatistics) -> NDArray[np.uint8]:
+    """The weights (T,) of all terms as bytes."""
     rates = ALPHA / statistics.probabilities(table.terms)
-    weights = np.log1p(rates * table.counts / np.maximum(1.0, table.lengths())[rows])
-    kept = weights >= LEAST_WEIGHT
-    rounded = np.rint(np.sqrt(np.minimum(weights[kept], _LARGEST) / _STEP)).astype(np.uint8)
-    return _Part(table.terms[kept], rows[kept] + n_before, rounded)
+    weights = np.log1p(rates * table.counts / np.maximum(1.0, table.lengths())[table.rows()])
+    rounded: NDArray[np.uint8] = np.rint(np.sqrt(np.minimum(weights, _LARGEST) / _STEP)).astype(np.uint8)
+    return rounded
 
 
 def _block(parts: list[_Part], first: int) -> TermPostings:

@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 from engine.document import Document
 from engine.errors import IndexDamaged
 from engine.store.durable import Checksum, checksum
-from engine.store.postings import BLOCK_DOCUMENTS, LEAST_WEIGHT, Postings
+from engine.store.postings import BLOCK_DOCUMENTS, LEFT_OUT, MOST_LEFT_OUT, Postings
 from engine.words.counts import TermTable, WordTables, count_words
 from engine.words.likelihood import ALPHA, QueryTerms, query_terms, scores
 from engine.words.segmenter import WordSegmenter
@@ -32,19 +32,26 @@ def built(tables: WordTables, step: int = 7, block_documents: int = BLOCK_DOCUME
     return Postings.build(np.arange(60) + 5, lambda: blocks, collect([tables]), block_documents)
 
 
-def by_hand(query: QueryTerms, table: TermTable, statistics: TermStatistics) -> list[float]:
-    """The sum of the weights that are kept, one term at a time."""
+def by_hand(query: QueryTerms, table: TermTable, statistics: TermStatistics, blocks: list[int]) -> list[float]:
+    """The sum of the weights that are kept, one term at a time; a block is that of each document."""
     lengths, kept = table.lengths(), []
     for row, term, count in zip(table.rows().tolist(), table.terms.tolist(), table.counts.tolist(), strict=True):
         p = float(statistics.probabilities(np.array([term], np.uint32))[0])
-        weight = math.log(1 + ALPHA * count / (lengths[row] * p))
-        if weight >= LEAST_WEIGHT:
-            kept.append((row, term, weight))
-    in_documents = Counter(term for _, term, _ in kept)
+        kept.append((row, term, round(255 * (math.log(1 + ALPHA * count / (lengths[row] * p)) / 16) ** 0.5) ** 2))
+    least, left_out = 0, 0
+    for size in sorted({weight for _, _, weight in kept}):
+        left_out += sum(weight for _, _, weight in kept if weight == size)
+        if left_out > LEFT_OUT * sum(weight for _, _, weight in kept):
+            break
+        least = size
+    assert least > 0
+    most = round(255 * (MOST_LEFT_OUT / 16) ** 0.5) ** 2
+    kept = [one for one in kept if one[2] > least or one[2] >= most]
+    in_documents = Counter((blocks[row], term) for row, term, _ in kept)
     weights = dict(zip(query.terms.tolist(), query.weights.tolist(), strict=True))
     sums = [0.0] * table.n_documents
     for row, term, weight in kept:
-        sums[row] += weights.get(term, 0.0) * weight * (in_documents[term] > 1)
+        sums[row] += weights.get(term, 0.0) * weight * 16 / 255**2 * (in_documents[blocks[row], term] > 1)
     return sums
 
 
@@ -55,9 +62,9 @@ def test_estimates_are_the_sums_of_kept_weights(tables: WordTables, kind: str, n
     words, pairs = query_terms(mine.words, statistics.words), query_terms(mine.pairs, statistics.pairs)
     found = dict(zip(("words", "pairs"), built(tables).scores(words, pairs), strict=True))[kind]
     query = words if kind == "words" else pairs
-    expected = by_hand(query, getattr(tables, kind), getattr(statistics, kind))
+    expected = by_hand(query, getattr(tables, kind), getattr(statistics, kind), [0] * 60)
     assert np.count_nonzero(expected) > 1
-    np.testing.assert_allclose(found, expected, atol=0.01)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_estimates_are_never_above_exact_scores_but_for_rounding(tables: WordTables) -> None:
@@ -85,11 +92,9 @@ def test_blocks_give_the_same_estimates_for_terms_that_two_of_their_documents_ha
     mine = tables.of(np.array([3]))
     query = query_terms(mine.words, statistics.words), query_terms(mine.pairs, statistics.pairs)
     for found, kind, terms in zip(postings.scores(*query), ("words", "pairs"), query, strict=True):
-        expected: list[float] = []
-        for first in range(0, 60, size):
-            block = getattr(tables.of(np.arange(first, min(first + size, 60))), kind)
-            expected += by_hand(terms, block, getattr(statistics, kind))
-        np.testing.assert_allclose(found, expected, atol=0.01)
+        blocks = [number // size for number in range(60)]
+        expected = by_hand(terms, getattr(tables, kind), getattr(statistics, kind), blocks)
+        np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_a_term_of_one_document_is_not_kept(tables: WordTables) -> None:
