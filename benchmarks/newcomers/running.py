@@ -44,7 +44,7 @@ def run_code(code: str, checkout: Path, folder: Path) -> tuple[subprocess.Comple
 def attempt(one: Try, code: str, checkout: Path, folder: Path) -> Outcome:
     """Run one form of a try, and judge what came of it."""
     done, seconds = run_code(code, checkout, folder)
-    return Outcome(judge(done, one.expected), round(seconds, 1), one.lines(code), last_line(done))
+    return Outcome(judge(done, one.expected), round(seconds, 1), one.lines(code), last_line(done, checkout))
 
 
 def judge(done: subprocess.CompletedProcess[str], expected: str) -> str:
@@ -54,10 +54,10 @@ def judge(done: subprocess.CompletedProcess[str], expected: str) -> str:
     return CLEAR if _OWN.search(done.stderr) or "Traceback" not in done.stderr else TRACEBACK
 
 
-def last_line(done: subprocess.CompletedProcess[str]) -> str:
-    """The line that a person reads first: the last one of the errors, or of the output."""
+def last_line(done: subprocess.CompletedProcess[str], checkout: Path) -> str:
+    """The line that a person reads first: the last one of the errors, or of the output; paths begin at the checkout."""
     text = done.stdout if done.returncode == 0 else done.stderr
-    return next(iter(text.strip().splitlines()[-1:]), "")[:200]
+    return next(iter(text.replace(f"{checkout}/", "").strip().splitlines()[-1:]), "")[:200]
 
 
 def _children() -> float:

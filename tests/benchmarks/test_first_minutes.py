@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from benchmarks.first_minutes import N_QUICK, main
 from benchmarks.newcomers.record import FirstMinutesRecord, Outcome, TryRow
-from benchmarks.newcomers.running import judge, run_code
+from benchmarks.newcomers.running import judge, last_line, run_code
 from benchmarks.newcomers.table import first_minutes_table
 from benchmarks.newcomers.tries import TRIES
 from benchmarks.records import read_records
@@ -59,3 +59,9 @@ def test_the_table_shows_both_commits(origin: Origin) -> None:
     table = first_minutes_table([FirstMinutesRecord("662f4eb0123456", "later", False, [row], origin)])
     assert "| First try | Before (662f4eb012) | Seconds | After | Seconds | Lines typed |" in table
     assert "| import | traceback | 0.0 | answer | 0.3 | 1 |" in table
+
+
+def test_a_path_begins_at_the_checkout(tmp_path: Path) -> None:
+    text = f"one\n<module 'longmatch' from '{tmp_path}/longmatch/__init__.py'>\n"
+    done = subprocess.CompletedProcess([], 0, text, "")
+    assert last_line(done, tmp_path) == "<module 'longmatch' from 'longmatch/__init__.py'>"
