@@ -48,8 +48,9 @@ demo: .venv/user
 	@echo "  $(BIN)/longmatch info demo.lm"
 	@echo "  $(BIN)/longmatch index papers.lm YOUR_FOLDER"
 
+# A process for each core; a file's tests stay in one process, as they share what is costly to make.
 test: venv
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 # The programs and libraries that ours is measured against: nothing may be skipped for want of one.
 test-peers: .venv/peers
