@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from math import log
 from pathlib import Path
 
@@ -47,11 +48,12 @@ def scores_by_hand(
     weights = scoring.weights()
     sample = [one for one in reference if content_hash(one) != content_hash(query)]
     vectors = stored([*reference, *targets, query])
+    thetas = thetas_by_hand(vectors, query, sample, scoring)
     words, pairs = WordTotals(reference, 0), WordTotals(reference, 1)
     scores: dict[str, float] = {}
     for target in targets:
         components = {
-            "chunks": chunks_by_hand(vectors, query, target, sample, scoring),
+            "chunks": chunks_by_hand(vectors, query, target, thetas, scoring),
             "document": document_by_hand(vectors, query, target, sample, scoring),
             "words": words.score(query, target),
             "pairs": pairs.score(query, target),
@@ -65,15 +67,24 @@ def theta_by_hand(similarities: list[float], scoring: Scoring) -> float:
     return min(1.0, max(0.0, sorted(similarities, reverse=True)[m])) if m else 0.0
 
 
+def thetas_by_hand(
+    vectors: dict[str, EncodedDocument], query: Document, sample: list[Document], scoring: Scoring
+) -> list[float]:
+    """The threshold of each chunk of the query."""
+    kept = [[in_a_byte(row) for row in vectors[one.doc_id].chunks] for one in sample]
+    return [
+        theta_by_hand([max(float(q @ row) for row in rows) for rows in kept], scoring)
+        for q in vectors[query.doc_id].chunks
+    ]
+
+
 def chunks_by_hand(
-    vectors: dict[str, EncodedDocument], query: Document, target: Document, sample: list[Document], scoring: Scoring
+    vectors: dict[str, EncodedDocument], query: Document, target: Document, thetas: list[float], scoring: Scoring
 ) -> float:
     above = below = 0.0
     mine = vectors[query.doc_id]
-    for q, chunk in zip(mine.chunks, mine.chunk_spans, strict=True):
+    for q, chunk, theta in zip(mine.chunks, mine.chunk_spans, thetas, strict=True):
         best = max(float(q @ t) for t in vectors[target.doc_id].chunks)
-        of_sample = [max(float(q @ in_a_byte(t)) for t in vectors[one.doc_id].chunks) for one in sample]
-        theta = theta_by_hand(of_sample, scoring)
         above += chunk.n_tokens**0.5 * max(0.0, min(1.0, best) - theta) ** scoring.power
         below += chunk.n_tokens**0.5 * (1 - theta) ** scoring.power
     return above / below
@@ -93,20 +104,25 @@ def document_by_hand(
     return (max(0.0, min(1.0, cosines[0]) - theta) / (1 - theta)) ** scoring.power if scoring.document_weight else 0.0
 
 
+@cache
+def terms_of(text: str) -> tuple[Counter[int], Counter[int]]:
+    """How often a text has each word, and each pair of words."""
+    terms = WordSegmenter("english").segment(text)
+    return Counter(terms.words.tolist()), Counter(terms.pairs.tolist())
+
+
 class WordTotals:
     """Counts of terms in a corpus: words (kind 0), or pairs of words (kind 1)."""
 
     def __init__(self, corpus: Sequence[Document], kind: int) -> None:
         self._kind = kind
-        self._counts = sum((self._terms(document) for document in corpus), Counter[int]())
+        self._counts = Counter[int]()
+        for document in corpus:
+            self._counts.update(terms_of(document.text)[kind])
         self._total = sum(self._counts.values())
 
-    def _terms(self, document: Document) -> Counter[int]:
-        terms = WordSegmenter("english").segment(document.text)
-        return Counter((terms.words, terms.pairs)[self._kind].tolist())
-
     def score(self, query: Document, target: Document) -> float:
-        mine = self._terms(query)
+        mine = terms_of(query.text)[self._kind]
 
         def likelihood(of: Counter[int]) -> float:
             length = sum(of.values()) or 1
@@ -115,7 +131,7 @@ class WordTotals:
                 for term, n in mine.items()
             )
 
-        return min(1.0, likelihood(self._terms(target)) / likelihood(mine)) if likelihood(mine) else 0.0
+        return min(1.0, likelihood(terms_of(target.text)[self._kind]) / likelihood(mine)) if likelihood(mine) else 0.0
 
 
 def assert_is(result: Result, expected: dict[str, float], k: int = 10) -> None:
