@@ -60,7 +60,7 @@ from benchmarks.samples.table import samples_table
 from benchmarks.scaling.addition_record import AdditionRecord
 from benchmarks.scaling.additions_table import additions_table
 from benchmarks.scaling.record import ScaleRecord
-from benchmarks.scaling.tables import cost_model_table, scale_table
+from benchmarks.scaling.tables import scale_table
 from benchmarks.scisumm.record import SummaryRecord
 from benchmarks.scisumm.tables import summary_table
 from benchmarks.sections.facet_report import facets_table
@@ -223,7 +223,6 @@ TABLES: Mapping[str, Table] = {
     "limit": Table((ThroughputRecord,), limit_table),
     "gpu": Table((GpuRecord,), gpu_table),
     "scale": Table((ScaleRecord,), scale_table),
-    "cost_model": Table((ScaleRecord,), cost_model_table),
     "additions": Table((AdditionRecord,), additions_table),
     "plans": Table((PlanRecord,), plan_table),
     "first_minutes": Table((FirstMinutesRecord,), first_minutes_table),

@@ -1,1 +1,1 @@
-"""Indexes of any size, grown from a real one; what asking them costs; what larger ones would cost."""
+"""Indexes of any size, grown from a real one, and what searching them costs."""

@@ -1,16 +1,15 @@
-"""Tables of grown indexes, and of the predicted cost of larger ones; drawn from records alone."""
+"""The table of grown indexes, drawn from records alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from benchmarks.markdown import markdown, origins
-from benchmarks.scaling.cost_model import COSTS, MIB, check, fit, larger
 from benchmarks.scaling.neighbours import QUANTILES
 from benchmarks.scaling.record import ScaleRecord
 
 _MEDIAN = QUANTILES.index(0.5)
-PREDICTED = (100_000_000, 1_000_000_000)
+_MIB = 2**20
 
 
 def scale_table(records: Sequence[ScaleRecord]) -> str:
@@ -73,53 +72,11 @@ def _row(record: ScaleRecord, kind: str) -> list[str]:
         f"{record.cold.open_seconds:.1f} + {record.cold.first_seconds:.1f}",
         f"{record.queries_per_second:.1f}",
         f"{memory.peak_anonymous:,.0f}, {memory.peak:,.0f}",
-        f"{sum(record.disk.values()) / MIB:,.0f}",
+        f"{sum(record.disk.values()) / _MIB:,.0f}",
         f"{made:,.0f} + {growth.publish_seconds:,.0f}",
-        f"{record.cap_bytes / MIB:,.0f}" if record.cap_bytes else "",
+        f"{record.cap_bytes / _MIB:,.0f}" if record.cap_bytes else "",
         f"{record.gflops:,.0f}",
     ]
-
-
-def cost_model_table(records: Sequence[ScaleRecord]) -> str:
-    """A row for each cost: its coefficients, the largest measured size told by the smaller ones, larger ones."""
-    groups = {record.source: _by_size([one for one in records if one.source == record.source]) for record in records}
-    return "\n\n".join(_model(source, group) for source, group in groups.items())
-
-
-def _model(source: str, records: Sequence[ScaleRecord]) -> str:
-    name = source.partition("@")[0]
-    if len({record.n_chunks for record in records}) < 2:
-        return f"{name}: one size says nothing about others; measure at least 2, and 3 to check what they say."
-    checked = {one.cost.name: one for one in check(records)}
-    head = ["Cost", f"Largest measured, {records[-1].n_chunks:,} chunks", "The same, predicted from the smaller ones"]
-    head += [*(f"{n_chunks:,} chunks" for n_chunks in PREDICTED), "Model"]
-    rows = []
-    for cost in COSTS:
-        fitted, held_out = fit(cost, records), checked.get(cost.name)
-        foreseen = (
-            f"{_number(held_out.predicted)} ({held_out.predicted / held_out.measured:.2f} of it)" if held_out else ""
-        )
-        terms = [f"{value:.2e} a {term}" for term, value in fitted.coefficients.items() if value]
-        rows.append(
-            [
-                f"{cost.name}, {cost.unit}",
-                _number(cost.measured(records[-1])),
-                foreseen,
-                *(_number(fitted.at(larger(records, n_chunks))) for n_chunks in PREDICTED),
-                " + ".join(terms).replace("a once", "once"),
-            ]
-        )
-    note = (
-        f"Fitted on {len(records)} sizes of `{name}`; a larger index has as many chunks a document, the "
-        f"lists of `--factory auto`, and the nprobe of the largest one ({records[-1].nprobe}), whose recall is not "
-        "predicted."
-    )
-    return "\n".join([*markdown(head, rows), "", note, "", *origins(records)])
-
-
-def _number(value: float) -> str:
-    """Three digits, or all before the point."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _by_size(records: Sequence[ScaleRecord]) -> list[ScaleRecord]:

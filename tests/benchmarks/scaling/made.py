@@ -1,4 +1,4 @@
-"""Records of indexes whose costs follow a law."""
+"""Records of grown indexes, at 1,024 lists."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ NEAR = Neighbours(400, 16_000, [0.1, 0.2, 0.3, 0.4, 0.5], [0.45, 0.5, 0.6, 0.7, 
 CALIBRATION = Calibration(1.4, 0.03, {"1.4": 0.03, "2.0": 0.1}, NEAR, NEAR)
 
 
-def scale_record(origin: Origin, n_chunks: int, *, n_lists: int = 1024, is_quick: bool = False) -> ScaleRecord:
+def scale_record(origin: Origin, n_chunks: int, *, is_quick: bool = False) -> ScaleRecord:
     """40 chunks a document; lists cost 2 ms and 1 ms for 10,000 codes, postings 1 ms for 5,000 documents."""
     n_documents = n_chunks // 40
     stages = {
         THRESHOLDS: 1.0,
-        LISTS: 2 + n_chunks * 32 / n_lists / 10_000,
+        LISTS: 2 + n_chunks * 32 / 1024 / 10_000,
         WORDS: n_documents / 5_000,
         SCORES: 3.0,
         HITS: 1.5,
@@ -34,8 +34,8 @@ def scale_record(origin: Origin, n_chunks: int, *, n_lists: int = 1024, is_quick
         n_real=1000,
         n_chunks=n_chunks,
         width=384,
-        factory=f"IVF{n_lists},PQ192x4fs",
-        n_lists=n_lists,
+        factory="IVF1024,PQ192x4fs",
+        n_lists=1024,
         nprobe=32,
         generation_recall=0.98,
         memory_bytes=None,

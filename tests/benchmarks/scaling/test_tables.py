@@ -35,15 +35,6 @@ def test_sizes_stand_in_rising_order_with_a_row_for_each_kind_of_query(origin: O
     assert "| 0.985 at 10 | 0.5 + 1.5 | 55.5 | 337, 900 | 911 | 15 + 21 |  |" in lines[-1]
 
 
-def test_the_cost_model_shows_what_was_predicted_and_what_would_be(origin: Origin) -> None:
-    records = [scale_record(origin, n_chunks) for n_chunks in (250_000, 500_000, 1_000_000)]
-    lines = drawn("<!-- results:cost_model -->\n<!-- /results -->", records).splitlines()
-    assert lines[1].startswith("| Cost | Largest measured, 1,000,000 chunks | The same, predicted")
-    assert lines[5] == ("| search: postings, ms | 5 | 5 (1.00 of it) | 500 | 5,000 | 2.00e-04 a document |")
-    one = drawn("<!-- results:cost_model -->\n<!-- /results -->", records[:1])
-    assert "papers: one size says nothing about others; measure at least 2" in one
-
-
 def test_what_thresholds_and_words_add_is_said_where_it_was_measured(origin: Origin) -> None:
     plain = scale_record(origin, 1_000_000)
     asked = {kind: replace(one, vectors_p50_ms=7.5) for kind, one in plain.asked.items()}
