@@ -13,8 +13,8 @@ from benchmarks.encoding.operators import profile_encoder
 from benchmarks.encoding.record import IndexingParts, Pass, ThroughputRecord, WayRun
 from benchmarks.encoding.sample import Sample
 from benchmarks.encoding.ways import END_TO_END, WAYS, Job, Way
+from benchmarks.measuring.isolation import run_fresh
 from benchmarks.measuring.products import measure_products
-from benchmarks.scaling.processes import ask
 from engine.errors import EngineError
 from engine.origin import Origin
 
@@ -53,7 +53,7 @@ def measure(
     indexing: list[IndexingParts] = []
     products: list[dict[str, float]] = []
     for number in range(rounds):
-        answer, _ = ask(measure_products, encoder_shapes(sizes), job.config.threads, job.config.width)
+        answer, _ = run_fresh(measure_products, encoder_shapes(sizes), job.config.threads, job.config.width)
         products.append(answer)
         for name in list(WAYS)[:: 1 if number % 2 == 0 else -1]:
             answer, peak_mib = _turn(job, name, WAYS[name], sample.n_chunks)
@@ -61,8 +61,8 @@ def measure(
             if name == END_TO_END:
                 indexing.append(IndexingParts(round(answer[_ENCODE], 3), round(answer[_GENERATE], 3)))
             tell(f"round {number + 1} of {rounds}, {name}: {sample.n_chunks:,} chunks in {answer['seconds']:.1f} s")
-    operators, _ = ask(profile_encoder, job, PROFILED_CHUNKS)
-    fidelity, _ = ask(measure_fidelity, job, FIDELITY_CHUNKS)
+    operators, _ = run_fresh(profile_encoder, job, PROFILED_CHUNKS)
+    fidelity, _ = run_fresh(measure_fidelity, job, FIDELITY_CHUNKS)
     lengths = [n_tokens + job.config.n_special for n_tokens in sample.chunk_tokens]
     return ThroughputRecord(
         task=sample.dataset.name,
@@ -86,7 +86,7 @@ def measure(
 def _turn(job: Job, name: str, way: Way, n_chunks: int) -> tuple[dict[str, Any], float]:
     """What a way answers, and the most memory of its process in MiB."""
     with _variables(way.variables):
-        answer, memory = ask(way.run, job, *way.given)
+        answer, memory = run_fresh(way.run, job, *way.given)
     if answer["n_chunks"] != n_chunks:
         raise EngineError(f"{name} encoded {answer['n_chunks']:,} chunks, the sample has {n_chunks:,}; report this")
     return answer, memory.peak

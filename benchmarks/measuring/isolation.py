@@ -1,7 +1,13 @@
-"""Work in processes of its own, which may be killed, crash or hang; forked from one that has imported everything."""
+"""Runs functions in processes of their own, which may be killed, crash or hang.
+
+Forked processes (`start`, `run_forked`) come from one that has imported everything, so that
+imports cost them nothing. A fresh process (`run_fresh`) starts with nothing but the function
+and reports its memory.
+"""
 
 from __future__ import annotations
 
+import importlib
 import json
 import multiprocessing
 import os
@@ -9,12 +15,15 @@ import resource
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measuring.peak import Memory, MemorySampler
 from engine.errors import EngineError
 
+CAP_KIND = "RLIMIT_DATA"  # of `run_fresh`
 _PRELOADED = ["engine.encoders.loading", "engine.index", "indexer.cli", "indexer.restoration"]
 _PRELOADED += ["transformers.models.bert.modeling_bert", "benchmarks.durability.examination"]
 _SETTINGS = {
@@ -25,7 +34,7 @@ _SETTINGS = {
     "TOKENIZERS_PARALLELISM": "false",
 }
 _LONGEST_SECONDS = 24 * 3600.0
-_LAST_CHARACTERS = 300  # of what a process said, for the message of its failure
+_LAST_CHARACTERS = 300  # of what a process printed, for the message of its failure
 _ROOM_BYTES = 4 << 30  # address space a limited process may take beyond what its imports took
 
 
@@ -79,7 +88,7 @@ def finish(process: ForkServerProcess, timeout_seconds: float) -> Ended:
     return Ended(process.exitcode, is_late)
 
 
-def ask_process(
+def run_forked(
     target: Callable[..., None],
     *arguments: Any,  # noqa: ANN401
     name: str,
@@ -101,12 +110,49 @@ def ask_process(
     Raises:
         ProcessFailed: the process was killed, crashed or raised; the message has its last words.
     """
-    answer, said = (place.with_name(f"{place.name}.{target.__name__}{suffix}") for suffix in (".json", ".txt"))
-    ended = finish(start(target, *arguments, answer, output=said), _LONGEST_SECONDS)
+    answer, printed = (place.with_name(f"{place.name}.{target.__name__}{suffix}") for suffix in (".json", ".txt"))
+    ended = finish(start(target, *arguments, answer, output=printed), _LONGEST_SECONDS)
     if not ended.is_well:
-        last = said.read_text("utf-8", errors="replace").strip()[-_LAST_CHARACTERS:]
+        last = printed.read_text("utf-8", errors="replace").strip()[-_LAST_CHARACTERS:]
         raise ProcessFailed(f"{name} ended with {ended.exit_code} ({last}); {advice}")
     return json.loads(answer.read_text("utf-8"))
+
+
+def run_fresh(
+    target: Callable[..., dict[str, Any]],
+    *arguments: Any,  # noqa: ANN401
+    cap_bytes: int | None = None,
+    threads: int | None = None,
+) -> tuple[dict[str, Any], Memory]:
+    """Call a function of a module in a process that begins with nothing but it.
+
+    Args:
+        target: its answer must go through JSON.
+        arguments: they must pickle.
+        cap_bytes: of private writable memory, the libraries' among it.
+        threads: of matrix products and FAISS; as many as there are cores by default.
+
+    Raises:
+        EngineError: the function raised one; the message is the same.
+        ProcessFailed: the process took more than the cap, crashed, or raised another error.
+    """
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_answer, args=(sender, target, arguments, cap_bytes, threads), daemon=True)
+    process.start()
+    sender.close()
+    try:
+        reply = json.loads(receiver.recv_bytes())
+    except EOFError:
+        reply = {}
+    process.join()
+    if "refused" in reply:
+        raise EngineError(reply["refused"])
+    if "answer" not in reply:
+        capped = f" under a cap of {cap_bytes / 2**20:,.0f} MiB; allow more" if cap_bytes else ""
+        reason = reply.get("reason", f"exit code {process.exitcode}")
+        raise ProcessFailed(f"{target.__name__} ended with {reason}{capped}")
+    return reply["answer"], Memory(**reply["memory"])
 
 
 def kill_after(process: ForkServerProcess, seconds: float, meanwhile: Callable[[], None]) -> bool:
@@ -142,3 +188,34 @@ def _run(target: Callable[..., None], arguments: tuple[Any, ...], output: Path |
         for channel in (1, 2):
             os.dup2(descriptor, channel)
     target(*arguments)
+
+
+def _answer(
+    sender: Connection,
+    target: Callable[..., dict[str, Any]],
+    arguments: tuple[Any, ...],
+    cap_bytes: int | None,
+    threads: int | None,
+) -> None:
+    if cap_bytes is not None:
+        resource.setrlimit(resource.RLIMIT_DATA, (cap_bytes, cap_bytes))
+    reply: dict[str, Any]
+    try:
+        with MemorySampler() as sampler:
+            answer = _limited(target, arguments, threads)
+            reply = {"answer": answer, "memory": sampler.memory.__dict__}
+    except EngineError as error:
+        reply = {"refused": str(error)}
+    except MemoryError:
+        reply = {"reason": "not enough memory"}
+    sender.send_bytes(json.dumps(reply).encode())
+
+
+def _limited(target: Callable[..., dict[str, Any]], arguments: tuple[Any, ...], threads: int | None) -> dict[str, Any]:
+    if threads is None:
+        return target(*arguments)
+    from threadpoolctl import threadpool_limits
+
+    importlib.import_module("engine.store.ann")  # the limit reaches only libraries that are loaded
+    with threadpool_limits(threads):
+        return target(*arguments)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks.datasets import Dataset, read_documents, read_queries
-from benchmarks.measuring.isolation import ask_process
+from benchmarks.measuring.isolation import run_forked
 from benchmarks.measuring.latency import Percentiles, percentiles
 from benchmarks.measuring.peak import peak_rss_mib, rss_mib
 from benchmarks.measuring.thread_limits import limited_threads
@@ -61,7 +61,7 @@ def build_in_process(name: str, config: PeerConfig, dataset: Dataset, folder: Pa
         ProcessFailed: the peer did not come to its end.
     """
     folder.mkdir(parents=True)
-    told = ask_process(_build, name, config, dataset, folder, name=f"the peer {name}", place=folder, advice=_ADVICE)
+    told = run_forked(_build, name, config, dataset, folder, name=f"the peer {name}", place=folder, advice=_ADVICE)
     return Built(**told)
 
 
@@ -70,7 +70,7 @@ def search_in_process(
 ) -> Searched:
     """Let a peer answer queries, one after another, from what it built; as `build_in_process`."""
     asked = (name, config, dataset, folder, query_ids, k)
-    told = ask_process(_search, *asked, name=f"the peer {name}", place=folder, advice=_ADVICE)
+    told = run_forked(_search, *asked, name=f"the peer {name}", place=folder, advice=_ADVICE)
     rankings = {query_id: [(doc_id, score) for doc_id, score in found] for query_id, found in told["rankings"].items()}
     return Searched(told["open_seconds"], Percentiles(**told["latency"]), told["peak_mib"], rankings)
 

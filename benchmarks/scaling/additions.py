@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measuring.isolation import run_fresh
 from benchmarks.measuring.latency import percentiles
 from benchmarks.scaling import adding, asking
 from benchmarks.scaling.addition_record import AdditionRecord, Stage
 from benchmarks.scaling.folder import recipe_path
 from benchmarks.scaling.measuring import Trial, build
-from benchmarks.scaling.processes import ask
 from engine.store.snapshot import Snapshot
 
 FOUND_QUERIES = 20  # documents that were added, asked with themselves
@@ -42,12 +42,12 @@ def measure_addition(
         tell("asking before")
         before = _stage(trial, folder, names)
         tell(f"adding {n_documents:,} documents")
-        added, _ = ask(adding.add, trial.real, folder, n_documents)
+        added, _ = run_fresh(adding.add, trial.real, folder, n_documents)
         asked_for = added["names"][:: max(1, len(added["names"]) // FOUND_QUERIES)]
-        found, _ = ask(adding.find, folder, asked_for, threads=trial.threads)
+        found, _ = run_fresh(adding.find, folder, asked_for, threads=trial.threads)
         committed = _stage(trial, folder, names)
         tell("joining")
-        joined, _ = ask(adding.join, folder, trial.factory, trial.memory_bytes, trial.recall_floor)
+        joined, _ = run_fresh(adding.join, folder, trial.factory, trial.memory_bytes, trial.recall_floor)
         after = _stage(trial, folder, names)
         factory = adding.generation(folder)["factory"]
     return AdditionRecord(
@@ -77,7 +77,7 @@ def measure_addition(
 
 
 def _stage(trial: Trial, folder: Path, names: dict[str, list[str]]) -> Stage:
-    told, _ = ask(asking.latency, folder, names, trial.k, threads=trial.threads)
+    told, _ = run_fresh(asking.latency, folder, names, trial.k, threads=trial.threads)
     times = [sum(stages.values()) for stages in told["asked"]["all"]["stages_ms"]]
     now: dict[str, Any] = adding.generation(folder)
     return Stage(percentiles(times), now["n_vectors"], now["nprobe"], round(now["recall"], 4))
@@ -86,7 +86,7 @@ def _stage(trial: Trial, folder: Path, names: dict[str, list[str]]) -> Stage:
 def _encode_seconds(trial: Trial, n_encoded: int, n_chunks: int) -> float | None:
     if not n_encoded:
         return None
-    told, _ = ask(adding.encode, trial.real, n_encoded, threads=trial.threads)
+    told, _ = run_fresh(adding.encode, trial.real, n_encoded, threads=trial.threads)
     seconds_a_chunk: float = told["seconds"] / told["n_chunks"]
     return round(seconds_a_chunk * n_chunks, 1)
 

@@ -8,7 +8,9 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+from benchmarks.measuring.isolation import CAP_KIND, run_fresh
 from benchmarks.measuring.latency import percentiles
+from benchmarks.measuring.peak import Memory
 from benchmarks.measuring.products import SQUARE, measure_products
 from benchmarks.recall import document_recall
 from benchmarks.record_file import rebuild
@@ -16,7 +18,6 @@ from benchmarks.scaling import asking, building
 from benchmarks.scaling.calibration import Calibration
 from benchmarks.scaling.neighbours import Neighbours
 from benchmarks.scaling.notes import Noted, note, noted
-from benchmarks.scaling.processes import CAP_KIND, Memory, ask
 from benchmarks.scaling.record import Asked, Cold, GrowthCost, ScaleRecord
 from benchmarks.scaling.source import COPY_MARK
 from engine.origin import Origin
@@ -61,11 +62,11 @@ def build(trial: Trial, n_chunks: int, tell: Callable[[str], None]) -> Built:
     """
     folder = trial.folder
     tell(f"{n_chunks:,} chunks: growing")
-    grown, memory = ask(building.grow, trial.real, folder, n_chunks, cap_bytes=trial.cap_bytes)
+    grown, memory = run_fresh(building.grow, trial.real, folder, n_chunks, cap_bytes=trial.cap_bytes)
     made = _taken(folder, "grow", Noted(grown["generate_seconds"] + grown["commit_seconds"], memory), grown["n_added"])
     tell("publishing")
     how = (trial.factory, trial.memory_bytes, trial.recall_floor)
-    told, memory = ask(building.publish, folder, *how, cap_bytes=trial.cap_bytes)
+    told, memory = run_fresh(building.publish, folder, *how, cap_bytes=trial.cap_bytes)
     published = _taken(folder, f"publish {n_chunks}", Noted(told["seconds"], memory), told["is_new"])
     return Built(grown, made, published)
 
@@ -75,15 +76,15 @@ def measure(trial: Trial, n_chunks: int, tell: Callable[[str], None]) -> ScaleRe
     folder, built = trial.folder, build(trial, n_chunks, tell)
     tell("exact answers")
     which = (trial.n_queries, trial.query_chunks, trial.real.seed)
-    exact, _ = ask(asking.exact_answers, folder, *which, trial.k)
+    exact, _ = run_fresh(asking.exact_answers, folder, *which, trial.k)
     names, truth = exact["names"], exact["found"]
-    near, _ = ask(asking.describe, folder, trial.real.seed)
+    near, _ = run_fresh(asking.describe, folder, trial.real.seed)
     tell("asking")
     asking.forget_pages(folder)
     cap = trial.cap_bytes
-    told, search_memory = ask(asking.latency, folder, names, trial.k, cap_bytes=cap, threads=trial.threads)
+    told, search_memory = run_fresh(asking.latency, folder, names, trial.k, cap_bytes=cap, threads=trial.threads)
     gflops = _gflops(trial)
-    batch, batch_memory = ask(asking.throughput, folder, list(truth), trial.k, trial.workers, cap_bytes=cap)
+    batch, batch_memory = run_fresh(asking.throughput, folder, list(truth), trial.k, trial.workers, cap_bytes=cap)
     taken = {"grow": built.made.memory, "publish": built.published.memory}
     memories = {**taken, "search": search_memory, "batch": batch_memory}
     cost = GrowthCost(
@@ -99,7 +100,7 @@ def measure(trial: Trial, n_chunks: int, tell: Callable[[str], None]) -> ScaleRe
 
 def _gflops(trial: Trial) -> float:
     with Snapshot(trial.folder) as snapshot:
-        products, _ = ask(measure_products, [SQUARE], trial.threads, snapshot.width)
+        products, _ = run_fresh(measure_products, [SQUARE], trial.threads, snapshot.width)
     return float(products[f"float32 {SQUARE.name}"])
 
 

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measuring.peak import Memory
 from benchmarks.record_file import rebuild
-from benchmarks.scaling.processes import Memory
 
 NOTES_SUFFIX = ".costs.json"
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from benchmarks.measuring.latency import Percentiles
+from benchmarks.measuring.peak import Memory
 from benchmarks.scaling.calibration import Calibration
 from benchmarks.scaling.neighbours import Neighbours
-from benchmarks.scaling.processes import Memory
 from engine.origin import Origin
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.measuring.isolation import ask_process
+from benchmarks.measuring.isolation import run_forked
 from benchmarks.measuring.latency import Percentiles
 from benchmarks.measuring.peak import forget_peak, peak_rss_mib, rss_mib
 from benchmarks.measuring.thread_limits import limited_threads
@@ -83,7 +83,7 @@ def measure_in_process(
     """
     place = folder / "".join(letter if letter.isalnum() else "_" for letter in candidate.name)
     arguments = (candidate, folder, conditions, place)
-    told = ask_process(
+    told = run_forked(
         measure, *arguments, name=candidate.name, place=place, advice="leave its library out: --libraries"
     )
     built = rebuild(Built, told)

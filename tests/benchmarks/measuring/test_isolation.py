@@ -1,19 +1,58 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from benchmarks.measuring.isolation import ProcessFailed, ask_process
+from benchmarks.measuring.isolation import ProcessFailed, run_forked, run_fresh
+from engine.errors import EngineError, QueryError
 from tests.benchmarks.telling import fail, tell_sum
+
+MIB = 2**20
+
+
+def hold(n_mib: int) -> dict[str, Any]:
+    """Fill some memory; return the process id too."""
+    held = np.ones(n_mib * MIB, np.uint8)
+    return {"process": os.getpid(), "sum": int(held.sum())}
+
+
+def refuse() -> dict[str, Any]:
+    raise QueryError("k is 0; it must be at least 1")
+
+
+def die() -> dict[str, Any]:
+    os._exit(7)
 
 
 def test_a_process_answers_in_a_file(tmp_path: Path) -> None:
     place = tmp_path / "one.x"  # a dot in a name is no suffix
-    assert ask_process(tell_sum, 2, 3, name="sum", place=place, advice="add by hand") == {"sum": 5}
+    assert run_forked(tell_sum, 2, 3, name="sum", place=place, advice="add by hand") == {"sum": 5}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.x.tell_sum.json", "one.x.tell_sum.txt"]
 
 
 def test_a_failure_has_the_last_words_and_the_advice(tmp_path: Path) -> None:
     with pytest.raises(ProcessFailed, match=r"(?s)^sum ended with 1 \(.*ValueError: no numbers\); add by hand$"):
-        ask_process(fail, name="sum", place=tmp_path / "one", advice="add by hand")
+        run_forked(fail, name="sum", place=tmp_path / "one", advice="add by hand")
+
+
+def test_a_fresh_process_answers_and_its_memory_is_measured() -> None:
+    answer, memory = run_fresh(hold, 200)
+    assert answer == {"process": answer["process"], "sum": 200 * MIB} and answer["process"] != os.getpid()
+    assert memory.start + 190 < memory.peak_anonymous + memory.peak_file
+    assert memory.peak >= memory.start + 190 and memory.peak_file > 0
+
+
+def test_a_cap_is_kept() -> None:
+    with pytest.raises(ProcessFailed, match="hold ended with not enough memory under a cap of 700 MiB; allow more"):
+        run_fresh(hold, 800, cap_bytes=700 * MIB)
+
+
+def test_a_refusal_and_a_crash_are_raised_again() -> None:
+    with pytest.raises(EngineError, match="k is 0; it must be at least 1"):
+        run_fresh(refuse)
+    with pytest.raises(ProcessFailed, match=r"die ended with exit code 7$"):
+        run_fresh(die)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from benchmarks.measuring.latency import Percentiles
+from benchmarks.measuring.peak import Memory
 from benchmarks.scaling.calibration import Calibration
 from benchmarks.scaling.neighbours import Neighbours
-from benchmarks.scaling.processes import Memory
 from benchmarks.scaling.record import Asked, Cold, GrowthCost, ScaleRecord
 from benchmarks.scaling.stages import HITS, LISTS, OTHER, SCORES, THRESHOLDS, WORDS
 from engine.origin import Origin

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks.measuring.peak import Memory
 from benchmarks.scaling.notes import Noted, note, noted
-from benchmarks.scaling.processes import Memory
 
 
 def test_what_a_step_took_is_kept_beside_the_index(tmp_path: Path) -> None:

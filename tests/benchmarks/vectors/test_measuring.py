@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.measuring.isolation import ask_process
+from benchmarks.measuring.isolation import run_forked
 from benchmarks.measuring.peak import rss_mib
 from benchmarks.vectors.candidate import Candidate, Library
 from benchmarks.vectors.collection import Collection
@@ -66,5 +66,5 @@ def test_memory_of_building_is_its_peak_beyond_the_rows(collection: Collection, 
 
 def test_faiss_multiplies_by_blas_in_the_process_that_it_is_measured_in(collection: Collection, tmp_path: Path) -> None:
     collection.save(tmp_path)
-    told = ask_process(tell_blas_threshold, tmp_path, name="FAISS", place=tmp_path / "blas", advice="look there")
+    told = run_forked(tell_blas_threshold, tmp_path, name="FAISS", place=tmp_path / "blas", advice="look there")
     assert told == 3 * 16
