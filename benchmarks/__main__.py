@@ -1,6 +1,6 @@
 """`python -m benchmarks PROGRAM`: every program of this folder under one command, imported when it is asked for.
 
-A program is a module of this folder with a click command `main`; `python -m benchmarks.PROGRAM` runs it by itself.
+A program is a module of this folder with a `main` under `@program`; `python -m benchmarks.PROGRAM` runs it alone.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _summary(module: ast.Module) -> str | None:
 
 
 def _is_command(decorator: ast.expr) -> bool:
-    return isinstance(decorator, ast.Call) and ast.unparse(decorator.func) in ("click.command", "click.group")
+    return ast.unparse(decorator) == "program"
 
 
 @click.command(cls=Programs)

@@ -9,20 +9,18 @@ from pathlib import Path
 import click
 
 from benchmarks.options import WORK, out_option, tell
-from benchmarks.origin import command_line
-from benchmarks.records import RESULTS, write_record
+from benchmarks.program import origin_of, program
+from benchmarks.record_file import RESULTS, write_record
 from benchmarks.scaling.additions import measure_addition
 from benchmarks.scaling.additions_table import additions_table
 from benchmarks.scaling.building import Real
 from benchmarks.scaling.measuring import Trial
 from benchmarks.scaling.options import grown_options
-from engine.errors import EngineError
-from engine.origin import describe_origin
 
 QUICK_REAL, QUICK_CHUNKS, QUICK_ADDED, QUICK_QUERIES = 60, 700, 20, 3
 
 
-@click.command()
+@program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
 @click.option("--chunks", "n_chunks", type=click.IntRange(1), help="Before they come.  [default: 1000000]")
 @click.option("--documents", "n_documents", type=click.IntRange(1), help="That are added.  [default: 1000]")
@@ -56,34 +54,31 @@ def main(
     Example:
         python -m benchmarks.additions papers.lm --chunks 1000000 --documents 1000
     """
-    origin = describe_origin(command_line("benchmarks.additions", context, leave_out=("work", "out")), seed)
+    origin = origin_of(context, seed)
     real = Real(path, QUICK_REAL if quick else None, seed)
-    try:
-        with ExitStack() as stack:
-            if quick and work is None:
-                work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="longmatch-additions-")))
-            name, _ = real.named()
-            trial = Trial(
-                real=real,
-                source_name=name,
-                folder=(work or WORK) / real.folder_of(name),
-                factory=factory,
-                recall_floor=recall_floor,
-                memory_bytes=memory_bytes,
-                cap_bytes=None,
-                n_queries=n_queries or (QUICK_QUERIES if quick else 50),
-                query_chunks=query_chunks,
-                k=k,
-                threads=threads,
-                workers=1,
-                is_quick=quick,
-                origin=origin,
-            )
-            before = n_chunks or (QUICK_CHUNKS if quick else 1_000_000)
-            n_added = n_documents or (QUICK_ADDED if quick else 1_000)
-            record = measure_addition(trial, before, n_added, encoded, tell)
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    with ExitStack() as stack:
+        if quick and work is None:
+            work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="longmatch-additions-")))
+        name, _ = real.named()
+        trial = Trial(
+            real=real,
+            source_name=name,
+            folder=(work or WORK) / real.folder_of(name),
+            factory=factory,
+            recall_floor=recall_floor,
+            memory_bytes=memory_bytes,
+            cap_bytes=None,
+            n_queries=n_queries or (QUICK_QUERIES if quick else 50),
+            query_chunks=query_chunks,
+            k=k,
+            threads=threads,
+            workers=1,
+            is_quick=quick,
+            origin=origin,
+        )
+        before = n_chunks or (QUICK_CHUNKS if quick else 1_000_000)
+        n_added = n_documents or (QUICK_ADDED if quick else 1_000)
+        record = measure_addition(trial, before, n_added, encoded, tell)
     if out or not quick:
         write_record(record, out or RESULTS)
     click.echo(additions_table([record]))

@@ -16,10 +16,9 @@ import click
 
 from benchmarks.measuring.isolation import warm_up
 from benchmarks.options import names_of, out_option, plot_option, tell
-from benchmarks.origin import command_line
 from benchmarks.prepare import label_of
-from benchmarks.record_file import refuse_smaller
-from benchmarks.records import RESULTS
+from benchmarks.program import origin_of, program
+from benchmarks.record_file import RESULTS, refuse_smaller
 from benchmarks.resuming import complete, earlier, failure_text, keep, measure_parts
 from benchmarks.vectors.candidate import Candidate, Library
 from benchmarks.vectors.collection import SYNTHETIC, Collection, Law, of_index, synthetic
@@ -30,10 +29,9 @@ from benchmarks.vectors.sweep import candidates, check_packages, of_factories
 from benchmarks.vectors.table import ann_table
 from benchmarks.vectors.timing import DOCUMENT_CHUNKS
 from benchmarks.vectors.truth import Truth, exact
-from engine.errors import EngineError
 from engine.index import Index
 from engine.neighbours import FIRST_DEPTH
-from engine.origin import Origin, describe_origin
+from engine.origin import Origin
 
 QUICK_DOCUMENTS = 150
 QUICK_QUERIES = 5
@@ -155,7 +153,7 @@ def _kept(begun: AnnRecord, tried: Mapping[str, Candidate], out: Path) -> dict[s
     return kept
 
 
-@click.command()
+@program
 @click.argument("source", metavar="INDEX_OR_SYNTHETIC", type=click.Path(path_type=Path))
 @click.option(
     "--documents",
@@ -213,29 +211,25 @@ def main(
         python -m benchmarks.ann synthetic --quick
         python -m benchmarks.ann papers.lm --queries 100 --plot-out plots/
     """
-    command = command_line("benchmarks.ann", context, leave_out=("out", "plot_out"))
     chosen = [Library(name) for name in libraries]
     conditions = Conditions(k, threads, build_threads, seed)
-    sweep = Sweep(chosen, factories, conditions, quick, describe_origin(command, seed))
+    sweep = Sweep(chosen, factories, conditions, quick, origin_of(context, seed))
     n_asked = n_queries or (QUICK_QUERIES if quick else 50)
     n_found = n_documents or (QUICK_DOCUMENTS if quick else None)
     out = out or (None if quick else RESULTS)
-    try:
-        check_packages(chosen)
-        if source == Path(SYNTHETIC):
-            law = Law(n_found or 5000, n_chunks, width)
-            vectors = Vectors(SYNTHETIC, str(law), "", lambda: synthetic(law, n_asked, seed))
-        else:
-            corpus = source.stem.partition("@")[0]
-            draw = partial(of_index, source, n_asked, seed, n_found)
-            vectors = Vectors(corpus, source.stem, encoder_of(source), draw)
-        record = measure(vectors, sweep, out)
-        if out and record.builds:
-            complete(record, out)
-        if plot_out is not None:
-            save_pareto(record, plot_out)
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    check_packages(chosen)
+    if source == Path(SYNTHETIC):
+        law = Law(n_found or 5000, n_chunks, width)
+        vectors = Vectors(SYNTHETIC, str(law), "", lambda: synthetic(law, n_asked, seed))
+    else:
+        corpus = source.stem.partition("@")[0]
+        draw = partial(of_index, source, n_asked, seed, n_found)
+        vectors = Vectors(corpus, source.stem, encoder_of(source), draw)
+    record = measure(vectors, sweep, out)
+    if out and record.builds:
+        complete(record, out)
+    if plot_out is not None:
+        save_pareto(record, plot_out)
     click.echo(ann_table([record]))
     if record.failed:
         raise click.ClickException(failure_text(record.failed, len(record.failed) + len(record.builds)))

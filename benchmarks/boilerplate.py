@@ -15,18 +15,16 @@ import xxhash
 from numpy.typing import NDArray
 
 from benchmarks.datasets import checksum, open_dataset, read_documents
-from benchmarks.options import data_option, tell, work_option
-from benchmarks.origin import command_line
+from benchmarks.options import data_option, record_option, tell, work_option
 from benchmarks.prepare import prepared_documents
-from benchmarks.record_file import write_fields
-from benchmarks.records import RESULTS, BoilerplateRecord, BoilerplateRow
+from benchmarks.program import origin_of, program
+from benchmarks.record_file import write_record
+from benchmarks.records import BoilerplateRecord, BoilerplateRow
 from benchmarks.report import boilerplate_table
 from engine.document import Coverage, Document, Section
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, unit
 from engine.encoders.weights import BUNDLED_NAME
-from engine.errors import EngineError
 from engine.index import Index
-from engine.origin import describe_origin
 from engine.result import Result
 from engine.scoring.evidence import chunk_component, chunk_weights, reference_threshold, thresholds
 from engine.scoring.similarity import best_chunks
@@ -221,7 +219,7 @@ def _corpus(
         yield label, ready.index, documents
 
 
-@click.command()
+@program
 @click.argument("names", nargs=-1, required=True, metavar="DATASET|FILE...")
 @click.option("--documents", "n_documents", default=5_000, show_default=True, type=click.IntRange(10), help="Read.")
 @click.option("--queries", "n_queries", default=40, show_default=True, type=click.IntRange(1), help="Drawn.")
@@ -229,7 +227,7 @@ def _corpus(
 @click.option("--seed", default=0, show_default=True, help="Of the documents that get the passage.")
 @data_option
 @work_option
-@click.option("--out", default=RESULTS, type=click.Path(path_type=Path), help="Folder for the record.")
+@record_option
 @click.pass_context
 def main(
     context: click.Context,
@@ -248,36 +246,32 @@ def main(
     Example:
         python -m benchmarks.boilerplate proposals clscisumm news20/corpus.jsonl.gz
     """
-    command = command_line("benchmarks.boilerplate", context, leave_out=("data", "work", "out"))
-    origin, started = describe_origin(command, seed), time.perf_counter()
-    try:
-        with ExitStack() as stack:
-            parts = list(_corpus(names, n_documents, encoder, data, work, stack))
-            documents = [one for _, _, some in parts for one in some]
-            looked_up = PlantingEncoder([index for _, index, _ in parts], passage())
-            hosts = np.random.default_rng(seed).permutation(len(documents))
-            rows: list[BoilerplateRow] = []
-            before: Mapping[str, list[str]] = {}
-            for share in SHARES:
-                tell(f"planted in {share:.1%} of {len(documents):,} documents")
-                n_asked = min(n_queries, max(1, round(share * len(documents)))) if share else n_queries
-                queries = [documents[number].doc_id for number in hosts[:n_asked]]
-                row, hits = measure(documents, looked_up, share, queries, hosts)
-                before = before or hits
-                same = [len(set(hits[one]) & set(before[one])) / max(1, len(before[one])) for one in queries]
-                rows.append(replace(row, overlap=round(_mean(same), 4)))
-            record = BoilerplateRecord(
-                corpora=[label for label, _, _ in parts],
-                n_documents=len(documents),
-                n_queries=n_queries,
-                encoder=encoder,
-                rows=rows,
-                seconds=round(time.perf_counter() - started, 1),
-                origin=origin,
-            )
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
-    write_fields(record, out)
+    origin, started = origin_of(context, seed), time.perf_counter()
+    with ExitStack() as stack:
+        parts = list(_corpus(names, n_documents, encoder, data, work, stack))
+        documents = [one for _, _, some in parts for one in some]
+        looked_up = PlantingEncoder([index for _, index, _ in parts], passage())
+        hosts = np.random.default_rng(seed).permutation(len(documents))
+        rows: list[BoilerplateRow] = []
+        before: Mapping[str, list[str]] = {}
+        for share in SHARES:
+            tell(f"planted in {share:.1%} of {len(documents):,} documents")
+            n_asked = min(n_queries, max(1, round(share * len(documents)))) if share else n_queries
+            queries = [documents[number].doc_id for number in hosts[:n_asked]]
+            row, hits = measure(documents, looked_up, share, queries, hosts)
+            before = before or hits
+            same = [len(set(hits[one]) & set(before[one])) / max(1, len(before[one])) for one in queries]
+            rows.append(replace(row, overlap=round(_mean(same), 4)))
+        record = BoilerplateRecord(
+            corpora=[label for label, _, _ in parts],
+            n_documents=len(documents),
+            n_queries=n_queries,
+            encoder=encoder,
+            rows=rows,
+            seconds=round(time.perf_counter() - started, 1),
+            origin=origin,
+        )
+    write_record(record, out)
     click.echo(boilerplate_table([record]))
 
 

@@ -9,17 +9,16 @@ import click
 
 from benchmarks.datasets import Dataset, DatasetError, checksum, open_dataset, read_qrels, read_queries
 from benchmarks.options import data_option, out_option, plot_option, work_option
-from benchmarks.origin import command_line
+from benchmarks.program import origin_of, program
 from benchmarks.quality_tables import is_without
 from benchmarks.quick import quick_part
-from benchmarks.record_file import write_fields
-from benchmarks.records import RESULTS, RetrievalRecord, read_records
+from benchmarks.record_file import RESULTS, write_record
+from benchmarks.records import RetrievalRecord, read_records
 from benchmarks.retrieval import Trial, measure, prepared_systems
 from benchmarks.slices.lengths import BY, length_record, read_lengths
 from benchmarks.slices.views import length_table, plot_lengths
 from engine.document import Document
-from engine.errors import EngineError
-from engine.origin import Origin, describe_origin
+from engine.origin import Origin
 
 DEPTH = 100  # of the rankings of --quick
 
@@ -61,7 +60,7 @@ def _counting(encoder_name: str) -> tuple[str, Callable[[Document], int]]:
     return unit, lambda document: encoder.segment(document).coverage.tokens_total
 
 
-@click.command()
+@program
 @click.argument("name", metavar="DATASET")
 @click.option("--split", default="test", show_default=True, help="Of the records.")
 @click.option("--buckets", "n_buckets", default=4, show_default=True, type=click.IntRange(1), help="At most.")
@@ -96,29 +95,23 @@ def main(
     Example:
         python -m benchmarks.buckets rfc --plot-out plots/
     """
-    command = command_line("benchmarks.buckets", context, leave_out=("data", "work", "out", "plot_out"))
     folder = out or (None if quick else RESULTS)
-    try:
-        origin = describe_origin(command, seed)
-        dataset = open_dataset(name, data)
-        dataset = quick_part(dataset, split, work / "quick", seed=seed) if quick else dataset
-        if quick and records is None:
-            measured = list(_measured_by_bm25(dataset, split, work, origin))
-        else:
-            measured = _matching_records(records or RESULTS, dataset, split)
-        unit, length = _counting(encoder)
-        qrels = read_qrels(dataset, split)
-        lengths = read_lengths(dataset, {query_id: qrels[query_id] for query_id in measured[0].query_ids}, length)
-        sliced = [
-            length_record(measured, lengths[by], by=by, unit=unit, n_buckets=n_buckets, origin=origin) for by in BY
-        ]
-        for record in sliced:
-            if folder:
-                write_fields(record, folder)
-            if plot_out:
-                plot_lengths(record, plot_out)
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    origin = origin_of(context, seed)
+    dataset = open_dataset(name, data)
+    dataset = quick_part(dataset, split, work / "quick", seed=seed) if quick else dataset
+    if quick and records is None:
+        measured = list(_measured_by_bm25(dataset, split, work, origin))
+    else:
+        measured = _matching_records(records or RESULTS, dataset, split)
+    unit, length = _counting(encoder)
+    qrels = read_qrels(dataset, split)
+    lengths = read_lengths(dataset, {query_id: qrels[query_id] for query_id in measured[0].query_ids}, length)
+    sliced = [length_record(measured, lengths[by], by=by, unit=unit, n_buckets=n_buckets, origin=origin) for by in BY]
+    for record in sliced:
+        if folder:
+            write_record(record, folder)
+        if plot_out:
+            plot_lengths(record, plot_out)
     click.echo(length_table(sliced))
 
 

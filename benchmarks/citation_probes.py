@@ -16,7 +16,6 @@ import click
 from benchmarks.cut import first_words
 from benchmarks.datasets import Dataset, checksum, open_dataset, read_documents
 from benchmarks.options import data_option, names_of, out_option, tell, work_option
-from benchmarks.origin import command_line
 from benchmarks.pairs.building import PROTOCOLS, build_pairs
 from benchmarks.pairs.relations import read_relations
 from benchmarks.pairs.scorer import Pair
@@ -27,12 +26,11 @@ from benchmarks.probing.linear_probe import judge
 from benchmarks.probing.pair_probe import Told, by_cosine, by_probe, labels_of
 from benchmarks.probing.record import ProbeRecord
 from benchmarks.probing.tables import probe_table
-from benchmarks.record_file import write_fields
-from benchmarks.records import RESULTS
+from benchmarks.program import origin_of, program
+from benchmarks.record_file import RESULTS, write_record
 from engine.document import Document
 from engine.encoders.weights import BUNDLED_NAME
-from engine.errors import EngineError
-from engine.origin import Origin, describe_origin
+from engine.origin import Origin
 
 PROTOCOL = "aan"
 QUICK_MOST = 30  # matching pairs of a split
@@ -122,7 +120,7 @@ def _named(pairs: Iterable[Pair]) -> set[str]:
     return {doc_id for pair in pairs for doc_id in (pair.first, pair.second)}
 
 
-@click.command()
+@program
 @click.argument("name", metavar="DATASET")
 @click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Whose document vectors are probed.")
 @click.option(
@@ -155,24 +153,20 @@ def main(
     Example:
         python -m benchmarks.citation_probes clscisumm --encoder all-MiniLM-L6-v2
     """
-    command = command_line("benchmarks.citation_probes", context, leave_out=("data", "work", "out"))
     out = out or (None if quick else RESULTS)
     most = min(most or QUICK_MOST, QUICK_MOST) if quick else most
-    try:
-        dataset = open_dataset(name, data)
-        relations = read_relations(dataset, [document.doc_id for document in read_documents(dataset)])
-        pairs = build_pairs(relations, PROTOCOLS[PROTOCOL], SplitRule.DOCUMENT, seed=seed, most=most).splits
-        trial = CitationTrial(dataset, pairs, most, quick, describe_origin(command, seed))
-        records = []
-        for system in systems:
-            vectors = prepare(system, trial, encoder, work)
-            tell(f"{dataset.name}: vectors of {system} are ready, {len(pairs[Split.TEST]):,} pairs to tell")
-            records += measure(vectors, trial)
-        if out:
-            for record in records:
-                write_fields(record, out)
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    dataset = open_dataset(name, data)
+    relations = read_relations(dataset, [document.doc_id for document in read_documents(dataset)])
+    pairs = build_pairs(relations, PROTOCOLS[PROTOCOL], SplitRule.DOCUMENT, seed=seed, most=most).splits
+    trial = CitationTrial(dataset, pairs, most, quick, origin_of(context, seed))
+    records = []
+    for system in systems:
+        vectors = prepare(system, trial, encoder, work)
+        tell(f"{dataset.name}: vectors of {system} are ready, {len(pairs[Split.TEST]):,} pairs to tell")
+        records += measure(vectors, trial)
+    if out:
+        for record in records:
+            write_record(record, out)
     click.echo(probe_table(records))
 
 

@@ -17,12 +17,13 @@ from benchmarks.durability.examination import Examined, Truth, Unsealed, examine
 from benchmarks.durability.originals import FACTORIES, Original, copied, make_originals, make_unsealed
 from benchmarks.durability.records import DamageCounts, DamageRecord
 from benchmarks.kill import DEMO
-from benchmarks.origin import command_line
-from benchmarks.records import RESULTS, write_record
+from benchmarks.options import record_option
+from benchmarks.program import origin_of, program
+from benchmarks.record_file import write_record
 from benchmarks.tiny_encoder import frequent_words, save_tiny_bert
 from engine.document import Document
 from engine.encoders.loading import load_encoder
-from engine.origin import Origin, describe_origin
+from engine.origin import Origin
 from engine.store.snapshot import Snapshot
 from indexer import read_corpus
 
@@ -170,7 +171,7 @@ def record_of(damages: Damages, original: Original, encoder: Path, origin: Origi
     )
 
 
-@click.command()
+@program
 @click.option("--cases", "n_cases", default=300, show_default=True, type=click.IntRange(0), help="Damaged copies.")
 @click.option(
     "--unsealed", "n_unsealed", default=20, show_default=True, type=click.IntRange(0), help="Of killed writers."
@@ -179,7 +180,7 @@ def record_of(damages: Damages, original: Original, encoder: Path, origin: Origi
 @click.option("--corpus", default=DEMO / "corpus", type=click.Path(path_type=Path, exists=True))
 @click.option("--seed", default=0, show_default=True, help="Of files, places, queries and the tiny encoder.")
 @click.option("--work", type=click.Path(path_type=Path), help="Folder to work in, kept; by default a temporary one.")
-@click.option("--out", default=RESULTS, type=click.Path(path_type=Path), help="Folder for the record.")
+@record_option
 @click.pass_context
 def main(
     context: click.Context,
@@ -197,7 +198,6 @@ def main(
     Example:
         python -m benchmarks.damage --cases 300
     """
-    command = command_line("benchmarks.damage", context, leave_out=("out", "work"))
     folder = work or Path(tempfile.mkdtemp(prefix="longmatch-damage-"))
     folder.mkdir(parents=True, exist_ok=True)
     if encoder is None:
@@ -207,7 +207,7 @@ def main(
     originals = make_originals(corpus, encoder, folder, seed)
     unsealed = make_unsealed(corpus, encoder, folder, seed) if n_unsealed else []
     run_cases(damages, originals, unsealed, n_cases, n_unsealed)
-    record = record_of(damages, originals[FileKind.FLAT], encoder, describe_origin(command, seed))
+    record = record_of(damages, originals[FileKind.FLAT], encoder, origin_of(context, seed))
     click.echo(write_record(record, out).read_text("utf-8"))
     if work is None:
         shutil.rmtree(folder)

@@ -20,14 +20,14 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.origin import command_line
+from benchmarks.options import record_option
+from benchmarks.program import origin_of, program
 from benchmarks.recall import sampled_queries
-from benchmarks.records import RESULTS, ExactnessRecord, write_record
+from benchmarks.record_file import write_record
+from benchmarks.records import ExactnessRecord
 from engine import Index, Scoring
 from engine.document import Chunk
 from engine.encoders.encoder import Vectors
-from engine.errors import EngineError
-from engine.origin import describe_origin
 from engine.result import Status
 from engine.store.writer import Writer
 from engine.words.common_sentences import blanked, common_stretches
@@ -208,13 +208,13 @@ def _compare(tally: Tally, found: list[tuple[str, float]], truth: dict[str, floa
     tally.n_ranked_otherwise += not is_same
 
 
-@click.command()
+@program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
 @click.option("--queries", "n_queries", default=500, show_default=True, type=click.IntRange(1), help="Documents asked.")
 @click.option("--truth", "n_truth", default=500, show_default=True, help="Of them, compared with the double loop.")
 @click.option("-k", "--top", "k", default=10, show_default=True, type=click.IntRange(1), help="Targets to return.")
 @click.option("--seed", default=0, show_default=True, help="Of the sample of queries.")
-@click.option("--out", default=RESULTS, type=click.Path(path_type=Path), help="Folder for the record.")
+@record_option
 @click.pass_context
 def main(context: click.Context, path: Path, n_queries: int, n_truth: int, k: int, seed: int, out: Path) -> None:
     """Check INDEX under an exact and an approximate generation; it is copied, not changed.
@@ -223,39 +223,36 @@ def main(context: click.Context, path: Path, n_queries: int, n_truth: int, k: in
     Example:
         python -m benchmarks.exactness papers.lm --queries 500
     """
-    origin = describe_origin(command_line("benchmarks.exactness", context, leave_out=("out",)), seed)
+    origin = origin_of(context, seed)
     name = path.stem.partition("@")[0]
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / "copy.lm"
-            shutil.copytree(path, copy)
-            for factory in (EXACT, APPROXIMATE):
-                with Writer(copy) as writer:
-                    published = publish_generation(writer, factory)
-                started = time.perf_counter()
-                with Index.open(copy) as index:
-                    queries = sampled_queries(index.snapshot.doc_ids(), n_queries, seed)
-                    tally = examine(index, queries[:n_truth], k, against_truth=published.is_exact)
-                    n_documents = index.n_documents
-                    rest = examine(index, queries[n_truth:], k, against_truth=False)
-                record = ExactnessRecord(
-                    index=name,
-                    factory=published.factory,
-                    n_documents=n_documents,
-                    k=k,
-                    n_queries=tally.n_queries + rest.n_queries,
-                    n_hits=tally.n_hits + rest.n_hits,
-                    largest_sum_error=max(tally.largest_sum_error, rest.largest_sum_error),
-                    n_certified=tally.n_certified,
-                    n_ranked_otherwise=tally.n_ranked_otherwise,
-                    largest_score_error=tally.largest_score_error,
-                    seconds=round(time.perf_counter() - started, 1),
-                    origin=origin,
-                )
-                write_record(record, out)
-                click.echo(_line(record))
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy.lm"
+        shutil.copytree(path, copy)
+        for factory in (EXACT, APPROXIMATE):
+            with Writer(copy) as writer:
+                published = publish_generation(writer, factory)
+            started = time.perf_counter()
+            with Index.open(copy) as index:
+                queries = sampled_queries(index.snapshot.doc_ids(), n_queries, seed)
+                tally = examine(index, queries[:n_truth], k, against_truth=published.is_exact)
+                n_documents = index.n_documents
+                rest = examine(index, queries[n_truth:], k, against_truth=False)
+            record = ExactnessRecord(
+                index=name,
+                factory=published.factory,
+                n_documents=n_documents,
+                k=k,
+                n_queries=tally.n_queries + rest.n_queries,
+                n_hits=tally.n_hits + rest.n_hits,
+                largest_sum_error=max(tally.largest_sum_error, rest.largest_sum_error),
+                n_certified=tally.n_certified,
+                n_ranked_otherwise=tally.n_ranked_otherwise,
+                largest_score_error=tally.largest_score_error,
+                seconds=round(time.perf_counter() - started, 1),
+                origin=origin,
+            )
+            write_record(record, out)
+            click.echo(_line(record))
 
 
 def _line(record: ExactnessRecord) -> str:

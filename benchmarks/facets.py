@@ -15,10 +15,9 @@ import numpy as np
 
 from benchmarks.datasets import DatasetError
 from benchmarks.options import data_option, out_option, plot_option, tell
-from benchmarks.origin import command_line
 from benchmarks.prepare import label_of
-from benchmarks.record_file import write_fields
-from benchmarks.records import RESULTS
+from benchmarks.program import origin_of, program
+from benchmarks.record_file import RESULTS, write_record
 from benchmarks.sections.facet_rankings import candidate_scores, largest_pair_shares
 from benchmarks.sections.facet_report import draw_facets, facets_table
 from benchmarks.sections.faceted import FOLDS, FacetTask, open_facets, read_labelled
@@ -28,8 +27,7 @@ from benchmarks.sections.subcorpus import index_documents
 from benchmarks.sections.tied_ndcg import require_scikit_learn, tied_ndcg
 from engine import Index, Scoring, load_encoder
 from engine.encoders.weights import BUNDLED_NAME
-from engine.errors import EngineError
-from engine.origin import Origin, describe_origin
+from engine.origin import Origin
 
 Measure: TypeAlias = Callable[[Mapping[str, int], Mapping[str, float]], float]  # of relevance and scores of a pool
 METRICS: Mapping[str, Measure] = {
@@ -131,7 +129,7 @@ def run(folder: Path, encoder_name: str, origin: Origin, *, is_quick: bool) -> F
             return measure(index, tasks, label_of(encoder.name, encoder.fingerprint), origin, is_quick=is_quick)
 
 
-@click.command()
+@program
 @click.argument("folder", default="csfcube")
 @click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Name or folder of an encoder.")
 @click.option("--seed", default=0, show_default=True, help="Of the quick part, the tests and the intervals.")
@@ -158,17 +156,14 @@ def main(
     Example:
         python -m benchmarks.facets csfcube --encoder all-MiniLM-L6-v2
     """
-    origin = describe_origin(command_line("benchmarks.facets", context, leave_out=("data", "out", "plot_out")), seed)
+    origin = origin_of(context, seed)
     place = Path(folder) if Path(folder).is_dir() else data / folder
-    try:
-        record = run(place, encoder, origin, is_quick=quick)
-        if target := out or (None if quick else RESULTS):
-            write_fields(record, target)
-        click.echo(facets_table([record]))
-        if plot_out:
-            draw_facets(record, plot_out)
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    record = run(place, encoder, origin, is_quick=quick)
+    if target := out or (None if quick else RESULTS):
+        write_record(record, target)
+    click.echo(facets_table([record]))
+    if plot_out:
+        draw_facets(record, plot_out)
 
 
 if __name__ == "__main__":

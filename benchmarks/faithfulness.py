@@ -13,11 +13,10 @@ import click
 
 from benchmarks.datasets import Dataset, DatasetError, checksum, open_dataset, read_documents, read_qrels
 from benchmarks.options import data_option, out_option, plot_option, tell, work_option
-from benchmarks.origin import command_line
 from benchmarks.prepare import label_of, prepared_index
+from benchmarks.program import origin_of, program
 from benchmarks.recall import sampled_queries
-from benchmarks.record_file import write_fields
-from benchmarks.records import RESULTS
+from benchmarks.record_file import RESULTS, write_record
 from benchmarks.sections.faithfulness_report import draw_faithfulness, faithfulness_table
 from benchmarks.sections.following import METHODS, RemovalPlan, follow_hits
 from benchmarks.sections.parts import Unit
@@ -25,8 +24,7 @@ from benchmarks.sections.records import FaithfulnessRecord
 from benchmarks.sections.subcorpus import index_documents, sample_documents
 from engine import Index, Scoring, load_encoder
 from engine.encoders.weights import BUNDLED_NAME
-from engine.errors import EngineError
-from engine.origin import Origin, describe_origin
+from engine.origin import Origin
 
 QUICK = RemovalPlan(queries=4, random=2, encoded=1)
 QUICK_DOCUMENTS = 40
@@ -96,7 +94,7 @@ def quick_part(dataset: Dataset, encoder_name: str, seed: int) -> Iterator[Asked
             yield AskedIndex(index, label_of(encoder.name, encoder.fingerprint), dataset, "", is_quick=True)
 
 
-@click.command()
+@program
 @click.argument("name", metavar="DATASET")
 @click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Name or folder of the index's encoder.")
 @click.option("--split", default="test", show_default=True, help="Whose queries are drawn.")
@@ -150,22 +148,18 @@ def main(
     plan = RemovalPlan(queries, hits, Unit(unit), random, encoded)
     if quick:
         plan = replace(QUICK, unit=plan.unit)
-    leave_out = ("data", "work", "out", "plot_out")
-    origin = describe_origin(command_line("benchmarks.faithfulness", context, leave_out), seed)
+    origin = origin_of(context, seed)
 
-    try:
-        dataset = open_dataset(name, data)
-        opened = quick_part(dataset, encoder, seed) if quick else whole_corpus(dataset, split, encoder, work)
-        with opened as asked:
-            candidates = asked.index.snapshot.doc_ids() if quick else list(read_qrels(dataset, split))
-            record = measure(asked, sampled_queries(candidates, plan.queries, seed), plan, origin, tell)
-        if folder := out or (None if quick else RESULTS):
-            write_fields(record, folder)
-        click.echo(faithfulness_table([record]))
-        if plot_out:
-            draw_faithfulness(record, plot_out)
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    dataset = open_dataset(name, data)
+    opened = quick_part(dataset, encoder, seed) if quick else whole_corpus(dataset, split, encoder, work)
+    with opened as asked:
+        candidates = asked.index.snapshot.doc_ids() if quick else list(read_qrels(dataset, split))
+        record = measure(asked, sampled_queries(candidates, plan.queries, seed), plan, origin, tell)
+    if folder := out or (None if quick else RESULTS):
+        write_record(record, folder)
+    click.echo(faithfulness_table([record]))
+    if plot_out:
+        draw_faithfulness(record, plot_out)
 
 
 if __name__ == "__main__":

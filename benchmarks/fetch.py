@@ -9,6 +9,7 @@ import click
 from benchmarks.fetching import clscisumm, proposals, rfc, wikipedia_seealso
 from benchmarks.fetching.rebuilding import Rebuilt, by_hand, rebuild
 from benchmarks.options import WORK, tell
+from benchmarks.program import program
 from engine.errors import EngineError
 
 RECIPES = {module.RECIPE.name: module.RECIPE for module in (proposals, clscisumm, wikipedia_seealso, rfc)}
@@ -42,7 +43,7 @@ def _named(label: str, ids: object) -> list[str]:
     return [f"{label}: {len(ids):,} ({', '.join(ids[:_SHOWN])}{rest})"] if ids else []
 
 
-@click.command()
+@program
 @click.argument("name", metavar="CORPUS", type=click.Choice(list(RECIPES)))
 @click.option(
     "--to", required=True, type=click.Path(path_type=Path), help="Folder of datasets; CORPUS becomes a folder in it."

@@ -11,11 +11,12 @@ import click
 
 from benchmarks.probing.plots import plot_few_shot
 from benchmarks.probing.record import ProbeRecord
-from benchmarks.records import RESULTS, RecallRecord, Record, RetrievalRecord, read_records
+from benchmarks.program import program
+from benchmarks.record_file import RESULTS
+from benchmarks.records import RecallRecord, Record, RetrievalRecord, read_records
 from benchmarks.retrieval_plots import plot_quality, plot_recall
 from benchmarks.scisumm.plots import plot_precision
 from benchmarks.scisumm.record import SummaryRecord
-from engine.errors import EngineError
 
 OUT = RESULTS / "plots"
 
@@ -66,7 +67,7 @@ def _flat(paths: Iterable[Path | Iterable[Path]]) -> list[Path]:
     return [path for one in paths for path in ([one] if isinstance(one, Path) else one)]
 
 
-@click.command()
+@program
 @click.option("--results", default=RESULTS, type=click.Path(path_type=Path, exists=True), help="Folder of the records.")
 @click.option("--out", default=OUT, type=click.Path(path_type=Path), help="Folder for the plots.")
 def main(results: Path, out: Path) -> None:
@@ -76,10 +77,7 @@ def main(results: Path, out: Path) -> None:
     Example:
         python -m benchmarks.figures --out plots/
     """
-    try:
-        written = draw_figures(results, out)
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    written = draw_figures(results, out)
     for path in written:
         click.echo(path.name)
 

@@ -13,11 +13,9 @@ from benchmarks.newcomers.record import FirstMinutesRecord, TryRow
 from benchmarks.newcomers.running import attempt, run_code
 from benchmarks.newcomers.table import first_minutes_table
 from benchmarks.newcomers.tries import TRIES
-from benchmarks.options import tell
-from benchmarks.origin import command_line
-from benchmarks.record_file import write_fields
-from benchmarks.records import RESULTS
-from engine.origin import describe_origin
+from benchmarks.options import record_option, tell
+from benchmarks.program import origin_of, program
+from benchmarks.record_file import write_record
 
 _CHECKOUT = Path(__file__).resolve().parents[1]
 _EIPS = _CHECKOUT / "demo" / "corpus" / "eips"
@@ -52,10 +50,10 @@ def prepare(folder: Path, checkout: Path, encode: str) -> None:
         raise NotPrepared(f"{checkout} did not index the documents: {done.stderr[-300:]}")
 
 
-@click.command()
+@program
 @click.option("--before", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Earlier checkout.")
 @click.option("--quick", is_flag=True, help=f"The first {N_QUICK} tries, by words alone; says that the program works.")
-@click.option("--out", default=RESULTS, type=click.Path(path_type=Path), help="Folder for the record.")
+@record_option
 @click.pass_context
 def main(context: click.Context, before: Path | None, quick: bool, out: Path) -> None:
     """Run what new users try first, and record what they see.
@@ -65,7 +63,7 @@ def main(context: click.Context, before: Path | None, quick: bool, out: Path) ->
         git worktree add ../before 662f4eb
         python -m benchmarks.first_minutes --before ../before
     """
-    origin = describe_origin(command_line("benchmarks.first_minutes", context, leave_out=("out",)), 0)
+    origin = origin_of(context, 0)
     encode = "none" if quick else "later"
     rows = []
     with tempfile.TemporaryDirectory(prefix="longmatch-") as work:
@@ -80,7 +78,7 @@ def main(context: click.Context, before: Path | None, quick: bool, out: Path) ->
             for name in places:
                 shutil.rmtree(Path(work) / name / "new.lm", ignore_errors=True)
     record = FirstMinutesRecord(_commit(before) if before else "", encode, quick, rows, origin)
-    write_fields(record, out)
+    write_record(record, out)
     click.echo(first_minutes_table([record]))
 
 

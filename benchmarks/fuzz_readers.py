@@ -16,11 +16,9 @@ from benchmarks.fuzzing.record import FuzzRecord, FuzzRow, Outcome
 from benchmarks.fuzzing.seeds import seeds
 from benchmarks.fuzzing.table import fuzz_table
 from benchmarks.options import out_option, tell
-from benchmarks.origin import command_line
-from benchmarks.records import RESULTS, write_record
+from benchmarks.program import origin_of, program
+from benchmarks.record_file import RESULTS, write_record
 from engine.document import Document
-from engine.errors import EngineError
-from engine.origin import describe_origin
 from engine.readers import Unreadable
 from indexer.reading import DocumentReader, ReadLimits
 from indexer.requests import Request
@@ -101,7 +99,7 @@ def _read(reader: DocumentReader, paths: Sequence[Path]) -> Iterator[tuple[Outco
         yield outcome, reason, time.perf_counter() - started
 
 
-@click.command()
+@program
 @click.option(
     "--files", "n_files", default=N_FILES, show_default=True, type=click.IntRange(1), help="Over all formats."
 )
@@ -116,19 +114,16 @@ def main(context: click.Context, n_files: int, quick: bool, seed: int, out: Path
     Example:
         python -m benchmarks.fuzz_readers --files 20000
     """
-    origin = describe_origin(command_line("benchmarks.fuzz_readers", context, leave_out=("out",)), seed)
+    origin = origin_of(context, seed)
     folder, started = out or (None if quick else RESULTS), time.perf_counter()
     n_files = min(n_files, N_QUICK) if quick else n_files
     suffixes = list(seeds())
     rows = []
-    try:
-        with tempfile.TemporaryDirectory(prefix="longmatch-fuzz-") as files:
-            for place, suffix in enumerate(suffixes):
-                n_own = n_files // len(suffixes) + (place < n_files % len(suffixes))
-                rows += [fuzz(suffix, n_own, seed, Path(files))] if n_own else []
-                tell(f"{suffix}: {n_own:,} files")
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    with tempfile.TemporaryDirectory(prefix="longmatch-fuzz-") as files:
+        for place, suffix in enumerate(suffixes):
+            n_own = n_files // len(suffixes) + (place < n_files % len(suffixes))
+            rows += [fuzz(suffix, n_own, seed, Path(files))] if n_own else []
+            tell(f"{suffix}: {n_own:,} files")
     record = FuzzRecord(
         n_files=n_files,
         read_seconds=LIMITS.seconds,

@@ -18,17 +18,17 @@ from benchmarks.gpus.running import run_stages
 from benchmarks.gpus.stages import DOCUMENT_CHUNKS, QUICK, SIZES, Plan, stages
 from benchmarks.gpus.table import gpu_table
 from benchmarks.options import out_option, read_numbers, tell
-from benchmarks.origin import command_line
-from benchmarks.records import RESULTS
+from benchmarks.program import origin_of, program
+from benchmarks.record_file import RESULTS
 from benchmarks.resuming import complete
 from engine.devices import check_device, is_gpu
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.weights import BUNDLED_NAME
-from engine.errors import EncoderError, EngineError
-from engine.origin import describe_origin
+from engine.errors import EncoderError
+from engine.origin import Origin
 
 
-def _begun(device: str, encoder: MeanEncoder, is_quick: bool, command: str, seed: int) -> GpuRecord:
+def _begun(device: str, encoder: MeanEncoder, is_quick: bool, origin: Origin) -> GpuRecord:
     import torch
 
     properties = torch.cuda.get_device_properties(device) if is_gpu(device) else None
@@ -44,7 +44,7 @@ def _begun(device: str, encoder: MeanEncoder, is_quick: bool, command: str, seed
         end_to_end=None,
         stage_seconds={},
         failed={},
-        origin=describe_origin(command, seed),
+        origin=origin,
     )
 
 
@@ -57,7 +57,7 @@ def _encoder(name: str, device: str) -> MeanEncoder:
     return encoder
 
 
-@click.command()
+@program
 @click.option("--device", default="cuda:0", show_default=True, help="cuda:N; cpu, with --quick, tries the program out.")
 @click.option("--encoder", "encoder_name", default=BUNDLED_NAME, show_default=True, help="Of the kind 'mean'.")
 @click.option("--chunks", "sizes", callback=read_numbers, help=f"Sizes, by commas.  [default: {SIZES[0]},{SIZES[1]}]")
@@ -83,7 +83,6 @@ def main(
         python -m benchmarks.gpu --limit-seconds 540
         python -m benchmarks.gpu --quick --device cpu
     """
-    command = command_line("benchmarks.gpu", context, leave_out=("out",))
     out = out or (None if quick else RESULTS)
     plan = QUICK if quick else Plan()
     plan = replace(plan, sizes=sizes or plan.sizes)
@@ -91,19 +90,16 @@ def main(
         raise click.BadParameter(
             f"--chunks {min(plan.sizes)} is less than a document has; give {DOCUMENT_CHUNKS} or more"
         )
-    try:
-        if not is_gpu(device) and not quick:
-            raise EncoderError(f"device {device!r} is no GPU; name one, as cuda:0, or try the program: --quick")
-        check_device(device)
-        encoder = _encoder(encoder_name, device)
-        begun = _begun(device, encoder, quick, command, seed)
-        with tempfile.TemporaryDirectory(prefix="longmatch-gpu-") as folder:
-            planned = stages(plan, device, encoder, Path(folder), seed)
-            record = run_stages(begun, planned, limit_seconds, out, tell)
-        if out is not None:
-            complete(record, out)
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    if not is_gpu(device) and not quick:
+        raise EncoderError(f"device {device!r} is no GPU; name one, as cuda:0, or try the program: --quick")
+    check_device(device)
+    encoder = _encoder(encoder_name, device)
+    begun = _begun(device, encoder, quick, origin_of(context, seed))
+    with tempfile.TemporaryDirectory(prefix="longmatch-gpu-") as folder:
+        planned = stages(plan, device, encoder, Path(folder), seed)
+        record = run_stages(begun, planned, limit_seconds, out, tell)
+    if out is not None:
+        complete(record, out)
     click.echo(gpu_table([record]))
     if record.failed:
         raise click.ClickException(f"{len(record.failed)} of {len(planned)} stages failed: {', '.join(record.failed)}")

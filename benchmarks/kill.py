@@ -16,10 +16,11 @@ from threadpoolctl import threadpool_limits
 from benchmarks.durability.fault_points import FaultPoint
 from benchmarks.durability.interrupted import WAYS, Case, Moment, Outcome, Trial, prepare
 from benchmarks.durability.records import KillRecord
-from benchmarks.origin import command_line
-from benchmarks.records import RESULTS, write_record
+from benchmarks.options import record_option
+from benchmarks.program import origin_of, program
+from benchmarks.record_file import write_record
 from engine.encoders.loading import load_encoder
-from engine.origin import Origin, describe_origin
+from engine.origin import Origin
 from engine.store.snapshot import Snapshot
 
 DEMO = Path(__file__).resolve().parents[1] / "demo"
@@ -80,7 +81,7 @@ def record_of(trial: Trial, outcome: Outcome, origin: Origin) -> KillRecord:
     )
 
 
-@click.command()
+@program
 @click.option("--kills", "n_kills", default=50, show_default=True, type=click.IntRange(0), help="At random moments.")
 @click.option(
     "--fault-points", "n_points", default=_MOST_FAULT_POINTS, show_default=True, help="Kills at steps, at most."
@@ -93,7 +94,7 @@ def record_of(trial: Trial, outcome: Outcome, origin: Origin) -> KillRecord:
 @click.option("--queries", default=DEMO / "queries", type=click.Path(path_type=Path, exists=True))
 @click.option("--seed", default=0, show_default=True, help="Of moments, second kills, queries and the tiny encoder.")
 @click.option("--work", type=click.Path(path_type=Path), help="Folder to work in, kept; by default a temporary one.")
-@click.option("--out", default=RESULTS, type=click.Path(path_type=Path), help="Folder for the record.")
+@record_option
 @click.pass_context
 def main(
     context: click.Context,
@@ -114,13 +115,12 @@ def main(
         python -m benchmarks.kill --kills 50
         python -m benchmarks.kill --kills 20 --way queries
     """
-    command = command_line("benchmarks.kill", context, leave_out=("out", "work"))
     folder = work or Path(tempfile.mkdtemp(prefix="longmatch-kill-"))
     folder.mkdir(parents=True, exist_ok=True)
     with threadpool_limits(1):
         trial = prepare(corpus.resolve(), queries, encoder, folder, seed, way)
         outcome = run_cases(trial, n_kills, n_points, seed, lambda line: click.echo(line, err=True))
-    record = record_of(trial, outcome, describe_origin(command, seed))
+    record = record_of(trial, outcome, origin_of(context, seed))
     click.echo(write_record(record, out).read_text("utf-8"))
     if work is None and not outcome.problems:
         shutil.rmtree(folder)

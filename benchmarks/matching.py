@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from benchmarks.options import data_option, out_option, work_option
-from benchmarks.origin import command_line
 from benchmarks.pairs.building import PROTOCOLS
 from benchmarks.pairs.judging import accuracy_threshold, f1_threshold, judge
 from benchmarks.pairs.measuring import measure_each, refuse_failed
@@ -30,11 +29,11 @@ from benchmarks.pairs.scorers import SCORERS
 from benchmarks.pairs.scoring import finite_scores
 from benchmarks.pairs.splitting import PairSplits, Split, SplitRule, documents_of, pairs_checksum
 from benchmarks.pairs.tables import AGAINST, matching_table
-from benchmarks.records import RESULTS
+from benchmarks.program import origin_of, program
+from benchmarks.record_file import RESULTS
 from benchmarks.systems import Settings
 from engine.document import Document
-from engine.errors import EngineError
-from engine.origin import Origin, describe_origin
+from engine.origin import Origin
 
 GIVEN_PAIRS = "given"  # the protocol of pairs that are read
 
@@ -106,7 +105,7 @@ def _numbered(doc_ids: Sequence[str]) -> list[int]:
     return [number[doc_id] for doc_id in doc_ids]
 
 
-@click.command()
+@program
 @click.argument("name", metavar="TASK")
 @scorers_option("tfidf,bm25,cosine,maxsim", SCORERS)
 @click.option("--protocol", type=click.Choice(list(PROTOCOLS)), default="aan", show_default=True, help="Of drawing.")
@@ -171,25 +170,21 @@ def main(
     """
     if rule == SplitRule.GIVEN and pair_file is None:
         raise click.UsageError("--split given goes with --pairs; take --split document or --split pair")
-    command = command_line("benchmarks.matching", context, leave_out=("data", "work", "out"))
     folder = out or (None if quick else RESULTS)
     asked = Asked(protocol, SplitRule(rule), pair_file, pairs_seed, QUICK_PAIRS if quick else most_pairs)
-    try:
-        prepared = prepared_pairs(name, data, asked)
-        trial = Trial(
-            task=prepared.task,
-            dataset=prepared.dataset,
-            protocol=protocol if pair_file is None else GIVEN_PAIRS,
-            rule=asked.rule,
-            documents=documents_to_fit(prepared, quick=quick),
-            splits=prepared.splits,
-            n_lost=prepared.n_lost,
-            budget=budget_of(given, quick=quick),
-            is_quick=quick,
-            origin=describe_origin(command, seed),
-        )
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    prepared = prepared_pairs(name, data, asked)
+    trial = Trial(
+        task=prepared.task,
+        dataset=prepared.dataset,
+        protocol=protocol if pair_file is None else GIVEN_PAIRS,
+        rule=asked.rule,
+        documents=documents_to_fit(prepared, quick=quick),
+        splits=prepared.splits,
+        n_lost=prepared.n_lost,
+        budget=budget_of(given, quick=quick),
+        is_quick=quick,
+        origin=origin_of(context, seed),
+    )
     options = read_scorer_options(given, prepared, work, quick=quick)
     records, failed = measure_each(
         scorers,

@@ -17,15 +17,16 @@ import numpy as np
 from benchmarks.durability.records import MemoryRecord, MemoryRun
 from benchmarks.measuring.isolation import finish, start
 from benchmarks.measuring.peak import rss_mib
-from benchmarks.origin import command_line
-from benchmarks.records import RESULTS, write_record
+from benchmarks.options import record_option
+from benchmarks.program import origin_of, program
+from benchmarks.record_file import write_record
 from benchmarks.synthetic import LONG, SHORT, FreeEncoder, Lengths, documents, vocabulary
 from benchmarks.tiny_encoder import save_tiny_bert
 from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.encoders.loading import load_encoder
 from engine.errors import EngineError
-from engine.origin import Origin, describe_origin
+from engine.origin import Origin
 from engine.store.writer import Writer
 from engine.words.counts import WordTables
 from indexer.build_report import BuildReport
@@ -151,12 +152,12 @@ def record_of(runs: list[MemoryRun], origin: Origin) -> MemoryRecord:
     return MemoryRecord(runs, SAMPLE_MS, REAL_TOKENS_PER_SECOND, headroom, origin)
 
 
-@click.command()
+@program
 @click.option("--short", "n_short", default=20_000, show_default=True, type=click.IntRange(1), help="Short documents.")
 @click.option("--long", "n_long", default=2_000, show_default=True, type=click.IntRange(1), help="Long documents.")
 @click.option("--seed", default=0, show_default=True, help="Of texts and the tiny encoder.")
 @click.option("--work", type=click.Path(path_type=Path), help="Folder to work in, kept; by default a temporary one.")
-@click.option("--out", default=RESULTS, type=click.Path(path_type=Path), help="Folder for the record.")
+@record_option
 @click.pass_context
 def main(context: click.Context, n_short: int, n_long: int, seed: int, work: Path | None, out: Path) -> None:
     """Index synthetic corpora with a tiny encoder and a free one, and write a record of memory and time.
@@ -165,7 +166,6 @@ def main(context: click.Context, n_short: int, n_long: int, seed: int, work: Pat
     Example:
         python -m benchmarks.memory --short 20000 --long 2000
     """
-    command = command_line("benchmarks.memory", context, leave_out=("out", "work"))
     folder = work or Path(tempfile.mkdtemp(prefix="longmatch-memory-"))
     folder.mkdir(parents=True, exist_ok=True)
     tiny = save_tiny_bert(folder / "tiny", vocabulary(seed), seed=seed, max_tokens=126)
@@ -174,7 +174,7 @@ def main(context: click.Context, n_short: int, n_long: int, seed: int, work: Pat
         for lengths, n in ((SHORT, n_short), (LONG, n_long)):
             runs.append(measure(folder, lengths, n, encoder, seed))
             click.echo(f"{runs[-1].encoder}, {runs[-1].corpus}: {runs[-1].seconds} s", err=True)
-    click.echo(write_record(record_of(runs, describe_origin(command, seed)), out).read_text("utf-8"))
+    click.echo(write_record(record_of(runs, origin_of(context, seed)), out).read_text("utf-8"))
     if work is None:
         shutil.rmtree(folder)
 

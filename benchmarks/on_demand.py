@@ -30,17 +30,16 @@ from benchmarks.demand.recorded import RecordedEncoder
 from benchmarks.demand.table import demand_table
 from benchmarks.metrics import evaluate, means
 from benchmarks.options import data_option, tell, work_option
-from benchmarks.origin import command_line
 from benchmarks.prepare import label_of, prepared_index
+from benchmarks.program import origin_of, program
 from benchmarks.quick import quick_part
-from benchmarks.records import RESULTS, write_record
+from benchmarks.record_file import RESULTS, write_record
 from engine.allowance import Allowance
 from engine.document import Document
 from engine.encoders.encoder import Encoder
 from engine.encoders.weights import BUNDLED_NAME
 from engine.errors import EngineError
 from engine.index import Index
-from engine.origin import describe_origin
 from engine.result import Hit
 from engine.scoring.evidence import Scoring
 from indexer.builder import EncodeNow, build
@@ -228,7 +227,7 @@ def _asked(dataset: Dataset, split: str, seed: int, n_queries: int | None) -> As
     return Asked(queries[:n_queries], {query.doc_id: qrels[query.doc_id] for query in queries[:n_queries]})
 
 
-@click.command()
+@program
 @click.argument("name", metavar="DATASET")
 @click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Of the index.")
 @click.option("--split", default="test", show_default=True, help="Whose queries are asked.")
@@ -266,36 +265,33 @@ def main(
         python -m benchmarks.on_demand proposals
         python -m benchmarks.on_demand rfc --encoder all-MiniLM-L6-v2 --queries 60
     """
-    origin = describe_origin(command_line("benchmarks.on_demand", context, leave_out=("data", "work", "out")), seed)
+    origin = origin_of(context, seed)
     folder = out or (None if quick else RESULTS)
     started = time.perf_counter()
-    try:
-        dataset = open_dataset(name, data)
-        dataset = quick_part(dataset, split, work / "quick", seed=seed) if quick else dataset
-        asked = _asked(dataset, split, seed, n_queries)
-        documents = list(read_documents(dataset))
-        if n_queries is None:
-            found = looked_up(dataset, encoder, work, documents, asked)
-        else:
-            label = f"{dataset.name}@{checksum(dataset)}-seed{seed}-first{n_queries}"
-            found = encoded(label, encoder, work, documents, asked)
-        record = DemandRecord(
-            task=dataset.name,
-            dataset=f"{dataset.name}@{checksum(dataset)}",
-            encoder=found.encoder,
-            split=split,
-            n_queries=len(asked.queries),
-            n_documents=found.n_documents,
-            n_tokens=found.n_tokens,
-            sample_documents=found.sample[1],
-            sample_tokens=found.sample[0],
-            rows=found.rows,
-            seconds=round(time.perf_counter() - started, 1),
-            origin=origin,
-            is_encoded=n_queries is not None,
-        )
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    dataset = open_dataset(name, data)
+    dataset = quick_part(dataset, split, work / "quick", seed=seed) if quick else dataset
+    asked = _asked(dataset, split, seed, n_queries)
+    documents = list(read_documents(dataset))
+    if n_queries is None:
+        found = looked_up(dataset, encoder, work, documents, asked)
+    else:
+        label = f"{dataset.name}@{checksum(dataset)}-seed{seed}-first{n_queries}"
+        found = encoded(label, encoder, work, documents, asked)
+    record = DemandRecord(
+        task=dataset.name,
+        dataset=f"{dataset.name}@{checksum(dataset)}",
+        encoder=found.encoder,
+        split=split,
+        n_queries=len(asked.queries),
+        n_documents=found.n_documents,
+        n_tokens=found.n_tokens,
+        sample_documents=found.sample[1],
+        sample_tokens=found.sample[0],
+        rows=found.rows,
+        seconds=round(time.perf_counter() - started, 1),
+        origin=origin,
+        is_encoded=n_queries is not None,
+    )
     if folder is not None:
         write_record(record, folder)
     click.echo(demand_table([record]))

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from benchmarks.datasets import DATA
+from benchmarks.record_file import RESULTS
 
 WORK = Path(__file__).resolve().parent / ".work"  # of indexes, which are kept and resumed
 
@@ -21,6 +22,9 @@ out_option = click.option(
     "--out",
     type=click.Path(path_type=Path),
     help="Folder for records; the project's own by default, with --quick none.",
+)
+record_option = click.option(
+    "--out", default=RESULTS, show_default="benchmarks/results", type=click.Path(path_type=Path), help="For the record."
 )
 plot_option = click.option(
     "--plot-out", type=click.Path(path_type=Path), help="Folder for plots, PNG and SVG; none by default."

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from benchmarks.options import data_option, out_option, tell, work_option
-from benchmarks.origin import command_line
 from benchmarks.papers.comparison import Comparison, Conditions, Scale
 from benchmarks.papers.record import PaperRecord
 from benchmarks.papers.table import paper_table
-from benchmarks.records import RESULTS
+from benchmarks.program import origin_of, program
+from benchmarks.record_file import RESULTS
 from engine.encoders.weights import MINILM_NAME
 from engine.errors import EngineError
-from engine.origin import describe_origin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +56,7 @@ def read_scale(_context: click.Context, _parameter: click.Parameter, given: str)
     return values
 
 
-@click.command()
+@program
 @click.argument("paper", type=click.Choice(PAPERS))
 @click.option("--comparisons", "names", default="", help="By commas; all of the paper by default.")
 @click.option("--variants", default="", help="By commas; all of each comparison by default, two with --quick.")
@@ -117,7 +116,7 @@ def main(
     from benchmarks.papers.runner import run_comparison
     from benchmarks.papers.shallow import shallow_backbone
 
-    origin = describe_origin(command_line("benchmarks.papers_run", context, leave_out=("data", "work", "out")), seed)
+    origin = origin_of(context, seed)
     folder = out or (None if quick else RESULTS)
     records: list[PaperRecord] = []
     failed: list[str] = []

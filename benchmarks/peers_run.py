@@ -20,21 +20,19 @@ from benchmarks.datasets import Dataset, Qrels, checksum, open_dataset, read_doc
 from benchmarks.measuring.isolation import warm_up
 from benchmarks.metrics import evaluate, means, rounded_per_query
 from benchmarks.options import data_option, names_of, out_option, read_numbers, tell
-from benchmarks.origin import command_line
 from benchmarks.peers.peer import PeerConfig
 from benchmarks.peers.record import PeerRun, PeersRecord
 from benchmarks.peers.registry import PEERS, check_packages, versions
 from benchmarks.peers.shared_weights import DTYPES, SAME_DTYPE, peer_config, token_label
 from benchmarks.peers.stages import Built, Searched, build_in_process, search_in_process
 from benchmarks.peers.table import peers_table
+from benchmarks.program import origin_of, program
 from benchmarks.quick import Size, quick_part
-from benchmarks.record_file import RecordError, record_path, refuse_smaller
-from benchmarks.records import RESULTS, read_records
+from benchmarks.record_file import RESULTS, RecordError, record_path, refuse_smaller
+from benchmarks.records import read_records
 from benchmarks.resuming import complete, earlier, failure_text, keep, measure_parts
 from engine.encoders.tokenizer import Tokenizer
 from engine.encoders.weights import MINILM_NAME
-from engine.errors import EngineError
-from engine.origin import describe_origin
 
 QUICK = Size(n_queries=6, n_targets=3, n_documents=30, n_words=400)
 _PART_TARGETS = 5  # relevant ones of a query that stand in a part of whole documents
@@ -188,7 +186,7 @@ def _folder(work: Path | None) -> Iterator[Path]:
         yield Path(tempfile.mkdtemp(prefix="peers-", dir=work))
 
 
-@click.command()
+@program
 @click.argument("name", metavar="DATASET")
 @click.option(
     "--peers", default=",".join(PEERS), show_default=True, callback=names_of(PEERS), help="Separated by commas."
@@ -267,40 +265,36 @@ def main(
     """
     if n_documents and (quick or limit):
         raise click.UsageError("--documents goes with neither --quick nor --limit; take one of them")
-    command = command_line("benchmarks.peers_run", context, leave_out=("data", "work", "out"))
     is_whole = not quick and limit is None
     out = out or (RESULTS if is_whole else None)
-    try:
-        check_packages(peers)
-        config = peer_config(encoder, dtype=dtype, threads=threads, late_interaction=late_interaction)
-        dataset = open_dataset(name, data)
-        with _folder(work) as folder:
-            if quick:
-                dataset = quick_part(dataset, split, folder, seed=seed, size=QUICK)
-            elif n_documents:
-                dataset = _part(dataset, split, folder, n_documents, seed)
-            qrels = dict(islice(read_qrels(dataset, split).items(), limit))
-            begun = PeersRecord(
-                task=dataset.name,
-                dataset=f"{dataset.name}@{checksum(dataset)}",
-                split=split,
-                is_quick=quick,
-                limit=limit or 0,
-                k=k,
-                n_queries=len(qrels),
-                encoder=config.label,
-                dtype=config.dtype,
-                threads=threads,
-                query_ids=list(qrels),
-                peers=[],
-                origin=describe_origin(command, seed),
-            )
-            recorded = recorded_peers(begun, peers, out) if renew and out else {}
-            record = measure(begun, variants(peers, config, windows), dataset, qrels, folder, out, recorded)
-        if out and record.peers:
-            complete(record, out)
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    check_packages(peers)
+    config = peer_config(encoder, dtype=dtype, threads=threads, late_interaction=late_interaction)
+    dataset = open_dataset(name, data)
+    with _folder(work) as folder:
+        if quick:
+            dataset = quick_part(dataset, split, folder, seed=seed, size=QUICK)
+        elif n_documents:
+            dataset = _part(dataset, split, folder, n_documents, seed)
+        qrels = dict(islice(read_qrels(dataset, split).items(), limit))
+        begun = PeersRecord(
+            task=dataset.name,
+            dataset=f"{dataset.name}@{checksum(dataset)}",
+            split=split,
+            is_quick=quick,
+            limit=limit or 0,
+            k=k,
+            n_queries=len(qrels),
+            encoder=config.label,
+            dtype=config.dtype,
+            threads=threads,
+            query_ids=list(qrels),
+            peers=[],
+            origin=origin_of(context, seed),
+        )
+        recorded = recorded_peers(begun, peers, out) if renew and out else {}
+        record = measure(begun, variants(peers, config, windows), dataset, qrels, folder, out, recorded)
+    if out and record.peers:
+        complete(record, out)
     click.echo(peers_table([record]))
     if record.failed:
         raise click.ClickException(failure_text(record.failed, len(record.failed) + len(record.peers)))

@@ -13,18 +13,16 @@ from benchmarks.budgets.running import draw_corpus, plan_and_run
 from benchmarks.budgets.table import plan_table
 from benchmarks.datasets import checksum, open_dataset
 from benchmarks.options import data_option, out_option, tell
-from benchmarks.origin import command_line
-from benchmarks.records import RESULTS, write_record
+from benchmarks.program import origin_of, program
+from benchmarks.record_file import RESULTS, write_record
 from engine.encoders.loading import DEFAULT_ENCODER
-from engine.errors import EngineError
-from engine.origin import describe_origin
 from indexer.cli.sizes import parse_bytes
 
 ROUNDS, QUICK_ROUNDS = 5, 1
 QUICK_DOCUMENTS = 20
 
 
-@click.command()
+@program
 @click.argument("name", metavar="DATASET")
 @click.option("--documents", "n_documents", type=click.IntRange(1), help="Drawn of it; all by default.")
 @click.option("--memory", "memory_bytes", type=parse_bytes, metavar="SIZE", help="Budget of plan and run.")
@@ -54,33 +52,30 @@ def main(
         python -m benchmarks.plans proposals --documents 300
         python -m benchmarks.plans proposals --documents 300 --memory 600M
     """
-    origin = describe_origin(command_line("benchmarks.plans", context, leave_out=("data", "out")), seed)
+    origin = origin_of(context, seed)
     n_rounds = rounds or (QUICK_ROUNDS if quick else ROUNDS)
     done = []
-    try:
-        dataset = open_dataset(name, data)
-        with tempfile.TemporaryDirectory(prefix="longmatch-plans-") as place:
-            corpus, folder = Path(place) / "corpus.jsonl", Path(place) / "index.lm"
-            wanted = n_documents or (QUICK_DOCUMENTS if quick else None)
-            n_drawn = draw_corpus(dataset.corpus, wanted, seed, corpus)
-            for number in range(1, n_rounds + 1):
-                done.append(plan_and_run(corpus, n_drawn, encoder, memory_bytes, folder))
-                shutil.rmtree(folder)
-                kept = done[-1].kept
-                tell(f"round {number} of {n_rounds}: {kept.planned_seconds:.1f} s planned, {kept.seconds:.1f} s taken")
-        record = PlanRecord(
-            dataset=f"{dataset.name}@{checksum(dataset)}",
-            is_quick=quick,
-            n_documents=n_drawn,
-            n_tokens=done[0].n_tokens,
-            encoder=encoder,
-            memory_bytes=memory_bytes,
-            factory=done[0].factory,
-            rounds=[one.kept for one in done],
-            origin=origin,
-        )
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    dataset = open_dataset(name, data)
+    with tempfile.TemporaryDirectory(prefix="longmatch-plans-") as place:
+        corpus, folder = Path(place) / "corpus.jsonl", Path(place) / "index.lm"
+        wanted = n_documents or (QUICK_DOCUMENTS if quick else None)
+        n_drawn = draw_corpus(dataset.corpus, wanted, seed, corpus)
+        for number in range(1, n_rounds + 1):
+            done.append(plan_and_run(corpus, n_drawn, encoder, memory_bytes, folder))
+            shutil.rmtree(folder)
+            kept = done[-1].kept
+            tell(f"round {number} of {n_rounds}: {kept.planned_seconds:.1f} s planned, {kept.seconds:.1f} s taken")
+    record = PlanRecord(
+        dataset=f"{dataset.name}@{checksum(dataset)}",
+        is_quick=quick,
+        n_documents=n_drawn,
+        n_tokens=done[0].n_tokens,
+        encoder=encoder,
+        memory_bytes=memory_bytes,
+        factory=done[0].factory,
+        rounds=[one.kept for one in done],
+        origin=origin,
+    )
     if out or not quick:
         write_record(record, out or RESULTS)
     click.echo(plan_table([record]))

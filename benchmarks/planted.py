@@ -14,10 +14,9 @@ import numpy as np
 
 from benchmarks.datasets import Dataset, checksum, open_dataset, read_documents
 from benchmarks.options import data_option, out_option, plot_option, tell
-from benchmarks.origin import command_line
 from benchmarks.prepare import label_of
-from benchmarks.record_file import write_fields
-from benchmarks.records import RESULTS
+from benchmarks.program import origin_of, program
+from benchmarks.record_file import RESULTS, write_record
 from benchmarks.sections.finding import Asker, Ranks
 from benchmarks.sections.hosts import Adoption, choose_adoptions, host_words
 from benchmarks.sections.planted_report import draw_planted, planted_table
@@ -27,8 +26,7 @@ from benchmarks.sections.subcorpus import index_documents, sample_documents
 from engine import Document, Index, Scoring, load_encoder
 from engine.encoders.encoder import Encoder
 from engine.encoders.weights import BUNDLED_NAME
-from engine.errors import EngineError
-from engine.origin import Origin, describe_origin
+from engine.origin import Origin
 
 Tell: TypeAlias = Callable[[str], None]
 
@@ -149,7 +147,7 @@ def run(
     )
 
 
-@click.command()
+@program
 @click.argument("name", metavar="DATASET")
 @click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Name or folder of an encoder.")
 @click.option(
@@ -189,17 +187,14 @@ def main(
         python -m benchmarks.planted proposals --documents 500 --hosts 15
     """
     plan = replace(QUICK, form=Form(form)) if quick else PlantingPlan(documents, hosts, Form(form), max_chars)
-    origin = describe_origin(command_line("benchmarks.planted", context, leave_out=("data", "out", "plot_out")), seed)
-    try:
-        dataset = open_dataset(name, data)
-        record = run(dataset, encoder, plan, origin, tell, is_quick=quick)
-        if folder := out or (None if quick else RESULTS):
-            write_fields(record, folder)
-        click.echo(planted_table([record]))
-        if plot_out:
-            draw_planted(record, plot_out)
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    origin = origin_of(context, seed)
+    dataset = open_dataset(name, data)
+    record = run(dataset, encoder, plan, origin, tell, is_quick=quick)
+    if folder := out or (None if quick else RESULTS):
+        write_record(record, folder)
+    click.echo(planted_table([record]))
+    if plot_out:
+        draw_planted(record, plot_out)
 
 
 if __name__ == "__main__":

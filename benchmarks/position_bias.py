@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from benchmarks.datasets import Dataset, Qrels, checksum, open_dataset, read_qrels, read_queries
 from benchmarks.options import data_option, out_option, plot_option, tell, work_option
-from benchmarks.origin import command_line
+from benchmarks.program import origin_of, program
 from benchmarks.quick import quick_part
-from benchmarks.record_file import write_fields
-from benchmarks.records import RESULTS
+from benchmarks.record_file import RESULTS, write_record
 from benchmarks.sections.term_places import term_places
 from benchmarks.significance import bootstrap_interval
 from benchmarks.slices.records import N_TENTHS, PositionRecord
@@ -24,8 +23,7 @@ from benchmarks.slices.views import plot_positions, position_table
 from benchmarks.systems import Evidence, Hit
 from engine.document import Document
 from engine.encoders.weights import BUNDLED_NAME
-from engine.errors import EngineError
-from engine.origin import Origin, describe_origin
+from engine.origin import Origin
 from engine.words.segmenter import WordSegmenter, segmenter_of
 
 SIDES = ("query", "target")
@@ -152,7 +150,7 @@ def _mean_document_share(by_query: Sequence[Sequence[HitMass]]) -> float:
     return float(np.mean([np.mean([hit.document_share for hit in hits]) for hits in by_query]))
 
 
-@click.command()
+@program
 @click.argument("name", metavar="DATASET")
 @click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Of the index.")
 @click.option("--split", default="test", show_default=True, help="Whose queries are asked.")
@@ -187,24 +185,20 @@ def main(
     """
     from benchmarks.prepare import prepared_index
 
-    command = command_line("benchmarks.position_bias", context, leave_out=("data", "work", "out", "plot_out"))
-    try:
-        dataset = open_dataset(name, data)
-        dataset = quick_part(dataset, split, work / "quick", seed=seed) if quick else dataset
-        qrels = read_qrels(dataset, split)
-        queries = read_queries(dataset, qrels)
-        with prepared_index(dataset, encoder, work, tell=tell) as ready:
-            system = Evidence(ready.index, ready.encoder, exact=exact)
-            segmenter = segmenter_of(ready.index.snapshot.language or "none")
-            groups = collect_masses(lambda query: system.hits(query, k), queries, qrels, segmenter)
-        origin = describe_origin(command, seed)
-        record = position_record(groups, system, dataset, split=split, k=k, origin=origin)
-        if folder := out or (None if quick else RESULTS):
-            write_fields(record, folder)
-        if plot_out:
-            plot_positions(record, plot_out)
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    dataset = open_dataset(name, data)
+    dataset = quick_part(dataset, split, work / "quick", seed=seed) if quick else dataset
+    qrels = read_qrels(dataset, split)
+    queries = read_queries(dataset, qrels)
+    with prepared_index(dataset, encoder, work, tell=tell) as ready:
+        system = Evidence(ready.index, ready.encoder, exact=exact)
+        segmenter = segmenter_of(ready.index.snapshot.language or "none")
+        groups = collect_masses(lambda query: system.hits(query, k), queries, qrels, segmenter)
+    origin = origin_of(context, seed)
+    record = position_record(groups, system, dataset, split=split, k=k, origin=origin)
+    if folder := out or (None if quick else RESULTS):
+        write_record(record, folder)
+    if plot_out:
+        plot_positions(record, plot_out)
     click.echo(position_table([record]))
 
 

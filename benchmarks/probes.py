@@ -18,18 +18,16 @@ import numpy as np
 
 from benchmarks.cut import first_words
 from benchmarks.options import data_option, names_of, out_option, read_numbers, tell, work_option
-from benchmarks.origin import command_line
 from benchmarks.probing.frozen_vectors import FrozenVectors, encoder_vectors, tfidf_vectors
 from benchmarks.probing.labelled import LabelledCorpus, open_labelled, part_of, read_labelled
 from benchmarks.probing.linear_probe import Examples, few_shot, fit_probe, judge
 from benchmarks.probing.record import ProbeRecord
 from benchmarks.probing.tables import probe_table
-from benchmarks.record_file import write_fields
-from benchmarks.records import RESULTS
+from benchmarks.program import origin_of, program
+from benchmarks.record_file import RESULTS, write_record
 from engine.document import Document
 from engine.encoders.weights import BUNDLED_NAME
-from engine.errors import EngineError
-from engine.origin import Origin, describe_origin
+from engine.origin import Origin
 
 SYSTEMS = ("document", "tfidf")
 QUICK_PER_CLASS = {"train": 12, "valid": 4, "test": 6}
@@ -107,7 +105,7 @@ def prepare(system: str, trial: ProbeTrial, encoder: str, work: Path) -> FrozenV
         return encoder_vectors(ready)
 
 
-@click.command()
+@program
 @click.argument("name", metavar="DATASET")
 @click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Whose document vectors are probed.")
 @click.option(
@@ -144,17 +142,13 @@ def main(
     Example:
         python -m benchmarks.probes bbc_news --encoder all-MiniLM-L6-v2 --shots 5,10
     """
-    command = command_line("benchmarks.probes", context, leave_out=("data", "work", "out"))
     out = out or (None if quick else RESULTS)
-    try:
-        corpus = open_labelled(name, data)
-        if quick:
-            corpus = part_of(corpus, QUICK_PER_CLASS, seed)
-        n_draws = min(draws, QUICK_DRAWS) if quick else draws
-        trial = ProbeTrial(corpus, shots, n_draws, max_words, quick, describe_origin(command, seed))
-        records = [_measured(system, trial, encoder, work, out) for system in systems]
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    corpus = open_labelled(name, data)
+    if quick:
+        corpus = part_of(corpus, QUICK_PER_CLASS, seed)
+    n_draws = min(draws, QUICK_DRAWS) if quick else draws
+    trial = ProbeTrial(corpus, shots, n_draws, max_words, quick, origin_of(context, seed))
+    records = [_measured(system, trial, encoder, work, out) for system in systems]
     click.echo(probe_table(records))
 
 
@@ -163,7 +157,7 @@ def _measured(system: str, trial: ProbeTrial, encoder: str, work: Path, out: Pat
     tell(f"{trial.corpus.name}: {len(trial.corpus.labels):,} vectors of {system} are ready")
     record = measure(vectors, trial)
     if out:
-        write_fields(record, out)
+        write_record(record, out)
     return record
 
 

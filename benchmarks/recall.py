@@ -12,12 +12,14 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.measuring.latency import Percentiles, percentiles
-from benchmarks.origin import command_line
-from benchmarks.records import RESULTS, RecallRecord, write_record
+from benchmarks.options import record_option
+from benchmarks.program import origin_of, program
+from benchmarks.record_file import write_record
+from benchmarks.records import RecallRecord
 from benchmarks.report import recall_table
 from benchmarks.systems import Searchable
-from engine.errors import EngineError, QueryError
-from engine.origin import Origin, describe_origin
+from engine.errors import QueryError
+from engine.origin import Origin
 
 WARM_UP = 10  # queries that are asked, and not counted, before a measurement
 
@@ -94,13 +96,13 @@ def measure(subject: Subject, *, n_queries: int, k: int, threads: int, origin: O
     )
 
 
-@click.command()
+@program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
 @click.option("--queries", "n_queries", default=200, show_default=True, type=click.IntRange(1), help="Documents asked.")
 @click.option("-k", "--top", "k", default=10, show_default=True, type=click.IntRange(1), help="Targets to return.")
 @click.option("--threads", default=1, show_default=True, type=click.IntRange(1), help="For FAISS and matrix products.")
 @click.option("--seed", default=0, show_default=True, help="Of the sample of queries.")
-@click.option("--out", default=RESULTS, type=click.Path(path_type=Path), help="Folder for the record.")
+@record_option
 @click.pass_context
 def main(context: click.Context, path: Path, n_queries: int, k: int, threads: int, seed: int, out: Path) -> None:
     """Measure the ANN lists of INDEX against exact search, and write a record.
@@ -111,15 +113,11 @@ def main(context: click.Context, path: Path, n_queries: int, k: int, threads: in
     """
     from engine import Index
 
-    command = command_line("benchmarks.recall", context, leave_out=("out",))
-    try:
-        with Index.open(path) as index:
-            generation = index.snapshot.generation_row
-            factory, nprobe = (generation.factory, generation.nprobe) if generation else ("", 0)
-            subject = Subject(index, path.stem.partition("@")[0], factory, nprobe)
-            record = measure(subject, n_queries=n_queries, k=k, threads=threads, origin=describe_origin(command, seed))
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    with Index.open(path) as index:
+        generation = index.snapshot.generation_row
+        factory, nprobe = (generation.factory, generation.nprobe) if generation else ("", 0)
+        subject = Subject(index, path.stem.partition("@")[0], factory, nprobe)
+        record = measure(subject, n_queries=n_queries, k=k, threads=threads, origin=origin_of(context, seed))
     write_record(record, out)
     click.echo(recall_table([record]))
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 KIND = "kind"
+RESULTS = Path(__file__).resolve().parent / "results"
 
 RecordT = TypeVar("RecordT", bound="DataclassInstance")
 
@@ -59,7 +60,7 @@ def name_of(*parts: str, seed: int = 0) -> str:
     return "-".join([*(part for part in parts if part), *([f"seed{seed}"] if seed else [])])
 
 
-def write_fields(record: Recorded, folder: Path) -> Path:
+def write_record(record: Recorded, folder: Path = RESULTS) -> Path:
     """Write `record.name`.json, one field a line; a record of the same name is replaced.
 
     Raises:

@@ -23,7 +23,7 @@ from benchmarks.pairs.rerank_record import RerankRecord
 from benchmarks.papers.record import PaperRecord
 from benchmarks.peers.record import PeersRecord
 from benchmarks.probing.record import ProbeRecord
-from benchmarks.record_file import KIND, RecordError, name_of, rebuild, write_fields
+from benchmarks.record_file import KIND, RESULTS, RecordError, name_of, rebuild
 from benchmarks.samples.record import SampleRecord
 from benchmarks.scaling.addition_record import AdditionRecord
 from benchmarks.scaling.record import ScaleRecord
@@ -33,8 +33,6 @@ from benchmarks.slices.records import LengthRecord, PositionRecord
 from benchmarks.systems import Settings
 from benchmarks.vectors.record import AnnRecord
 from engine.origin import Origin
-
-RESULTS = Path(__file__).resolve().parent / "results"
 
 
 @dataclass(frozen=True)
@@ -248,11 +246,6 @@ Record: TypeAlias = (
     | PaperRecord
 )
 _KINDS: Mapping[str, type[Record]] = {kind.kind: kind for kind in get_args(Record)}
-
-
-def write_record(record: Record, folder: Path = RESULTS) -> Path:
-    """Write `record.name`.json, one field a line; a record of the same name is replaced."""
-    return write_fields(record, folder)
 
 
 def read_records(folder: Path = RESULTS) -> list[Record]:

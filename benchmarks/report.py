@@ -41,11 +41,12 @@ from benchmarks.peers.record import PeersRecord
 from benchmarks.peers.table import peers_table
 from benchmarks.probing.record import ProbeRecord
 from benchmarks.probing.tables import probe_table
+from benchmarks.program import program
 from benchmarks.quality_overview import overview_table, parts_table
 from benchmarks.quality_tables import leave_one_out_table, retrieval_table
 from benchmarks.quick import SUFFIX
+from benchmarks.record_file import RESULTS
 from benchmarks.records import (
-    RESULTS,
     BoilerplateRecord,
     ExactnessRecord,
     RecallRecord,
@@ -261,7 +262,7 @@ def drawn(text: str, records: Sequence[Record]) -> str:
     return text
 
 
-@click.command()
+@program
 @click.option(
     "--page",
     "pages",
@@ -281,10 +282,7 @@ def main(pages: tuple[Path, ...], results: Path, check: bool) -> None:
     Example:
         python -m benchmarks.report --check
     """
-    try:
-        found = read_records(results)
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    found = read_records(results)
     before = {page: page.read_text("utf-8") for page in pages}
     after = {page: _drawn_page(page, text, found) for page, text in before.items()}
     if check:

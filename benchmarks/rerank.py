@@ -13,7 +13,6 @@ import click
 from benchmarks.datasets import DatasetError, checksum, open_dataset, read_documents
 from benchmarks.metrics import evaluate, rounded_per_query
 from benchmarks.options import data_option, out_option, tell, work_option
-from benchmarks.origin import command_line
 from benchmarks.pairs.building import PROTOCOLS
 from benchmarks.pairs.measuring import measure_each, refuse_failed
 from benchmarks.pairs.options import (
@@ -31,15 +30,14 @@ from benchmarks.pairs.reranked import by_relevance, rerank
 from benchmarks.pairs.scorer import Budget, PairScorer
 from benchmarks.pairs.scorers import LEARNED
 from benchmarks.pairs.splitting import PairSplits, Split, SplitRule, documents_of, pairs_checksum
+from benchmarks.program import origin_of, program
 from benchmarks.quick import quick_part
-from benchmarks.records import RESULTS
+from benchmarks.record_file import RESULTS
 from benchmarks.retrieval import ALL_SYSTEMS, Trial, open_trial, prepared_systems
 from benchmarks.runs import Run, rank
 from benchmarks.systems import Settings
 from engine.document import Document
 from engine.encoders.weights import BUNDLED_NAME
-from engine.errors import EngineError
-from engine.origin import describe_origin
 
 QUICK_DEPTH = 5
 
@@ -109,7 +107,7 @@ def _judged(trial: Trial, run: Run) -> dict[str, list[float]]:
     return rounded_per_query(values)
 
 
-@click.command()
+@program
 @click.argument("name", metavar="DATASET")
 @scorers_option("re2", LEARNED)
 @click.option("--first", default="bm25", show_default=True, type=click.Choice(ALL_SYSTEMS), help="Whose targets.")
@@ -154,36 +152,32 @@ def main(
     Example:
         python -m benchmarks.rerank proposals --scorers re2,han --first bm25 --depth 20 --steps 300
     """
-    command = command_line("benchmarks.rerank", context, leave_out=("data", "work", "out"))
     folder = out or (None if quick else RESULTS)
     asked = Asked(protocol, SplitRule.DOCUMENT, None, seed, QUICK_PAIRS if quick else most_pairs)
-    try:
-        prepared = prepared_pairs(name, data, asked)
-        dataset = open_dataset(name, data)
-        dataset = quick_part(dataset, split, work / "quick", seed=seed) if quick else dataset
-        trial = open_trial(dataset, split, k, None, describe_origin(command, seed))
-        _refuse_seen(trial, prepared.splits)
-        depth = min(depth, QUICK_DEPTH) if quick else depth
-        stage, run = _first_stage(first, first_encoder, trial, work)
-        scored = {target for ranking in run.values() for target, _ in ranking[:depth]}
-        reranking = Reranking(
-            trial=trial,
-            first=stage,
-            run=run,
-            depth=depth,
-            protocol=protocol,
-            splits=prepared.splits,
-            documents={
-                **documents_to_fit(prepared, quick=quick),
-                **{one.doc_id: one for one in read_documents(dataset) if one.doc_id in scored},
-                **trial.queries,
-            },
-            budget=budget_of(given, quick=quick),
-            is_quick=quick,
-        )
-        options = read_scorer_options(given, prepared, work, quick=quick)
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    prepared = prepared_pairs(name, data, asked)
+    dataset = open_dataset(name, data)
+    dataset = quick_part(dataset, split, work / "quick", seed=seed) if quick else dataset
+    trial = open_trial(dataset, split, k, None, origin_of(context, seed))
+    _refuse_seen(trial, prepared.splits)
+    depth = min(depth, QUICK_DEPTH) if quick else depth
+    stage, run = _first_stage(first, first_encoder, trial, work)
+    scored = {target for ranking in run.values() for target, _ in ranking[:depth]}
+    reranking = Reranking(
+        trial=trial,
+        first=stage,
+        run=run,
+        depth=depth,
+        protocol=protocol,
+        splits=prepared.splits,
+        documents={
+            **documents_to_fit(prepared, quick=quick),
+            **{one.doc_id: one for one in read_documents(dataset) if one.doc_id in scored},
+            **trial.queries,
+        },
+        budget=budget_of(given, quick=quick),
+        is_quick=quick,
+    )
+    options = read_scorer_options(given, prepared, work, quick=quick)
     records, failed = measure_each(
         scorers,
         options,

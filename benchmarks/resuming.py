@@ -11,7 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from benchmarks.record_file import KIND, Recorded, rebuild, record_path, record_text, write_fields
+from benchmarks.record_file import KIND, Recorded, rebuild, record_path, record_text, write_record
 from engine.errors import EngineError
 from engine.origin import Origin
 
@@ -46,7 +46,7 @@ def complete(record: Resumable, folder: Path) -> Path:
     Raises:
         RecordError: the one of its name holds more; what was kept stays.
     """
-    path = write_fields(record, folder)
+    path = write_record(record, folder)
     _unfinished(record, folder).unlink(missing_ok=True)
     return path
 

@@ -26,16 +26,16 @@ from benchmarks.datasets import (
 from benchmarks.formats.trec import write_qrels, write_run
 from benchmarks.metrics import evaluate, means, rounded_per_query
 from benchmarks.options import data_option, names_of, out_option, tell, work_option
-from benchmarks.origin import command_line
+from benchmarks.program import origin_of, program
 from benchmarks.quality_tables import retrieval_table
 from benchmarks.quick import quick_part
-from benchmarks.records import RESULTS, BuildCost, RetrievalRecord, write_record
+from benchmarks.record_file import RESULTS, write_record
+from benchmarks.records import BuildCost, RetrievalRecord
 from benchmarks.runs import Run, rank, rank_sections
 from benchmarks.systems import SCORINGS, DocumentCosine, Evidence, System
 from engine.document import Document
 from engine.encoders.weights import BUNDLED_NAME
-from engine.errors import EngineError
-from engine.origin import Origin, describe_origin
+from engine.origin import Origin
 
 SYSTEMS = (*SCORINGS, "document", "bm25")  # by default
 OF_ENCODERS = frozenset((*SCORINGS, "document"))
@@ -144,7 +144,7 @@ def _fit_bm25(dataset: Dataset) -> tuple[System, BuildCost]:
     return bm25, BuildCost(round(time.perf_counter() - started, 1))
 
 
-@click.command()
+@program
 @click.argument("name", metavar="DATASET")
 @click.option(
     "--encoder", default=BUNDLED_NAME, show_default=True, help="Of the index, and of all systems that need one."
@@ -198,27 +198,23 @@ def main(
         python -m benchmarks.retrieval proposals --encoder all-MiniLM-L6-v2 --systems evidence,bm25
         python -m benchmarks.retrieval my_corpus/ --out my_results/
     """
-    command = command_line("benchmarks.retrieval", context, leave_out=("data", "work", "out"))
     folder = None if limit else out or (None if quick else RESULTS)
-    try:
-        dataset = open_dataset(name, data)
-        dataset = quick_part(dataset, split, work / "quick", seed=seed) if quick else dataset
-        trial = open_trial(dataset, split, k, limit, describe_origin(command, seed), part)
-        records = []
-        for system, cost in prepared_systems(systems, dataset, encoder, work, exact=exact, vectors=vectors, seed=seed):
-            tell(f"{dataset.name}: {len(trial.queries)} queries to {system.name}")
-            record, run = measure(system, cost, trial)
-            records.append(record)
-            if folder:
-                write_record(record, folder)
-            if run_out:
-                write_run(run, run_out / f"{record.name}.trec", record.system)
-                write_qrels(trial.qrels, run_out / f"{dataset.name}-{split}.qrels")
-            if run_out and sections and isinstance(system, Evidence):
-                section_run = rank_sections(system, trial.queries.values(), SECTION_DOCUMENTS)
-                write_run(section_run, run_out / f"{record.name}-sections.trec", record.system)
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    dataset = open_dataset(name, data)
+    dataset = quick_part(dataset, split, work / "quick", seed=seed) if quick else dataset
+    trial = open_trial(dataset, split, k, limit, origin_of(context, seed), part)
+    records = []
+    for system, cost in prepared_systems(systems, dataset, encoder, work, exact=exact, vectors=vectors, seed=seed):
+        tell(f"{dataset.name}: {len(trial.queries)} queries to {system.name}")
+        record, run = measure(system, cost, trial)
+        records.append(record)
+        if folder:
+            write_record(record, folder)
+        if run_out:
+            write_run(run, run_out / f"{record.name}.trec", record.system)
+            write_qrels(trial.qrels, run_out / f"{dataset.name}-{split}.qrels")
+        if run_out and sections and isinstance(system, Evidence):
+            section_run = rank_sections(system, trial.queries.values(), SECTION_DOCUMENTS)
+            write_run(section_run, run_out / f"{record.name}-sections.trec", record.system)
     click.echo(retrieval_table(records))
 
 

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from benchmarks.datasets import Qrels, checksum, open_dataset, read_qrels, read_queries
 from benchmarks.metrics import evaluate
 from benchmarks.options import data_option, out_option, tell, work_option
-from benchmarks.origin import command_line
 from benchmarks.prepare import prepared_index
+from benchmarks.program import origin_of, program
 from benchmarks.quick import quick_part
-from benchmarks.records import RESULTS, write_record
+from benchmarks.record_file import RESULTS, write_record
 from benchmarks.samples.record import SampleRecord, SampleRow
 from benchmarks.samples.table import samples_table
 from engine.document import Document
@@ -33,7 +33,6 @@ from engine.encoders.encoder import Vectors
 from engine.encoders.weights import BUNDLED_NAME
 from engine.errors import EngineError
 from engine.index import Index
-from engine.origin import describe_origin
 from engine.query import Prepared, Query, as_stored
 from engine.scoring.evidence import Components, Scoring, chunk_component, combine, margin, thresholds
 from engine.scoring.evidence import reference_threshold as threshold
@@ -187,7 +186,7 @@ def _opened(name: str, index: Index, queries: list[Document], qrels: Qrels) -> C
     return Corpus(name, index, queries, qrels, words)
 
 
-@click.command()
+@program
 @click.argument("names", nargs=-1, required=True, metavar="DATASET...")
 @click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Of the indexes.")
 @click.option("--split", default="valid", show_default=True, help="Whose queries are used.")
@@ -216,35 +215,32 @@ def main(
     Example:
         python -m benchmarks.sample_sizes proposals clscisumm --split valid
     """
-    origin = describe_origin(command_line("benchmarks.sample_sizes", context, leave_out=("data", "work", "out")), seed)
+    origin = origin_of(context, seed)
     folder, started = out or (None if quick else RESULTS), time.perf_counter()
-    try:
-        with ExitStack() as stack:
-            corpora, labels = [], []
-            for name in names:
-                dataset = open_dataset(name, data)
-                dataset = quick_part(dataset, split, work / "quick", seed=seed) if quick else dataset
-                qrels = dict(islice(read_qrels(dataset, split).items(), n_queries))
-                queries = list(read_queries(dataset, qrels).values())
-                ready = stack.enter_context(prepared_index(dataset, encoder, work, tell))
-                labels.append(f"{dataset.name}@{checksum(dataset)}")
-                corpora.append(_opened(dataset.name, ready.index, queries, qrels))
-            rows = [row for corpus in corpora for row in rows_of(Universe.of([corpus]), corpus, SIZES)]
-            mixed = Universe.of(corpora)
-            for corpus in corpora if len(corpora) > 1 else []:
-                tell(f"{corpus.name} in {len(mixed.names):,} documents of {len(corpora)} corpora")
-                rows += rows_of(mixed, corpus, (*SIZES, *LARGER))
-            record = SampleRecord(
-                datasets=labels,
-                encoder=ready.encoder,
-                split=split,
-                n_documents=len(mixed.names),
-                rows=rows,
-                seconds=round(time.perf_counter() - started, 1),
-                origin=origin,
-            )
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    with ExitStack() as stack:
+        corpora, labels = [], []
+        for name in names:
+            dataset = open_dataset(name, data)
+            dataset = quick_part(dataset, split, work / "quick", seed=seed) if quick else dataset
+            qrels = dict(islice(read_qrels(dataset, split).items(), n_queries))
+            queries = list(read_queries(dataset, qrels).values())
+            ready = stack.enter_context(prepared_index(dataset, encoder, work, tell))
+            labels.append(f"{dataset.name}@{checksum(dataset)}")
+            corpora.append(_opened(dataset.name, ready.index, queries, qrels))
+        rows = [row for corpus in corpora for row in rows_of(Universe.of([corpus]), corpus, SIZES)]
+        mixed = Universe.of(corpora)
+        for corpus in corpora if len(corpora) > 1 else []:
+            tell(f"{corpus.name} in {len(mixed.names):,} documents of {len(corpora)} corpora")
+            rows += rows_of(mixed, corpus, (*SIZES, *LARGER))
+        record = SampleRecord(
+            datasets=labels,
+            encoder=ready.encoder,
+            split=split,
+            n_documents=len(mixed.names),
+            rows=rows,
+            seconds=round(time.perf_counter() - started, 1),
+            origin=origin,
+        )
     if folder is not None:
         write_record(record, folder)
     click.echo(samples_table([record]))

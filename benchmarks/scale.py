@@ -10,21 +10,19 @@ from pathlib import Path
 import click
 
 from benchmarks.options import WORK, out_option, read_numbers, tell
-from benchmarks.origin import command_line
-from benchmarks.records import RESULTS, write_record
+from benchmarks.program import origin_of, program
+from benchmarks.record_file import RESULTS, write_record
 from benchmarks.scaling.building import Real
 from benchmarks.scaling.measuring import Trial, measure
 from benchmarks.scaling.options import grown_options
 from benchmarks.scaling.tables import scale_table
-from engine.errors import EngineError
-from engine.origin import describe_origin
 from indexer.cli.sizes import parse_bytes
 
 DEFAULT_CHUNKS = (1_000_000,)
 QUICK_REAL, QUICK_GROWTH, QUICK_QUERIES = 60, (2, 4, 8), 5
 
 
-@click.command()
+@program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
 @click.option("--chunks", callback=read_numbers, help=f"Sizes, separated by commas.  [default: {DEFAULT_CHUNKS[0]}]")
 @click.option(
@@ -69,38 +67,35 @@ def main(
         python -m benchmarks.scale papers.lm --chunks 250000,500000,1000000
         python -m benchmarks.scale papers.lm --words texts.lm --chunks 1000000 --memory 6GiB --cap 6GiB
     """
-    origin = describe_origin(command_line("benchmarks.scale", context, leave_out=("work", "out")), seed)
+    origin = origin_of(context, seed)
     real = Real(path, n_real or (QUICK_REAL if quick else None), seed, texts)
     records = []
-    try:
-        with ExitStack() as stack:
-            if quick and work is None:
-                work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="longmatch-scale-")))
-            name, n_there = real.named()
-            growths = tuple(n_there * times for times in QUICK_GROWTH)
-            sizes = chunks or (growths if quick else DEFAULT_CHUNKS)
-            trial = Trial(
-                real=real,
-                source_name=name,
-                folder=(work or WORK) / real.folder_of(name),
-                factory=factory,
-                recall_floor=recall_floor,
-                memory_bytes=memory_bytes,
-                cap_bytes=cap_bytes,
-                n_queries=n_queries or (QUICK_QUERIES if quick else 100),
-                query_chunks=query_chunks,
-                k=k,
-                threads=threads,
-                workers=workers,
-                is_quick=quick,
-                origin=origin,
-            )
-            for n_chunks in sorted(sizes):
-                records.append(measure(trial, n_chunks, tell))
-                if out or not quick:
-                    write_record(records[-1], out or RESULTS)
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    with ExitStack() as stack:
+        if quick and work is None:
+            work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="longmatch-scale-")))
+        name, n_there = real.named()
+        growths = tuple(n_there * times for times in QUICK_GROWTH)
+        sizes = chunks or (growths if quick else DEFAULT_CHUNKS)
+        trial = Trial(
+            real=real,
+            source_name=name,
+            folder=(work or WORK) / real.folder_of(name),
+            factory=factory,
+            recall_floor=recall_floor,
+            memory_bytes=memory_bytes,
+            cap_bytes=cap_bytes,
+            n_queries=n_queries or (QUICK_QUERIES if quick else 100),
+            query_chunks=query_chunks,
+            k=k,
+            threads=threads,
+            workers=workers,
+            is_quick=quick,
+            origin=origin,
+        )
+        for n_chunks in sorted(sizes):
+            records.append(measure(trial, n_chunks, tell))
+            if out or not quick:
+                write_record(records[-1], out or RESULTS)
     click.echo(scale_table(records))
 
 

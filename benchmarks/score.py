@@ -13,9 +13,9 @@ from benchmarks.formats.lines import FormatError
 from benchmarks.formats.trec import Qrels, parse_section_target, read_qrels, read_run
 from benchmarks.markdown import markdown, p_cells
 from benchmarks.metrics import MEASURED, evaluate
+from benchmarks.program import program
 from benchmarks.significance import bootstrap_interval, randomization_p
 from benchmarks.systems import Ranking
-from engine.errors import EngineError
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _table(scores: Sequence[Score], names: Sequence[str], n_queries: int) -> str
     return "\n".join([*markdown(head, rows), *note])
 
 
-@click.command()
+@program
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("qrels", type=click.Path(path_type=Path))
 @click.option("--against", type=click.Path(path_type=Path), help="Another run of the same queries.")
@@ -115,11 +115,8 @@ def main(run: Path, qrels: Path, against: Path | None, sections: bool, seed: int
         python -m benchmarks.score mine.trec runs/rfc-test.qrels --against runs/rfc-bm25-test.trec
     """
     paths = [run, *([against] if against else [])]
-    try:
-        judged = judged_queries(read_qrels(qrels))
-        runs = [_read(path, judged, sections) for path in paths]
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    judged = judged_queries(read_qrels(qrels))
+    runs = [_read(path, judged, sections) for path in paths]
     scores = score_run(runs[0], judged, other=runs[1] if against else None, seed=seed)
     if as_json:
         click.echo("\n".join(json.dumps(asdict(score)) for score in scores))

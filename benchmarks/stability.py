@@ -14,13 +14,14 @@ import click
 import faiss
 from threadpoolctl import threadpool_limits
 
-from benchmarks.origin import command_line
+from benchmarks.options import record_option
+from benchmarks.program import origin_of, program
 from benchmarks.recall import sampled_queries
-from benchmarks.records import RESULTS, StabilityRecord, write_record
+from benchmarks.record_file import write_record
+from benchmarks.records import StabilityRecord
 from benchmarks.report import stability_table
 from engine import Index
-from engine.errors import EngineError
-from engine.origin import Origin, describe_origin
+from engine.origin import Origin
 
 Hits: TypeAlias = list[tuple[str, float]]
 
@@ -131,12 +132,12 @@ def record_of(index: Index, name: str, queries: Sequence[str], where: str, origi
     )
 
 
-@click.command()
+@program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
 @click.option("--queries", "n_queries", default=50, show_default=True, type=click.IntRange(1), help="Documents drawn.")
 @click.option("--where", default="doc_id >= 'm'", show_default=True, help="A filter that leaves some documents.")
 @click.option("--seed", default=0, show_default=True, help="Of the sample of queries.")
-@click.option("--out", default=RESULTS, type=click.Path(path_type=Path), help="Folder for the record.")
+@record_option
 @click.pass_context
 def main(context: click.Context, path: Path, n_queries: int, where: str, seed: int, out: Path) -> None:
     """Search INDEX with the same queries in several ways, and record what differs.
@@ -145,13 +146,10 @@ def main(context: click.Context, path: Path, n_queries: int, where: str, seed: i
     Example:
         python -m benchmarks.stability papers.lm --queries 50
     """
-    origin = describe_origin(command_line("benchmarks.stability", context, leave_out=("out",)), seed)
-    try:
-        with Index.open(path) as index:
-            queries = sampled_queries(index.snapshot.doc_ids(), n_queries, seed)
-            record = record_of(index, path.stem.partition("@")[0], queries, where, origin)
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    origin = origin_of(context, seed)
+    with Index.open(path) as index:
+        queries = sampled_queries(index.snapshot.doc_ids(), n_queries, seed)
+        record = record_of(index, path.stem.partition("@")[0], queries, where, origin)
     write_record(record, out)
     click.echo(stability_table([record]))
 

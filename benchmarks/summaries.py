@@ -15,11 +15,11 @@ from pathlib import Path
 import click
 import numpy as np
 
-from benchmarks.datasets import DATA, DatasetError
-from benchmarks.options import names_of, out_option, tell, work_option
-from benchmarks.origin import command_line
-from benchmarks.record_file import write_fields
-from benchmarks.records import RESULTS, BuildCost
+from benchmarks.datasets import DatasetError
+from benchmarks.options import data_option, names_of, out_option, tell, work_option
+from benchmarks.program import origin_of, program
+from benchmarks.record_file import RESULTS, write_record
+from benchmarks.records import BuildCost
 from benchmarks.scisumm.collection import NAME, Scisumm, open_scisumm, quick_part, read_collection
 from benchmarks.scisumm.ranking import FEW, CandidateRanker
 from benchmarks.scisumm.record import SummaryRecord
@@ -28,8 +28,7 @@ from benchmarks.scisumm.tables import summary_table
 from benchmarks.scisumm.tasks import TASKS, Question, SummaryTask
 from benchmarks.systems import System
 from engine.encoders.weights import MINILM_NAME
-from engine.errors import EngineError
-from engine.origin import Origin, describe_origin
+from engine.origin import Origin
 
 QUICK_TOPICS = 6
 QUICK_WORDS = 200
@@ -123,7 +122,7 @@ def measure(system: System, cost: BuildCost, trial: SummaryTrial, *, is_trained_
     )
 
 
-@click.command()
+@program
 @click.argument("name", metavar="TASK", type=click.Choice(list(TASKS)))
 @click.option(
     "--encoder",
@@ -143,7 +142,7 @@ def measure(system: System, cost: BuildCost, trial: SummaryTrial, *, is_trained_
 @click.option("--exact", is_flag=True, help="Exact search, instead of ANN lists.")
 @click.option("--quick", is_flag=True, help="A few topics, the first words of their papers, and few draws.")
 @click.option("--seed", default=0, show_default=True, help="Of candidates, of the part and of intervals.")
-@click.option("--data", "folder", default=DATA, type=click.Path(path_type=Path), help="Folder that holds clscisumm.")
+@data_option
 @work_option
 @out_option
 @click.pass_context
@@ -157,7 +156,7 @@ def main(
     exact: bool,
     quick: bool,
     seed: int,
-    folder: Path,
+    data: Path,
     work: Path,
     out: Path | None,
 ) -> None:
@@ -170,26 +169,22 @@ def main(
     Example:
         python -m benchmarks.summaries citing-drawn --encoder all-MiniLM-L6-v2
     """
-    command = command_line("benchmarks.summaries", context, leave_out=("folder", "work", "out"))
     out = out or (None if quick else RESULTS)
     task = TASKS[name]
     n_draws = draws or (min(QUICK_DRAWS, task.n_draws) if quick else task.n_draws)
-    try:
-        data = open_scisumm(split or task.split, folder)
-        if quick:
-            data = quick_part(data, QUICK_TOPICS, QUICK_WORDS, seed)
-        trial = make_trial(name, data, n_draws, describe_origin(command, seed))
-        records = []
-        lists = {"exact": exact, "is_few": trial.is_few}
-        prepared = prepared_systems(systems, data, task.collection, trial.pool, encoder, work, tell, **lists)
-        is_trained = bool(set(OF_ENCODER) & set(systems)) and _learned_from(encoder)
-        for system, cost in prepared:
-            tell(f"{name}, {data.split}: {len(trial.draws[0])} summaries to {system.name}")
-            records.append(measure(system, cost, trial, is_trained_on_it=is_trained and system.name in OF_ENCODER))
-            if out:
-                write_fields(records[-1], out)
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    dataset = open_scisumm(split or task.split, data)
+    if quick:
+        dataset = quick_part(dataset, QUICK_TOPICS, QUICK_WORDS, seed)
+    trial = make_trial(name, dataset, n_draws, origin_of(context, seed))
+    records = []
+    lists = {"exact": exact, "is_few": trial.is_few}
+    prepared = prepared_systems(systems, dataset, task.collection, trial.pool, encoder, work, tell, **lists)
+    is_trained = bool(set(OF_ENCODER) & set(systems)) and _learned_from(encoder)
+    for system, cost in prepared:
+        tell(f"{name}, {dataset.split}: {len(trial.draws[0])} summaries to {system.name}")
+        records.append(measure(system, cost, trial, is_trained_on_it=is_trained and system.name in OF_ENCODER))
+        if out:
+            write_record(records[-1], out)
     click.echo(summary_table(records))
 
 

@@ -15,22 +15,19 @@ from benchmarks.encoding.sample import draw_sample
 from benchmarks.encoding.tables import limit_table, throughput_table
 from benchmarks.encoding.ways import Job
 from benchmarks.options import data_option, out_option, tell
-from benchmarks.origin import command_line
 from benchmarks.packages import require
 from benchmarks.peers.registry import EXTRA
 from benchmarks.peers.shared_weights import SAME_DTYPE, peer_config
-from benchmarks.record_file import write_fields
-from benchmarks.records import RESULTS
+from benchmarks.program import origin_of, program
+from benchmarks.record_file import RESULTS, write_record
 from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
-from engine.errors import EngineError
-from engine.origin import describe_origin
 
 CHUNKS, QUICK_CHUNKS = 4000, 150
 ROUNDS, QUICK_ROUNDS = 5, 2
 _RIVAL = {"sentence_transformers": "sentence-transformers"}
 
 
-@click.command()
+@program
 @click.argument("name", metavar="DATASET")
 @click.option("--chunks", "n_chunks", type=click.IntRange(1), help=f"Of the sample, about.  [default: {CHUNKS}]")
 @click.option("--rounds", type=click.IntRange(1), help=f"Below {ROUNDS} no record without --out.  [default: {ROUNDS}]")
@@ -64,30 +61,27 @@ def main(
         python -m benchmarks.throughput proposals --quick
         python -m benchmarks.throughput proposals --rounds 7 --threads 2
     """
-    origin = describe_origin(command_line("benchmarks.throughput", context, leave_out=("data", "work", "out")), seed)
+    origin = origin_of(context, seed)
     rounds = rounds or (QUICK_ROUNDS if quick else ROUNDS)
     is_whole = not quick and rounds >= ROUNDS
     out = out or (RESULTS if is_whole else None)
-    try:
-        require("the rival sentence-transformers", _RIVAL, EXTRA)
-        config = peer_config(encoder, dtype=SAME_DTYPE, threads=threads)
-        sizes = read_sizes(config.backbone)
-        dataset = open_dataset(name, data)
-        if work:
-            work.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="longmatch-throughput-", dir=work) as folder:
-            wanted = n_chunks or (QUICK_CHUNKS if quick else CHUNKS)
-            own = load_encoder(encoder, device="cpu")
-            sample = draw_sample(dataset, own, wanted, Path(folder), seed=seed)
-            tell(f"{dataset.name}: {sample.n_documents:,} documents, {sample.n_chunks:,} chunks")
-            job = Job(config, sample.dataset, sample.texts, Path(folder))
-            label = f"{dataset.name}@{checksum(dataset)}"
-            record = measure(job, sample, sizes, rounds, label=label, is_quick=not is_whole, origin=origin, tell=tell)
-        click.echo(f"{throughput_table([record])}\n\n{limit_table([record])}")
-        if out:
-            write_fields(record, out)
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    require("the rival sentence-transformers", _RIVAL, EXTRA)
+    config = peer_config(encoder, dtype=SAME_DTYPE, threads=threads)
+    sizes = read_sizes(config.backbone)
+    dataset = open_dataset(name, data)
+    if work:
+        work.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="longmatch-throughput-", dir=work) as folder:
+        wanted = n_chunks or (QUICK_CHUNKS if quick else CHUNKS)
+        own = load_encoder(encoder, device="cpu")
+        sample = draw_sample(dataset, own, wanted, Path(folder), seed=seed)
+        tell(f"{dataset.name}: {sample.n_documents:,} documents, {sample.n_chunks:,} chunks")
+        job = Job(config, sample.dataset, sample.texts, Path(folder))
+        label = f"{dataset.name}@{checksum(dataset)}"
+        record = measure(job, sample, sizes, rounds, label=label, is_quick=not is_whole, origin=origin, tell=tell)
+    click.echo(f"{throughput_table([record])}\n\n{limit_table([record])}")
+    if out:
+        write_record(record, out)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,10 @@ from pathlib import Path
 import click
 
 from benchmarks.markdown import markdown, measured
-from benchmarks.records import RESULTS, TrainingRecord, write_record
+from benchmarks.options import record_option
+from benchmarks.program import program
+from benchmarks.record_file import write_record
+from benchmarks.records import TrainingRecord
 from engine.errors import EngineError
 from engine.origin import describe_origin
 from engine.training.history import HISTORY_FILE, MEAN, SECONDS, History
@@ -88,13 +91,13 @@ def _course(record: TrainingRecord, corpus: str) -> str:
     return f"{values[0]:.3f}, {values[best]:.3f}, {values[-1]:.3f}"
 
 
-@click.command()
+@program
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--name", required=True, help="Of the record.")
 @click.option("--note", default="", help="What is tried, in a few words.")
 @click.option("--commit", default="", help="At which it ran; the present one by default.")
 @click.option("--dirty", is_flag=True, help="Files differed from that commit.")
-@click.option("--out", default=RESULTS, type=click.Path(path_type=Path), help="Folder for records.")
+@record_option
 def main(run: Path, name: str, note: str, commit: str, dirty: bool, out: Path) -> None:
     """Write a record of the training run in the folder RUN.
 
@@ -102,10 +105,7 @@ def main(run: Path, name: str, note: str, commit: str, dirty: bool, out: Path) -
     Example:
         python -m benchmarks.training my-encoder/run --name pairs --note "MaxSim over 4 x 3 chunks"
     """
-    try:
-        path = write_record(training_record(run, Told(name, note, commit, dirty)), out)
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    path = write_record(training_record(run, Told(name, note, commit, dirty)), out)
     click.echo(path.name)
 
 

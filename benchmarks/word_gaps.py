@@ -15,13 +15,11 @@ from benchmarks.gaps.corpus import Corpus, read_corpus
 from benchmarks.gaps.record import GapRow, GapsRecord
 from benchmarks.gaps.table import gaps_table
 from benchmarks.options import data_option, out_option, tell, work_option
-from benchmarks.origin import command_line
 from benchmarks.prepare import prepared_index
+from benchmarks.program import origin_of, program
 from benchmarks.quick import quick_part
-from benchmarks.records import RESULTS, write_record
+from benchmarks.record_file import RESULTS, write_record
 from engine.encoders.weights import BUNDLED_NAME
-from engine.errors import EngineError
-from engine.origin import describe_origin
 from engine.training.judgments import read_judgments
 
 TRAIN = "train"
@@ -93,7 +91,7 @@ def _settings(schedule: Schedule) -> dict[str, str | int | float | bool]:
     return settings
 
 
-@click.command()
+@program
 @click.argument("names", nargs=-1, required=True, metavar="DATASET DATASET...")
 @click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Of the indexes.")
 @click.option("--split", default=VALID, show_default=True, help="Whose queries are searched with.")
@@ -124,30 +122,26 @@ def main(
     Example:
         python -m benchmarks.word_gaps proposals clscisumm wikipedia_seealso rfc
     """
-    command = command_line("benchmarks.word_gaps", context, leave_out=("data", "work", "out"))
-    origin, started = describe_origin(command, seed), time.perf_counter()
+    origin, started = origin_of(context, seed), time.perf_counter()
     if len(names) < 2:
         raise click.UsageError(f"{names[0]} is the only dataset; name another one to learn from", context)
     folder = out or (None if quick else RESULTS)
     schedule = Schedule(_QUICK_STEPS if quick else steps, seed=seed)
-    try:
-        datasets = [open_dataset(name, data) for name in names]
-        if quick:
-            datasets = [quick_part(one, split, work / "quick", seed=seed) for one in datasets]
-        read = _read(datasets, [_judged(one, split, n_train, is_quick=quick) for one in datasets], encoder, work)
-        record = GapsRecord(
-            corpora=read.labels,
-            encoder=read.encoder,
-            split=split,
-            n_train={corpus.name: len(corpus.cases[TRAIN]) for corpus in read.corpora},
-            settings=_settings(schedule),
-            rows=measure(read.corpora, split, schedule),
-            is_quick=quick,
-            seconds=round(time.perf_counter() - started, 1),
-            origin=origin,
-        )
-    except EngineError as error:
-        raise click.ClickException(str(error)) from error
+    datasets = [open_dataset(name, data) for name in names]
+    if quick:
+        datasets = [quick_part(one, split, work / "quick", seed=seed) for one in datasets]
+    read = _read(datasets, [_judged(one, split, n_train, is_quick=quick) for one in datasets], encoder, work)
+    record = GapsRecord(
+        corpora=read.labels,
+        encoder=read.encoder,
+        split=split,
+        n_train={corpus.name: len(corpus.cases[TRAIN]) for corpus in read.corpora},
+        settings=_settings(schedule),
+        rows=measure(read.corpora, split, schedule),
+        is_quick=quick,
+        seconds=round(time.perf_counter() - started, 1),
+        origin=origin,
+    )
     if folder is not None:
         write_record(record, folder)
     click.echo(gaps_table([record]))

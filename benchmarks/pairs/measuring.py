@@ -12,7 +12,7 @@ import click
 from benchmarks.options import tell
 from benchmarks.pairs.scorer import PairScorer
 from benchmarks.pairs.scorers import TRAINING_TOKENS, ScorerOptions, make_scorer
-from benchmarks.record_file import Recorded, write_fields
+from benchmarks.record_file import Recorded, write_record
 from benchmarks.systems import Settings
 from engine.errors import EngineError
 
@@ -47,7 +47,7 @@ def measure_each(
             scorer = make_scorer(name, options)
             record = measure(scorer, _not_default(scorer, options))
             if folder is not None:
-                write_fields(record, folder)
+                write_record(record, folder)
         except EngineError as error:
             tell(f"{name}: {error}")
             failed.append(f"{name}: {error}")

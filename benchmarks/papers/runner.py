@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.papers.comparison import Bench, Comparison, Conditions, Measured, Variant
 from benchmarks.papers.record import PaperRecord
-from benchmarks.record_file import KIND, RecordError, rebuild, record_path, refuse_smaller, write_fields
+from benchmarks.record_file import KIND, RecordError, rebuild, record_path, refuse_smaller, write_record
 from engine.errors import EngineError
 
 # What a variant may fail of by itself: a size that does not fit, memory, a disk; a bug is not caught.
@@ -55,7 +55,7 @@ def run_comparison(
         conditions.tell(f"{label}: up to {conditions.scale.steps:,} steps")
         records.append(_measured(one, variant, bench, conditions))
         if folder is not None and not (records[-1].failure and _is_measured(one, folder)):
-            write_fields(records[-1], folder)
+            write_record(records[-1], folder)
     return records
 
 

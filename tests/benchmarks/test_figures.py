@@ -11,8 +11,8 @@ from benchmarks.figures import draw_figures, main
 from benchmarks.measuring.latency import Percentiles
 from benchmarks.metrics import METRICS, PRIMARY
 from benchmarks.probing.record import ProbeRecord
-from benchmarks.record_file import write_fields
-from benchmarks.records import BuildCost, RecallRecord, RetrievalRecord, write_record
+from benchmarks.record_file import write_record
+from benchmarks.records import BuildCost, RecallRecord, RetrievalRecord
 from benchmarks.retrieval_plots import plot_quality
 from benchmarks.scisumm.record import SummaryRecord
 from benchmarks.slices.records import LengthRecord
@@ -81,9 +81,9 @@ def results(tmp_path: Path, origin: Origin) -> Path:
         write_record(retrieval(system, value, origin), folder)
     latencies = Percentiles(1, 2, 3), Percentiles(4, 5, 6)
     write_record(RecallRecord("pets", "IVF2,Flat", 1, 9, 9, 5, 4, 1, 0.9, 0.5, *latencies, origin), folder)
-    write_fields(probe(origin, is_quick=False), folder)
-    write_fields(probe(origin, is_quick=True), folder)
-    write_fields(summaries(origin), folder)
+    write_record(probe(origin, is_quick=False), folder)
+    write_record(probe(origin, is_quick=True), folder)
+    write_record(summaries(origin), folder)
     return folder
 
 
@@ -105,7 +105,7 @@ def test_records_of_other_programs_are_drawn_one_by_one(tmp_path: Path, origin: 
     lengths = LengthRecord(
         "pets", "p@0", "test", "nDCG@10", "query", "words", *buckets, [1, 1], 0, ["a"], *quality, origin
     )
-    write_fields(lengths, tmp_path)
+    write_record(lengths, tmp_path)
     assert len(draw_figures(tmp_path, tmp_path / "plots")) == 2
 
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from benchmarks.datasets import open_dataset, read_documents
 from benchmarks.peers.record import PeersRecord
 from benchmarks.peers_run import main
-from benchmarks.record_file import rebuild, write_fields
+from benchmarks.record_file import rebuild, write_record
 from engine.encoders.tokenizer import Tokenizer
 
 
@@ -125,12 +125,12 @@ def test_one_peer_is_measured_again_and_others_stay(folder: Path, bert_folder: P
         origin=replace(record.origin, commit="f" * 40),
         peers=[replace(record.peers[0], build_seconds=54_321.0), other],
     )
-    write_fields(old, tmp_path / "out")
+    write_record(old, tmp_path / "out")
     assert run(*ours, "--renew").exit_code == 0
     renewed = read(tmp_path / "out")
     assert [one.peer for one in renewed.peers] == ["longmatch", "txtai@256"]
     assert renewed.peers[0].build_seconds < 54_321
     assert renewed.peers[1] == replace(other, commit="f" * 40)
-    write_fields(replace(old, query_ids=["cat"]), tmp_path / "out")
+    write_record(replace(old, query_ids=["cat"]), tmp_path / "out")
     refused = run(*ours, "--renew")
     assert refused.exit_code == 1 and "of another query_ids" in refused.output

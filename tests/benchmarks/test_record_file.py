@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import pytest
 
-from benchmarks.record_file import RecordError, name_of, rebuild, write_fields
-from benchmarks.records import RESULTS, read_records
+from benchmarks.record_file import RESULTS, RecordError, name_of, rebuild, write_record
+from benchmarks.records import read_records
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ WHOLE = Whole("ä", Part(1.0), [Part(2.0), Part(3.0)], {"x": Part(4.0)}, Part(5.
 
 
 def test_a_record_is_written_a_field_a_line_and_read_back(tmp_path: Path) -> None:
-    path = write_fields(WHOLE, tmp_path / "new")
+    path = write_record(WHOLE, tmp_path / "new")
     lines = path.read_text("utf-8").splitlines()
     assert (path.name, lines[1], lines[2]) == ("whole-ä.json", '"kind": "whole",', '"label": "ä",')
     assert len(lines) == 1 + 8 + 2
@@ -80,10 +80,10 @@ class Few:
 
 
 def test_a_record_of_fewer_is_refused_and_one_of_as_many_is_not(tmp_path: Path) -> None:
-    write_fields(Few(["a", "b"]), tmp_path)
+    write_record(Few(["a", "b"]), tmp_path)
     with pytest.raises(RecordError, match=r"few-a.json holds 2 queries, not 1; write the smaller one elsewhere"):
-        write_fields(Few(["c"]), tmp_path)
-    assert json.loads(write_fields(Few(["c", "d"]), tmp_path).read_text())["queries"] == ["c", "d"]
+        write_record(Few(["c"]), tmp_path)
+    assert json.loads(write_record(Few(["c", "d"]), tmp_path).read_text())["queries"] == ["c", "d"]
 
 
 def test_a_name_leaves_out_what_is_empty_and_the_seed_0() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.measuring.latency import Percentiles
-from benchmarks.record_file import RecordError
-from benchmarks.records import BuildCost, RecallRecord, RetrievalRecord, read_records, write_record
+from benchmarks.record_file import RecordError, write_record
+from benchmarks.records import BuildCost, RecallRecord, RetrievalRecord, read_records
 from benchmarks.systems import Settings
 from engine.origin import Origin
 

@@ -8,7 +8,8 @@ from click.testing import CliRunner
 
 from benchmarks.measuring.latency import Percentiles
 from benchmarks.metrics import METRICS, PRIMARY
-from benchmarks.records import BuildCost, ExactnessRecord, RecallRecord, RetrievalRecord, write_record
+from benchmarks.record_file import write_record
+from benchmarks.records import BuildCost, ExactnessRecord, RecallRecord, RetrievalRecord
 from benchmarks.report import ReportError, drawn, is_partial, main, untold
 from benchmarks.slices.records import LengthRecord
 from engine.origin import Origin

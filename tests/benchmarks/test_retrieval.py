@@ -6,7 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.datasets import Dataset, read_qrels, read_queries
-from benchmarks.records import RESULTS, BuildCost, RetrievalRecord, read_records
+from benchmarks.record_file import RESULTS
+from benchmarks.records import BuildCost, RetrievalRecord, read_records
 from benchmarks.retrieval import ALL_SYSTEMS, Trial, main, measure
 from benchmarks.systems import Evidence, Searchable
 from engine.origin import Origin

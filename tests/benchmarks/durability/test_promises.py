@@ -7,7 +7,8 @@ from pathlib import Path
 
 from benchmarks.durability.promises import promise_lines
 from benchmarks.durability.records import KillRecord
-from benchmarks.records import RESULTS, ExactnessRecord, read_records, write_record
+from benchmarks.record_file import RESULTS, write_record
+from benchmarks.records import ExactnessRecord, read_records
 
 RECORDS = read_records(RESULTS)
 KILL = next(record for record in RECORDS if isinstance(record, KillRecord))

@@ -4,7 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.pairs.scorer import Budget, Course
-from benchmarks.records import read_records, write_record
+from benchmarks.record_file import write_record
+from benchmarks.records import read_records
 from engine.origin import Origin
 from tests.benchmarks.pairs.matching_records import learned, matching_record
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.measuring.latency import Percentiles
-from benchmarks.records import read_records, write_record
+from benchmarks.record_file import write_record
+from benchmarks.records import read_records
 from benchmarks.report import drawn
 from benchmarks.scaling.addition_record import AdditionRecord, Stage
 from engine.origin import Origin

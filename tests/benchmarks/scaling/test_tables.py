@@ -3,7 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.records import read_records, write_record
+from benchmarks.record_file import write_record
+from benchmarks.records import read_records
 from benchmarks.report import drawn
 from engine.origin import Origin
 from tests.benchmarks.scaling.made import scale_record

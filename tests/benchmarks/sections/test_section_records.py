@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.record_file import rebuild, write_fields
+from benchmarks.record_file import rebuild, write_record
 from benchmarks.sections.records import Arm, FacetsRecord, FaithfulnessRecord, PlantedRecord
 from engine.origin import Origin
 
@@ -38,7 +38,7 @@ def test_records_are_read_as_they_were_written(
     records: list[FacetsRecord | FaithfulnessRecord | PlantedRecord], tmp_path: Path
 ) -> None:
     for record in records:
-        assert rebuild(type(record), json.loads(write_fields(record, tmp_path).read_text("utf-8"))) == record
+        assert rebuild(type(record), json.loads(write_record(record, tmp_path).read_text("utf-8"))) == record
 
 
 def test_names_tell_what_was_measured(records: list[FacetsRecord | FaithfulnessRecord | PlantedRecord]) -> None:
