@@ -15,7 +15,6 @@ from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
 from benchmarks.encoding.record import ThroughputRecord
 from benchmarks.fuzzing.record import FuzzRecord
 from benchmarks.gaps.record import GapsRecord
-from benchmarks.gpus.record import GpuRecord
 from benchmarks.measuring.latency import Percentiles
 from benchmarks.newcomers.record import FirstMinutesRecord
 from benchmarks.pairs.record import MatchingRecord
@@ -233,7 +232,6 @@ Record: TypeAlias = (
     | PeersRecord
     | AnnRecord
     | ThroughputRecord
-    | GpuRecord
     | ScaleRecord
     | AdditionRecord
     | PlanRecord

@@ -26,8 +26,6 @@ from benchmarks.fuzzing.record import FuzzRecord
 from benchmarks.fuzzing.table import fuzz_table
 from benchmarks.gaps.record import GapsRecord
 from benchmarks.gaps.table import gaps_table
-from benchmarks.gpus.record import GpuRecord
-from benchmarks.gpus.table import gpu_table
 from benchmarks.markdown import markdown, origins
 from benchmarks.newcomers.record import FirstMinutesRecord
 from benchmarks.newcomers.table import first_minutes_table
@@ -222,7 +220,6 @@ TABLES: Mapping[str, Table] = {
     "ann": Table((AnnRecord,), ann_table),
     "throughput": Table((ThroughputRecord,), throughput_table),
     "limit": Table((ThroughputRecord,), limit_table),
-    "gpu": Table((GpuRecord,), gpu_table),
     "scale": Table((ScaleRecord,), scale_table),
     "additions": Table((AdditionRecord,), additions_table),
     "plans": Table((PlanRecord,), plan_table),

@@ -20,6 +20,7 @@ from benchmarks.peers.registry import EXTRA
 from benchmarks.peers.shared_weights import SAME_DTYPE, peer_config
 from benchmarks.program import origin_of, program
 from benchmarks.record_file import RESULTS, write_record
+from engine.devices import check_device
 from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
 
 CHUNKS, QUICK_CHUNKS = 4000, 150
@@ -33,6 +34,7 @@ _RIVAL = {"sentence_transformers": "sentence-transformers"}
 @click.option("--rounds", type=click.IntRange(1), help=f"Below {ROUNDS} no record without --out.  [default: {ROUNDS}]")
 @click.option("--encoder", default=DEFAULT_ENCODER, show_default=True, help="Whose weights all share.")
 @click.option("--threads", default=os.cpu_count() or 1, show_default="all cores", type=click.IntRange(1))
+@click.option("--device", default="cpu", show_default=True, help="Of all encoders; cuda:N for a GPU.")
 @click.option("--seed", default=0, show_default=True, help="Of the sample.")
 @click.option("--quick", is_flag=True, help=f"{QUICK_CHUNKS} chunks, {QUICK_ROUNDS} rounds; no record without --out.")
 @data_option
@@ -46,6 +48,7 @@ def main(
     rounds: int | None,
     encoder: str,
     threads: int,
+    device: str,
     seed: int,
     quick: bool,
     data: Path,
@@ -54,17 +57,19 @@ def main(
 ) -> None:
     """Index a sample of DATASET, a task by name or a folder, and encode its chunks by sentence-transformers in turn.
 
-    All of it on the processor, whatever GPU there is.
+    All of it on one device, the processor by default.
 
     \b
     Example:
         python -m benchmarks.throughput proposals --quick
         python -m benchmarks.throughput proposals --rounds 7 --threads 2
+        python -m benchmarks.throughput proposals --device cuda:0
     """
     origin = origin_of(context, seed)
     rounds = rounds or (QUICK_ROUNDS if quick else ROUNDS)
     is_whole = not quick and rounds >= ROUNDS
     out = out or (RESULTS if is_whole else None)
+    check_device(device)
     require("the rival sentence-transformers", _RIVAL, EXTRA)
     config = peer_config(encoder, dtype=SAME_DTYPE, threads=threads)
     sizes = read_sizes(config.backbone)
@@ -73,10 +78,10 @@ def main(
         work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="longmatch-throughput-", dir=work) as folder:
         wanted = n_chunks or (QUICK_CHUNKS if quick else CHUNKS)
-        own = load_encoder(encoder, device="cpu")
+        own = load_encoder(encoder, device=device)
         sample = draw_sample(dataset, own, wanted, Path(folder), seed=seed)
         tell(f"{dataset.name}: {sample.n_documents:,} documents, {sample.n_chunks:,} chunks")
-        job = Job(config, sample.dataset, sample.texts, Path(folder))
+        job = Job(config, sample.dataset, sample.texts, Path(folder), device)
         label = f"{dataset.name}@{checksum(dataset)}"
         record = measure(job, sample, sizes, rounds, label=label, is_quick=not is_whole, origin=origin, tell=tell)
     click.echo(f"{throughput_table([record])}\n\n{limit_table([record])}")

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 import engine.neighbours as neighbours_module
-from benchmarks.gpus.stand_in import CappedIndex, StandInGpus
 from engine.acceleration import Acceleration, accelerate, accelerate_on
 from engine.encoders.encoder import Vectors
 from engine.errors import BudgetExceeded, EncoderError
@@ -23,6 +22,7 @@ from engine.store.ann import Ids
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from tests.gpu_index import write_index
+from tests.stand_in_gpus import CappedIndex, StandInGpus
 
 SIZES = [4 + number % 17 for number in range(300)]  # some 3,600 chunks
 ASKED = ["doc0000", "doc0107", "doc0298"]

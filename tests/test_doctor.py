@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.gpus.stand_in import CappedIndex, StandInGpus
 from engine.doctor import examine, try_search
 from engine.encoders.encoder import Vectors
 from engine.errors import EngineError
 from engine.store.ann import Ids
+from tests.stand_in_gpus import CappedIndex, StandInGpus
 
 
 def test_gpus_that_find_what_the_cpu_finds_are_named_with_their_room() -> None:

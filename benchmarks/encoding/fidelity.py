@@ -56,7 +56,7 @@ def measure_fidelity(job: Job, n_chunks: int) -> dict[str, Any]:
         )
 
     with limited_threads(job.config.threads, width=job.config.width):
-        encoder = load_encoder(job.config.encoder, device="cpu")
+        encoder = load_encoder(job.config.encoder, device=job.device)
         documents = (encoder.segment(document) for document in read_documents(job.dataset))
         segmented = first_chunks(documents, n_chunks)
         exact = encoded(segmented, torch.float32)

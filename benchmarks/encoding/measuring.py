@@ -53,7 +53,7 @@ def measure(
     indexing: list[IndexingParts] = []
     products: list[dict[str, float]] = []
     for number in range(rounds):
-        answer, _ = run_fresh(measure_products, encoder_shapes(sizes), job.config.threads, job.config.width)
+        answer, _ = run_fresh(measure_products, encoder_shapes(sizes), job.config.threads, job.config.width, job.device)
         products.append(answer)
         for name in list(WAYS)[:: 1 if number % 2 == 0 else -1]:
             answer, peak_mib = _turn(job, name, WAYS[name], sample.n_chunks)
@@ -61,7 +61,8 @@ def measure(
             if name == END_TO_END:
                 indexing.append(IndexingParts(round(answer[_ENCODE], 3), round(answer[_GENERATE], 3)))
             tell(f"round {number + 1} of {rounds}, {name}: {sample.n_chunks:,} chunks in {answer['seconds']:.1f} s")
-    operators, _ = run_fresh(profile_encoder, job, PROFILED_CHUNKS)
+    # torch's profiler of the CPU sees a GPU's products only as the calls that start them.
+    operators = run_fresh(profile_encoder, job, PROFILED_CHUNKS)[0] if job.device == "cpu" else {}
     fidelity, _ = run_fresh(measure_fidelity, job, FIDELITY_CHUNKS)
     lengths = [n_tokens + job.config.n_special for n_tokens in sample.chunk_tokens]
     return ThroughputRecord(
@@ -80,6 +81,7 @@ def measure(
         operator_seconds={group: round(seconds, 4) for group, seconds in operators.items()},
         fidelity=Fidelity(**fidelity),
         origin=origin,
+        device=job.device,
     )
 
 

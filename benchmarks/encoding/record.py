@@ -54,9 +54,10 @@ class ThroughputRecord:
     ways: dict[str, WayRun]  # by the names of `benchmarks.encoding.ways.WAYS`
     indexing: list[IndexingParts]  # by round
     products: list[dict[str, float]]  # by round: GFLOP/s by "DTYPE MxKxN"
-    operator_seconds: dict[str, float]  # by group, of a pass over a part of the sample
+    operator_seconds: dict[str, float]  # by group, of a pass over a part of the sample; empty on a GPU
     fidelity: Fidelity
     origin: Origin
+    device: str = "cpu"
 
     @property
     def n_rounds(self) -> int:
@@ -67,8 +68,9 @@ class ThroughputRecord:
     def name(self) -> str:
         """Of the file, without suffix."""
         encoder = self.encoder.partition("@")[0]
+        device = self.device.replace(":", "") if self.device != "cpu" else ""
         quick = "quick" if self.is_quick else ""
-        return name_of(self.kind, self.task, encoder, f"threads{self.threads}", quick, seed=self.origin.seed)
+        return name_of(self.kind, self.task, encoder, device, f"threads{self.threads}", quick, seed=self.origin.seed)
 
     @property
     def extent(self) -> Mapping[str, int]:

@@ -131,9 +131,10 @@ def _row(
 
 
 def _conditions(record: ThroughputRecord) -> str:
+    device = f"{record.device}, " if record.device != "cpu" else ""
     quick = "; a quick run: it shows that all works, not how fast it is" if record.is_quick else ""
     return (
-        f"- {record.task}: {record.encoder}, {record.threads} threads, {record.n_rounds} rounds, "
+        f"- {record.task}: {record.encoder}, {device}{record.threads} threads, {record.n_rounds} rounds, "
         f"{record.n_tokens:,} tokens{quick}."
     )
 
@@ -159,18 +160,25 @@ def limit_table(records: Sequence[ThroughputRecord]) -> str:
 
 
 def _account(record: ThroughputRecord) -> list[str]:
-    told_groups = [item for item in shares(record.operator_seconds).items() if item[1]]
-    groups = sorted(told_groups, key=lambda item: -item[1])
     outside, told = overheads(record), record.fidelity
     return [
-        f"- {record.task}, time of our encoder by operators (torch.profiler, one thread, a pass of its own): "
-        f"{', '.join(f'{group} {100 * share:.1f} %' for group, share in groups)}.",
+        *_operators(record),
         f"- {record.task}, indexing outside of the encoder: {_percent(outside['waited'])} of the time, while the "
         f"encoder was not at work; beyond what the encoder alone takes, {_percent(outside['time'])} of the time and "
         f"{_percent(outside['processor time'])} of the processor time.",
         f"- {record.task}, cosine of {told.n_chunks:,} stored chunk vectors to the model in float32: mean "
         f"{told.mean:.5f}, lowest {told.lowest:.5f}; of {told.rival_chunks:,} of sentence-transformers' from the "
         f"chunks' texts: mean {told.rival_mean:.5f}, lowest {told.rival_lowest:.5f}.",
+    ]
+
+
+def _operators(record: ThroughputRecord) -> list[str]:
+    if not record.operator_seconds:
+        return []
+    groups = sorted(shares(record.operator_seconds).items(), key=lambda item: -item[1])
+    return [
+        f"- {record.task}, time of our encoder by operators (torch.profiler, one thread, a pass of its own): "
+        f"{', '.join(f'{group} {100 * share:.1f} %' for group, share in groups if share)}."
     ]
 
 

@@ -41,6 +41,7 @@ class Job:
     dataset: Dataset  # of the sample
     texts: Path  # of its chunks, as `read_texts` reads them
     work: Path  # folder for indexes, which are removed
+    device: str = "cpu"  # of all encoders
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def index_all(job: Job) -> dict[str, Any]:
         ends.append((time.perf_counter(), time.process_time()))
 
     with limited_threads(job.config.threads, width=job.config.width), _fresh_folder(job.work) as folder:
-        encoder = load_encoder(job.config.encoder, device="cpu")
+        encoder = load_encoder(job.config.encoder, device=job.device)
         encoder.encode_segmented(first_chunks(_segmented(encoder, job), WARM_UP))
         started, started_cpu = time.perf_counter(), time.process_time()
         report = build(folder / "index.lm", read_documents(job.dataset), encoder=encoder, progress=note)
@@ -86,7 +87,7 @@ def encode_all(job: Job) -> dict[str, Any]:
     from engine.encoders.loading import load_encoder
 
     with limited_threads(job.config.threads, width=job.config.width):
-        encoder = load_encoder(job.config.encoder, device="cpu")
+        encoder = load_encoder(job.config.encoder, device=job.device)
         segmented = list(_segmented(encoder, job))
         encoder.encode_segmented(first_chunks(iter(segmented), WARM_UP))
         timed = _Timed()
@@ -109,7 +110,7 @@ def encode_texts(job: Job, dtype: str, has_our_settings: bool) -> dict[str, Any]
 
         texts = read_texts(job.texts)
         with quiet_transformers():
-            model = sentence_encoder(replace(job.config, dtype=dtype), job.config.max_tokens)
+            model = sentence_encoder(replace(job.config, dtype=dtype), job.config.max_tokens).to(job.device)
         model.encode(texts[:WARM_UP], show_progress_bar=False)
         timed = _Timed()
         vectors = model.encode(texts, show_progress_bar=False)

@@ -1,4 +1,4 @@
-"""How fast this machine multiplies matrices through torch: the limit that speeds are held against."""
+"""How fast this machine multiplies matrices through torch: the limit that speeds are compared with."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Shape:
 SQUARE = Shape(2048, 2048, 2048)
 
 
-def measure_products(shapes: Sequence[Shape], threads: int, width: int) -> dict[str, Any]:
+def measure_products(shapes: Sequence[Shape], threads: int, width: int, device: str = "cpu") -> dict[str, Any]:
     """Multiply random matrices in each precision, as a linear layer does; in a process that does nothing else.
 
     The quickest of all repetitions counts: the limit is what the machine can do, and
@@ -46,25 +46,28 @@ def measure_products(shapes: Sequence[Shape], threads: int, width: int) -> dict[
         shapes: of products.
         threads: of torch.
         width: of the encoder's vectors.
+        device: of the matrices.
 
     Returns:
         GFLOP/s by "DTYPE MxKxN".
     """
     with limited_threads(threads, width=width):
-        return {f"{dtype} {shape.name}": _gflops(shape, dtype) for dtype in DTYPES for shape in shapes}
+        return {f"{dtype} {shape.name}": _gflops(shape, dtype, device) for dtype in DTYPES for shape in shapes}
 
 
-def _gflops(shape: Shape, dtype: str) -> float:
+def _gflops(shape: Shape, dtype: str, device: str) -> float:
     import torch
 
     random = torch.Generator().manual_seed(0)
     left, weight = (
-        torch.randn(rows, shape.k, generator=random).to(getattr(torch, dtype)) for rows in (shape.m, shape.n)
+        torch.randn(rows, shape.k, generator=random).to(device, getattr(torch, dtype)) for rows in (shape.m, shape.n)
     )
     times: list[float] = []
     with torch.inference_mode():
         while len(times) <= _WARM_UP or sum(times) < _SECONDS:
             started = time.perf_counter()
             torch.nn.functional.linear(left, weight)
+            if device != "cpu":
+                torch.cuda.synchronize(device)
             times.append(time.perf_counter() - started)
     return round(shape.flops / min(times[_WARM_UP:]) / 1e9, 1)

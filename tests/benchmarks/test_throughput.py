@@ -42,3 +42,5 @@ def test_mistakes_are_one_line(bert_folder: Path, tmp_path: Path) -> None:
     nowhere = run(tmp_path / "nowhere", "--encoder", bert_folder)
     assert nowhere.exit_code == 1 and nowhere.stderr.startswith("Error: ") and "neither a folder nor" in nowhere.stderr
     assert run("proposals", "--rounds", "0").exit_code == 2
+    gpu = run("proposals", "--device", "cuda:99", "--encoder", bert_folder)
+    assert gpu.exit_code == 1 and gpu.stderr.startswith("Error: ") and "cuda:99" in gpu.stderr

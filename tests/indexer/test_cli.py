@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from benchmarks.gpus.stand_in import StandInGpus
 from engine.acceleration import accelerate_on
 from indexer.cli import main
+from tests.stand_in_gpus import StandInGpus
 from tests.strict_schema import check
 
 TOPICS = ("fox", "dog", "river", "house")

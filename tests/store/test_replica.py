@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import engine.store.gpu_types as gpu_types_module
-from benchmarks.gpus.stand_in import StandInGpus
 from engine.encoders.encoder import Vectors
 from engine.store.gpu_types import can_clone, centroids, flat_parts, list_parts, lists_of
 from engine.store.gpus import MOST
 from engine.store.replica import Replica
 from tests.gpu_index import WIDTH, drawn_rows
+from tests.stand_in_gpus import StandInGpus
 
 ROWS = drawn_rows(3000, 1).astype(np.float16).astype(np.float32)
 IDS = np.arange(3000) * 5 + 2

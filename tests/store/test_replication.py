@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import engine.store.replication as replication_module
-from benchmarks.gpus.stand_in import CappedIndex, StandInGpus
 from engine.store.gpus import RESERVED_BYTES
 from engine.store.replica import OpenReplica
 from engine.store.replication import replicate, rungs, spread_documents
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from tests.gpu_index import write_index
+from tests.stand_in_gpus import CappedIndex, StandInGpus
 
 SIZES = [5 + number % 9 for number in range(120)]
 FLAT, CLONE = "every chunk in float16", "the generation as it is"

@@ -56,3 +56,10 @@ def test_the_record_survives_json_and_knows_all_ways(record: ThroughputRecord) -
     assert record.ways.keys() == WAYS.keys()
     assert (record.name, record.extent) == ("throughput-pets-bert-threads2", {"chunks": 400, "rounds": 2})
     assert replace(record, is_quick=True).name == "throughput-pets-bert-threads2-quick"
+
+
+def test_a_run_on_a_gpu_names_it_and_has_no_operators(record: ThroughputRecord) -> None:
+    on_gpu = replace(record, device="cuda:0", operator_seconds={})
+    assert on_gpu.name == "throughput-pets-bert-cuda0-threads2"
+    assert f"{record.encoder}, cuda:0, {record.threads} threads" in throughput_table([on_gpu])
+    assert "by operators" not in limit_table([on_gpu]) and "by operators" in limit_table([record])

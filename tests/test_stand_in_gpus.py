@@ -4,8 +4,8 @@ import faiss
 import numpy as np
 import pytest
 
-from benchmarks.gpus.stand_in import StandInGpus
 from tests.gpu_index import WIDTH, drawn_rows
+from tests.stand_in_gpus import StandInGpus
 
 
 def test_what_a_gpu_would_refuse_is_refused() -> None:

@@ -1,1 +1,0 @@
-"""What `benchmarks.gpu` measures, stage by stage."""
