@@ -22,6 +22,7 @@ from benchmarks.durability.promises import promise_lines
 from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
 from benchmarks.encoding.record import ThroughputRecord
 from benchmarks.encoding.tables import limit_table, throughput_table
+from benchmarks.freshness import NOTE, ROOT, FreshnessError, History, stale_note
 from benchmarks.fuzzing.record import FuzzRecord
 from benchmarks.fuzzing.table import fuzz_table
 from benchmarks.gaps.record import GapsRecord
@@ -29,6 +30,7 @@ from benchmarks.gaps.table import gaps_table
 from benchmarks.markdown import markdown, origins
 from benchmarks.newcomers.record import FirstMinutesRecord
 from benchmarks.newcomers.table import first_minutes_table
+from benchmarks.options import tell
 from benchmarks.pairs.record import MatchingRecord
 from benchmarks.pairs.rerank_record import RerankRecord
 from benchmarks.pairs.rerank_table import rerank_table
@@ -87,6 +89,7 @@ _BOILERPLATE_NOTE = (
     "reference and under the (M+1)-th best of all documents, M = 20, the rule before there was a reference. Hits as "
     "without: of the first 10 hits when no document has the passage, those that are found when some have it."
 )
+_STALE_LINE = re.compile(rf"\n{NOTE}.*\n(?=<!-- /results -->)")
 _BLOCK = re.compile(r"(<!-- results:(\w+) -->\n)(.*?)(<!-- /results -->)", re.DOTALL)
 
 
@@ -239,8 +242,8 @@ def untold(pages: Iterable[str], records: Sequence[Record]) -> list[str]:
     return list(dict.fromkeys(missing.values()))
 
 
-def drawn(text: str, records: Sequence[Record]) -> str:
-    """The text with each of its tables drawn anew.
+def drawn(text: str, records: Sequence[Record], history: History | None = None) -> str:
+    """The text with each of its tables drawn again; with a history, a line below a table names its stale records.
 
     Raises:
         ReportError: it holds no table, or one that is not known.
@@ -249,7 +252,10 @@ def drawn(text: str, records: Sequence[Record]) -> str:
     def block(match: re.Match[str]) -> str:
         if match[2] not in TABLES:
             raise ReportError(f"there is no table {match[2]!r}; name one of {', '.join(TABLES)}")
-        return f"{match[1]}{TABLES[match[2]].text(records)}\n{match[4]}"
+        table = TABLES[match[2]]
+        note = stale_note([history.age(record) for record in table.shown(records)]) if history else ""
+        lines = [f"{table.text(records)}\n", *([f"{note}\n"] if note else [])]
+        return match[1] + "\n".join(lines) + match[4]
 
     text, n_tables = _BLOCK.subn(block, text)
     if not n_tables:
@@ -269,29 +275,56 @@ def drawn(text: str, records: Sequence[Record]) -> str:
     help="Where tables stand; may be given again.  [default: README.md and benchmarks/RESULTS.md]",
 )
 @click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Folder of the records.")
-@click.option("--check", is_flag=True, help="Write nothing; exit 1 if a table is stale or missing.")
-def main(pages: tuple[Path, ...], results: Path, check: bool) -> None:
+@click.option("--checkout", default=ROOT, type=click.Path(path_type=Path), help="Code that the records measured.")
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 if a table differs from its records, or is missing.")
+@click.option("--stale", is_flag=True, help="Write nothing; list records older than their code; exit 1 if any.")
+def main(pages: tuple[Path, ...], results: Path, checkout: Path, check: bool, stale: bool) -> None:
     """Draw the tables of the pages from the records.
 
-    With --check, a kind of record that no table shows fails too.
+    A line below a table names the records that are older than the code they measure. --check ignores these lines,
+    and fails for a kind of record that no table shows.
 
     \b
     Example:
         python -m benchmarks.report --check
+        python -m benchmarks.report --stale
     """
-    found = read_records(results)
-    before = {page: page.read_text("utf-8") for page in pages}
-    after = {page: _drawn_page(page, text, found) for page, text in before.items()}
-    if check:
-        _check(before, after, found)
+    records = read_records(results)
+    if stale:
+        _list_stale(records, History(checkout))
         return
-    for page, text in after.items():
-        page.write_text(text, "utf-8")
+    before = {page: page.read_text("utf-8") for page in pages}
+    if check:
+        after = {page: _drawn_page(page, text, records, None) for page, text in before.items()}
+        _check({page: _STALE_LINE.sub("", text) for page, text in before.items()}, after, records)
+        return
+    history = _history(checkout)
+    for page, text in before.items():
+        page.write_text(_drawn_page(page, text, records, history), "utf-8")
 
 
-def _drawn_page(page: Path, text: str, records: Sequence[Record]) -> str:
+def _history(checkout: Path) -> History | None:
     try:
-        return drawn(text, records)
+        return History(checkout)
+    except FreshnessError as error:
+        tell(f"tables are drawn without their age: {error}")
+        return None
+
+
+def _list_stale(records: Sequence[Record], history: History) -> None:
+    stale = [age for age in map(history.age, records) if age.is_stale]
+    for age in stale:
+        click.echo(f"{age.name}, {age.commit or 'no commit'}: {', '.join(age.changed) or 'not in the history'}")
+    if stale:
+        raise click.ClickException(
+            f"{len(stale)} of {len(records)} records are older than the code they measure; rerun the commands of "
+            "those that you rely on"
+        )
+
+
+def _drawn_page(page: Path, text: str, records: Sequence[Record], history: History | None) -> str:
+    try:
+        return drawn(text, records, history)
     except ReportError as error:
         raise click.ClickException(f"{page.name}: {error}") from error
 

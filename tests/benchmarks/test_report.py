@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -125,7 +126,7 @@ def test_check_fails_until_the_readme_is_drawn(tmp_path: Path, records: list[Ret
     readme.write_text(README)
     for each in records:
         write_record(each, tmp_path / "results")
-    options = ["--page", str(readme), "--results", str(tmp_path / "results")]
+    options = ["--page", str(readme), "--results", str(tmp_path / "results"), "--checkout", str(tmp_path)]
     stale = CliRunner().invoke(main, [*options, "--check"])
     assert (stale.exit_code, stale.stderr) == (
         1,
@@ -144,7 +145,14 @@ def test_check_fails_for_a_kind_of_record_that_no_table_shows(
     recall = RecallRecord("pets", "IVF2,Flat", 1, 4, 8, 10, 4, 1, 0.9, 0.5, latency, latency, origin)
     for each in (*records, recall):
         write_record(each, tmp_path / "results")
-    options = ["--page", str(tmp_path / "README.md"), "--results", str(tmp_path / "results")]
+    options = [
+        "--page",
+        str(tmp_path / "README.md"),
+        "--results",
+        str(tmp_path / "results"),
+        "--checkout",
+        str(tmp_path),
+    ]
     done = CliRunner().invoke(main, [*options, "--check"])
     assert (done.exit_code, done.stderr) == (
         1,
@@ -166,9 +174,46 @@ def test_each_kind_of_record_needs_one_table_on_one_of_the_pages(
     (tmp_path / "README.md").write_text(README)
     (tmp_path / "OTHER.md").write_text(other)
     pages = [argument for name in ("README.md", "OTHER.md") for argument in ("--page", str(tmp_path / name))]
-    options = [*pages, "--results", str(tmp_path / "results")]
+    options = [*pages, "--results", str(tmp_path / "results"), "--checkout", str(tmp_path)]
     stale = CliRunner().invoke(main, [*options, "--check"])
     assert "the tables of README.md and OTHER.md are stale" in stale.stderr
     assert CliRunner().invoke(main, options).exit_code == 0
     assert CliRunner().invoke(main, [*options, "--check"]).exit_code == 0
     assert "| pets | none |" in (tmp_path / "OTHER.md").read_text()
+
+
+def test_a_line_below_a_table_names_stale_records_and_check_ignores_it(
+    tmp_path: Path, records: list[RetrievalRecord]
+) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / "README.md").write_text(README)
+    for each in records:
+        write_record(each, tmp_path / "results")
+    options = ["--page", str(tmp_path / "README.md"), "--results", str(tmp_path / "results"), "--checkout"]
+    assert CliRunner().invoke(main, [*options, str(tmp_path)]).exit_code == 0
+    line = "\nStale: 3 of 3 records measured at a commit that the history lacks.\n"
+    assert (tmp_path / "README.md").read_text() == DRAWN.replace("<!-- /results -->", f"{line}<!-- /results -->")
+    assert CliRunner().invoke(main, [*options, str(tmp_path), "--check"]).exit_code == 0
+
+
+def test_stale_records_are_listed(tmp_path: Path, records: list[RetrievalRecord]) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    for each in records:
+        write_record(each, tmp_path / "results")
+    done = CliRunner().invoke(main, ["--stale", "--results", str(tmp_path / "results"), "--checkout", str(tmp_path)])
+    assert done.exit_code == 1 and "proposals-bm25-test, 0123456789: not in the history\n" in done.stdout
+    assert done.stderr.startswith("Error: 3 of 3 records are older than the code they measure;")
+
+
+def test_without_a_history_nothing_is_listed_and_tables_are_drawn(
+    tmp_path: Path, records: list[RetrievalRecord]
+) -> None:
+    (tmp_path / "README.md").write_text(README)
+    for each in records:
+        write_record(each, tmp_path / "results")
+    options = ["--page", str(tmp_path / "README.md"), "--results", str(tmp_path / "results")]
+    done = CliRunner().invoke(main, [*options, "--checkout", str(tmp_path)])
+    assert done.exit_code == 0 and "tables are drawn without their age" in done.stderr
+    assert (tmp_path / "README.md").read_text() == DRAWN
+    refused = CliRunner().invoke(main, [*options, "--checkout", str(tmp_path), "--stale"])
+    assert refused.exit_code == 1 and "has no history of git" in refused.stderr

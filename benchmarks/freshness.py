@@ -1,0 +1,195 @@
+"""Which records are older than the code that they measure, by what git knows of this checkout; no network.
+
+A record is stale when a module that its kind is declared to measure (`MEASURED`) differs now from the
+commit of the record, docstrings and comments aside, or when the history has no such commit.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from benchmarks.records import Record, RetrievalRecord
+from engine.errors import EngineError
+
+ROOT = Path(__file__).resolve().parents[1]
+NOTE = "Stale: "  # begins the line below a table
+_SHOWN = 8  # files and folders in that line
+
+_ENCODING = (
+    *("engine/segmentation.py", "engine/encoders/chunking.py", "engine/encoders/tokenizer.py"),
+    *("engine/encoders/backbone.py", "engine/encoders/mean.py"),
+)
+_SCORING = (
+    *("engine/scoring", "engine/words", "engine/search.py", "engine/query.py", "engine/long_query.py"),
+    *("engine/neighbours.py", "engine/deepening.py", "engine/store/reference.py", "engine/section_kinds.py"),
+)
+_STORING = (
+    *("engine/store/catalog.py", "engine/store/documents.py", "engine/store/durable.py", "engine/store/publishing.py"),
+    *("engine/store/seal.py", "engine/store/shards.py", "engine/store/writer.py", "indexer/pipeline.py"),
+)
+_LISTS = ("engine/store/ann.py", "engine/neighbours.py", "engine/deepening.py", "indexer/generation.py")
+_METRICS = ("benchmarks/metrics.py", "benchmarks/rank_measures.py")
+_SYSTEMS = ("benchmarks/systems.py", *_ENCODING, *_SCORING)
+_MODELS = ("engine/encoders", "engine/training")
+_PAIRS = ("benchmarks/pairs/judging.py", "benchmarks/pairs/splitting.py", "benchmarks/baselines", *_MODELS)
+_GROWTH = ("benchmarks/scaling/growth.py", "benchmarks/scaling/turning.py", "benchmarks/scaling/texts.py")
+
+# By kind of record: files and folders of the checkout. Of a wide program only what decides its values.
+MEASURED: Mapping[str, tuple[str, ...]] = {
+    "retrieval": (*_METRICS, *_SYSTEMS),  # of our own systems, see `modules_of`
+    "lengths": (*_METRICS, "benchmarks/slices"),
+    "positions": (*_SYSTEMS, "benchmarks/slices"),
+    "samples": (*_METRICS, *_SYSTEMS),
+    "demand": (*_METRICS, *_SYSTEMS, "engine/on_demand.py"),
+    "boilerplate": _SYSTEMS,
+    "word_gaps": ("benchmarks/gaps", *_SYSTEMS),
+    "matching": _PAIRS,
+    "rerank": (*_METRICS, "benchmarks/pairs/reranked.py", *_PAIRS),
+    "probe": ("benchmarks/probing", *_ENCODING),
+    "paper": ("benchmarks/papers", *_MODELS),
+    "training": ("engine/training",),
+    "summaries": ("benchmarks/scisumm", *_SYSTEMS),
+    "facets": ("benchmarks/sections", *_SYSTEMS),
+    "faithfulness": ("benchmarks/sections", *_SYSTEMS),
+    "planted": ("benchmarks/sections", *_SYSTEMS),
+    "peers": ("benchmarks/peers", *_SYSTEMS, *_LISTS),
+    "ann": ("benchmarks/vectors", *_LISTS),
+    "recall": (*_SCORING, *_LISTS),
+    "exactness": _SCORING,
+    "stability": (*_SCORING, *_LISTS),
+    "throughput": ("benchmarks/encoding", *_ENCODING, "engine/encoders/cpu_bert.py", "indexer/pipeline.py"),
+    "plan": ("indexer/plan.py", "indexer/planning.py", "indexer/probe.py", "indexer/rates.py", "indexer/footprint.py"),
+    "scale": (*_GROWTH, *_SCORING, *_LISTS),
+    "addition": (*_GROWTH, *_SCORING, *_STORING),
+    "memory": ("indexer/pipeline.py", "indexer/reading.py", "engine/encoders/batching.py", *_STORING),
+    "kill": _STORING,
+    "damage": (*_STORING, "indexer/verification.py", "indexer/restoration.py"),
+    "fuzz": ("engine/readers", "indexer/reading.py", "indexer/reading_process.py"),
+    "first_minutes": ("indexer/cli", "engine/report"),
+}
+_OWN = frozenset(("evidence", "chunks", "words", "document"))  # systems of retrieval
+
+
+class FreshnessError(EngineError):
+    """Raised when git cannot say how old records are."""
+
+
+@dataclass(frozen=True)
+class Age:
+    """What has changed since a record was measured."""
+
+    name: str  # of the record
+    commit: str  # ten digits; "" where the record has none
+    is_known: bool  # the history has the commit
+    changed: tuple[str, ...]  # of the declared files and folders
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the record should be measured again."""
+        return bool(self.changed) or not self.is_known
+
+
+def modules_of(record: Record) -> tuple[str, ...]:
+    """The files and folders that a record measures."""
+    if isinstance(record, RetrievalRecord) and record.system not in _OWN:
+        return (*_METRICS, "benchmarks/bm25.py" if record.system == "bm25" else "benchmarks/baselines")
+    return MEASURED[record.kind]
+
+
+class History:
+    """The checkout and its history."""
+
+    def __init__(self, root: Path = ROOT) -> None:
+        """Look whether there is a history.
+
+        Raises:
+            FreshnessError: git is missing, `root` is no checkout, or its history is cut off.
+        """
+        self._root = root
+        self._changes: dict[str, tuple[str, ...] | None] = {}
+        self._code_of_blob = lru_cache(maxsize=None)(lambda blob: _code(self._git("cat-file", "blob", blob)))
+        self._code_now = lru_cache(maxsize=None)(lambda path: _code(self._text(path)))
+        try:
+            is_shallow = self._git("rev-parse", "--is-shallow-repository").strip() == "true"
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise FreshnessError(
+                f"{root} has no history of git ({error}), which says how old records are; clone the repository"
+            ) from error
+        if is_shallow:
+            raise FreshnessError(f"the history of {root} is cut off; fetch the rest: git fetch --unshallow")
+
+    def age(self, record: Record) -> Age:
+        """What of the declared code of a record has changed since its commit."""
+        commit = record.origin.commit
+        files = self._changed_since(commit)
+        changed = [path for path in modules_of(record) if any(_is_in(file, path) for file in files or ())]
+        return Age(record.name, commit[:10], files is not None, tuple(dict.fromkeys(changed)))
+
+    def _changed_since(self, commit: str) -> tuple[str, ...] | None:
+        """Files whose code differs from a commit; None where the history lacks it."""
+        if commit not in self._changes:
+            self._changes[commit] = self._compared(commit) if self._has(commit) else None
+        return self._changes[commit]
+
+    def _has(self, commit: str) -> bool:
+        try:
+            self._git("cat-file", "-e", f"{commit}^{{commit}}")
+        except subprocess.CalledProcessError:
+            return False
+        return bool(commit)
+
+    def _compared(self, commit: str) -> tuple[str, ...]:
+        paths = sorted({path for paths in MEASURED.values() for path in paths} | {"benchmarks/bm25.py"})
+        raw = self._git("diff", "--raw", "-z", "--no-abbrev", "--no-renames", commit, "--", *paths).split("\0")[:-1]
+        return tuple(file for fields, file in zip(raw[::2], raw[1::2], strict=True) if self._differs(fields, file))
+
+    def _differs(self, fields: str, file: str) -> bool:
+        """Whether the code differs; `fields` are those of git diff --raw."""
+        _, _, blob, _, status = fields.split()
+        if status == "A":
+            return Path(file).name != "__init__.py"
+        return status != "M" or self._code_of_blob(blob) != self._code_now(file)
+
+    def _text(self, file: str) -> str:
+        return (self._root / file).read_text("utf-8", errors="replace")
+
+    def _git(self, *arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=self._root, capture_output=True, check=True)
+        return done.stdout.decode("utf-8", errors="replace")
+
+
+def stale_note(ages: Sequence[Age]) -> str:
+    """The line below a table; "" where all of its records are fresh."""
+    stale = [age for age in ages if age.is_stale]
+    if not stale:
+        return ""
+    parts = []
+    if changed := sorted({path for age in stale for path in age.changed}):
+        n_changed = sum(bool(age.changed) for age in stale)
+        more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
+        names = ", ".join(f"`{path}`" for path in changed[:_SHOWN]) + more
+        parts.append(f"{n_changed} of {len(ages)} records measured before the code of {names} changed")
+    if n_unknown := sum(not age.is_known for age in stale):
+        parts.append(f"{n_unknown} of {len(ages)} records measured at a commit that the history lacks")
+    return f"{NOTE}{'; '.join(parts)}."
+
+
+def _is_in(file: str, path: str) -> bool:
+    return file == path or file.startswith(f"{path}/")
+
+
+def _code(text: str) -> str:
+    """Python without comments, docstrings and layout; other text as it is."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return text
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
+    return ast.dump(tree)
