@@ -7,7 +7,7 @@ TORCH_INDEX ?= $(if $(filter cpu,$(FAISS)),https://download.pytorch.org/whl/cpu)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: venv demo test test-peers lint clean
+.PHONY: venv demo test test-peers lint docs clean
 
 venv: .venv/installed
 
@@ -62,10 +62,18 @@ test-peers: .venv/peers
 	$(PIP) --editable '.[$(FAISS),benchmarks,peers,ann,dev]'
 	touch $@
 
+# The pages of docs/ as a site; a broken link fails.
+docs: .venv/docs
+	$(BIN)/python -m mkdocs build --strict
+
+.venv/docs: .venv/installed
+	$(PIP) --editable '.[$(FAISS),docs]'
+	touch $@
+
 lint: venv
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 clean:
-	rm -rf .venv demo.lm build *.egg-info
+	rm -rf .venv demo.lm build site *.egg-info

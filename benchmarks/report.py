@@ -1,4 +1,4 @@
-"""Draws the tables of the README and of the page of results from committed records, and from nothing else.
+"""Draws the tables of README, results and docs from committed records, and from nothing else.
 
 A table stands between `<!-- results:NAME -->` and `<!-- /results -->`; NAME is one of `TABLES`.
 """
@@ -27,6 +27,7 @@ from benchmarks.fuzzing.record import FuzzRecord
 from benchmarks.fuzzing.table import fuzz_table
 from benchmarks.gaps.record import GapsRecord
 from benchmarks.gaps.table import gaps_table
+from benchmarks.headlines import findings_table, headline_table
 from benchmarks.markdown import markdown, origins
 from benchmarks.newcomers.record import FirstMinutesRecord
 from benchmarks.newcomers.table import first_minutes_table
@@ -76,7 +77,8 @@ from benchmarks.vectors.table import ann_table
 from engine.errors import EngineError
 
 _FOLDER = Path(__file__).resolve().parent
-PAGES = (_FOLDER.parent / "README.md", _FOLDER / "RESULTS.md")
+_ROOT = _FOLDER.parent
+PAGES = (_ROOT / "README.md", _FOLDER / "RESULTS.md", _ROOT / "docs/explanation/on-demand.md")
 _STABILITY_NOTE = (
     "Each way of searching is compared with the first 200 hits on one thread: of the hits in both those whose score "
     "differs, and queries whose order differs where it must not. Scan, missed: hits of its first 10, 100 and 200 that "
@@ -197,6 +199,10 @@ def _promises(records: Sequence[Record]) -> str:
 
 
 TABLES: Mapping[str, Table] = {
+    "headline": Table((RetrievalRecord,), headline_table),
+    "findings": Table(
+        (RetrievalRecord, DemandRecord, StabilityRecord, KillRecord, DamageRecord, ThroughputRecord), findings_table
+    ),
     "overview": Table((RetrievalRecord,), overview_table),
     "retrieval": Table((RetrievalRecord,), retrieval_table),
     "parts": Table((RetrievalRecord,), parts_table, is_of_parts=True),

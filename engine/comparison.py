@@ -34,8 +34,10 @@ class Comparison:
     """How one document, the target, answers another one, the query. The score depends on the direction.
 
     Example:
+        ```python
         comparison = longmatch.compare("draft.pdf", "paper.pdf")
         print(comparison.score, comparison.snippets(1))
+        ```
     """
 
     result: Result  # with the target as its only hit

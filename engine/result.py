@@ -152,8 +152,10 @@ class Result(Sequence[Hit]):
     """The answer to one query: a sequence of its hits, best first.
 
     Example:
+        ```python
         for hit in index.search("carbon tax"):
             print(hit.rank, hit.title, hit.snippets(1))
+        ```
     """
 
     query: Document

@@ -40,8 +40,10 @@ def build(
     A run that was stopped goes on where its last commit was; one that committed nothing leaves no folder.
 
     Example:
+        ```python
         index = longmatch.build("papers.lm", "papers/")
         index = longmatch.build("theses.lm", frame, text="abstract", id="doi")
+        ```
 
     Args:
         path: the folder of the index; made if need be.

@@ -43,8 +43,10 @@ def compare(
         QueryError: a file does not exist, or both an index and an encoder are given.
 
     Example:
+        ```python
         comparison = longmatch.compare("draft.pdf", "paper.pdf")
         print(comparison)
+        ```
     """
     if index is not None and (encoder is not None or device is not None):
         raise QueryError("index and encoder or device exclude each other: an index has its own encoder")

@@ -38,8 +38,10 @@ class Index:
     It is not for several threads at the same time: open the folder once in each.
 
     Example:
+        ```python
         with longmatch.open("papers.lm") as index:
             print(index.search("draft.pdf", k=5, where={"year": {">=": 2019}}))
+        ```
     """
 
     def __init__(

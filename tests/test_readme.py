@@ -1,27 +1,66 @@
-"""What README and Makefile tell is what the program has."""
+"""README and docs agree with the program: commands parse, transcripts and Python run, links lead somewhere."""
 
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Iterator
+from doctest import ELLIPSIS, OutputChecker
+from functools import cache
 from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
+import longmatch
 from indexer.cli import main
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text()
-TOLD = README + (ROOT / "Makefile").read_text()
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+COMMAND = re.compile(r"^(?:\$ |\t\$\(BIN\)/|    )?longmatch ((?:[^\n\\]|\\\n)*)$", re.MULTILINE)
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([\w.-]*))?\)")
 
 
-def test_every_command_told_of_exists() -> None:
-    told = set(re.findall(r"^(?:\| `)?(?:.*/)?longmatch ([a-z]+) ", TOLD, re.MULTILINE))
-    assert told <= set(main.commands)
+def named(page: Path) -> str:
+    return str(page.relative_to(ROOT))
 
 
-def test_every_command_is_in_the_table() -> None:
-    assert set(re.findall(r"^\| `longmatch ([a-z]+)", README, re.MULTILINE)) == set(main.commands)
+def commands(text: str) -> list[list[str]]:
+    """The words of each `longmatch` command in a text, comments left out."""
+    lines = [line.replace("\\\n", " ") for line in COMMAND.findall(text)]
+    return [shlex.split(line, comments=True) for line in lines]
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return [body for name, body in FENCE.findall(text) if name == language]
+
+
+def in_fences(page: Path) -> str:
+    return "\n".join(body for name, body in FENCE.findall(page.read_text()) if name in ("", "console"))
+
+
+@pytest.fixture
+def lenient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read every path in a command as a file that exists."""
+    monkeypatch.setattr(click.Path, "convert", lambda *_: ROOT / "README.md")
+
+
+@pytest.mark.usefixtures("lenient")
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_every_command_of_a_page_parses(page: Path) -> None:
+    for words in commands(in_fences(page)):
+        command = main.commands[words[0]]
+        command.make_context(words[0], words[1:])
+
+
+@pytest.mark.usefixtures("lenient")
+def test_every_command_of_the_makefile_parses() -> None:
+    found = commands((ROOT / "Makefile").read_text())
+    assert {"index", "query"} <= {words[0] for words in found}
+    for words in found:
+        main.commands[words[0]].make_context(words[0], words[1:])
 
 
 @pytest.mark.parametrize("name", sorted(main.commands))
@@ -30,21 +69,90 @@ def test_every_command_has_help_and_an_example(name: str) -> None:
     assert "Example:" in text and f"longmatch {name}" in text
 
 
+@pytest.mark.usefixtures("lenient")
 @pytest.mark.parametrize("name", sorted(main.commands))
-def test_every_option_told_of_exists(name: str) -> None:
-    options = {option for parameter in main.commands[name].params for option in parameter.opts}
-    for line in re.findall(rf"longmatch {name} .*", TOLD):
-        assert set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", line.split("#")[0])) <= options | {"-m"}
+def test_every_example_of_a_command_parses(name: str) -> None:
+    examples = commands(
+        main.commands[name].help.replace("    longmatch", "longmatch") if main.commands[name].help else ""
+    )
+    assert examples
+    for words in examples:
+        main.commands[words[0]].make_context(words[0], words[1:])
 
 
-def test_the_python_example_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "papers").mkdir()
+@cache
+def output_of(command: str) -> str:
+    """Of a command in the workspace; each runs once, so that pages share an index."""
+    return CliRunner().invoke(main, shlex.split(command)).stdout
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as the pages have it: the demo, `papers` with its index, and a draft."""
+    folder = tmp_path_factory.mktemp("docs")
+    (folder / "demo").symlink_to(ROOT / "demo")
+    (folder / "papers").mkdir()
     for name in ("eip-2718.md", "eip-3607.md"):
-        (tmp_path / "papers" / name).write_text((ROOT / "demo/corpus/eips" / name).read_text())
-    (tmp_path / "draft.md").write_text((ROOT / "demo/corpus/eips/eip-2930.md").read_text())
-    monkeypatch.chdir(tmp_path)
-    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    exec(compile(example, "README.md", "exec"), {})
-    assert "Typed Transaction Envelope" in capsys.readouterr().out
+        (folder / "papers" / name).symlink_to(ROOT / "demo/corpus/eips" / name)
+    (folder / "draft.md").symlink_to(ROOT / "demo/corpus/eips/eip-2930.md")
+    (folder / "draft.pdf").symlink_to(ROOT / "demo/queries/eip-7702.pdf")
+    return folder
+
+
+@pytest.fixture
+def in_workspace(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(workspace)
+
+
+def transcripts(page: Path) -> Iterator[tuple[str, str]]:
+    """Each command after `$`, and the output below it."""
+    for block in blocks(page.read_text(), "console"):
+        for entry in block.split("$ longmatch ")[1:]:
+            command, _, output = entry.partition("\n")
+            yield command, output
+
+
+@pytest.mark.usefixtures("in_workspace")
+@pytest.mark.parametrize("page", [page for page in PAGES if "$ longmatch" in page.read_text()], ids=named)
+def test_transcripts_are_what_the_program_prints(page: Path) -> None:
+    for command, output in transcripts(page):
+        printed = output_of(command)
+        assert OutputChecker().check_output(output, printed, ELLIPSIS), f"longmatch {command}\n{printed}"
+
+
+@pytest.mark.usefixtures("in_workspace")
+@pytest.mark.parametrize("page", [page for page in PAGES if "```python" in page.read_text()], ids=named)
+def test_the_python_of_a_page_runs(page: Path, in_workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output_of("index demo.lm demo/corpus --encode none")
+    output_of("index papers.lm papers --encode none")
+    names: dict[str, object] = {}
+    for block in blocks(page.read_text(), "python"):
+        exec(compile(block, named(page), "exec"), names)
+    assert capsys.readouterr().out
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "benchmarks/RESULTS.md", ROOT / "benchmarks/README.md"], ids=named)
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    for target, anchor in LINK.findall(page.read_text()):
+        file = (page.parent / target).resolve() if target else page
+        assert file.exists(), f"{target} does not exist"
+        generated = "reference" in file.parts
+        assert not anchor or generated or anchor in anchors(file), f"{target} has no heading {anchor}"
+
+
+def test_every_page_stands_in_the_navigation() -> None:
+    listed = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md"))
+
+
+def test_the_reference_names_every_public_name() -> None:
+    page = (ROOT / "docs/reference/python.md").read_text()
+    assert [name for name in longmatch.__all__ if not re.search(rf"^::: .*\b{name}$", page, re.MULTILINE)] == [
+        "EngineError"
+    ]
+    assert "::: engine.errors" in page

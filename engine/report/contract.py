@@ -28,7 +28,9 @@ def result_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a result, and of an envelope of results.
 
     Example:
+        ```python
         jsonschema.validate(index.search("draft.md").to_dict(), longmatch.result_schema())
+        ```
     """
     schema: dict[str, Any] = json.loads(files("engine.report").joinpath(_SCHEMA_FILE).read_text(encoding="utf-8"))
     return schema

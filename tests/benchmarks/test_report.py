@@ -115,7 +115,7 @@ def test_a_recall_table_shows_both_latencies(origin: Origin) -> None:
 
 
 def test_a_table_that_is_not_known_is_refused() -> None:
-    with pytest.raises(ReportError, match="there is no table 'speed'; name one of overview, retrieval, parts"):
+    with pytest.raises(ReportError, match="there is no table 'speed'; name one of headline, findings"):
         drawn("<!-- results:speed -->\n<!-- /results -->", [])
     with pytest.raises(ReportError, match="there is no table to draw; add <!-- results:retrieval -->"):
         drawn("# Title\n", [])

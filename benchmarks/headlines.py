@@ -1,0 +1,121 @@
+"""The first tables that a reader sees: four systems on four corpora, and six findings; drawn from records alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from benchmarks.datasets import TASKS
+from benchmarks.demand.record import DemandRecord
+from benchmarks.durability.records import DamageRecord, KillRecord
+from benchmarks.encoding.record import ThroughputRecord
+from benchmarks.encoding.tables import ratios
+from benchmarks.encoding.ways import END_TO_END
+from benchmarks.markdown import markdown, measured
+from benchmarks.metrics import PRIMARY
+from benchmarks.quality_tables import label
+from benchmarks.records import Record, RetrievalRecord, StabilityRecord
+from engine.encoders.weights import BUNDLED_NAME
+
+RecordT = TypeVar("RecordT")
+_EVIDENCE = f"evidence, {BUNDLED_NAME}"
+_SYSTEMS = {_EVIDENCE: "evidence", "words": "words", "tfidf": "TF-IDF", "bm25": "BM25"}
+_CANDIDATES = 20
+_QUERIES = 10
+
+
+def headline_table(records: Sequence[RetrievalRecord]) -> str:
+    """The quality of four systems on each task; "-" where the present score was not measured."""
+    found = {(label(record), record.task): record for record in records if label(record) in _SYSTEMS}
+    counts = {record.task: record.n_queries for record in found.values()}
+    tasks = [task for task in TASKS if task in counts]
+    head = [PRIMARY, *(f"{task} ({counts[task]} queries)" for task in tasks)]
+    rows = [[name, *(_value(found.get((system, task))) for task in tasks)] for system, name in _SYSTEMS.items()]
+    return "\n".join([*markdown(head, rows), "", measured(list(found.values()))]) if found else ""
+
+
+def _value(record: RetrievalRecord | None) -> str:
+    return "-" if record is None else f"{record.metrics[PRIMARY]:.3f}"
+
+
+def findings_table(records: Sequence[Record]) -> str:
+    """A row for each finding whose records are there: what was found, the number, the section with the details."""
+    quality = _of(RetrievalRecord, records)
+    rows = [
+        *_margin(quality, _EVIDENCE, "tfidf"),
+        *_margin(quality, "words", "bm25"),
+        *_demand(_of(DemandRecord, records)),
+        *_stability(_of(StabilityRecord, records)),
+        *_durability(_of(KillRecord, records), _of(DamageRecord, records)),
+        *_speed(_of(ThroughputRecord, records)),
+    ]
+    return "\n".join(markdown(["Finding", "Number", "Details"], rows)) if rows else ""
+
+
+def _of(kind: type[RecordT], records: Iterable[object]) -> list[RecordT]:
+    return [record for record in records if isinstance(record, kind)]
+
+
+def _margin(records: Sequence[RetrievalRecord], system: str, rival: str) -> list[list[str]]:
+    """The difference of two systems on the tasks where both were measured."""
+    found = {(label(record), record.task): record.metrics[PRIMARY] for record in records}
+    tasks = [task for task in TASKS if (system, task) in found and (rival, task) in found]
+    if not tasks:
+        return []
+    margins = [found[system, task] - found[rival, task] for task in tasks]
+    names = f"**{_SYSTEMS[system]}** compared with {_SYSTEMS[rival]}"
+    finding = f"{names}: difference in {PRIMARY} on {', '.join(tasks)}"
+    return [[finding, ", ".join(f"{margin:+.3f}" for margin in margins), _link("Retrieval by whole documents")]]
+
+
+def _demand(records: Sequence[DemandRecord]) -> list[list[str]]:
+    if not records:
+        return []
+    losses, shares = [], []
+    for record in records:
+        rows = {row.candidates if row.way != "all" else row.way: row for row in record.rows}
+        losses.append(rows["all"].metrics[PRIMARY] - rows[_CANDIDATES].metrics[PRIMARY])
+        shares.append(rows[_CANDIDATES].tokens[str(_QUERIES)] / record.n_tokens)
+    finding = (
+        f"**Encoding on demand** with {_CANDIDATES} candidates: loss of {PRIMARY} to all documents encoded, "
+        f"and share of tokens encoded after {_QUERIES} queries"
+    )
+    number = f"at most {max(losses):.3f}; {min(shares):.0%} to {max(shares):.0%}"
+    return [[finding, number, _link("Encoding on demand")]]
+
+
+def _stability(records: Sequence[StabilityRecord]) -> list[list[str]]:
+    if not records:
+        return []
+    differing = sum(sum(record.n_other_scores.values()) for record in records)
+    compared = sum(sum(record.n_hits.values()) for record in records)
+    ways = len({way for record in records for way in record.n_hits})
+    finding = (
+        f"**Stable scores**: hits whose score differs between {ways} ways to search (k, pages, filters, threads, scan)"
+    )
+    return [[finding, f"{differing} of {compared:,}", _link("Stability of scores and ranks")]]
+
+
+def _durability(kills: Sequence[KillRecord], damages: Sequence[DamageRecord]) -> list[list[str]]:
+    if not kills or not damages:
+        return []
+    n_kills = sum(one.n_timed_kills + one.n_fault_point_kills + one.n_second_kills for one in kills)
+    lost = sum(one.n_lost for one in kills)
+    n_files = sum(one.n_cases for one in damages)
+    wrong = sum(count.n_wrong for one in damages for count in one.counts.values())
+    finding = f"**Durability**: committed documents lost in {n_kills} kills; wrong answers with {n_files} damaged files"
+    return [[finding, f"{lost}; {wrong}", _link("Exactness, kills, damage and memory")]]
+
+
+def _speed(records: Sequence[ThroughputRecord]) -> list[list[str]]:
+    if not records:
+        return []
+    best = [ratios(one, [each.seconds for each in one.ways[END_TO_END].passes]).middle for one in records]
+    finding = (
+        "**Indexing speed**, from file to index, as a multiple of sentence-transformers encoding alone on the same CPU"
+    )
+    return [[finding, ", ".join(f"{ratio:.2f}" for ratio in best), _link("Speed of indexing")]]
+
+
+def _link(title: str) -> str:
+    return f"[{title}](#{title.lower().replace(',', '').replace(' ', '-')})"

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.demand.record import DemandRecord, DemandRow
+from benchmarks.headlines import findings_table, headline_table
+from benchmarks.metrics import METRICS, PRIMARY
+from benchmarks.records import BuildCost, RetrievalRecord, StabilityRecord
+from engine.origin import Origin
+
+
+def retrieval(system: str, task: str, value: float, origin: Origin) -> RetrievalRecord:
+    return RetrievalRecord(
+        task=task,
+        dataset=f"{task}@0",
+        system=system,
+        encoder="longmatch-minilm@0f" if system == "evidence" else "",
+        settings={},
+        split="test",
+        k=100,
+        n_queries=3,
+        metrics=dict.fromkeys(METRICS, value),
+        build=BuildCost(1.0),
+        search_seconds=1.0,
+        query_ids=["a", "b", "c"],
+        per_query={PRIMARY: [value] * 3},
+        origin=origin,
+    )
+
+
+@pytest.fixture
+def quality(origin: Origin) -> list[RetrievalRecord]:
+    values = {"evidence": 0.5, "words": 0.45, "tfidf": 0.4, "bm25": 0.3, "wmd": 0.9}
+    measured = [retrieval(system, "proposals", value, origin) for system, value in values.items()]
+    return [*measured, retrieval("bm25", "rfc", 0.2, origin)]
+
+
+def test_the_headline_has_four_systems_and_a_dash_for_what_was_not_measured(quality: list[RetrievalRecord]) -> None:
+    assert headline_table(quality).splitlines()[:6] == [
+        "| nDCG@10 | proposals (3 queries) | rfc (3 queries) |",
+        "| --- | --- | --- |",
+        "| evidence | 0.500 | - |",
+        "| words | 0.450 | - |",
+        "| TF-IDF | 0.400 | - |",
+        "| BM25 | 0.300 | 0.200 |",
+    ]
+
+
+def test_the_headline_leaves_out_the_first_score(quality: list[RetrievalRecord]) -> None:
+    first = replace(quality[0], settings={"crowd": 20})
+    assert "| evidence | - | - |" in headline_table([first, *quality[1:]])
+
+
+def test_findings_name_differences_with_their_sign(quality: list[RetrievalRecord]) -> None:
+    table = findings_table(quality)
+    assert "**evidence** compared with TF-IDF: difference in nDCG@10 on proposals | +0.100 |" in table
+    assert "**words** compared with BM25: difference in nDCG@10 on proposals | +0.150 |" in table
+
+
+def test_findings_show_the_largest_loss_and_the_encoded_share(origin: Origin) -> None:
+    def row(way: str, candidates: int | None, value: float, tokens: int) -> DemandRow:
+        return DemandRow(way, candidates, {PRIMARY: value}, {}, [value], {"10": tokens}, {"10": 1})
+
+    rows = [row("20 candidates", 20, 0.49, 90), row("all", None, 0.5, 1_000)]
+    record = DemandRecord("rfc", "rfc@0", "longmatch-minilm@0f", "test", 3, 9, 1_000, 1, 10, rows, 1.0, origin)
+    assert "| at most 0.010; 9% to 9% |" in findings_table([record])
+
+
+def test_findings_count_differing_scores_over_all_ways(origin: Origin) -> None:
+    record = StabilityRecord(
+        index="papers",
+        factory="",
+        n_documents=9,
+        n_chunks=90,
+        where="",
+        n_queries=3,
+        n_hits={"k 10": 30, "2 threads": 600},
+        n_other_scores={"k 10": 0, "2 threads": 1},
+        n_other_orders={},
+        n_missed={},
+        largest_shift={},
+        n_deep=0,
+        n_rises=0,
+        seconds=1.0,
+        origin=origin,
+    )
+    assert "between 2 ways to search (k, pages, filters, threads, scan) | 1 of 630 |" in findings_table([record])
+
+
+def test_without_records_there_is_nothing_to_show() -> None:
+    assert (headline_table([]), findings_table([])) == ("", "")
