@@ -9,13 +9,14 @@ compared with scores of searches.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from engine.document import Coverage, Document
 from engine.encoders.encoder import Encoder
+from engine.provenance import Provenance, encoder_state, provenance
 from engine.query import Background, Prepared, Query, as_stored, prepare
 from engine.result import Hit, PairSnippet, Result, SectionMatrix, Status
 from engine.scoring.breakdown import Scored, SectionPair, break_down
@@ -124,11 +125,19 @@ def compare_alone(
 
         encoder = load_encoder(encoder or DEFAULT_ENCODER, device=device)
     mine, theirs = (as_stored(one) for one in encoder.encode([query, target]))
-    return compare(Query(query, mine), Query(target, theirs), alone(query, target, encoder.width), scoring=scoring)
+    origin = provenance({"scoring": asdict(scoring or Scoring())}, encoder=encoder_state(encoder))
+    background = alone(query, target, encoder.width)
+    return compare(Query(query, mine), Query(target, theirs), background, scoring=scoring, origin=origin)
 
 
 def compare(
-    query: Query, target: Query, background: Background, *, folder: str = "", scoring: Scoring | None = None
+    query: Query,
+    target: Query,
+    background: Background,
+    *,
+    folder: str = "",
+    scoring: Scoring | None = None,
+    origin: Provenance | None = None,
 ) -> Comparison:
     """Score a document as a search would, and break the score down.
 
@@ -140,6 +149,7 @@ def compare(
         background: the snapshot of an index, or `alone`.
         folder: of that index, "" for `alone`.
         scoring: the constants of the score.
+        origin: what the result records of encoder and index.
     """
     started = time.perf_counter()
     scoring = scoring or Scoring()
@@ -162,6 +172,7 @@ def compare(
         seconds=time.perf_counter() - started,
         language=background.language,
         reference=background.reference.version,
+        provenance=origin,
     )
     matrix = SectionMatrix(query.document, target.document, query.vectors.sections @ target.vectors.sections.T)
     return Comparison(result, matrix, folder)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
 from engine.errors import EngineError, IndexMismatch, QueryError
 from engine.faults import named_faults
 from engine.on_demand import OnDemand
+from engine.provenance import IndexState, Provenance, index_state, provenance, recorded_encoder, search_parameters
 from engine.query import Query, as_stored
 from engine.result import Encoding, Result, SectionMatrix, Status
 from engine.scoring.evidence import Scoring
@@ -179,7 +181,10 @@ class Index:
         query = replace(self._query(document), skip=kinds_of(skip))
         encoding = self._encode_candidates(query, scoring, allowance, where=where, without=left_out)
         found = self.searcher(scoring).search(query, k=k, offset=offset, where=where, without=left_out, exact=exact)
-        return self._completed(found, encoding, scoring)
+        used = search_parameters(
+            scoring, allowance, k=k, offset=offset, where=where, without=left_out, skip=skip, exact=exact
+        )
+        return self._completed(found, encoding, scoring, self._provenance(used))
 
     def _query(self, document: Document) -> Query:
         """A document with its vectors; with none where the index holds words alone."""
@@ -214,7 +219,17 @@ class Index:
             return None
         return self._on_demand.for_query(query, allowance or Allowance(), where=where, without=without)
 
-    def _completed(self, found: Result, encoding: Encoding | None, scoring: Scoring | None) -> Result:
+    def _provenance(self, parameters: dict[str, Any], *, is_indexed: bool = False) -> Provenance:
+        encoder = recorded_encoder(self.snapshot)
+        return provenance(parameters, index=self._state, encoder=encoder, is_indexed=is_indexed)
+
+    @cached_property
+    def _state(self) -> IndexState:
+        return index_state(self.snapshot)
+
+    def _completed(
+        self, found: Result, encoding: Encoding | None, scoring: Scoring | None, origin: Provenance
+    ) -> Result:
         """A result with what was encoded for it; its status is `partial` where evidence is missing, see `Status`."""
         coverage = found.query_coverage
         is_read = self.snapshot.width > 0 and (scoring or Scoring()).uses_vectors
@@ -223,7 +238,7 @@ class Index:
             encoding.n_encoded < encoding.n_candidates or not all(hit.has_vectors for hit in found.hits)
         )
         status = Status.PARTIAL if is_cut or lacks_vectors else found.status
-        return replace(found, encoding=encoding, status=status)
+        return replace(found, encoding=encoding, status=status, provenance=origin)
 
     def search_id(
         self,
@@ -249,7 +264,10 @@ class Index:
         query = replace(self.stored_query(doc_id), skip=kinds_of(skip))
         encoding = self._encode_candidates(query, scoring, allowance, where=where, without=left_out)
         found = self.searcher(scoring).search(query, k=k, offset=offset, where=where, without=left_out, exact=exact)
-        return self._completed(found, encoding, scoring)
+        used = search_parameters(
+            scoring, allowance, k=k, offset=offset, where=where, without=left_out[1:], skip=skip, exact=exact
+        )
+        return self._completed(found, encoding, scoring, self._provenance(used, is_indexed=True))
 
     def rank_id(self, doc_id: str, *, k: int) -> list[tuple[str, float]]:
         """The best targets of an indexed document, best first, itself left out, without a breakdown.
@@ -321,7 +339,9 @@ class Index:
             QueryError: no such document.
         """
         asked, found = (self.stored_query(one) if isinstance(one, str) else self._query(one) for one in (query, target))
-        return compare(asked, found, self.snapshot, folder=str(self.snapshot.folder), scoring=scoring)
+        used = {"scoring": asdict(scoring or Scoring())}
+        origin = self._provenance(used, is_indexed=isinstance(query, str))
+        return compare(asked, found, self.snapshot, folder=str(self.snapshot.folder), scoring=scoring, origin=origin)
 
     def document(self, doc_id: str) -> Document:
         """A document as it was indexed, text and sections included."""

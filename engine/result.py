@@ -15,6 +15,7 @@ from engine.scoring.breakdown import Breakdown, SectionPair
 if TYPE_CHECKING:
     import pandas
 
+    from engine.provenance import Provenance
     from engine.report.snippets import Snippet
 
 N_SNIPPETS = 3  # section pairs of a hit that are shown by default
@@ -169,6 +170,7 @@ class Result(Sequence[Hit]):
     language: str | None  # by which words were segmented; None for an index without words
     reference: int  # version of the reference that scores were computed with; 0 for one that is not pinned
     encoding: Encoding | None = None  # None where all documents that could have been found have vectors
+    provenance: Provenance | None = field(default=None, compare=False)  # None for a result of no search
 
     def __post_init__(self) -> None:
         if self.hits:

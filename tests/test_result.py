@@ -15,6 +15,7 @@ from engine.document import Coverage, Document, Section, Span
 from engine.errors import MissingExtra, QueryError
 from engine.result import Hit, Result, SectionMatrix, Status, shown_spans
 from engine.scoring.breakdown import Breakdown, ChunkPart, DocumentPart, SectionPair, TermPart
+from engine.store.documents import content_hash
 from tests.strict_schema import check
 
 QUERY = Document("q", "Query", "alpha beta", (Section("A", ("A",), 0, 10),))
@@ -96,6 +97,7 @@ def test_a_result_as_plain_values_holds_everything() -> None:
         "title": "Target",
         "source": "t.txt",
         "metadata": {"year": 2020},
+        "content": content_hash(TARGET),
         "coverage": {"tokens_read": 5, "tokens_total": 10, "share": 0.5},
         "has_vectors": True,
         "components": {"chunks": 0.35, "document": 0.01, "words": 0.1, "word_pairs": 0.0},
@@ -114,6 +116,8 @@ def test_a_result_as_plain_values_holds_everything() -> None:
             "title": "Query",
             "source": "",
             "coverage": {"tokens_read": 0, "tokens_total": 0, "share": 1.0, "chunks_pooled": 1},
+            "content": content_hash(QUERY),
+            "document": None,
         },
         "status": "estimated",
         "n_found": 7,
@@ -123,6 +127,7 @@ def test_a_result_as_plain_values_holds_everything() -> None:
         "language": "english",
         "reference": 2,
         "encoding": None,
+        "provenance": None,
         "hits": [hit],
     }
     check(RESULT.to_dict())

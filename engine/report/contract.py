@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 from engine.document import Coverage, Document, Span
 from engine.report.term_places import TermPlaces
 from engine.scoring.breakdown import N_TERMS, ChunkPart, SectionPair, TermPart
+from engine.store.documents import content_hash
 
 if TYPE_CHECKING:
     from engine.result import Hit, Result
 
 VERSION = "longmatch-result/1"
 _SCHEMA_FILE = "result.schema.json"
+_NO_FILE = ("", "stdin")  # sources that are no files
 _COMPONENTS = {"chunks": "chunks", "document": "document", "words": "words", "pairs": "word_pairs"}
 
 
@@ -61,6 +63,8 @@ def result_dict(result: Result, *, n_pairs: int | None = None) -> dict[str, Any]
             "title": result.query.title,
             "source": result.query.source,
             "coverage": _coverage(coverage) | {"chunks_pooled": coverage.chunks_pooled},
+            "content": content_hash(result.query),
+            "document": _kept_document(result),
         },
         "status": result.status.value,
         "n_found": result.n_found,
@@ -70,8 +74,17 @@ def result_dict(result: Result, *, n_pairs: int | None = None) -> dict[str, Any]
         "language": result.language,
         "reference": result.reference,
         "encoding": None if result.encoding is None else asdict(result.encoding),
+        "provenance": None if result.provenance is None else asdict(result.provenance),
         "hits": [_hit(hit, mine, result.language, n_pairs) for hit in result.hits],
     }
+
+
+def _kept_document(result: Result) -> dict[str, Any] | None:
+    """Text and sections of a query that neither a file nor the index keeps, so that its search can be repeated."""
+    origin = result.provenance
+    if origin is None or origin.is_indexed or result.query.source not in _NO_FILE:
+        return None
+    return {"text": result.query.text, "sections": [asdict(section) for section in result.query.sections]}
 
 
 def _hit(hit: Hit, mine: TermPlaces, language: str | None, n_pairs: int | None) -> dict[str, Any]:
@@ -93,6 +106,7 @@ def _hit(hit: Hit, mine: TermPlaces, language: str | None, n_pairs: int | None) 
         "title": hit.title,
         "source": hit.document.source,
         "metadata": dict(hit.metadata),
+        "content": content_hash(hit.document),
         "coverage": _coverage(hit.coverage),
         "has_vectors": hit.has_vectors,
         "components": {name: hit.breakdown.components.get(key, 0.0) for key, name in _COMPONENTS.items()},

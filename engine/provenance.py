@@ -1,0 +1,118 @@
+"""Where a result comes from: software, encoder, index and parameters, so that a search can be repeated."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cache
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from engine.allowance import Allowance
+from engine.scoring.evidence import Scoring
+
+if TYPE_CHECKING:
+    from engine.encoders.encoder import Encoder
+    from engine.store.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderState:
+    """The encoder that made the vectors."""
+
+    name: str
+    fingerprint: str  # of parameters and settings
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """An index as a search saw it."""
+
+    path: str  # as it was opened
+    fingerprint: str  # changes with the documents, the encoder, the language and the reference
+    n_documents: int
+    generation: int | None  # None while there is no approximate index
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What a search depends on beside its query."""
+
+    version: str  # of longmatch
+    time: str  # of the search, UTC, ISO 8601
+    encoder: EncoderState | None  # None for an index of words alone
+    index: IndexState | None  # None for two documents that were compared without one
+    parameters: Mapping[str, Any]  # of the search; of a comparison the constants of the score alone
+    is_indexed: bool = False  # the query is a document of the index, named by its doc_id
+
+
+def provenance(
+    parameters: Mapping[str, Any],
+    *,
+    index: IndexState | None = None,
+    encoder: EncoderState | None = None,
+    is_indexed: bool = False,
+) -> Provenance:
+    """Record a search that is done now."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return Provenance(_version(), now, encoder, index, parameters, is_indexed)
+
+
+def search_parameters(
+    scoring: Scoring | None,
+    allowance: Allowance | None,
+    *,
+    k: int,
+    offset: int,
+    where: str | None,
+    without: Sequence[str],
+    skip: Collection[str],
+    exact: bool,
+) -> dict[str, Any]:
+    """The parameters of a search as plain values, defaults filled in."""
+    allowed = allowance or Allowance()
+    return {
+        "k": k,
+        "offset": offset,
+        "where": where,
+        "without": list(without),
+        "skip": sorted(skip),
+        "exact": exact,
+        "candidates": allowed.candidates,
+        "encode_tokens": allowed.tokens,
+        "scoring": asdict(scoring or Scoring()),
+    }
+
+
+def encoder_state(encoder: Encoder) -> EncoderState:
+    """Name and fingerprint of a loaded encoder."""
+    return EncoderState(encoder.name, encoder.fingerprint)
+
+
+def recorded_encoder(snapshot: Snapshot) -> EncoderState | None:
+    """The encoder that an index was built with; nothing is loaded. None for an index of words alone."""
+    built = snapshot.meta.get("encoder")
+    return None if built is None else EncoderState(built["name"], built["fingerprint"])
+
+
+def index_state(snapshot: Snapshot) -> IndexState:
+    """Describe an index from the columns that every query has in memory; no document is read.
+
+    A document that is replaced gets another catalog id, so the ids stand for the contents.
+    """
+    digest = hashlib.sha256(snapshot.roster.ids.astype("<i8").tobytes())
+    encoder, reference, generation = recorded_encoder(snapshot), snapshot.reference_row, snapshot.generation_row
+    for part in (encoder and encoder.fingerprint, snapshot.language, reference and reference.digest):
+        digest.update(f"\0{part}".encode())
+    number = None if generation is None else int(generation.id)
+    return IndexState(str(snapshot.folder), digest.hexdigest()[:32], snapshot.n_documents, number)
+
+
+@cache
+def _version() -> str:
+    try:
+        return metadata.version("longmatch")
+    except metadata.PackageNotFoundError:  # a checkout that was not installed
+        return "unknown"
