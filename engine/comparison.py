@@ -18,7 +18,7 @@ from engine.document import Coverage, Document
 from engine.encoders.encoder import Encoder
 from engine.provenance import Provenance, encoder_state, provenance
 from engine.query import Background, Prepared, Query, as_stored, prepare
-from engine.result import Hit, PairSnippet, Result, SectionMatrix, Status
+from engine.result import N_MATCHES, Hit, PairSnippet, Result, SectionMatrix, Status
 from engine.scoring.breakdown import Scored, SectionPair, break_down
 from engine.scoring.evidence import Components, Scoring, chunk_component, combine, margin
 from engine.scoring.similarity import Matches, best_matches, cosines, no_matches, products
@@ -64,6 +64,13 @@ class Comparison:
         values = self.result.to_dict(n_pairs=n_pairs)
         values["hits"][0]["section_matrix"] = [[round(float(one), 4) for one in row] for row in self.matrix.cosines]
         return values
+
+    def to_html(self, *, n_pairs: int = N_MATCHES, command: str = "") -> str:
+        """The evidence report of both documents as one offline file, see `Result.to_html`."""
+        # Loads Jinja, which a score alone does without.
+        from engine.report.page import result_page
+
+        return result_page([self.result], n_pairs=n_pairs, command=command, background=self.background)
 
     def __str__(self) -> str:
         # Loads the segmenter of words, which a score alone does without.

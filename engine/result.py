@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from engine.report.snippets import Snippet
 
 N_SNIPPETS = 3  # section pairs of a hit that are shown by default
+N_MATCHES = 10  # the same in a report
 _REPR_CHARACTERS = 50  # of a title or a file name in a line
 
 
@@ -202,6 +203,24 @@ class Result(Sequence[Hit]):
         from engine.report.contract import result_dict
 
         return result_dict(self, n_pairs=n_pairs)
+
+    def to_html(self, *, n_pairs: int = N_MATCHES, command: str = "") -> str:
+        """The evidence report: one offline file, as `longmatch query --format html` writes.
+
+        It shows the ranking and, for each hit, contributions that sum to the score, a heat map of sections and
+        the matches of both texts side by side. All numbers are those of `to_dict`.
+
+        Example:
+            Path("report.html").write_text(index.search("draft.pdf").to_html(), encoding="utf-8")
+
+        Args:
+            n_pairs: section pairs shown of each hit, strongest first.
+            command: that made the report, shown at its end.
+        """
+        # Loads Jinja, which a result that is only ranked does without.
+        from engine.report.page import result_page
+
+        return result_page([self], n_pairs=n_pairs, command=command)
 
     def to_pandas(self) -> pandas.DataFrame:
         """A row for each hit, best first: query_id, rank, score, doc_id, title, status, then the metadata.

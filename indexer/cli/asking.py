@@ -15,7 +15,14 @@ from engine.allowance import CANDIDATES, Allowance
 from indexer.cli.output_file import output_option, write_output
 from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
 from indexer.cli.reading import read_memory_option, read_seconds_option
-from indexer.cli.shared import FAILED, PARTLY, existing_index_argument, opened_index, search_device_option
+from indexer.cli.shared import (
+    FAILED,
+    PARTLY,
+    existing_index_argument,
+    opened_index,
+    search_device_option,
+    typed_command,
+)
 from indexer.cli.standard_input import as_option, check_form
 
 if TYPE_CHECKING:
@@ -68,15 +75,20 @@ _N_NAMED = 3  # documents of the same content that are listed
 @click.option(
     "--sections",
     "n_pairs",
-    default=3,
-    show_default=True,
+    default=None,
+    show_default="3, in HTML 10",
     type=click.IntRange(0),
     metavar="N",
     help="Section pairs of each hit.",
 )
 @click.option("--matrix", is_flag=True, help="Add the cosines of all sections, for each hit.")
 @click.option(
-    "--format", "form", type=click.Choice(["table", "json", "jsonl", "csv", "trec"]), default="table", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "jsonl", "csv", "trec", "html"]),
+    default="table",
+    show_default=True,
+    help="html is a report in one file.",
 )
 @output_option
 @read_seconds_option
@@ -97,7 +109,7 @@ def query(
     candidates: int,
     encode_tokens: int | None,
     exact: bool,
-    n_pairs: int,
+    n_pairs: int | None,
     matrix: bool,
     form: str,
     output: Path | None,
@@ -117,6 +129,8 @@ def query(
     """
     if not documents and not doc_ids and not texts:
         raise click.UsageError("no query: name a DOCUMENT, '-' for standard input, --id DOC_ID or --text TEXT")
+    if matrix and form == "html":
+        raise click.UsageError("--matrix is for tables and JSON; the report has a heat map: leave --matrix out")
     if not all(map(str.strip, texts)):
         raise click.UsageError("--text is empty; give it some words")
     suffix = check_form(form_of_stdin)
@@ -199,20 +213,23 @@ def _matrices(index: Index, query: Document | str, result: Result) -> tuple[Sect
     return tuple(index.section_matrix(query, hit.doc_id) for hit in result.hits)
 
 
-def _print(found: Sequence[_Found], form: str, n_pairs: int, output: Path | None) -> None:
+def _print(found: Sequence[_Found], form: str, n_pairs: int | None, output: Path | None) -> None:
     """Write answers to a file or to standard output; why a table of another format is empty goes to standard error."""
     from engine.report.matrix import matrix_lines
-    from engine.report.table import no_hits, result_lines
+    from engine.report.table import N_PAIRS, no_hits, result_lines
+    from engine.result import N_MATCHES
     from indexer.cli.output import Answer, Layout, render
     from indexer.cli.terminal import PIPE_WIDTH, has_styles, show, width
 
+    if n_pairs is None:
+        n_pairs = N_MATCHES if form == "html" else N_PAIRS
     answers = [Answer(*one) for one in found]
     if form != "table":
         for answer in answers:
             if not answer.result.hits:
                 click.echo(f"{answer.result.query.title}: {no_hits(answer.result)}", err=True)
     if output is not None:
-        write_output(output, render(answers, form, Layout(n_pairs, PIPE_WIDTH)))
+        write_output(output, render(answers, form, Layout(n_pairs, PIPE_WIDTH, typed_command())))
     elif form == "table" and has_styles():
         for number, answer in enumerate(answers):
             lines = result_lines(answer.result, n_pairs=n_pairs, width=width())
@@ -220,4 +237,4 @@ def _print(found: Sequence[_Found], form: str, n_pairs: int, output: Path | None
                 lines += [(), *matrix_lines(matrix, width=width())]
             show([(), *lines] if number else lines)
     else:
-        click.echo(render(answers, form, Layout(n_pairs, width())), nl=False)
+        click.echo(render(answers, form, Layout(n_pairs, width(), typed_command())), nl=False)

@@ -11,7 +11,7 @@ import click
 from indexer.cli.output_file import output_option, write_output
 from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
 from indexer.cli.reading import read_memory_option, read_seconds_option
-from indexer.cli.shared import device_option, opened_index
+from indexer.cli.shared import device_option, opened_index, typed_command
 from indexer.cli.standard_input import as_option, check_form
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     "--sections", "n_pairs", default=10, show_default=True, type=click.IntRange(0), metavar="N", help="Section pairs."
 )
 @click.option("--matrix", is_flag=True, help="Add the cosines of all sections.")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("--format", "form", type=click.Choice(["table", "json", "html"]), default="table", show_default=True)
 @output_option
 @read_seconds_option
 @read_memory_option
@@ -66,6 +66,8 @@ def compare(
         longmatch compare draft.pdf --index papers.lm --id smith2020.pdf
     """
     _check_use(documents, index, doc_id, encoder)
+    if matrix and form == "html":
+        raise click.UsageError("--matrix is for tables and JSON; the report has a heat map: leave --matrix out")
     suffix = check_form(form_of_stdin)
     if failed := missing_files(documents):
         raise _unread(failed[0])
@@ -132,11 +134,10 @@ def _print(comparison: Comparison, form: str, n_pairs: int, matrix: bool, output
         values = comparison.to_dict(n_pairs=n_pairs)
         if not matrix:
             del values["hits"][0]["section_matrix"]
-        text = json.dumps(envelope([values]), ensure_ascii=False, allow_nan=False, indent=1)
-        if output is None:
-            click.echo(text)
-        else:
-            write_output(output, text + "\n")
+        _write(json.dumps(envelope([values]), ensure_ascii=False, allow_nan=False, indent=1) + "\n", output)
+        return
+    if form == "html":
+        _write(comparison.to_html(n_pairs=n_pairs, command=typed_command()), output)
         return
     n_columns = width() if output is None else PIPE_WIDTH
     is_styled = output is None and has_styles()
@@ -147,3 +148,10 @@ def _print(comparison: Comparison, form: str, n_pairs: int, matrix: bool, output
         show(lines)
     else:
         write_output(output, plain(lines) + "\n")
+
+
+def _write(text: str, output: Path | None) -> None:
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_output(output, text)

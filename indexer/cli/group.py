@@ -14,6 +14,7 @@ from indexer.cli.building import index
 from indexer.cli.comparing import compare
 from indexer.cli.planning import plan
 from indexer.cli.pretraining import pretrain
+from indexer.cli.shared import keep_arguments
 from indexer.cli.showing import info, show
 from indexer.cli.training import train
 from indexer.cli.upkeep import compact, doctor, rebase, remove, repair, verify
@@ -27,6 +28,11 @@ class _Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """In the order in which one meets them, not that of the alphabet."""
         return list(self.commands)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the arguments as they were typed, for reports that state their command."""
+        keep_arguments(ctx, args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401
         """Run a command; see the class."""

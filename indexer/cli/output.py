@@ -1,4 +1,4 @@
-"""Results in the formats of the command line: table, JSON, JSON lines, CSV, TREC run."""
+"""Results in the formats of the command line: table, JSON, JSON lines, CSV, TREC run, HTML."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ class Layout:
 
     n_pairs: int
     width: int
+    command: str = ""  # as it was typed, for a report
 
 
 def render(answers: Sequence[Answer], form: str, layout: Layout) -> str:
@@ -88,6 +89,14 @@ def _trec(answers: Sequence[Answer], layout: Layout) -> str:
     )
 
 
+def _html(answers: Sequence[Answer], layout: Layout) -> str:
+    """The evidence report, one file for all queries."""
+    # Loads Jinja, which the other formats do without.
+    from engine.report.page import result_page
+
+    return result_page([answer.result for answer in answers], n_pairs=layout.n_pairs, command=layout.command)
+
+
 def _word(name: str) -> str:
     return "_".join(name.split())
 
@@ -98,4 +107,5 @@ FORMATS: dict[str, Callable[[Sequence[Answer], Layout], str]] = {
     "jsonl": _jsonl,
     "csv": _csv,
     "trec": _trec,
+    "html": _html,
 }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +13,22 @@ import click
 if TYPE_CHECKING:
     from engine import Index
 
+_TYPED = "longmatch.arguments"
 FAILED, PARTLY = 1, 3  # 0 is done, and click itself exits with 2 on wrong usage
 
 index_argument = click.argument("index", type=click.Path(file_okay=False, path_type=Path))
+
+
+def keep_arguments(context: click.Context, arguments: Sequence[str]) -> None:
+    """Remember the arguments of the whole command; see `typed_command`."""
+    context.meta[_TYPED] = tuple(arguments)
+
+
+def typed_command() -> str:
+    """The command as it was typed, quoted for a shell; "" outside of one."""
+    context = click.get_current_context(silent=True)
+    arguments = () if context is None else context.meta.get(_TYPED, ())
+    return shlex.join(["longmatch", *arguments]) if arguments else ""
 
 
 def _existing(_context: click.Context, _parameter: click.Parameter, path: Path) -> Path:

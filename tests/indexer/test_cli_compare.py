@@ -104,3 +104,18 @@ def test_wrong_use_ends_with_one_line_and_a_status(
 ) -> None:
     result = run(*(one.format(files=files, built=built) for one in arguments), stdin="")
     assert result.exit_code == status and told in result.stderr and "Traceback" not in result.output
+
+
+def test_a_report_is_one_file_with_the_numbers_of_the_json(files: Path, built: Path, run: Run, tmp_path: Path) -> None:
+    command = [files / "a.md", files / "b.md", "--index", built, "--sections", "1", "--format"]
+    (answer,) = json.loads(run(*command, "json").stdout)["results"]
+    assert run(*command, "html", "-o", tmp_path / "x.html").exit_code == 0
+    page = (tmp_path / "x.html").read_text()
+    for part in answer["hits"][0]["parts"]:
+        assert f'<data value="{part["contribution"]}">{part["contribution"]:.4f}</data>' in page
+    assert f"--index {built} --sections 1 --format html" in page
+
+
+def test_a_report_takes_no_matrix(files: Path, run: Run) -> None:
+    result = run(files / "a.md", files / "b.md", "--format", "html", "--matrix")
+    assert result.exit_code == 2 and "leave --matrix out" in result.stderr

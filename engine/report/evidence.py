@@ -1,0 +1,220 @@
+"""What an evidence report shows, as plain values for its templates. Writes no markup and scores nothing.
+
+All numbers are those of `Result.to_dict`; documents add their text. A match is a section pair that is shown:
+it has a number, a colour, and a place in both texts.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.document import Document, Span
+from engine.report.marked_text import Mark, Run, excerpts, marked_runs
+from engine.report.section_map import SectionMap, section_map
+from engine.report.table import section_label
+from engine.result import N_MATCHES, Hit, Result
+from engine.segmentation import sentence_starts
+
+N_COLOURS = 10
+_PASSAGES = 2  # of a match that are shown beside each other; all are marked in the full text
+_MARGIN = 120  # characters around a passage
+_SENTENCE_MARGIN = 260  # around a sentence whose words match
+
+SIDES = ("query", "target")
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a match."""
+
+    section: int
+    label: str
+    pages: str  # of the strongest passage, or of the sentence whose words match
+    excerpts: tuple[tuple[Run, ...], ...]  # with a gap between them
+    is_begun: bool  # there is text of the section before the first
+    is_ended: bool  # the last one reaches the end of the section
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A section pair that is shown."""
+
+    number: int
+    part: Mapping[str, Any]
+    query: Side
+    target: Side
+
+    @property
+    def colour(self) -> int:
+        """From 0."""
+        return (self.number - 1) % N_COLOURS
+
+
+@dataclass(frozen=True, slots=True)
+class SectionText:
+    """A section of a document in full."""
+
+    number: int  # from 0
+    label: str
+    pages: str
+    contribution: float  # of all pairs that the section takes part in
+    matches: tuple[int, ...]
+    runs: tuple[Run, ...]  # one without marks where no match is
+
+
+@dataclass(frozen=True, slots=True)
+class HitView:
+    """A hit."""
+
+    hit: Hit
+    values: Mapping[str, Any]
+    matches: tuple[Match, ...]
+    others: tuple[Mapping[str, Any], ...]  # parts that are no section pair
+    map: SectionMap
+    query: tuple[SectionText, ...]
+    target: tuple[SectionText, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultView:
+    """A result."""
+
+    result: Result
+    values: Mapping[str, Any]
+    hits: tuple[HitView, ...]
+
+
+def result_view(result: Result, *, n_pairs: int = N_MATCHES) -> ResultView:
+    """Arrange a result for a report.
+
+    Args:
+        result: of a search or a comparison.
+        n_pairs: section pairs shown of each hit.
+    """
+    values = result.to_dict(n_pairs=n_pairs)
+    views = (_hit(result, hit, shown) for hit, shown in zip(result.hits, values["hits"], strict=True))
+    return ResultView(result, values, tuple(views))
+
+
+def pages_label(place: Mapping[str, Any]) -> str:
+    """The pages of a place in the contract, as "p. 3" or "pp. 3-5"; "" for a format without pages."""
+    first, last = place["page"], place["last_page"]
+    if first is None:
+        return ""
+    return f"p. {first}" if first == last else f"pp. {first}–{last}"
+
+
+def place_of(document: Document, span: Span) -> dict[str, int | None]:
+    """The first and the last page of a stretch, as the contract has them."""
+    pages = document.page_numbers(span)
+    return {"page": pages[0] if pages else None, "last_page": pages[-1] if pages else None}
+
+
+def _hit(result: Result, hit: Hit, values: Mapping[str, Any]) -> HitView:
+    listed = [part for part in values["parts"] if part["kind"] == "section_pair"]
+    documents = (result.query, hit.document)
+    marks = tuple(list(_marks(side, listed)) for side in SIDES)
+    return HitView(
+        hit=hit,
+        values=values,
+        matches=tuple(_match(number, part, documents) for number, part in enumerate(listed, start=1)),
+        others=tuple(part for part in values["parts"] if part["kind"] != "section_pair"),
+        map=section_map(*documents, hit.breakdown.pairs, len(listed)),
+        query=tuple(_sections(result.query, "query", hit, listed, marks[0])),
+        target=tuple(_sections(hit.document, "target", hit, listed, marks[1])),
+    )
+
+
+def _marks(side: str, parts: Sequence[Mapping[str, Any]]) -> Iterator[Mark]:
+    for number, part in enumerate(parts, start=1):
+        for passages in part["spans"]:
+            yield Mark(_span(passages[side]), number)
+        for word in part["words"]:
+            yield from (Mark(Span(start, stop), number, is_word=True) for start, stop in word[f"{side}_spans"])
+
+
+def _match(number: int, part: Mapping[str, Any], documents: tuple[Document, Document]) -> Match:
+    query, target = (_side(number, part, *one) for one in zip(SIDES, documents, strict=True))
+    return Match(number, part, query, target)
+
+
+def _side(number: int, part: Mapping[str, Any], side: str, document: Document) -> Side:
+    section = part[f"{side}_section"]
+    whole = _span(section)
+    passages = [_span(one[side]) for one in part["spans"][:_PASSAGES]]
+    margin = _MARGIN if passages else _SENTENCE_MARGIN
+    focuses = passages or [best_sentence_span(document, part, side)]
+    shown = excerpts(whole, focuses, margin)
+    shown = [_at_words(document.text, one, whole) for one in shown]
+    marks = [mark for mark in _marks(side, [part])]
+    return Side(
+        section["index"],
+        section_label(document, section["index"]),
+        pages_label(place_of(document, focuses[0])),
+        tuple(tuple(marked_runs(document.text, one, _numbered(marks, number))) for one in shown),
+        is_begun=shown[0].start > whole.start,
+        is_ended=shown[-1].stop == whole.stop,
+    )
+
+
+def _numbered(marks: Sequence[Mark], number: int) -> list[Mark]:
+    return [Mark(mark.span, number, mark.is_word) for mark in marks]
+
+
+def best_sentence_span(document: Document, part: Mapping[str, Any], side: str) -> Span:
+    """The sentence of a section whose words, each counted once, add most to a section pair.
+
+    Args:
+        document: that has the section.
+        part: a section pair, from `Result.to_dict`.
+        side: "query" or "target".
+    """
+    section = _span(part[f"{side}_section"])
+    starts = [section.start + start for start in sentence_starts(document.text[section.start : section.stop])]
+    values = [0.0] * len(starts)
+    for word in part["words"]:
+        within = {_last_not_after(starts, start) for start, _ in word[f"{side}_spans"]}
+        for sentence in within:
+            values[sentence] += word["contribution"]
+    best = max(range(len(starts)), key=lambda at: (values[at], -at))
+    return Span(starts[best], starts[best + 1] if best + 1 < len(starts) else section.stop)
+
+
+def _last_not_after(starts: Sequence[int], place: int) -> int:
+    return max(0, bisect_right(starts, place) - 1)
+
+
+def _at_words(text: str, span: Span, whole: Span) -> Span:
+    """The same stretch, without a part of a word at its ends."""
+    start, stop = span.start, span.stop
+    while whole.start < start < stop and not text[start - 1].isspace():
+        start += 1
+    while whole.stop > stop > start and not text[stop].isspace():
+        stop -= 1
+    return Span(start, stop) if start < stop else span
+
+
+def _sections(
+    document: Document, side: str, hit: Hit, parts: Sequence[Mapping[str, Any]], marks: Sequence[Mark]
+) -> Iterator[SectionText]:
+    contributions = [0.0] * len(document.sections)
+    for pair in hit.breakdown.pairs:
+        contributions[pair.query_section if side == "query" else pair.target_section] += pair.contribution
+    matches: dict[int, list[int]] = {}
+    for number, part in enumerate(parts, start=1):
+        matches.setdefault(part[f"{side}_section"]["index"], []).append(number)
+    for index, section in enumerate(document.sections):
+        span = Span(section.start, section.stop)
+        own = matches.get(index, [])
+        within = [mark for mark in marks if mark.match in own]
+        runs = tuple(marked_runs(document.text, span, within))
+        label = section_label(document, index)
+        pages = pages_label(place_of(document, span))
+        yield SectionText(index, label, pages, contributions[index], tuple(own), runs)
+
+
+def _span(place: Mapping[str, Any]) -> Span:
+    return Span(place["start"], place["end"])

@@ -1,0 +1,158 @@
+"""The heat map of a hit as an SVG picture: what each section of the query and of the target add together.
+
+A path for each shade and no element for each cell, so that a map of 300 x 300 sections is as small as
+one of 3 x 3. Numbers in, coordinates out; the template draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.document import Document
+from engine.report.table import section_label
+from engine.scoring.breakdown import SectionPair
+
+SHADES = 8
+MOST_CELLS = 4_000  # that can be pointed at; the strongest
+_SIDE = 620  # pixels of the longer side, about
+_SMALLEST, _LARGEST = 3, 24  # pixels of a cell
+_LINE = 13  # pixels that a label needs
+_LABEL_CHARACTERS = 34
+_NUMBERED = 12  # pixels of a cell that has room for the number of its match
+_PER_CHARACTER = 6.2  # pixels, about
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """The name of a row or column."""
+
+    at: float  # pixels from the beginning of the axis to the middle of the cell
+    text: str
+    full: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A cell whose match is shown in the report."""
+
+    x: int
+    y: int
+    match: int
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class SectionMap:
+    """All that the picture needs; lengths in pixels."""
+
+    cell: int
+    left: int  # room for the names of rows
+    top: int  # room for the names of columns, which lean to the right
+    lean: int  # how far the last of them reaches beyond its column
+    n_rows: int
+    n_columns: int
+    rows: tuple[Label, ...]
+    columns: tuple[Label, ...]
+    shades: tuple[tuple[int, str], ...]  # shade from 1, and the path of all its cells
+    shown: tuple[Shown, ...]
+    is_numbered: bool
+    names: tuple[tuple[str, ...], tuple[str, ...]]  # of all sections of query and target
+    cells: tuple[tuple[int, int, float], ...]  # row, column and contribution, strongest first
+    n_cells: int  # that contribute, listed or not
+    most: float  # the highest contribution
+
+    @property
+    def width(self) -> int:
+        """Of the whole picture; the last column's name leans out of it."""
+        return self.left + self.n_columns * self.cell + self.lean
+
+    @property
+    def height(self) -> int:
+        """Of the whole picture."""
+        return self.top + self.n_rows * self.cell + 4
+
+
+def section_map(query: Document, target: Document, pairs: Sequence[SectionPair], n_shown: int) -> SectionMap:
+    """Lay out the heat map of a hit.
+
+    Args:
+        query: the document that was searched with.
+        target: the document that was found.
+        pairs: of the hit, strongest first.
+        n_shown: how many of them the report shows as matches, numbered from 1.
+    """
+    names = tuple(
+        tuple(section_label(document, position) for position in range(len(document.sections)))
+        for document in (query, target)
+    )
+    n_rows, n_columns = max(1, len(names[0])), max(1, len(names[1]))
+    cell = max(_SMALLEST, min(_LARGEST, _SIDE // max(n_rows, n_columns)))
+    rows, columns = _labels(names[0], cell), _labels(names[1], cell)
+    cells = sorted(((p.query_section, p.target_section, p.contribution) for p in pairs), key=lambda one: -one[2])
+    return SectionMap(
+        cell=cell,
+        left=_room(rows),
+        top=int(0.75 * _room(columns)) + 10,
+        lean=int(0.67 * _room(columns)),
+        n_rows=n_rows,
+        n_columns=n_columns,
+        rows=rows,
+        columns=columns,
+        shades=_shades(pairs, n_rows, n_columns, cell),
+        shown=tuple(
+            Shown(
+                pair.target_section * cell,
+                pair.query_section * cell,
+                number,
+                f"match {number}: {names[0][pair.query_section]} → {names[1][pair.target_section]}",
+            )
+            for number, pair in enumerate(pairs[:n_shown], start=1)
+        ),
+        is_numbered=cell >= _NUMBERED,
+        names=(names[0], names[1]),
+        cells=tuple(cells[:MOST_CELLS]),
+        n_cells=len(cells),
+        most=cells[0][2] if cells else 0.0,
+    )
+
+
+def _labels(names: Sequence[str], cell: int) -> tuple[Label, ...]:
+    """The name of every row, or of each of which there is room."""
+    step = -(-_LINE // cell)
+    return tuple(
+        Label((number + 0.5) * cell, _cut(f"{number + 1} {name}"), f"{number + 1} {name}")
+        for number, name in enumerate(names)
+        if number % step == 0
+    )
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LABEL_CHARACTERS else name[: _LABEL_CHARACTERS - 1].rstrip() + "…"
+
+
+def _room(labels: Sequence[Label]) -> int:
+    return int(_PER_CHARACTER * max((len(label.text) for label in labels), default=0)) + 12
+
+
+def _shades(pairs: Sequence[SectionPair], n_rows: int, n_columns: int, cell: int) -> tuple[tuple[int, str], ...]:
+    """Paths by shade; neighbouring cells of a row with the same shade are one rectangle."""
+    values = np.zeros((n_rows, n_columns))
+    for pair in pairs:
+        values[pair.query_section, pair.target_section] += pair.contribution
+    # Square roots: one strong pair would leave all others white.
+    levels = np.ceil(SHADES * np.sqrt(values / max(float(values.max()), 1e-12))).astype(np.int64)
+    return tuple((int(level), _path(levels == level, cell)) for level in np.unique(levels) if level)
+
+
+def _path(is_in: NDArray[np.bool_], cell: int) -> str:
+    steps = np.diff(np.pad(is_in, ((0, 0), (1, 1))).astype(np.int8), axis=1)
+    rows, starts = np.nonzero(steps == 1)
+    stops = np.nonzero(steps == -1)[1]
+    return "".join(
+        f"M{start * cell} {row * cell}h{(stop - start) * cell}v{cell}h{-(stop - start) * cell}z"
+        for row, start, stop in zip(rows.tolist(), starts.tolist(), stops.tolist(), strict=True)
+    )

@@ -1,0 +1,62 @@
+"""Marks that overlap become runs that do not, and no character is lost."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.document import Span
+from engine.report.marked_text import Mark, Run, excerpts, marked_runs
+
+TEXT = "The old fox crosses the wide river."
+
+
+def test_passages_that_overlap_share_a_run() -> None:
+    marks = [Mark(Span(4, 19), 1), Mark(Span(12, 28), 2)]
+    assert marked_runs(TEXT, Span(0, 35), marks) == [
+        Run((), (("The ", False),)),
+        Run((1,), (("old fox ", False),)),
+        Run((1, 2), (("crosses", False),)),
+        Run((2,), ((" the wide", False),)),
+        Run((), ((" river.", False),)),
+    ]
+
+
+def test_words_are_pieces_of_a_run() -> None:
+    marks = [Mark(Span(4, 19), 1), Mark(Span(8, 11), 1, is_word=True), Mark(Span(29, 34), 1, is_word=True)]
+    assert marked_runs(TEXT, Span(4, 34), marks) == [
+        Run((1,), (("old ", False), ("fox", True), (" crosses", False))),
+        Run((), ((" the wide ", False), ("river", True))),
+    ]
+
+
+def test_windows_of_one_match_that_overlap_are_one_run() -> None:
+    marks = [Mark(Span(0, 10), 3), Mark(Span(5, 20), 3)]
+    assert [run.matches for run in marked_runs(TEXT, Span(0, 35), marks)] == [(3,), ()]
+
+
+def test_marks_outside_the_stretch_are_left_out() -> None:
+    assert marked_runs(TEXT, Span(4, 7), [Mark(Span(8, 11), 1), Mark(Span(0, 4), 2)]) == [Run((), (("old", False),))]
+
+
+_SPANS = st.tuples(st.integers(0, 35), st.integers(0, 35)).map(lambda ends: Span(min(ends), max(ends)))
+_MARKS = st.lists(st.builds(Mark, _SPANS, st.integers(1, 3), st.booleans()), max_size=8)
+
+
+@given(_SPANS, _MARKS)
+def test_runs_join_to_the_text_and_know_their_passages(span: Span, marks: list[Mark]) -> None:
+    runs = marked_runs(TEXT, span, marks)
+    assert "".join(text for run in runs for text, _ in run.pieces) == TEXT[span.start : span.stop]
+    at = span.start
+    for run in runs:
+        for text, is_word in run.pieces:
+            for place in range(at, at + len(text)):
+                over = [mark for mark in marks if mark.span.start <= place < mark.span.stop]
+                assert is_word == any(mark.is_word for mark in over)
+                assert run.matches == tuple(sorted({mark.match for mark in over if not mark.is_word}))
+            at += len(text)
+
+
+def test_excerpts_stay_in_the_section_and_join_where_they_meet() -> None:
+    focuses = [Span(60, 70), Span(12, 20), Span(22, 30)]
+    assert excerpts(Span(10, 75), focuses, 5) == [Span(10, 35), Span(55, 75)]

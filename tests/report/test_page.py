@@ -1,0 +1,144 @@
+"""The evidence report: its numbers are those of the JSON, its texts are escaped, and it loads nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import lxml.html
+import pytest
+
+from engine.comparison import compare_alone
+from engine.document import Document, Section
+from engine.index import Index
+from engine.report.evidence import pages_label, result_view
+from engine.report.page import result_page
+from engine.result import Result
+from indexer.builder import build
+from tests.fakes import FakeEncoder, make_corpus, make_document
+
+HOSTILE = "<script>alert(1)</script> \"quoted\" & 'single' </script><img src=x onerror=alert(2)>"
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    folder = tmp_path_factory.mktemp("report") / "x.lm"
+    corpus = [replace(document, pages=(0, 200, 300)) for document in make_corpus(8)]
+    build(folder, corpus, encoder=FakeEncoder(), language="english")
+    with Index.open(folder, encoder=FakeEncoder()) as index:
+        found = index.search(replace(corpus[1], source=""), k=3)
+        found.to_dict()
+        return found
+
+
+def parsed(html: str) -> lxml.html.HtmlElement:
+    return lxml.html.document_fromstring(html)
+
+
+def numbers(element: lxml.html.HtmlElement) -> list[float]:
+    return [float(one.get("value")) for one in element.iter("data")]
+
+
+def test_every_number_is_that_of_the_json(result: Result) -> None:
+    page, values = parsed(result.to_html(n_pairs=4)), result.to_dict(n_pairs=4)
+    ranking = page.xpath("//table[@class='ranking']")[0]
+    assert numbers(ranking) == [hit["score"] for hit in values["hits"]]
+    for hit, element in zip(values["hits"], page.xpath("//details[@class='hit']"), strict=True):
+        table = element.xpath(".//table[@class='contributions']")[0]
+        rows = [numbers(row)[0] for row in table.xpath("./tbody/tr")]
+        assert rows == [part["contribution"] for part in hit["parts"]]
+        assert sum(rows) == pytest.approx(hit["score"], abs=1e-5)
+        assert numbers(table.xpath("./tfoot")[0]) == [hit["score"]]
+        assert numbers(element.xpath(".//ul[@class='components']")[0]) == list(hit["components"].values())
+
+
+def test_sections_add_up_to_the_section_pairs(result: Result) -> None:
+    (view,) = (one for one in result_view(result, n_pairs=2).hits if one.hit.rank == 1)
+    total = sum(pair.contribution for pair in view.hit.pairs)
+    for sections in (view.query, view.target):
+        assert sum(section.contribution for section in sections) == pytest.approx(total)
+
+
+def test_every_link_has_its_place_and_every_place_one_name(result: Result) -> None:
+    page = parsed(result_page([result, result], n_pairs=5))
+    names = page.xpath("//@id")
+    assert len(names) == len(set(names))
+    assert {link[1:] for link in page.xpath("//a/@href")} <= set(names)
+
+
+def test_both_texts_are_complete_and_their_matches_marked(result: Result) -> None:
+    page = parsed(replace(result, hits=result.hits[:1]).to_html(n_pairs=2))
+    query, target = page.xpath("//div[@class='sides full']/div")
+    for document, side in ((result.query, query), (result.hits[0].document, target)):
+        text = "".join(one.text_content() for one in side.xpath(".//p[@class='text']"))
+        assert "".join(text.split()) == "".join(document.text.split())
+    part = result.to_dict(n_pairs=1)["hits"][0]["parts"][0]
+    match = page.get_element_by_id("q1-h1-match-1")
+    for side, element in zip(("query", "target"), match.xpath(".//div[@class='side']"), strict=True):
+        shown = " ".join(one.text_content() for one in element.xpath(".//*[contains(@class, 'passage')]"))
+        assert part["spans"][0][side]["text"].split()[0] in shown
+        marked = {one.text_content().lower() for one in element.iter("mark")}
+        assert marked & {word["term"].lower() for word in part["words"]}
+    place = part["spans"][0]["target"]
+    assert element.xpath("./h5")[0].text_content().endswith(f" {pages_label(place)}")
+    assert pages_label(place).startswith("p")
+
+
+def hostile(name: str) -> Document:
+    text = f"{HOSTILE}\n\n{HOSTILE} fox and river {HOSTILE} house. " * 3
+    half = len(text) // 2
+    sections = (Section(HOSTILE, (HOSTILE,), 0, half), Section(HOSTILE, (HOSTILE,), half, len(text)))
+    return Document(name + HOSTILE, HOSTILE, text, sections, {HOSTILE: HOSTILE}, HOSTILE)
+
+
+def test_hostile_documents_add_no_element_and_leave_no_script(tmp_path: Path) -> None:
+    plain = make_document("a", [("One", "fox and river house."), ("Two", "fox and river house.")])
+    build(tmp_path / "x.lm", [hostile("a"), hostile("b")], encoder=FakeEncoder(), language="english")
+    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
+        html = result_page([index.search(hostile("q"))], command=HOSTILE)
+    page = parsed(html)
+    assert page.xpath("//img | //iframe | //link | //@onerror | //@src") == []
+    assert all("alert" not in (one.text or "") for one in page.xpath("//script[not(@type)]"))
+    for script in page.xpath("//script[@type='application/json']"):
+        assert json.loads(script.text)["rows"] == [HOSTILE, HOSTILE]
+    assert page.xpath("//h1")[0].text_content() == HOSTILE
+    ordinary = parsed(compare_alone(plain, plain, FakeEncoder()).to_html())
+    assert len(page.xpath("//script[not(@type)]")) == len(ordinary.xpath("//script[not(@type)]")) == 1
+
+
+def test_nothing_is_loaded_from_elsewhere(result: Result) -> None:
+    html = result.to_html()
+    assert not re.search(r"""(?:src|href)\s*=\s*["']?(?:https?:|//)|@import|url\(""", html)
+    assert "default-src 'none'" in html
+
+
+def test_a_result_states_its_origin_and_command(result: Result) -> None:
+    text = parsed(result.to_html(command="longmatch query x.lm 'a b.pdf'")).text_content()
+    assert "longmatch query x.lm 'a b.pdf'" in text and "f" * 32 in text
+    assert "Certified." in text and "generation 1" in text
+    assert result.to_dict()["query"]["content"] in text
+
+
+def test_a_comparison_states_what_its_score_rests_on(corpus: list[Document]) -> None:
+    comparison = compare_alone(corpus[0], corpus[1], FakeEncoder())
+    text = parsed(comparison.to_html()).text_content()
+    assert "Compared without an index" in text and "Ranking" not in text
+    assert "a search of this index gives the same score" in replace(comparison, background="x.lm").to_html()
+
+
+def test_a_result_without_hits_says_why(index: Index, corpus: list[Document]) -> None:
+    assert "No document was searched" in index.search(corpus[3], where="topic = 99").to_html()
+
+
+def test_a_report_of_words_alone_shows_the_sentence_that_matches(tmp_path: Path) -> None:
+    filler = "Nothing of note is written in this line of the text. " * 20
+    found = make_document("a", [("Body", f"{filler}Old foxes cross the wide river at night. {filler}")])
+    build(tmp_path / "x.lm", [found, make_document("b", "House of stone.")], encode="none", language="english")
+    with Index.open(tmp_path / "x.lm") as index:
+        page = parsed(index.search(make_document("q", "The fox crosses a river.")).to_html())
+    (side,) = page.xpath("//section[@id='q1-h1-match-1']//div[@class='side'][2]/p[@class='text']")
+    assert "Old foxes cross the wide river" in side.text_content()
+    assert len(side.text_content()) < 800 and side.text_content().startswith("… ")
+    assert "words alone" in page.text_content()
