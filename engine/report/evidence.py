@@ -7,13 +7,14 @@ it has a number, a colour, and a place in both texts.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from engine.document import Document, Span
 from engine.report.marked_text import Mark, Run, excerpts, marked_runs
 from engine.report.section_map import SectionMap, section_map
+from engine.report.snippets import after_heading
 from engine.report.table import section_label
 from engine.result import N_MATCHES, Hit, Result
 from engine.segmentation import sentence_starts
@@ -146,7 +147,9 @@ def _side(number: int, part: Mapping[str, Any], side: str, document: Document) -
     whole = _span(section)
     passages = [_span(one[side]) for one in part["spans"][:_PASSAGES]]
     margin = _MARGIN if passages else _SENTENCE_MARGIN
-    focuses = passages or [best_sentence_span(document, part, side)]
+    words = [(word["contribution"], word[f"{side}_spans"]) for word in part["words"]]
+    body = Span(after_heading(document, whole, section["index"]), whole.stop)
+    focuses = passages or [best_sentence_span(document.text, body, words)]
     shown = excerpts(whole, focuses, margin)
     shown = [_at_words(document.text, one, whole) for one in shown]
     marks = [mark for mark in _marks(side, [part])]
@@ -164,23 +167,22 @@ def _numbered(marks: Sequence[Mark], number: int) -> list[Mark]:
     return [Mark(mark.span, number, mark.is_word) for mark in marks]
 
 
-def best_sentence_span(document: Document, part: Mapping[str, Any], side: str) -> Span:
-    """The sentence of a section whose words, each counted once, add most to a section pair.
+def best_sentence_span(text: str, within: Span, words: Iterable[tuple[float, Sequence[Sequence[int]]]]) -> Span:
+    """The sentence of a stretch whose words, each counted once, add most; the first of equals.
 
     Args:
-        document: that has the section.
-        part: a section pair, from `Result.to_dict`.
-        side: "query" or "target".
+        text: the whole text.
+        within: the stretch.
+        words: what each adds, and its places [start, end].
     """
-    section = _span(part[f"{side}_section"])
-    starts = [section.start + start for start in sentence_starts(document.text[section.start : section.stop])]
+    starts = [within.start + start for start in sentence_starts(text[within.start : within.stop])]
     values = [0.0] * len(starts)
-    for word in part["words"]:
-        within = {_last_not_after(starts, start) for start, _ in word[f"{side}_spans"]}
-        for sentence in within:
-            values[sentence] += word["contribution"]
+    for contribution, places in words:
+        inside = {_last_not_after(starts, start) for start, _ in places if within.start <= start < within.stop}
+        for sentence in inside:
+            values[sentence] += contribution
     best = max(range(len(starts)), key=lambda at: (values[at], -at))
-    return Span(starts[best], starts[best + 1] if best + 1 < len(starts) else section.stop)
+    return Span(starts[best], starts[best + 1] if best + 1 < len(starts) else within.stop)
 
 
 def _last_not_after(starts: Sequence[int], place: int) -> int:

@@ -99,7 +99,7 @@ def best_sentence(document: Document, span: Span, weights: Mapping[int, float], 
         language: by which words are segmented.
         section: the number of the section.
     """
-    start = _after_heading(document, span, section)
+    start = after_heading(document, span, section)
     text = document.text[start : span.stop]
     found = segmenter_of(language).segment(text)
     starts = np.array(sentence_starts(text))
@@ -137,7 +137,7 @@ def _append(line: str, text: str) -> str:
     return line + lead + joined + trail
 
 
-def _after_heading(document: Document, span: Span, section: int) -> int:
+def after_heading(document: Document, span: Span, section: int) -> int:
     """Where the text of a span begins behind the heading of its section, if the heading stands first."""
     heading = document.sections[section].heading
     at = document.text.find(heading, span.start, span.stop) if heading else -1

@@ -11,6 +11,7 @@ from engine.errors import EngineError
 from engine.faults import faults_named
 from indexer.cli.asking import query
 from indexer.cli.building import index
+from indexer.cli.charting import chart
 from indexer.cli.comparing import compare
 from indexer.cli.planning import plan
 from indexer.cli.pretraining import pretrain
@@ -61,6 +62,7 @@ for command in (
     plan,
     query,
     compare,
+    chart,
     show,
     info,
     remove,

@@ -48,19 +48,20 @@ def _check(path: Path) -> None:
             raise click.BadParameter(f"no file can be written in {folder} ({reason}); name another folder") from error
 
 
-def write_output(path: Path, text: str) -> None:
-    """Write a text as UTF-8; a file that is there is replaced once the text is on disk.
+def write_output(path: Path, content: str | bytes) -> None:
+    """Write bytes, or a text as UTF-8; a file that is there is replaced once the new content is on disk.
 
     A symbolic link stays, and the file that it names is replaced. A device or a pipe is written to.
 
     Raises:
         click.ClickException: the disk is full, or the file cannot be written any more.
     """
+    data = content.encode() if isinstance(content, str) else content
     try:
         if _is_replaced(path):
-            _replace(path.resolve(), text)
+            _replace(path.resolve(), data)
         else:
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(data)
     except OSError as error:
         reason = error.strerror or str(error)
         raise click.ClickException(f"{path} could not be written ({reason}); it is as it was before") from error
@@ -71,15 +72,15 @@ def _is_replaced(path: Path) -> bool:
     return not path.exists() or stat.S_ISREG(path.stat().st_mode)
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace(path: Path, data: bytes) -> None:
     mask = os.umask(0)  # which cannot be read otherwise
     os.umask(mask)
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~mask
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
     unfinished = Path(name)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         unfinished.chmod(mode)

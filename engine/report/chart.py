@@ -1,0 +1,118 @@
+"""The claim chart: a row for each section, sentence or claim of a query, a column for each hit. Values only.
+
+A cell holds the best passage of the hit for its row. It is empty where nothing rises above a threshold: no
+passage of the row is more similar than its threshold, and the row adds less than an even share of the score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.document import Document, Span
+from engine.report.evidence import best_sentence_span, pages_label, place_of
+from engine.report.marked_text import Mark, Run, marked_runs
+from engine.report.snippets import after_heading
+from engine.report.table import section_label
+from engine.report.term_places import TermPlaces
+from engine.result import Hit, Result, shown_spans
+from engine.scoring.breakdown import SectionPair
+
+N_WORDS = 5  # listed in a cell
+_ROW_CHARACTERS = 600  # of the text of a row
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What a hit has for a row."""
+
+    contribution: float  # of the row to the score of the hit, over all sections of the hit
+    section: str
+    pages: str  # of the passage; "" for a format without pages
+    runs: tuple[Run, ...]  # the passage, its matched words marked
+    words: tuple[str, ...]  # matched, strongest first
+    similarity: float | None  # None where words alone match
+
+    @property
+    def text(self) -> str:
+        """The passage on one line."""
+        return " ".join("".join(text for run in self.runs for text, _ in run.pieces).split())
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A section, sentence or claim of the query."""
+
+    label: str
+    pages: str
+    text: str  # cut where it is long
+    cells: tuple[Cell | None, ...]  # one for each hit
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """The chart of one query."""
+
+    result: Result
+    rows: tuple[Row, ...]
+
+    def shown(self, hit: int) -> float:
+        """The sum of the cells of a hit, by its place from 0; at most its score."""
+        cells = (row.cells[hit] for row in self.rows)
+        return sum(cell.contribution for cell in cells if cell is not None)
+
+
+def claim_chart(result: Result, rows: Sequence[int], *, least: float = 0.0) -> Chart:
+    """Arrange a result as a chart.
+
+    Args:
+        result: of a search with a query that was cut by `engine.units`.
+        rows: sections of the query.
+        least: contribution of a cell; one with less is empty.
+    """
+    columns = [_column(result, hit, rows, least) for hit in result.hits]
+    return Chart(
+        result,
+        tuple(_row(result.query, row, tuple(column[at] for column in columns)) for at, row in enumerate(rows)),
+    )
+
+
+def _row(query: Document, number: int, cells: tuple[Cell | None, ...]) -> Row:
+    section = query.sections[number]
+    label = section_label(query, number) if section.heading else " > ".join(section.path)
+    span = Span(section.start, section.stop)
+    text = " ".join(query.text[after_heading(query, span, number) : span.stop].split())
+    cut = text if len(text) <= _ROW_CHARACTERS else text[: _ROW_CHARACTERS - 1].rsplit(" ", 1)[0] + "…"
+    return Row(label, pages_label(place_of(query, span)), cut, cells)
+
+
+def _column(result: Result, hit: Hit, rows: Sequence[int], least: float) -> list[Cell | None]:
+    theirs = TermPlaces(hit.document, result.language)
+    pairs: dict[int, list[SectionPair]] = {}
+    for pair in hit.breakdown.pairs:
+        pairs.setdefault(pair.query_section, []).append(pair)
+    even = hit.score / max(1, len(result.query.sections))
+    return [_cell(result, hit, pairs.get(row, []), theirs, least, even) for row in rows]
+
+
+def _cell(
+    result: Result, hit: Hit, pairs: Sequence[SectionPair], theirs: TermPlaces, least: float, even: float
+) -> Cell | None:
+    contribution = sum(pair.contribution for pair in pairs)
+    has_passage = any(pair.parts for pair in pairs)
+    if not pairs or contribution < least or not (has_passage or contribution >= even):
+        return None
+    best = max(pairs, key=lambda pair: pair.contribution)
+    _, span = shown_spans(best, result.query, hit.document)
+    span = Span(after_heading(hit.document, span, best.target_section), span.stop)
+    words = [(part.contribution, theirs.spans(part.term, best.target_section)) for part in best.terms]
+    sentence = best_sentence_span(hit.document.text, span, words)
+    marks = [Mark(Span(start, stop), 1, is_word=True) for _, places in words for start, stop in places]
+    return Cell(
+        contribution,
+        section_label(hit.document, best.target_section),
+        pages_label(place_of(hit.document, sentence)),
+        tuple(marked_runs(hit.document.text, sentence, marks)),
+        tuple(part.term for part in best.terms[:N_WORDS]),
+        best.parts[0].similarity if best.parts else None,
+    )

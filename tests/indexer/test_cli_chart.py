@@ -1,0 +1,71 @@
+"""`longmatch chart` writes HTML, CSV and Word files."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import docx
+import pytest
+from click.testing import CliRunner, Result
+
+from indexer.cli import main
+
+FOX = "# Traps\n\nOld foxes cross the wide river at night.\n\n## House\n\nA stone house by the wide river is red.\n"
+PATENT = "# Trap\n\n## Description\n\nIt catches foxes by the river.\n\n## Claims\n\n"
+PATENT += "1. A trap for old foxes that cross a wide river at night.\n2. The trap of claim 1 by a stone house.\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("charts")
+    (made / "fox.md").write_text(FOX)
+    (made / "patent.md").write_text(PATENT)
+    names = [str(made / "fox.md"), str(made / "patent.md")]
+    assert CliRunner().invoke(main, ["index", str(made / "x.lm"), *names, "--encode", "none"]).exit_code == 0
+    return made
+
+
+def run(folder: Path, *arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["chart", str(folder / "x.lm"), *map(str, arguments)])
+
+
+def test_claims_are_rows_and_the_document_itself_is_no_column(folder: Path) -> None:
+    result = run(folder, folder / "patent.md", "--by", "claim", "--format", "csv")
+    assert result.exit_code == 0, result.output
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [row["label"] for row in rows] == ["Claim 1", "Claim 2"]
+    assert rows[0]["fox.md passage"] == "Old foxes cross the wide river at night."
+    assert "patent.md passage" not in rows[0]
+
+
+def test_an_indexed_document_is_charted_by_its_id(folder: Path) -> None:
+    by_id = run(folder, "--id", "fox.md", "--format", "csv", "--by", "sentence")
+    assert by_id.exit_code == 0, by_id.output
+    assert by_id.stdout == run(folder, folder / "fox.md", "--format", "csv", "--by", "sentence").stdout
+
+
+def test_a_word_file_and_a_page_are_written(folder: Path, tmp_path: Path) -> None:
+    assert run(folder, "--id", "fox.md", "--format", "docx", "-o", tmp_path / "x.docx").exit_code == 0
+    assert len(docx.Document(str(tmp_path / "x.docx")).tables) == 1
+    page = run(folder, "--id", "fox.md").stdout
+    assert page.startswith("<!doctype html>") and "longmatch chart" in page and "--id fox.md" in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        ([], 2, "name one query"),
+        (["x.md", "--id", "fox.md"], 2, "name one query"),
+        (["--id", "fox.md", "--format", "docx"], 2, "-o chart.docx"),
+        (["--id", "fox.md", "--by", "claim"], 1, "no section of numbered claims"),
+        (["no.md"], 1, "no.md: No such file or directory"),
+        (["--id", "no.md"], 1, "no document 'no.md' among 2"),
+    ],
+)
+def test_wrong_use_ends_with_one_line_and_a_status(
+    folder: Path, arguments: list[str], status: int, message: str
+) -> None:
+    result = run(folder, *arguments)
+    assert result.exit_code == status and message in result.stderr and "Traceback" not in result.output

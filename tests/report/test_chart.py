@@ -1,0 +1,93 @@
+"""The claim chart: cells have the strongest passage of a row, and contributions of the breakdown."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import docx
+import lxml.html
+import pytest
+
+from engine.document import Document
+from engine.index import Index
+from engine.report.chart import Chart, claim_chart
+from engine.report.chart_files import chart_csv, chart_docx, chart_html
+from engine.units import Unit, divide_by
+from indexer.builder import build
+from tests.fakes import make_document
+
+FOX = "Old foxes cross the wide river at night. Nothing else happens in this part of the land."
+HOUSE = "A red stone house has a green door. Nothing else happens in this part of the land."
+QUERY = make_document("q", [("Animals", "The fox crosses a river at night."), ("Rest", "Quite unrelated wording.")])
+
+
+@pytest.fixture(scope="module")
+def chart(tmp_path_factory: pytest.TempPathFactory) -> Chart:
+    folder = tmp_path_factory.mktemp("chart") / "x.lm"
+    documents = [
+        make_document("foxes", [("Rivers", FOX), ("Stone", HOUSE)]),
+        make_document("house", [("Stone", HOUSE)]),
+    ]
+    build(folder, documents, encode="none", language="english")
+    with Index.open(folder) as index:
+        divided = divide_by(QUERY, Unit.SECTION)
+        made = claim_chart(index.search(divided.document), divided.rows)
+        chart_html(made, Unit.SECTION)
+        return made
+
+
+def test_a_cell_has_the_sentence_its_words_and_its_contribution(chart: Chart) -> None:
+    cell = chart.rows[0].cells[0]
+    assert cell is not None
+    assert cell.text == "Old foxes cross the wide river at night."
+    assert (cell.section, cell.pages, cell.similarity) == ("Rivers", "", None)
+    marked = {text for run in cell.runs for text, is_word in run.pieces if is_word}
+    assert {"foxes", "cross", "river", "night"} <= {word for text in marked for word in text.split()}
+    pairs = [pair for pair in chart.result.hits[0].pairs if pair.query_section == 0]
+    assert cell.contribution == pytest.approx(sum(pair.contribution for pair in pairs))
+
+
+def test_a_row_that_matches_nothing_is_empty(chart: Chart) -> None:
+    assert [row.label for row in chart.rows] == ["Animals", "Rest"]
+    assert chart.rows[1].cells[0] is None
+    assert chart.shown(0) <= chart.result.hits[0].score + 1e-6
+
+
+def test_less_than_the_least_contribution_is_empty(chart: Chart) -> None:
+    raised = claim_chart(chart.result, (0, 1), least=1.0)
+    assert [row.cells for row in raised.rows] == [(None,) * len(chart.result.hits)] * 2
+
+
+def test_csv_has_a_line_for_each_row_and_five_columns_for_each_hit(chart: Chart) -> None:
+    first, second = csv.DictReader(io.StringIO(chart_csv(chart)))
+    assert first["foxes passage"] == "Old foxes cross the wide river at night."
+    assert float(first["foxes contribution"]) == chart.rows[0].cells[0].contribution  # type: ignore[union-attr]
+    assert (second["label"], second["foxes passage"], second["foxes contribution"]) == ("Rest", "", "")
+
+
+def test_html_escapes_and_states_the_sum_of_its_cells(chart: Chart) -> None:
+    page = lxml.html.document_fromstring(chart_html(chart, Unit.SECTION, command="<script>x</script>"))
+    assert len(page.xpath("//script")) == 1 and "<script>x</script>" in page.text_content()
+    cells = [float(one) for one in page.xpath("//tbody//td/p/b/data/@value")]
+    totals = [float(one) for one in page.xpath("//tfoot//td/data[1]/@value")][: len(chart.result.hits)]
+    assert sum(cells) == pytest.approx(sum(chart.shown(at) for at in range(len(chart.result.hits))))
+    assert totals[0] == chart.shown(0)
+
+
+def test_a_word_file_has_the_same_cells_with_matched_words_in_bold(chart: Chart) -> None:
+    (table,) = docx.Document(io.BytesIO(chart_docx(chart, Unit.SECTION))).tables
+    cell = table.rows[1].cells[1]
+    assert cell.text.startswith(f"{chart.rows[0].cells[0].contribution:.4f}  Rivers")  # type: ignore[union-attr]
+    bold = {run.text.strip() for run in cell.paragraphs[1].runs if run.bold}
+    assert "river" in " ".join(bold)
+    assert table.rows[2].cells[1].text == ""
+
+
+def test_control_characters_do_not_break_a_word_file(tmp_path: Path) -> None:
+    odd = Document("o", "odd\x0b title", FOX, QUERY.sections[:1])
+    build(tmp_path / "x.lm", [make_document("a", FOX)], encode="none", language="english")
+    with Index.open(tmp_path / "x.lm") as index:
+        made = claim_chart(index.search(odd), (0,))
+    assert docx.Document(io.BytesIO(chart_docx(made, Unit.SECTION))).paragraphs[0].text == "odd title"
