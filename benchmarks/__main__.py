@@ -63,6 +63,7 @@ def main() -> None:
 
     \b
     Example:
+        python -m benchmarks list
         python -m benchmarks retrieval proposals --encoder mean
         python -m benchmarks retrieval --help
     """
