@@ -20,10 +20,11 @@ from benchmarks.sections.term_places import term_places
 from benchmarks.significance import bootstrap_interval
 from benchmarks.slices.records import N_TENTHS, PositionRecord
 from benchmarks.slices.views import plot_positions, position_table
-from benchmarks.systems import Evidence, Hit
+from benchmarks.systems import Evidence
 from engine.document import Document
 from engine.encoders.weights import BUNDLED_NAME
 from engine.origin import Origin
+from engine.result import Hit
 from engine.words.segmenter import WordSegmenter, segmenter_of
 
 SIDES = ("query", "target")

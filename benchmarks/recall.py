@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -17,9 +18,11 @@ from benchmarks.program import origin_of, program
 from benchmarks.record_file import write_record
 from benchmarks.records import RecallRecord
 from benchmarks.report import recall_table
-from benchmarks.systems import Searchable
 from engine.errors import QueryError
 from engine.origin import Origin
+
+if TYPE_CHECKING:
+    from engine.index import Index
 
 WARM_UP = 10  # queries that are asked, and not counted, before a measurement
 
@@ -30,7 +33,7 @@ def sampled_queries(doc_ids: Sequence[str], n: int, seed: int) -> list[str]:
     return [doc_ids[row] for row in order]
 
 
-def ranked(index: Searchable, queries: Sequence[str], k: int, *, exact: bool) -> tuple[list[list[str]], Percentiles]:
+def ranked(index: Index, queries: Sequence[str], k: int, *, exact: bool) -> tuple[list[list[str]], Percentiles]:
     """Search every query, one at a time, after a warm-up.
 
     Returns:
@@ -56,7 +59,7 @@ def document_recall(found: Sequence[Sequence[str]], truth: Sequence[Sequence[str
 class Subject:
     """The index that is measured, and what it says of itself."""
 
-    index: Searchable
+    index: Index
     name: str
     factory: str
     nprobe: int

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from benchmarks.formats.trec import section_target
-from benchmarks.systems import Evidence, Hit, Ranking, System
+from benchmarks.systems import Evidence, Ranking, System
 from engine.document import Document
+from engine.result import Hit
 
 Run: TypeAlias = dict[str, Ranking]  # by query id
 

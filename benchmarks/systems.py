@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -10,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.document import Document
-from engine.scoring.breakdown import Breakdown
 from engine.scoring.evidence import Scoring
 
 if TYPE_CHECKING:
-    from engine.encoders.encoder import Encoder
+    from engine.index import Index
+    from engine.result import Hit
 
 Ranking: TypeAlias = list[tuple[str, float]]  # targets and scores, best first
 Settings: TypeAlias = dict[str, str | int | float | bool]
@@ -39,62 +38,6 @@ class System(Protocol):
         """At most `k` targets for a document, in the corpus or not; the one of its own id is left out."""
 
 
-class Hit(Protocol):
-    """A target as the engine returns it."""
-
-    @property
-    def doc_id(self) -> str:
-        """The corpus's own name of the target."""
-
-    @property
-    def score(self) -> float:
-        """Higher is closer."""
-
-    @property
-    def document(self) -> Document:
-        """The target itself."""
-
-    @property
-    def breakdown(self) -> Breakdown:
-        """The parts whose sum is the score."""
-
-
-class Result(Protocol):
-    """What the engine answers."""
-
-    @property
-    def hits(self) -> Sequence[Hit]:
-        """Best first."""
-
-
-class Searchable(Protocol):
-    """What is asked of an index here."""
-
-    @property
-    def n_documents(self) -> int:
-        """Documents that can be found."""
-
-    @property
-    def n_chunks(self) -> int:
-        """Their chunks."""
-
-    @property
-    def encoder(self) -> Encoder:
-        """The one that it was built with."""
-
-    def document(self, doc_id: str) -> Document:
-        """A document as it was indexed."""
-
-    def search(self, document: Document, *, k: int = 10, exact: bool = False, scoring: Scoring | None = None) -> Result:
-        """Rank the corpus against any document."""
-
-    def search_id(self, doc_id: str, *, k: int = 10, exact: bool = False, scoring: Scoring | None = None) -> Result:
-        """Rank the corpus against one of its documents, itself left out."""
-
-    def document_vectors(self) -> tuple[list[str], NDArray[np.float32]]:
-        """Names and (N, D) unit rows."""
-
-
 SCORINGS = {
     "evidence": Scoring(),
     "chunks": Scoring(chunk_weight=1, document_weight=0, word_weight=0, pair_weight=0),
@@ -107,7 +50,7 @@ class Evidence:
 
     def __init__(
         self,
-        index: Searchable,
+        index: Index,
         encoder: str,
         *,
         name: str = "evidence",
@@ -141,7 +84,7 @@ class DocumentCosine:
 
     name = "document"
 
-    def __init__(self, index: Searchable, encoder: str) -> None:
+    def __init__(self, index: Index, encoder: str) -> None:
         """Read all document vectors of `index` into memory."""
         self.encoder = encoder
         self.settings: Settings = {}
@@ -164,6 +107,6 @@ class DocumentCosine:
         return encoded.astype(np.float16).astype(np.float32)  # as a stored vector is rounded
 
 
-def _is_same(query: Document, index: Searchable) -> bool:
+def _is_same(query: Document, index: Index) -> bool:
     """Whether the document of the query's id is the query: a query of its own text may have any id."""
     return index.document(query.doc_id).text == query.text

@@ -9,7 +9,8 @@ from benchmarks.datasets import Dataset, read_qrels, read_queries
 from benchmarks.record_file import RESULTS
 from benchmarks.records import BuildCost, RetrievalRecord, read_records
 from benchmarks.retrieval import ALL_SYSTEMS, Trial, main, measure
-from benchmarks.systems import Evidence, Searchable
+from benchmarks.systems import Evidence
+from engine.index import Index
 from engine.origin import Origin
 
 
@@ -19,7 +20,7 @@ def trial(dataset: Dataset, origin: Origin) -> Trial:
     return Trial(dataset, "test", qrels, read_queries(dataset, qrels), 100, origin)
 
 
-def test_an_index_is_measured_query_by_query(index: Searchable, trial: Trial) -> None:
+def test_an_index_is_measured_query_by_query(index: Index, trial: Trial) -> None:
     record, run = measure(Evidence(index, "mean@0f", exact=True), BuildCost(1.5, 30, 20.0), trial)
     assert [doc_id for doc_id, _ in run["cat"]] == ["kitten", "dog", "rocket"]
     assert [doc_id for doc_id, _ in run["dog"]] == ["kitten", "rocket", "cat"]

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from benchmarks.runs import rank, rank_sections, section_ranking
-from benchmarks.systems import DocumentCosine, Evidence, Searchable
+from benchmarks.systems import DocumentCosine, Evidence
 from engine.document import Document
 from engine.index import Index
 from tests.fakes import FakeEncoder
 
 
-def test_a_run_holds_every_query_in_order(index: Searchable, documents: dict[str, Document]) -> None:
+def test_a_run_holds_every_query_in_order(index: Index, documents: dict[str, Document]) -> None:
     queries = [documents[doc_id] for doc_id in ("rocket", "cat")]
     run, seconds = rank(DocumentCosine(index, "mean"), queries, k=1)
     assert {query_id: ranking[0][0] for query_id, ranking in run.items()} == {"rocket": "dog", "cat": "kitten"}
