@@ -24,7 +24,7 @@ from benchmarks.pairs.options import (
 )
 from benchmarks.pairs.preparing import Asked, prepared_pairs
 from benchmarks.pairs.record import MatchingRecord
-from benchmarks.pairs.scorer import Budget, PairScorer
+from benchmarks.pairs.scorer import Budget, Fit, PairScorer
 from benchmarks.pairs.scorers import SCORERS
 from benchmarks.pairs.scoring import finite_scores
 from benchmarks.pairs.splitting import PairSplits, Split, SplitRule, documents_of, pairs_checksum
@@ -67,7 +67,7 @@ def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) ->
     """
     train, valid, test = (trial.splits[split] for split in (Split.TRAIN, Split.VALID, Split.TEST))
     started = time.perf_counter()
-    scorer.fit(trial.documents, train, valid, budget=trial.budget, seed=trial.origin.seed)
+    scorer.fit(Fit(trial.documents, train, valid, trial.budget, trial.origin.seed))
     fitted = time.perf_counter()
     valid_scores, scores = (finite_scores(scorer, pairs) for pairs in (valid, test))
     done = time.perf_counter()

@@ -27,7 +27,7 @@ from benchmarks.pairs.preparing import Asked, prepared_pairs
 from benchmarks.pairs.rerank_record import FirstStage, RerankRecord
 from benchmarks.pairs.rerank_table import rerank_table
 from benchmarks.pairs.reranked import by_relevance, rerank
-from benchmarks.pairs.scorer import Budget, PairScorer
+from benchmarks.pairs.scorer import Budget, Fit, PairScorer
 from benchmarks.pairs.scorers import LEARNED
 from benchmarks.pairs.splitting import PairSplits, Split, SplitRule, documents_of, pairs_checksum
 from benchmarks.program import origin_of, program
@@ -71,7 +71,7 @@ def measure(scorer: PairScorer, reranking: Reranking, chosen: Settings | None = 
     trial, splits = reranking.trial, reranking.splits
     started = time.perf_counter()
     train, valid = splits[Split.TRAIN], splits[Split.VALID]
-    scorer.fit(reranking.documents, train, valid, budget=reranking.budget, seed=trial.origin.seed)
+    scorer.fit(Fit(reranking.documents, train, valid, reranking.budget, trial.origin.seed))
     fitted = time.perf_counter()
     run = rerank(reranking.run, scorer, reranking.depth)
     seconds = time.perf_counter() - fitted

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.bm25 import BM25
-from benchmarks.pairs.scorer import Budget, Pair
+from benchmarks.pairs.scorer import Fit, Pair
 from benchmarks.systems import Settings
 from engine.document import Document
 
@@ -41,18 +41,10 @@ class BM25Pairs:
         self._documents: Mapping[str, Document] = {}
         self._row: dict[str, int] = {}
 
-    def fit(
-        self,
-        documents: Mapping[str, Document],
-        train: Sequence[Pair],
-        valid: Sequence[Pair],
-        *,
-        budget: Budget,
-        seed: int,
-    ) -> None:
+    def fit(self, given: Fit) -> None:
         """As `PairScorer.fit`; nothing is learned from pairs."""
-        self._bm25.fit(documents.values())
-        self._documents = documents
+        self._bm25.fit(given.documents.values())
+        self._documents = given.documents
         self._row = {doc_id: row for row, doc_id in enumerate(self._bm25.doc_ids)}
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:

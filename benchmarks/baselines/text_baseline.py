@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.pairs.scorer import Budget, Pair
+from benchmarks.pairs.scorer import Fit, Pair
 from benchmarks.systems import Settings, System
 from engine.document import Document
 
@@ -50,21 +50,13 @@ class TextScorer:
         """Those of the baseline, with the seed of the last `fit`."""
         return self._baseline.settings
 
-    def fit(
-        self,
-        documents: Mapping[str, Document],
-        train: Sequence[Pair],
-        valid: Sequence[Pair],
-        *,
-        budget: Budget,
-        seed: int,
-    ) -> None:
+    def fit(self, given: Fit) -> None:
         """As `PairScorer.fit`.
 
         Raises:
             TrainingError: it cannot be fitted within the seconds of the budget.
         """
-        self._baseline = self._make(seed).fit(documents.values(), seconds=budget.seconds)
+        self._baseline = self._make(given.seed).fit(given.documents.values(), seconds=given.budget.seconds)
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
         """As `PairScorer.score`."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from benchmarks.baselines.pair_model import InputT, PairModel, n_parameters
 from benchmarks.baselines.pair_training import PairTraining, scores_of, train_pairs
 from benchmarks.baselines.word_vectors import source_settings
-from benchmarks.pairs.scorer import Budget, Course, Pair
+from benchmarks.pairs.scorer import Course, Fit, Pair
 from benchmarks.pairs.splitting import documents_of
 from benchmarks.systems import Settings
 from engine.document import Document
@@ -84,31 +84,25 @@ class TrainedScorer(Generic[InputT]):
         self._documents: Mapping[str, Document] = {}
         self._inputs: dict[str, InputT] = {}
 
-    def fit(
-        self,
-        documents: Mapping[str, Document],
-        train: Sequence[Pair],
-        valid: Sequence[Pair],
-        *,
-        budget: Budget,
-        seed: int,
-    ) -> None:
+    def fit(self, given: Fit) -> None:
         """See `PairScorer.fit`. What the budget's seconds count begins here: reading texts is part of it.
 
         Raises:
             TrainingError: as `train_pairs`, a pair names a document that is not there, or the device cannot be used.
         """
         started = time.monotonic()
-        self._documents, self._inputs = documents, {}
-        named = documents_of(train)
-        texts = {doc_id: document for doc_id, document in documents.items() if doc_id in named}
+        self._documents, self._inputs = given.documents, {}
+        named = documents_of(given.train)
+        texts = {doc_id: document for doc_id, document in given.documents.items() if doc_id in named}
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            self._prepared = self._prepare(texts, seed=seed, seconds=budget.seconds / 2)
+            torch.manual_seed(given.seed)
+            self._prepared = self._prepare(texts, seed=given.seed, seconds=given.budget.seconds / 2)
             model = self._on_device(self._prepared.model)
-            inputs = self._read((*train, *valid))
-            left = replace(budget, seconds=budget.seconds - (time.monotonic() - started))
-            self.course = train_pairs(model, inputs, train, valid, settings=self._training, budget=left, seed=seed)
+            inputs = self._read((*given.train, *given.valid))
+            left = replace(given.budget, seconds=given.budget.seconds - (time.monotonic() - started))
+            self.course = train_pairs(
+                model, inputs, given.train, given.valid, settings=self._training, budget=left, seed=given.seed
+            )
         self.encoder = self._prepared.encoder
         self.settings |= {**self._prepared.settings, "n_parameters": n_parameters(model)}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.pairs.comparing import Comparer, Comparison, Side
-from benchmarks.pairs.scorer import Budget, Pair
+from benchmarks.pairs.scorer import Fit, Pair
 from benchmarks.prepare import prepared_documents
 from benchmarks.systems import Settings
-from engine.document import Document
 
 
 @dataclass(frozen=True)
@@ -64,15 +63,7 @@ class GivenScorer:
         self._comparer: Comparer | None = None
         self._sides: dict[str, Side] = {}
 
-    def fit(
-        self,
-        documents: Mapping[str, Document],
-        train: Sequence[Pair],
-        valid: Sequence[Pair],
-        *,
-        budget: Budget,
-        seed: int,
-    ) -> None:
+    def fit(self, given: Fit) -> None:
         """As `PairScorer.fit`; nothing is learned, documents are encoded that have not been yet.
 
         Raises:
@@ -81,12 +72,12 @@ class GivenScorer:
         """
         name, work = self._shelf.name, self._shelf.work
         with prepared_documents(
-            name, documents.values(), self._encoder_name, work, self._tell, device=self._device
+            name, given.documents.values(), self._encoder_name, work, self._tell, device=self._device
         ) as ready:
             self.encoder = ready.encoder
             self._comparer = Comparer(ready.index.encoder, self._comparison)
             stored = ready.index.stored_query
-            self._sides = {doc_id: self._comparer.side(stored(doc_id).vectors) for doc_id in documents}
+            self._sides = {doc_id: self._comparer.side(stored(doc_id).vectors) for doc_id in given.documents}
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
         """As `PairScorer.score`."""

@@ -36,6 +36,17 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
+class Fit:
+    """Documents and pairs that a scorer learns from, and within what."""
+
+    documents: Mapping[str, Document]  # by doc_id, those of all splits
+    train: Sequence[Pair]
+    valid: Sequence[Pair]  # may choose when to stop, and nothing else
+    budget: Budget
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
 class Course:
     """What learning from pairs came to."""
 
@@ -68,16 +79,8 @@ class PairScorer(Protocol):
     def course(self) -> Course | None:
         """What its `fit` came to; None where it learns nothing from pairs."""
 
-    def fit(
-        self,
-        documents: Mapping[str, Document],
-        train: Sequence[Pair],
-        valid: Sequence[Pair],
-        *,
-        budget: Budget,
-        seed: int,
-    ) -> None:
-        """Learn from the texts of `documents` and from `train`; `valid` may choose when to stop, and nothing else."""
+    def fit(self, given: Fit) -> None:
+        """Learn from the texts of the documents and from the pairs of train."""
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
         """(N,) scores of pairs of the documents that `fit` was given; their `is_match` is not looked at."""

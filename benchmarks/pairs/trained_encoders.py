@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from benchmarks.pairs.comparing import Comparer, Comparison, Side
 from benchmarks.pairs.early_stopping import train_to_best
 from benchmarks.pairs.pair_tasks import Learned, labels_alone, n_chunks, pair_task
-from benchmarks.pairs.scorer import LABELS_ALONE, Budget, Course, Pair
+from benchmarks.pairs.scorer import LABELS_ALONE, Budget, Course, Fit, Pair
 from benchmarks.pairs.selection import Selection, sample_valid
 from benchmarks.pairs.splitting import documents_of
 from benchmarks.pairs.valid_accuracy import ValidAccuracy
@@ -84,15 +84,7 @@ class TrainedEncoder:
         self._sides: dict[str, Side] = {}
         self._trained: TrainableEncoder | None = None
 
-    def fit(
-        self,
-        documents: Mapping[str, Document],
-        train: Sequence[Pair],
-        valid: Sequence[Pair],
-        *,
-        budget: Budget,
-        seed: int,
-    ) -> None:
+    def fit(self, given: Fit) -> None:
         """As `PairScorer.fit`.
 
         Raises:
@@ -100,20 +92,22 @@ class TrainedEncoder:
             EncoderError: the encoder cannot be made.
             MissingExtra: accelerate is not installed.
         """
+        budget, seed = given.budget, given.seed
         deadline = time.monotonic() + budget.seconds
-        named = documents_of(train)
-        texts = {doc_id: document for doc_id, document in documents.items() if doc_id in named}
+        named = documents_of(given.train)
+        texts = {doc_id: document for doc_id, document in given.documents.items() if doc_id in named}
         encoder = self._begin(list(texts.values()), budget, seed)
         pretraining_steps = self._pretrain(encoder, texts, budget, seed)
         tokens = self._training_tokens
-        task = pair_task(encoder, self._recipe.learned, texts, train, budget=budget, training_tokens=tokens, seed=seed)
-        looked_at = sample_valid(valid, self._selection.pairs, seed)
+        learned = self._recipe.learned
+        task = pair_task(encoder, learned, texts, given.train, budget=budget, training_tokens=tokens, seed=seed)
+        looked_at = sample_valid(given.valid, self._selection.pairs, seed)
         chunks = n_chunks(encoder, tokens)
-        validate = ValidAccuracy(encoder, documents, looked_at, self._recipe.comparison, chunks=chunks)
+        validate = ValidAccuracy(encoder, given.documents, looked_at, self._recipe.comparison, chunks=chunks)
         steps = budget.steps - pretraining_steps
         course = self._run(task, encoder, validate, steps, deadline - time.monotonic(), seed)
         self.course = replace(course, pretraining_steps=pretraining_steps)
-        self._trained, self._documents, self._sides = encoder, documents, {}
+        self._trained, self._documents, self._sides = encoder, given.documents, {}
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
         """As `PairScorer.score`; each document is encoded once, when it is first asked for.

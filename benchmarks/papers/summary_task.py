@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.cut import first_words
-from benchmarks.pairs.scorer import Pair
+from benchmarks.pairs.scorer import Fit, Pair
 from benchmarks.pairs.splitting import documents_of
 from benchmarks.papers.comparison import Conditions, Measured
 from benchmarks.papers.encoder_arm import EncoderArm, size_of
@@ -84,7 +84,7 @@ class SummaryBench:
         started = time.perf_counter()
         scorer = arm.scorer(self._conditions)
         budget, seed = arm.budget(self._conditions.scale), self._conditions.origin.seed
-        scorer.fit(self.documents, self.train, self.valid, budget=budget, seed=seed)
+        scorer.fit(Fit(self.documents, self.train, self.valid, budget, seed))
         pairs = {
             Pair(question.query_id, doc_id, False)
             for draw in self.trial.draws

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,12 +14,11 @@ from benchmarks.matching import Trial, main, measure
 from benchmarks.pairs import negatives
 from benchmarks.pairs.judging import Judgment
 from benchmarks.pairs.record import MatchingRecord
-from benchmarks.pairs.scorer import Budget, Course, Pair
+from benchmarks.pairs.scorer import Budget, Course, Fit, Pair
 from benchmarks.pairs.scorers import ScorerOptions, make_scorer
 from benchmarks.pairs.splitting import Split, SplitRule
 from benchmarks.records import read_records
 from benchmarks.systems import Settings
-from engine.document import Document
 from engine.origin import Origin
 from tests.benchmarks.pairs.linked_corpus import DOC_IDS, write_linked
 from tests.benchmarks.pairs.published_sets import write_aan
@@ -165,16 +164,8 @@ class Told:
         self.fitted_on: list[object] = []
         self._scores = scores
 
-    def fit(
-        self,
-        documents: Mapping[str, Document],
-        train: Sequence[Pair],
-        valid: Sequence[Pair],
-        *,
-        budget: Budget,
-        seed: int,
-    ) -> None:
-        self.fitted_on = [list(train), list(valid), budget, seed]
+    def fit(self, given: Fit) -> None:
+        self.fitted_on = [list(given.train), list(given.valid), given.budget, given.seed]
         self.course = Course(3, 2, 0.75)
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:

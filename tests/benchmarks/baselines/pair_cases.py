@@ -12,7 +12,7 @@ from benchmarks.baselines.embedding_table import WordConfig
 from benchmarks.baselines.pair_training import PairTraining
 from benchmarks.baselines.sbert_512 import TRANSFORMER_TRAINING
 from benchmarks.baselines.word_inputs import DocumentWords
-from benchmarks.pairs.scorer import Budget, Pair, PairScorer
+from benchmarks.pairs.scorer import Budget, Fit, Pair, PairScorer
 from engine.document import Document
 from tests.fakes import make_document
 
@@ -62,7 +62,7 @@ def share_right(scorer: PairScorer, pairs: Sequence[Pair]) -> float:
 
 def fitted(scorer: PairScorer, *, steps: int = 60, seed: int = 0) -> PairScorer:
     """Trained on the pairs to the end, all of them in each step."""
-    scorer.fit(topical_documents(), topical_pairs(), [], budget=Budget(steps, 32, 600.0), seed=seed)
+    scorer.fit(Fit(topical_documents(), topical_pairs(), [], Budget(steps, 32, 600.0), seed))
     return scorer
 
 

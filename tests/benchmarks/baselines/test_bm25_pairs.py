@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.baselines.bm25_pairs import BM25Pairs
 from benchmarks.bm25 import K1, B
-from benchmarks.pairs.scorer import Budget, Pair
+from benchmarks.pairs.scorer import Budget, Fit, Pair
 from tests.fakes import make_document
 
 TEXTS = {
@@ -34,7 +34,7 @@ def bm25_by_hand(query: str, target: str) -> float:
 
 def scores(*pairs: tuple[str, str]) -> list[float]:
     bm25 = BM25Pairs()
-    bm25.fit(DOCUMENTS, [], [], budget=Budget(0, 0, 0.0), seed=0)
+    bm25.fit(Fit(DOCUMENTS, [], [], Budget(0, 0, 0.0), 0))
     return bm25.score([Pair(first, second, True) for first, second in pairs]).tolist()
 
 

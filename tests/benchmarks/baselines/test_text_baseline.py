@@ -6,7 +6,7 @@ import pytest
 from benchmarks.baselines.doc2vec import Doc2Vec, Doc2VecConfig
 from benchmarks.baselines.text_baseline import TextScorer
 from benchmarks.baselines.tfidf_system import TfIdf
-from benchmarks.pairs.scorer import Budget, Pair, PairScorer
+from benchmarks.pairs.scorer import Budget, Fit, Pair, PairScorer
 from engine.errors import TrainingError
 from tests.benchmarks.baselines.small_words import random_documents
 
@@ -18,7 +18,7 @@ BUDGET = Budget(steps=1, pairs_per_step=1, seconds=60)
 
 
 def fitted(scorer: PairScorer, *, seed: int = 0, budget: Budget = BUDGET) -> PairScorer:
-    scorer.fit(DOCUMENTS, PAIRS[:4], PAIRS[4:8], budget=budget, seed=seed)
+    scorer.fit(Fit(DOCUMENTS, PAIRS[:4], PAIRS[4:8], budget, seed))
     return scorer
 
 

@@ -15,7 +15,7 @@ from benchmarks.baselines.wmd import WordMovers
 from benchmarks.baselines.word_vectors import Word2VecConfig
 from benchmarks.baselines.wrd import WordRotators
 from benchmarks.datasets import Dataset, open_dataset, read_documents, read_qrels, read_queries
-from benchmarks.pairs.scorer import Budget, Pair
+from benchmarks.pairs.scorer import Budget, Fit, Pair
 from benchmarks.records import BuildCost
 from benchmarks.retrieval import Trial, measure
 from engine.origin import Origin
@@ -70,7 +70,7 @@ def test_pairs_are_scored_by_the_same_baseline(fitted: dict[str, TextBaseline], 
     pairs = [Pair("doc0", "doc1", True), Pair("doc2", "doc5", False)]
     for name in TEXT_BASELINES:
         scorer = text_scorer(name, vectors)
-        scorer.fit(documents, pairs, pairs, budget=Budget(steps=1, pairs_per_step=1, seconds=60), seed=3)
+        scorer.fit(Fit(documents, pairs, pairs, Budget(steps=1, pairs_per_step=1, seconds=60), 3))
         expected = [fitted[name].score(pair.first, pair.second) for pair in pairs]
         np.testing.assert_allclose(scorer.score(pairs), expected, atol=1e-6)
         assert (scorer.name, scorer.settings) == (name, fitted[name].settings)

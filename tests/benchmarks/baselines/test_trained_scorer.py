@@ -10,7 +10,7 @@ import torch
 
 from benchmarks.baselines.dssm import DssmConfig, dssm
 from benchmarks.baselines.trained_scorer import settings_of
-from benchmarks.pairs.scorer import Budget, Course, Pair
+from benchmarks.pairs.scorer import Budget, Course, Fit, Pair
 from engine.errors import TrainingError
 from tests.benchmarks.baselines.pair_cases import OVERFITTING, fitted, topical_documents, topical_pairs
 
@@ -50,7 +50,7 @@ def test_words_are_learned_from_documents_of_train_alone() -> None:
     scorers = [dssm(SMALL, OVERFITTING) for _ in range(2)]
     given = (documents, {doc_id: documents[doc_id] for doc_id in documents if doc_id in named})
     for scorer, texts in zip(scorers, given, strict=True):
-        scorer.fit(texts, train, [], budget=Budget(2, 16, 60.0), seed=0)
+        scorer.fit(Fit(texts, train, [], Budget(2, 16, 60.0), 0))
     assert len(given[1]) < len(documents)
     np.testing.assert_array_equal(*(scorer.score(train) for scorer in scorers))
 
@@ -58,13 +58,13 @@ def test_words_are_learned_from_documents_of_train_alone() -> None:
 def test_a_device_that_is_not_there_is_told() -> None:
     scorer = dssm(SMALL, OVERFITTING, device="cuda:63")
     with pytest.raises(TrainingError, match=r"device 'cuda:63' cannot be used .*; take another, as cpu"):
-        scorer.fit(topical_documents(), topical_pairs(), [], budget=Budget(1, 8, 60.0), seed=0)
+        scorer.fit(Fit(topical_documents(), topical_pairs(), [], Budget(1, 8, 60.0), 0))
 
 
 def test_a_document_that_was_not_read_for_training_can_be_scored() -> None:
     documents, pairs = topical_documents(), topical_pairs()
     scorer = dssm(SMALL, OVERFITTING)
-    scorer.fit(documents, pairs[:16], [], budget=Budget(2, 16, 60.0), seed=0)
+    scorer.fit(Fit(documents, pairs[:16], [], Budget(2, 16, 60.0), 0))
     assert scorer.score(pairs).shape == (32,)
     assert scorer.score([]).shape == (0,)
 

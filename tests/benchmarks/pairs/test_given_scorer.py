@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.pairs.comparing import Comparison
 from benchmarks.pairs.given_scorer import GivenScorer, Shelf
+from benchmarks.pairs.scorer import Fit
 from engine.encoders.loading import load_encoder
 from tests.benchmarks.pairs.pair_cases import BUDGET, TEST, TRAIN, VALID, texts
 
@@ -14,7 +15,7 @@ from tests.benchmarks.pairs.pair_cases import BUDGET, TEST, TRAIN, VALID, texts
 def fitted(folder: Path, comparison: Comparison, work: Path, heard: list[str] | None = None) -> GivenScorer:
     tell = (heard if heard is not None else []).append
     scorer = GivenScorer(str(folder), comparison, Shelf(work, "made@0a"), device="cpu", tell=tell)
-    scorer.fit(texts(), TRAIN, VALID, budget=BUDGET, seed=0)
+    scorer.fit(Fit(texts(), TRAIN, VALID, BUDGET, 0))
     return scorer
 
 
@@ -53,7 +54,7 @@ def test_what_one_scorer_has_encoded_no_other_encodes_again(bert_folder: Path, t
 @pytest.mark.parametrize("asked", ["{}", "{}:sbert-first"])
 def test_a_record_names_the_very_weights(bert_folder: Path, tmp_path: Path, asked: str) -> None:
     scorer = GivenScorer(asked.format(bert_folder), Comparison.COSINE, Shelf(tmp_path, "made@0a"), device="cpu")
-    scorer.fit(texts(), TRAIN, VALID, budget=BUDGET, seed=0)
+    scorer.fit(Fit(texts(), TRAIN, VALID, BUDGET, 0))
     (index,) = tmp_path.iterdir()
     assert index.name == f"made@0a-{scorer.encoder}.lm"
     assert scorer.encoder.startswith("bert")

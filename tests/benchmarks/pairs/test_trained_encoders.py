@@ -9,7 +9,7 @@ import pytest
 from benchmarks.pairs.comparing import Comparison
 from benchmarks.pairs.given_scorer import GivenScorer, Shelf
 from benchmarks.pairs.judging import accuracy_threshold, judge
-from benchmarks.pairs.scorer import Budget, PairScorer
+from benchmarks.pairs.scorer import Budget, Fit, PairScorer
 from benchmarks.pairs.trained_encoders import Recipe, TrainedEncoder
 from benchmarks.pairs.valid_accuracy import ValidAccuracy
 from engine.encoders.mean import MeanEncoder
@@ -58,13 +58,13 @@ def made(folder: Path, name: str) -> Recipe:
 
 def scorer(recipe: Recipe, budget: Budget = BUDGET, *, seed: int = 0) -> TrainedEncoder:
     one = TrainedEncoder("mine", recipe, training_tokens=28, device="cpu")
-    one.fit(DOCUMENTS, TRAIN, VALID, budget=budget, seed=seed)
+    one.fit(Fit(DOCUMENTS, TRAIN, VALID, budget, seed))
     return one
 
 
 def given(folder: Path, work: Path) -> PairScorer:
     one = GivenScorer(str(folder), Comparison.COSINE, Shelf(work, "made@0a"), device="cpu")
-    one.fit(DOCUMENTS, TRAIN, VALID, budget=BUDGET, seed=0)
+    one.fit(Fit(DOCUMENTS, TRAIN, VALID, BUDGET, 0))
     return one
 
 
@@ -93,7 +93,7 @@ def test_training_tells_pairs_apart_that_were_alike(bert_folder: Path, tmp_path:
     recipe = replace(made(bert_folder, "bce"), start=Start(str(bert_folder), dropout=0.0), learning_rate=3e-3)
     before = given(bert_folder, tmp_path)
     after = TrainedEncoder("after", recipe, training_tokens=200, device="cpu")
-    after.fit(DOCUMENTS, TRAIN, TRAIN, budget=Budget(steps=30, pairs_per_step=24, seconds=600), seed=0)
+    after.fit(Fit(DOCUMENTS, TRAIN, TRAIN, Budget(steps=30, pairs_per_step=24, seconds=600), 0))
     labels = [pair.is_match for pair in TRAIN]
     accuracies = [
         judge(scores, labels, accuracy_threshold(scores, labels)).accuracy
