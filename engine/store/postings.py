@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
-from scipy.sparse import csc_array
 
 from engine.errors import IndexDamaged
 from engine.store.durable import Checksum, check_mapped, write_durably
@@ -140,13 +139,12 @@ class TermPostings:
             return np.zeros(n_documents, np.float32)
         starts, stops = self.starts[at[kept]].astype(np.int64), self.starts[at[kept] + 1].astype(np.int64)
         stretches = list(zip(starts.tolist(), stops.tolist(), strict=True))
-        documents = np.concatenate([self.documents[start:stop] for start, stop in stretches]).astype(np.int32)
+        documents = np.concatenate([self.documents[start:stop] for start, stop in stretches])
         weights = np.concatenate([self.weights[start:stop] for start, stop in stretches]).astype(np.float32)
         weights *= weights
-        columns = np.concatenate([np.zeros(1, np.int64), np.cumsum(stops - starts)])
-        found: Scores = csc_array((weights, documents, columns), shape=(n_documents, len(kept))) @ (
-            (_STEP * query.weights[kept]).astype(np.float32)
-        )
+        weights *= np.repeat((_STEP * query.weights[kept]).astype(np.float32), stops - starts)
+        found = np.zeros(n_documents, np.float32)
+        np.add.at(found, documents, weights)
         return found
 
 

@@ -16,7 +16,8 @@ _CODE = """
 import sys
 from indexer.cli import main
 main(sys.argv[1:], standalone_mode=False)
-print("imported:", *sorted({"torch", "transformers", "engine.readers", "sqlalchemy", "faiss"} & set(sys.modules)))
+watched = {"torch", "transformers", "scipy", "pandas", "engine.readers", "sqlalchemy", "faiss"}
+print("imported:", *sorted(watched & set(sys.modules)))
 """
 
 
