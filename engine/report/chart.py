@@ -19,7 +19,7 @@ from engine.result import Hit, Result, shown_spans
 from engine.scoring.breakdown import SectionPair
 
 N_WORDS = 5  # listed in a cell
-_ROW_CHARACTERS = 600  # of the text of a row
+_ROW_CHARACTERS = 400  # of the text of a row
 
 
 @dataclass(frozen=True, slots=True)

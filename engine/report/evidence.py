@@ -182,7 +182,8 @@ def best_sentence_span(text: str, within: Span, words: Iterable[tuple[float, Seq
         for sentence in inside:
             values[sentence] += contribution
     best = max(range(len(starts)), key=lambda at: (values[at], -at))
-    return Span(starts[best], starts[best + 1] if best + 1 < len(starts) else within.stop)
+    start, stop = starts[best], starts[best + 1] if best + 1 < len(starts) else within.stop
+    return Span(start, start + len(text[start:stop].rstrip()))
 
 
 def _last_not_after(starts: Sequence[int], place: int) -> int:
