@@ -15,6 +15,7 @@ from indexer.cli.charting import chart
 from indexer.cli.comparing import compare
 from indexer.cli.planning import plan
 from indexer.cli.pretraining import pretrain
+from indexer.cli.replaying import diff, replay
 from indexer.cli.shared import keep_arguments
 from indexer.cli.showing import info, show
 from indexer.cli.training import train
@@ -63,6 +64,8 @@ for command in (
     query,
     compare,
     chart,
+    replay,
+    diff,
     show,
     info,
     remove,

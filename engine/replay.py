@@ -1,0 +1,96 @@
+"""Repeats a search from its result in the form of `engine.report.contract`. Reads no file of a query itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from engine.allowance import Allowance
+from engine.document import Document, Section
+from engine.errors import DocumentError, QueryError
+from engine.index import Index
+from engine.report.contract import VERSION
+from engine.report.differences import Differences, compare_results
+from engine.scoring.evidence import Scoring
+
+
+def recorded_results(path: Path) -> list[dict[str, Any]]:
+    """The results of a file: an envelope, one result, or a result a line.
+
+    Raises:
+        DocumentError: the file cannot be read, or holds something else.
+    """
+    try:
+        found = _parsed(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DocumentError(f"{path} cannot be read ({error.strerror}); name a file of results") from error
+    except ValueError as error:
+        raise DocumentError(f"{path} is no JSON ({error}); {_WRITE}") from error
+    for result in found:
+        version = result.get("schema") if isinstance(result, dict) else None
+        if version != VERSION:
+            raise DocumentError(f"{path} has the schema {version!r}, not {VERSION!r}; {_WRITE}")
+    return found
+
+
+_WRITE = "write results: longmatch query INDEX DOCUMENT --format json -o FILE"
+
+
+def _parsed(text: str) -> list[Any]:
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError:
+        lines = [line for line in text.split("\n") if line.strip()]
+        if len(lines) < 2:
+            raise
+        return [json.loads(line) for line in lines]
+    return list(value["results"]) if isinstance(value, dict) and "results" in value else [value]
+
+
+def check_replayable(recorded: Mapping[str, Any]) -> None:
+    """Whether a result says how it was searched for.
+
+    Raises:
+        QueryError: it does not.
+    """
+    title, origin = recorded["query"]["title"], recorded.get("provenance")
+    if origin is None:
+        raise QueryError(f"the result of {title!r} records no parameters, as an earlier version wrote it; search again")
+    if "k" not in origin["parameters"]:
+        raise QueryError(f"the result of {title!r} is that of a comparison; replay takes results of searches")
+
+
+def kept_query(recorded: Mapping[str, Any]) -> Document | None:
+    """The query of a result that keeps its text; None where a file or the index holds it."""
+    query = recorded["query"]
+    kept = query.get("document")
+    if kept is None:
+        return None
+    sections = tuple(Section(**one | {"path": tuple(one["path"])}) for one in kept["sections"])
+    return Document(query["id"], query["title"], kept["text"], sections, source=query["source"])
+
+
+def replay(index: Index, recorded: Mapping[str, Any], query: Document | None) -> Differences:
+    """Repeat a search, and compare its result with the recorded one.
+
+    Args:
+        index: opened; another one than that of the record is a difference, which is named.
+        recorded: a result that `check_replayable` lets pass.
+        query: the document; None for a document of the index.
+
+    Raises:
+        QueryError: the document, or the fields of the filter, are not in the index.
+    """
+    used = recorded["provenance"]["parameters"]
+    options = {
+        **{name: used[name] for name in ("k", "offset", "where", "skip", "exact")},
+        "without": [name for name in used["without"] if index.snapshot.position(name) is not None],
+        "allowance": Allowance(used["candidates"], used["encode_tokens"]),
+        "scoring": Scoring(**used["scoring"]),
+    }
+    found = index.search_id(recorded["query"]["id"], **options) if query is None else index.search(query, **options)
+    return compare_results(
+        recorded, found.to_dict(), is_there=lambda doc_id: index.snapshot.position(doc_id) is not None
+    )

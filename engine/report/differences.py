@@ -1,0 +1,209 @@
+"""What changed between two results of one query: which hits moved, and which sections caused it. Plain values.
+
+Results are compared in the form of `engine.report.contract`, so that one may come from a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+TOLERANCE = 1e-6  # scores are float32; a smaller difference is none
+N_CAUSES = 3  # section pairs named of each hit
+_REST = ("", "")
+
+Values: TypeAlias = Mapping[str, Any]
+Presence: TypeAlias = Callable[[str], bool]  # of a doc_id in an index
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A section pair that adds another amount than before; of parts of long sections the sum."""
+
+    query_section: str  # headings; "" for the sum of the pairs that the older result does not list
+    target_section: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A hit that differs."""
+
+    doc_id: str
+    title: str
+    rank_before: int | None  # None where it was not among the hits
+    rank_after: int | None
+    score_before: float | None
+    score_after: float | None
+    note: str
+    causes: tuple[Cause, ...]  # the largest differences first
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """All that differs between two results."""
+
+    query: str  # title
+    n_hits: int  # of both together
+    reasons: tuple[str, ...]  # what else changed: query, encoder, index, parameters
+    changes: tuple[Change, ...]  # in the order of the new ranks, then of the old
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether ranks, scores and parts of all hits are the same."""
+        return not self.changes
+
+
+def compare_results(
+    before: Values, after: Values, *, was_there: Presence | None = None, is_there: Presence | None = None
+) -> Differences:
+    """Compare two results of one query.
+
+    Args:
+        before: from `Result.to_dict`, with any number of parts.
+        after: the same with all parts.
+        was_there: whether the older index has a document; None where that is not known.
+        is_there: whether the newer index has it.
+    """
+    old = {hit["id"]: hit for hit in before["hits"]}
+    new = {hit["id"]: hit for hit in after["hits"]}
+    names = [*new, *(name for name in old if name not in new)]
+    found = (_change(old.get(name), new.get(name), was_there, is_there) for name in names)
+    changes = tuple(change for change in found if change is not None)
+    return Differences(after["query"]["title"], len(names), tuple(_reasons(before, after)), changes)
+
+
+def _change(
+    old: Values | None, new: Values | None, was_there: Presence | None, is_there: Presence | None
+) -> Change | None:
+    shown = new or old
+    assert shown is not None, "a name comes from one of the two"
+    causes = _causes(old, new)
+    is_same = (
+        old is not None
+        and new is not None
+        and old["rank"] == new["rank"]
+        and abs(old["score"] - new["score"]) <= TOLERANCE
+        and not causes
+    )
+    if is_same:
+        return None
+    return Change(
+        shown["id"],
+        shown["title"],
+        None if old is None else old["rank"],
+        None if new is None else new["rank"],
+        None if old is None else old["score"],
+        None if new is None else new["score"],
+        _note(old, new, was_there, is_there, has_causes=bool(causes)),
+        causes[:N_CAUSES],
+    )
+
+
+def _note(
+    old: Values | None, new: Values | None, was_there: Presence | None, is_there: Presence | None, *, has_causes: bool
+) -> str:
+    if new is None:
+        assert old is not None
+        return "removed from the index" if is_there is not None and not is_there(old["id"]) else "no longer a hit"
+    if old is None:
+        return "added to the index" if was_there is not None and not was_there(new["id"]) else "was no hit"
+    if old.get("content") != new.get("content"):
+        return "content changed"
+    if old["has_vectors"] != new["has_vectors"]:
+        return "has vectors now" if new["has_vectors"] else "has no vectors now"
+    return "" if has_causes else "same score, moved by other hits"
+
+
+def _causes(old: Values | None, new: Values | None) -> tuple[Cause, ...]:
+    """Section pairs that differ, the largest first; of a hit that is in one result alone, its strongest pairs."""
+    listed = _contributions(old) if old is not None else {}
+    after = _contributions(new) if new is not None else {}
+    if old is not None and _REST in listed:
+        hidden = [key for key in after if key not in listed]
+        after[_REST] = sum(after.pop(key) for key in hidden)
+    keys = listed.keys() | after.keys()
+    found = [Cause(*key, listed.get(key, 0.0), after.get(key, 0.0)) for key in keys]
+    differing = [cause for cause in found if abs(cause.after - cause.before) > TOLERANCE]
+    return tuple(
+        sorted(differing, key=lambda one: (-abs(one.after - one.before), one.query_section, one.target_section))
+    )
+
+
+def _contributions(hit: Values) -> dict[tuple[str, str], float]:
+    sums: dict[tuple[str, str], float] = {}
+    for part in hit["parts"]:
+        key = _REST
+        if part["kind"] == "section_pair":
+            key = (_name(part["query_section"]), _name(part["target_section"]))
+        elif part["kind"] == "document":
+            key = ("the whole query", "the whole document")
+        sums[key] = sums.get(key, 0.0) + part["contribution"]
+    return sums
+
+
+def _name(section: Values) -> str:
+    return section["heading"] or f"section {section['index'] + 1}"
+
+
+def _reasons(before: Values, after: Values) -> Iterator[str]:
+    """What changed beside the hits, in words; both values of each."""
+    if before["query"].get("content") != after["query"].get("content"):
+        yield "the query has another content"
+    for name in ("status", "language", "reference"):
+        if before[name] != after[name]:
+            yield f"{name}: {before[name]}, now {after[name]}"
+    old, new = before.get("provenance"), after.get("provenance")
+    if old is None or new is None:
+        return
+    if old["version"] != new["version"]:
+        yield f"longmatch: {old['version']}, now {new['version']}"
+    if old["encoder"] != new["encoder"]:
+        yield f"encoder: {_encoder(old['encoder'])}, now {_encoder(new['encoder'])}"
+    yield from _index_reasons(old["index"] or {}, new["index"] or {})
+    for name, value in old["parameters"].items():
+        if value != new["parameters"].get(name):
+            yield f"{name}: {value}, now {new['parameters'].get(name)}"
+
+
+def _index_reasons(old: Values, new: Values) -> Iterator[str]:
+    for name, label in (("n_documents", "documents"), ("generation", "generation")):
+        if old.get(name) != new.get(name):
+            yield f"{label}: {old.get(name)}, now {new.get(name)}"
+    if old.get("fingerprint") != new.get("fingerprint"):
+        yield f"index: fingerprint {str(old.get('fingerprint'))[:12]}, now {str(new.get('fingerprint'))[:12]}"
+
+
+def _encoder(state: Values | None) -> str:
+    return "none" if state is None else f"{state['name']} ({state['fingerprint'][:12]})"
+
+
+def differences_text(found: Differences) -> str:
+    """Differences as lines for a terminal."""
+    if found.is_equal:
+        lines = [f"equal: {found.query}: {found.n_hits} hits with the same ranks, scores and parts"]
+        return "\n".join([*lines, *(f"       {reason}" for reason in found.reasons)])
+    lines = [f"different: {found.query}: {len(found.changes)} of {found.n_hits} hits"]
+    lines += [f"       {reason}" for reason in found.reasons]
+    for change in found.changes:
+        note = f"  ({change.note})" if change.note else ""
+        ranks = f"{_rank(change.rank_before)} -> {_rank(change.rank_after)}"
+        scores = f"{_score(change.score_before)} -> {_score(change.score_after)}"
+        lines.append(f"  {ranks:>8}  {scores}  {change.title}  {change.doc_id}{note}")
+        lines += [f"            {_cause(cause)}" for cause in change.causes]
+    return "\n".join(lines)
+
+
+def _cause(cause: Cause) -> str:
+    sections = f"{cause.query_section} -> {cause.target_section}" if cause.query_section else "other section pairs"
+    return f"{cause.after - cause.before:+.4f}  {sections}  ({cause.before:.4f} -> {cause.after:.4f})"
+
+
+def _rank(rank: int | None) -> str:
+    return "-" if rank is None else str(rank)
+
+
+def _score(score: float | None) -> str:
+    return "     -" if score is None else f"{score:.4f}"

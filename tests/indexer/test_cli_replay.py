@@ -1,0 +1,128 @@
+"""`longmatch replay` repeats stored results; `longmatch diff` compares two indexes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from indexer.cli import main
+
+TOPICS = {"fox": "river", "house": "stone", "ship": "sea", "bank": "money"}
+
+
+def text(topic: str, other: str) -> str:
+    first, second = (f"An old {one} stands by the {one} and every {one} is red." for one in (topic, other))
+    return f"# On the {topic}\n\n{first}\n\n## More on {other}\n\n{second}\n"
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [*map(str, arguments)])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "corpus").mkdir()
+    for topic, other in TOPICS.items():
+        (tmp_path / "corpus" / f"{topic}.md").write_text(text(topic, other))
+    (tmp_path / "draft.md").write_text(text("fox", "stone"))
+    assert run("index", tmp_path / "x.lm", tmp_path / "corpus", "--encode", "none").exit_code == 0
+    return tmp_path
+
+
+def stored(folder: Path, *arguments: str | Path, form: str = "json") -> Path:
+    path = folder / f"result.{form}"
+    assert run("query", folder / "x.lm", *arguments, "--format", form, "-o", path).exit_code == 0
+    return path
+
+
+def replace_document(folder: Path, name: str) -> None:
+    (folder / "corpus" / name).write_text(text("house", "river"))
+    assert run("index", folder / "x.lm", folder / "corpus", "--encode", "none").exit_code == 0
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl"])
+@pytest.mark.parametrize("sections", ["0", "3"])
+def test_results_of_files_texts_and_ids_are_repeated(folder: Path, form: str, sections: str) -> None:
+    options = ["-k", "2", "--without", "bank.md", "--sections", sections]
+    path = stored(folder, folder / "draft.md", "--text", "an old stone", "--id", "fox.md", *options, form=form)
+    result = run("replay", path)
+    assert result.exit_code == 0, result.output
+    assert [line.partition(":")[0] for line in result.stdout.splitlines()] == ["equal"] * 3
+
+
+def test_a_replaced_document_is_named_with_its_sections(folder: Path) -> None:
+    path = stored(folder, folder / "draft.md")
+    replace_document(folder, "house.md")
+    result = run("replay", path, "--json")
+    assert result.exit_code == 1
+    (found,) = json.loads(result.stdout)
+    changes: dict[str, Any] = {change["doc_id"]: change for change in found["changes"]}
+    assert changes["house.md"]["note"] == "content changed"
+    assert changes["house.md"]["causes"][0]["target_section"] in ("On the house", "More on river", "More on stone")
+    assert any(reason.startswith("index: fingerprint") for reason in found["reasons"])
+
+
+def test_a_removed_document_and_a_changed_query_are_named(folder: Path) -> None:
+    path = stored(folder, folder / "draft.md")
+    assert run("remove", folder / "x.lm", "fox.md").exit_code == 0
+    (folder / "draft.md").write_text(text("fox", "stone") + "\nAnd a ship.\n")
+    result = run("replay", path)
+    assert result.exit_code == 1 and result.stdout.startswith("different: On the fox: ")
+    assert "the query has another content" in result.stdout and "fox.md  (removed from the index)" in result.stdout
+    assert "documents: 4, now 3" in result.stdout
+
+
+def test_a_moved_index_and_query_are_named_on_the_command_line(folder: Path) -> None:
+    path = stored(folder, folder / "draft.md")
+    (folder / "x.lm").rename(folder / "y.lm")
+    missing = run("replay", path)
+    assert missing.exit_code == 1 and "name it: --index INDEX" in missing.stderr
+    (folder / "draft.md").rename(folder / "moved.md")
+    assert "--query DOCUMENT" in run("replay", path, "--index", folder / "y.lm").stderr
+    found = run("replay", path, "--index", folder / "y.lm", "--query", folder / "moved.md")
+    assert found.exit_code in (0, 1) and "On the fox" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("no json", "is no JSON"),
+        ('{"schema": "other/1"}', "has the schema 'other/1', not 'longmatch-result/1'"),
+        ("[]", "has the schema None"),
+    ],
+)
+def test_another_file_is_refused_with_the_next_step(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "x.json").write_text(content)
+    result = run("replay", tmp_path / "x.json")
+    assert result.exit_code == 1 and message in result.stderr and "--format json" in result.stderr
+
+
+def test_a_result_of_an_earlier_version_is_refused(folder: Path) -> None:
+    path = stored(folder, folder / "draft.md")
+    value = json.loads(path.read_text())
+    del value["results"][0]["provenance"]
+    path.write_text(json.dumps(value))
+    assert "records no parameters" in run("replay", path).stderr
+
+
+def test_diff_names_the_documents_that_were_replaced(folder: Path) -> None:
+    shutil.copytree(folder / "x.lm", folder / "old.lm")
+    same = run("diff", folder / "old.lm", folder / "x.lm", "--queries", folder / "draft.md", "--id", "fox.md")
+    assert same.exit_code == 0, same.output
+    assert [line.partition(":")[0] for line in same.stdout.splitlines()] == ["equal", "equal"]
+    replace_document(folder, "house.md")
+    found = run("diff", folder / "old.lm", folder / "x.lm", "--queries", folder / "draft.md", "--json")
+    (one,) = json.loads(found.stdout)
+    notes = {change["doc_id"]: change["note"] for change in one["changes"]}
+    assert notes["house.md"] == "content changed"
+
+
+def test_diff_reports_a_query_that_cannot_be_read(folder: Path) -> None:
+    result = run("diff", folder / "x.lm", folder / "x.lm", "--queries", folder / "no.md", folder / "draft.md")
+    assert result.exit_code == 3 and result.stdout.startswith("equal: ") and "failed: " in result.stderr
+    assert run("diff", folder / "x.lm", folder / "x.lm").exit_code == 2
