@@ -1,0 +1,49 @@
+"""The evidence report in headless Chromium: its script runs, and the console stays empty."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import lxml.html
+import pytest
+
+from engine.document import Document
+from engine.index import Index
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; install it: apt-get install chromium"),
+]
+
+
+def opened(page: Path, place: str, profile: Path) -> tuple[lxml.html.HtmlElement, str]:
+    """The page as the browser has it after its scripts ran, and what the browser logged."""
+    command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"]
+    command += [f"--user-data-dir={profile}", "--virtual-time-budget=2000", "--dump-dom", f"{page.as_uri()}#{place}"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    return lxml.html.document_fromstring(run.stdout), run.stderr
+
+
+@pytest.fixture(scope="module")
+def report(built_folder: Path, corpus: list[Document], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from tests.fakes import FakeEncoder
+
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    with Index.open(built_folder, encoder=FakeEncoder()) as index:
+        path.write_text(index.search(corpus[3], k=3).to_html(), encoding="utf-8")
+    return path
+
+
+def test_a_link_to_a_folded_match_opens_its_hit(report: Path, tmp_path: Path) -> None:
+    page, log = opened(report, "q1-h2-match-1", tmp_path)
+    assert [one.get("id") for one in page.xpath("//details[@class='hit' and @open]")] == ["q1-h1", "q1-h2"]
+    assert "CONSOLE" not in log
+
+
+def test_a_report_without_a_place_shows_the_first_hit(report: Path, tmp_path: Path) -> None:
+    page, log = opened(report, "", tmp_path)
+    assert [one.get("id") for one in page.xpath("//details[@class='hit' and @open]")] == ["q1-h1"]
+    assert "CONSOLE" not in log
