@@ -16,6 +16,7 @@ from indexer.cli.comparing import compare
 from indexer.cli.planning import plan
 from indexer.cli.pretraining import pretrain
 from indexer.cli.replaying import diff, replay
+from indexer.cli.serving import serve
 from indexer.cli.shared import keep_arguments
 from indexer.cli.showing import info, show
 from indexer.cli.training import train
@@ -66,6 +67,7 @@ for command in (
     chart,
     replay,
     diff,
+    serve,
     show,
     info,
     remove,

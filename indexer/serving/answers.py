@@ -1,0 +1,153 @@
+"""Responses of the API as bytes of JSON: results are those of `longmatch query --format json` and of Python."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from engine.allowance import Allowance
+from engine.document import Coverage, Document, Section, Span
+from engine.index import Index
+from engine.report.contract import envelope
+from engine.result import Result, SectionMatrix
+from engine.store.fields import check_fields
+from indexer.serving.bodies import Parameters
+from indexer.serving.failures import not_found
+
+_DIGITS = 4  # of a cosine
+
+
+def as_json(value: Mapping[str, Any]) -> bytes:
+    """JSON in UTF-8; a number that JSON does not have is an error."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+
+
+def search(index: Index, query: Document | str, parameters: Parameters, where: str | None) -> bytes:
+    """Rank the index against a document, or against one of its own.
+
+    Args:
+        index: opened for this thread.
+        query: a document, or the doc_id of one.
+        parameters: how to search.
+        where: metadata filter.
+    """
+    for doc_id in parameters.without:
+        check_is_there(index, doc_id)
+    find = index.search_id if isinstance(query, str) else index.search
+    if isinstance(query, str):
+        check_is_there(index, query)
+    result = find(
+        query,  # type: ignore[arg-type]
+        k=parameters.k,
+        offset=parameters.offset,
+        where=where,
+        without=parameters.without,
+        skip=parameters.skip,
+        exact=parameters.exact,
+        allowance=Allowance(parameters.candidates, parameters.encode_tokens),
+    )
+    values = result.to_dict(n_pairs=parameters.sections)
+    if parameters.matrix:
+        _add_matrices(index, query, result, values)
+    return as_json(envelope([values]))
+
+
+def _add_matrices(index: Index, query: Document | str, result: Result, values: dict[str, Any]) -> None:
+    for hit, shown in zip(result.hits, values["hits"], strict=True):
+        shown["section_matrix"] = _cosines(index.section_matrix(query, hit.doc_id))
+
+
+def compare(index: Index, query: Document | str, target: Document | str, n_pairs: int | None) -> bytes:
+    """Score one document for another one, as a search would."""
+    for one in (query, target):
+        if isinstance(one, str):
+            check_is_there(index, one)
+    return as_json(envelope([index.compare(query, target).to_dict(n_pairs=n_pairs)]))
+
+
+def matrix(index: Index, query: Document | str, doc_id: str) -> bytes:
+    """Cosines of all sections of two documents."""
+    for one in (query, doc_id):
+        if isinstance(one, str):
+            check_is_there(index, one)
+    found = index.section_matrix(query, doc_id)
+    return as_json({"query": _outline(found.query), "target": _outline(found.target), "cosines": _cosines(found)})
+
+
+def _cosines(found: SectionMatrix) -> list[list[float]]:
+    return [[round(float(one), _DIGITS) for one in row] for row in found.cosines]
+
+
+def documents(index: Index, offset: int, limit: int, where: str | None) -> bytes:
+    """A page of the documents, in the order in which they were indexed."""
+    snapshot = index.snapshot
+    positions = np.arange(snapshot.n_documents)
+    if where is not None:
+        check_fields(snapshot.folder, where)
+        positions = np.flatnonzero(snapshot.matching(where))
+    page = positions[offset : offset + limit]
+    has_vectors = snapshot.has_vectors[page].tolist()
+    listed = [
+        _entry(document, coverage, has)
+        for (document, coverage), has in zip(snapshot.documents(page), has_vectors, strict=True)
+    ]
+    return as_json({"n_documents": len(positions), "offset": offset, "documents": listed})
+
+
+def document(index: Index, doc_id: str) -> bytes:
+    """One document, text and sections included."""
+    position = check_is_there(index, doc_id)
+    ((found, coverage),) = index.snapshot.documents(np.array([position]))
+    entry = _entry(found, coverage, bool(index.snapshot.has_vectors[position]))
+    return as_json(entry | {"sections": _sections(found), "text": found.text})
+
+
+def check_is_there(index: Index, doc_id: str) -> int:
+    """The position of a document.
+
+    Raises:
+        Refusal: there is none of that name.
+    """
+    position = index.snapshot.position(doc_id)
+    if position is None:
+        raise not_found(doc_id)
+    return position
+
+
+def _entry(found: Document, coverage: Coverage, has_vectors: bool) -> dict[str, Any]:
+    return {
+        "id": found.doc_id,
+        "title": found.title,
+        "source": found.source,
+        "metadata": dict(found.metadata),
+        "coverage": {
+            "tokens_read": coverage.tokens_read,
+            "tokens_total": coverage.tokens_total,
+            "share": coverage.share,
+        },
+        "has_vectors": has_vectors,
+    }
+
+
+def _outline(found: Document) -> dict[str, Any]:
+    return {"id": found.doc_id, "title": found.title, "sections": _sections(found)}
+
+
+def _sections(found: Document) -> list[dict[str, Any]]:
+    return [_section(found, number, section) for number, section in enumerate(found.sections)]
+
+
+def _section(found: Document, number: int, section: Section) -> dict[str, Any]:
+    pages = found.page_numbers(Span(section.start, section.stop))
+    return {
+        "index": number,
+        "heading": section.heading,
+        "path": list(section.path),
+        "start": section.start,
+        "end": section.stop,
+        "page": pages[0] if pages else None,
+        "last_page": pages[-1] if pages else None,
+    }

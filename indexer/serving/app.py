@@ -1,0 +1,258 @@
+"""The application: which paths there are, and what each does."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Form, Request, Response
+from fastapi import Query as UrlQuery
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+
+from engine.document import Document
+from engine.encoders.encoder import Encoder
+from engine.index import Index
+from indexer.serving import answers
+from indexer.serving.bodies import (
+    MOST_LISTED,
+    MOST_OFFSET,
+    CompareBody,
+    CompareForm,
+    MatrixBody,
+    Query,
+    SearchBody,
+    SearchForm,
+    filter_text,
+)
+from indexer.serving.failures import Refusal, refusal_of
+from indexer.serving.gate import Gate
+from indexer.serving.live_index import LiveIndex
+from indexer.serving.metrics import Metrics
+from indexer.serving.schema import add_contract, response
+from indexer.serving.settings import Settings
+from indexer.serving.uploads import Uploads
+from indexer.serving.work import Workers
+
+_N_SHOWN = 3  # faults of a request that an error lists
+_RELOAD_SHARE = 10  # times as long as opening the index took, at least, until the catalog is looked at again
+_HTTP_CODES = {400: "bad_request", 404: "no_such_path", 405: "method_not_allowed"}
+_DESCRIBED = "see GET /openapi.json"
+
+
+class Service:
+    """What the routes share."""
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: Settings,
+        encoder: Encoder | None = None,
+        on_load: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Check that there is an index.
+
+        Args:
+            folder: of the index.
+            settings: limits.
+            encoder: the one of the index; loaded by its name by default.
+            on_load: called with one line when the index is loaded.
+
+        Raises:
+            EngineError: it cannot be opened.
+        """
+        self.folder = folder
+        self.settings = settings
+        self.metrics = Metrics()
+        self.live = LiveIndex(folder, settings, encoder, self.metrics.batch)
+        self.uploads = Uploads(settings.read, settings.threads)
+        self.workers = Workers(settings.threads, settings.concurrency, settings.timeout)
+        self._on_load = on_load
+        self.failure: Exception | None = None  # why the index could not be loaded
+        self.metrics.follow("documents", "Documents of the index.", lambda: self.live.n_documents)
+        self.metrics.follow("index_loads", "How often the index was opened.", lambda: self.live.n_loaded)
+        self.metrics.follow("requests_admitted", "Requests in threads, or waiting.", lambda: self.workers.n_admitted)
+
+    def query(self, given: Query) -> Document | str:
+        """What a client searches with: a document that is read now, or a doc_id."""
+        if given.doc_id is not None:
+            return given.doc_id
+        if given.text is not None:
+            return self.uploads.text(given.text)
+        assert given.document is not None
+        return self.uploads.record(given.document.model_dump())
+
+    async def answer(self, work: Callable[[], bytes]) -> Response:
+        """Work in a thread, and send its JSON, or its error."""
+        try:
+            return Response(await self.workers.run(work), media_type="application/json")
+        except Exception as error:  # noqa: BLE001 - a client never sees a traceback
+            return refusal_of(error, self.folder).response()
+
+    async def answer_with(self, work: Callable[[Index], bytes]) -> Response:
+        """The same, with an opened index."""
+
+        def leased() -> bytes:
+            with self.live.lease() as index:
+                return work(index)
+
+        return await self.answer(leased)
+
+    async def follow(self, stop: Callable[[], None]) -> None:
+        """Load the index, then open it again whenever its catalog has changed."""
+        try:
+            await asyncio.to_thread(self.live.load)
+        except Exception as error:  # noqa: BLE001 - the command line shows it
+            self.failure = error
+            stop()
+            return
+        self._on_load(f"ready: {self.live.n_documents:,} documents")
+        pause = self.settings.reload
+        while True:
+            await asyncio.sleep(pause)
+            started = time.monotonic()
+            await asyncio.to_thread(self.live.reload)
+            pause = max(self.settings.reload, _RELOAD_SHARE * (time.monotonic() - started))
+
+    def close(self) -> None:
+        """End threads and processes."""
+        self.workers.close()
+        self.uploads.close()
+        self.live.close()
+
+
+def create_app(service: Service, stop: Callable[[], None] = lambda: None) -> FastAPI:
+    """The ASGI application.
+
+    Args:
+        service: index and limits; closed with the application.
+        stop: called where the index cannot be loaded.
+    """
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        following = asyncio.create_task(service.follow(stop))
+        yield
+        following.cancel()
+        with suppress(asyncio.CancelledError):
+            await following
+        service.close()
+
+    app = FastAPI(
+        title="longmatch",
+        version="1",
+        docs_url=None,  # the pages of FastAPI load scripts from other machines
+        redoc_url=None,
+        lifespan=lifespan,
+        middleware=[Middleware(Gate, settings=service.settings, metrics=service.metrics)],
+    )
+    _add_state(app, service)
+    _add_searches(app, service)
+    _add_documents(app, service)
+    _add_comparisons(app, service)
+    _add_errors(app, service)
+    _add_description(app)
+    return app
+
+
+def _add_state(app: FastAPI, service: Service) -> None:
+    @app.get("/health", summary="Whether the server runs")
+    async def health() -> dict[str, str]:
+        return {"status": "alive"}
+
+    @app.get("/ready", summary="Whether encoder and index are loaded", responses=response("ready"))
+    async def ready() -> dict[str, Any]:
+        if not service.live.is_ready:
+            raise Refusal(503, "loading", "the index is being loaded", "wait", Retry_After="1")
+        return {"status": "ready", "documents": service.live.n_documents}
+
+    @app.get("/metrics", summary="Numbers for Prometheus")
+    async def metrics() -> Response:
+        return Response(service.metrics.text(), media_type="text/plain; version=1.0.0")
+
+
+def _add_searches(app: FastAPI, service: Service) -> None:
+    @app.post("/v1/search", summary="Search with a text, a document or a doc_id", responses=response("envelope"))
+    async def search(body: SearchBody) -> Response:
+        def work(index: Index) -> bytes:
+            return answers.search(index, service.query(body), body, body.filter_text())
+
+        return await service.answer_with(work)
+
+    @app.post("/v1/search/file", summary="Search with a file", responses=response("envelope"))
+    async def search_file(form: Annotated[SearchForm, Form(media_type="multipart/form-data")]) -> Response:
+        name, data = form.file.filename or "", await form.file.read()
+
+        def work(index: Index) -> bytes:
+            return answers.search(index, service.uploads.file(name, data), form, form.filter_text())
+
+        return await service.answer_with(work)
+
+
+def _add_documents(app: FastAPI, service: Service) -> None:
+    @app.get("/v1/documents", summary="List documents", responses=response("documents"))
+    async def documents(
+        offset: Annotated[int, UrlQuery(ge=0, le=MOST_OFFSET)] = 0,
+        limit: Annotated[int, UrlQuery(ge=1, le=MOST_LISTED)] = 50,
+        where: Annotated[str | None, UrlQuery(description="Metadata filter as text.")] = None,
+    ) -> Response:
+        return await service.answer_with(lambda index: answers.documents(index, offset, limit, filter_text(where)))
+
+    @app.get("/v1/documents/{doc_id:path}", summary="One document with its text", responses=response("document"))
+    async def document(doc_id: str) -> Response:
+        return await service.answer_with(lambda index: answers.document(index, doc_id))
+
+
+def _add_comparisons(app: FastAPI, service: Service) -> None:
+    @app.post("/v1/matrix", summary="Cosines of all sections of two documents", responses=response("matrix"))
+    async def matrix(body: MatrixBody) -> Response:
+        return await service.answer_with(lambda index: answers.matrix(index, service.query(body.query), body.target))
+
+    @app.post("/v1/compare", summary="Score one document for another one", responses=response("envelope"))
+    async def compare(body: CompareBody) -> Response:
+        def work(index: Index) -> bytes:
+            return answers.compare(index, service.query(body.query), service.query(body.target), body.sections)
+
+        return await service.answer_with(work)
+
+    @app.post("/v1/compare/files", summary="Score one file for another one", responses=response("envelope"))
+    async def compare_files(form: Annotated[CompareForm, Form(media_type="multipart/form-data")]) -> Response:
+        given = [(one.filename or "", await one.read()) for one in (form.query, form.target)]
+
+        def work(index: Index) -> bytes:
+            query, target = (service.uploads.file(name, data) for name, data in given)
+            return answers.compare(index, query, target, form.sections)
+
+        return await service.answer_with(work)
+
+
+def _add_errors(app: FastAPI, service: Service) -> None:
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_request: Request, error: RequestValidationError) -> Response:
+        faults = [f"{'.'.join(map(str, one['loc']))[:200]}: {one['msg']}"[:400] for one in error.errors()[:_N_SHOWN]]
+        return Refusal(422, "invalid_request", "; ".join(faults), _DESCRIBED).response()
+
+    @app.exception_handler(HTTPException)
+    async def refused(_request: Request, error: HTTPException) -> Response:
+        code = _HTTP_CODES.get(error.status_code, "refused")
+        return Refusal(error.status_code, code, str(error.detail), _DESCRIBED).response()
+
+    @app.exception_handler(Refusal)
+    @app.exception_handler(Exception)
+    async def failed(_request: Request, error: Exception) -> Response:
+        return refusal_of(error, service.folder).response()
+
+
+def _add_description(app: FastAPI) -> None:
+    def describe() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = add_contract(get_openapi(title=app.title, version=app.version, routes=app.routes))
+        return app.openapi_schema
+
+    app.openapi = describe  # type: ignore[method-assign]

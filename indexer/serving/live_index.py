@@ -1,0 +1,186 @@
+"""The index that is served: follows its catalog, so that new requests see what was committed.
+
+A request keeps the snapshot that it started with. The next snapshot is opened and warmed beside the old one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from engine.encoders.encoder import Encoder
+from engine.errors import EngineError
+from engine.index import Index
+from engine.store.catalog import CATALOG_FILE, connect
+from indexer.serving.encoding import SharedEncoder
+from indexer.serving.failures import LOG, too_busy
+from indexer.serving.replicas import Replica, ReplicaGroup
+from indexer.serving.settings import Settings
+
+
+class LiveIndex:
+    """Opens an index for several threads, and opens it again when its catalog has changed."""
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: Settings,
+        encoder: Encoder | None = None,
+        on_batch: Callable[[int, int], None] = lambda _requests, _documents: None,
+    ) -> None:
+        """Check that there is an index; `load` opens it.
+
+        Args:
+            folder: of the index.
+            settings: threads, device, and whether vectors are stored.
+            encoder: the one of the index; loaded by its name by default.
+            on_batch: as of `SharedEncoder`.
+
+        Raises:
+            EngineError: the index cannot be opened.
+        """
+        self.folder = folder
+        self.n_documents = 0
+        self.n_loaded = 0  # how often the index was opened
+        self._settings = settings
+        self._encoder = encoder
+        self._on_batch = on_batch
+        self._shared: SharedEncoder | None = None
+        self._group: ReplicaGroup | None = None
+        self._swap = threading.Lock()
+        with Index.open(folder):
+            self._watch = _CatalogWatch(folder / CATALOG_FILE)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a query finds everything loaded."""
+        return self._group is not None
+
+    def load(self) -> None:
+        """Load the encoder and open the index.
+
+        Raises:
+            EngineError: one of them cannot be loaded.
+        """
+        self._watch.has_changed()
+        shared = self._shared_encoder()
+        group = ReplicaGroup(self.folder, shared, self._settings.threads, store=self._settings.store)
+        with self._swap:
+            old, self._group, self._shared = self._group, group, shared
+            self.n_loaded += 1
+            self.n_documents = group.n_documents
+        if old is not None:
+            old.retire()
+
+    def _shared_encoder(self) -> SharedEncoder | None:
+        """The encoder that is loaded; another one where the index was built again with another one."""
+        with Index.open(self.folder) as opened:
+            built = opened.snapshot.meta.get("encoder") if opened.snapshot.width else None
+        if built is None:
+            return None
+        if self._shared is not None and self._shared.encoder.fingerprint == built["fingerprint"]:
+            return self._shared
+        return SharedEncoder(self._encoder or self._loaded(built["name"]), self._on_batch)
+
+    def _loaded(self, name: str) -> Encoder:
+        # Loads torch, which an index that holds words alone does without.
+        from engine.encoders.loading import load_encoder
+
+        return load_encoder(name, device=self._settings.device)
+
+    def reload(self) -> bool:
+        """Open the index again if its catalog has changed; where that fails, the old snapshot stays.
+
+        Returns:
+            Whether it was opened again.
+        """
+        if not self._watch.has_changed():
+            return False
+        before = self._shared
+        try:
+            self.load()
+        except EngineError as error:
+            LOG.warning("the index has changed and cannot be opened; the old snapshot stays: %s", error)
+            self._watch.forget()
+            return False
+        if before is not None and before is not self._shared:
+            before.close()
+        LOG.info("the index has changed: %s documents", f"{self.n_documents:,}")
+        return True
+
+    @contextmanager
+    def lease(self) -> Iterator[Index]:
+        """An opened index for one thread.
+
+        Raises:
+            Refusal: it is not loaded yet.
+        """
+        group, replica = self._taken()
+        try:
+            replica.catch_up()
+            yield replica.index
+        finally:
+            group.give_back(replica)
+
+    def _taken(self) -> tuple[ReplicaGroup, Replica]:
+        while True:
+            with self._swap:
+                group = self._group
+            if group is None:
+                raise too_busy("the index is being loaded")
+            if (replica := group.take()) is not None:
+                return group, replica
+
+    def close(self) -> None:
+        """Let go of everything."""
+        with self._swap:
+            group, self._group = self._group, None
+        if group is not None:
+            group.retire()
+        if self._shared is not None:
+            self._shared.close()
+        self._watch.close()
+
+
+class _CatalogWatch:
+    """Sees commits of other processes, and another catalog in the place of this one; reads no table."""
+
+    def __init__(self, catalog: Path) -> None:
+        self._catalog = catalog
+        self._lock = threading.Lock()
+        self._seen = (0, 0)
+        self._file = 0
+        self._open()
+
+    def _open(self) -> None:
+        engine = connect(self._catalog, read_only=True)
+        self._connection = engine.raw_connection()
+        self._file = self._catalog.stat().st_ino
+
+    def has_changed(self) -> bool:
+        """Whether something was committed since the last call."""
+        with self._lock, suppress(OSError, EngineError, SQLAlchemyError):
+            if self._catalog.stat().st_ino != self._file:
+                self._connection.close()
+                self._open()
+            seen = (self._file, self._version())
+            is_other, self._seen = seen != self._seen, seen
+            return is_other
+        return False
+
+    def forget(self) -> None:
+        """Report a change at the next call."""
+        with self._lock:
+            self._seen = (0, 0)
+
+    def _version(self) -> int:
+        (version,) = self._connection.cursor().execute("PRAGMA data_version").fetchone()
+        return int(version)
+
+    def close(self) -> None:
+        """Let go of the catalog."""
+        self._connection.close()

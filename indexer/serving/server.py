@@ -1,0 +1,101 @@
+"""Runs the application until a signal ends it; requests that are running then may finish."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import uvicorn
+
+from engine.encoders.encoder import Encoder
+from engine.errors import StorageError
+from indexer.serving.app import Service, create_app
+from indexer.serving.protocol import TimedProtocol
+from indexer.serving.settings import Settings, check_exposure
+
+_KEEP_ALIVE_SECONDS = 15
+_BACKLOG = 256
+_STILL_RUNNING = 1  # exit status
+
+
+class Server(uvicorn.Server):
+    """Uvicorn that ends without an error when it is signalled."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle SIGINT and SIGTERM; a second SIGINT ends the server at once."""
+        before = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
+
+    def stop(self) -> None:
+        """End as on a signal."""
+        self.should_exit = True
+
+
+def serve(folder: Path, settings: Settings, *, tell: Callable[[str], None], encoder: Encoder | None = None) -> None:
+    """Serve an index until SIGINT or SIGTERM.
+
+    Args:
+        folder: of the index.
+        settings: address and limits.
+        tell: called with one line when the address is bound, and with one when the index is loaded.
+        encoder: the one of the index; loaded by its name by default.
+
+    Raises:
+        EngineError: the index cannot be loaded, or the address cannot be bound.
+    """
+    check_exposure(settings)
+    service = Service(folder, settings, encoder, on_load=tell)
+    try:
+        listener = _listener(settings)
+        server = Server(_configuration(service, lambda: server.stop()))
+        tell(f"serving {folder} on {_url(listener)}")
+        asyncio.run(server.serve([listener]))
+    finally:
+        service.close()
+    if service.failure is not None:
+        raise service.failure
+    if service.workers.n_admitted:
+        tell(f"{service.workers.n_admitted} requests did not finish within {settings.shutdown:g} s")
+        os._exit(_STILL_RUNNING)  # their threads cannot be stopped, and Python would wait for them
+
+
+def _listener(settings: Settings) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        return socket.create_server((settings.host.strip("[]"), settings.port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise StorageError(
+            f"{settings.host} port {settings.port} cannot be served ({error.strerror or error}); "
+            "choose another one: --port 8322"
+        ) from error
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _configuration(service: Service, stop: Callable[[], None]) -> uvicorn.Config:
+    return uvicorn.Config(
+        create_app(service, stop),
+        http=TimedProtocol,
+        ws="none",
+        loop="asyncio",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=max(1, round(service.settings.shutdown)),
+    )

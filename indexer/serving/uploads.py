@@ -1,0 +1,119 @@
+"""Documents that clients send, read in processes of their own, each within limits. No path of a client is opened.
+
+A file keeps its name for people, and its suffix for the format. Everything else about it is chosen here.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path, PurePath
+from queue import SimpleQueue
+from typing import Any
+
+from engine.document import Document, text_id, text_title
+from engine.errors import DocumentError
+from engine.readers import FORMATS, Unreadable
+from engine.readers.assembly import without_gz
+from engine.readers.detection import detected_suffix
+from indexer.reading import DocumentReader, ReadLimits
+from indexer.requests import Request
+
+_FILE = "upload"
+_NO_NAME = "\0"  # of a record without an id
+_MOST_NAME = 200  # characters
+
+
+class Uploads:
+    """Reads documents for several threads."""
+
+    def __init__(self, limits: ReadLimits, n_readers: int) -> None:
+        """Start the processes.
+
+        Args:
+            limits: of reading one document.
+            n_readers: documents that are read at the same time.
+        """
+        self._idle: SimpleQueue[DocumentReader] = SimpleQueue()
+        self._readers = [DocumentReader(limits).__enter__() for _ in range(n_readers)]
+        for reader in self._readers:
+            self._idle.put(reader)
+
+    def file(self, name: str, data: bytes) -> Document:
+        """The one document of a file.
+
+        Args:
+            name: as the client wrote it.
+            data: its content.
+
+        Raises:
+            DocumentError: it cannot be read, or holds none or several.
+        """
+        shown = _shown(name)
+        return self._read(data, _suffix(shown), without_gz(shown), shown)
+
+    def text(self, text: str) -> Document:
+        """A text, as `Document.from_text` makes it.
+
+        Raises:
+            DocumentError: there is no text, or too much.
+        """
+        read = self._read(text.encode(), ".txt", "text", "text")
+        doc_id, title = text_id("", read.text), text_title(read.text)
+        return replace(read, doc_id=doc_id, title=title, source="", metadata={}, pages=())
+
+    def record(self, record: Mapping[str, Any]) -> Document:
+        """An object with text or sections, as `longmatch.Index.search` reads a dict.
+
+        Raises:
+            DocumentError: there is no text, or too much.
+        """
+        doc_id = record.get("id")
+        line = json.dumps({key: value for key, value in record.items() if key != "id" and value is not None})
+        read = self._read(line.encode(), ".json", _NO_NAME if doc_id is None else doc_id, "document")
+        title = record.get("title") or ""
+        return replace(
+            read,
+            doc_id=text_id(title, read.text) if doc_id is None else doc_id,
+            title=title or text_title(read.text),
+            source="",
+        )
+
+    def _read(self, data: bytes, suffix: str | None, doc_id: str, name: str) -> Document:
+        with tempfile.TemporaryDirectory(prefix="longmatch-") as folder:
+            # In a folder of its own, so that a LaTeX file includes no other.
+            path = Path(folder) / _FILE
+            path.write_bytes(data)
+            path = path.rename(path.with_name(_FILE + (suffix or detected_suffix(path))))
+            reader = self._idle.get()
+            try:
+                found = list(reader.read([Request(str(path), doc_id=doc_id)]))
+            finally:
+                self._idle.put(reader)
+        if len(found) != 1:
+            count = f"{len(found):,} documents" if found else "no document"
+            raise DocumentError(f"{name} holds {count}, not one; send a file of one document")
+        (one,) = found
+        if isinstance(one, Unreadable):
+            raise DocumentError(f"{name}: {one.reason}".replace(str(path), name))
+        return replace(one, source=one.source.replace(str(path), name, 1))
+
+    def close(self) -> None:
+        """End the processes."""
+        for reader in self._readers:
+            reader.close()
+
+
+def _shown(name: str) -> str:
+    """The last part of a name, without characters that cannot be printed."""
+    last = PurePath(name.replace("\\", "/")).name
+    return "".join(character for character in last if character.isprintable())[-_MOST_NAME:] or _FILE
+
+
+def _suffix(name: str) -> str | None:
+    """The suffix that tells the format; None where the content has to."""
+    inner = without_gz(name)
+    suffix = PurePath(inner).suffix.lower()
+    return suffix + (".gz" if inner != name else "") if suffix in FORMATS else None

@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from starlette.testclient import TestClient
+
+from engine.document import Document
+from engine.index import Index
+from engine.readers import read_document
+from engine.report.contract import envelope, result_schema
+from longmatch.queries import query_document
+
+TEXT = "topic3word1 topic3word2 common1\n\nMETHODS\n\ntopic3word5 topic3word7 common4"
+RECORD = {"title": "A draft", "sections": [{"heading": "Start", "text": "topic3word1 topic3word2 common1"}]}
+EVERY_OPTION: dict[str, Any] = {
+    "k": 3,
+    "offset": 1,
+    "where": {"year": {">=": 2003}},
+    "without": ["doc003"],
+    "skip": ["references"],
+    "exact": True,
+}
+
+
+def timeless(answer: dict[str, Any]) -> dict[str, Any]:
+    """An envelope without what differs between two runs."""
+    return answer | {"results": [{**one, "seconds": 0} for one in answer["results"]]}
+
+
+def found(client: TestClient, body: object, path: str = "/v1/search") -> dict[str, Any]:
+    response = client.post(path, json=body)
+    assert response.status_code == 200, response.text
+    answer: dict[str, Any] = response.json()
+    jsonschema.validate(answer, result_schema())
+    return timeless(answer)
+
+
+def of_python(result: Any, n_pairs: int | None = 3) -> dict[str, Any]:  # noqa: ANN401
+    return timeless(json.loads(json.dumps(envelope([result.to_dict(n_pairs=n_pairs)]))))
+
+
+def refused(response: Any, status: int, code: str) -> str:  # noqa: ANN401
+    assert (response.status_code, response.json()["error"]["code"]) == (status, code), response.text
+    assert set(response.json()["error"]) == {"code", "message", "next"} and all(response.json()["error"].values())
+    return str(response.json()["error"]["message"])
+
+
+def test_a_text_is_answered_as_in_python(client: TestClient, index: Index) -> None:
+    assert found(client, {"text": TEXT}) == of_python(index.search(Document.from_text(TEXT)))
+
+
+def test_every_option_means_what_it_means_in_python(client: TestClient, index: Index) -> None:
+    options = EVERY_OPTION | {"where": "year >= 2003"}
+    expected = of_python(index.search(Document.from_text(TEXT), **options), n_pairs=1)
+    assert found(client, {"text": TEXT, **EVERY_OPTION, "sections": 1}) == expected
+
+
+def test_a_record_is_answered_as_in_python(client: TestClient, index: Index) -> None:
+    assert found(client, {"document": RECORD}) == of_python(index.search(query_document(RECORD)))
+
+
+def test_a_doc_id_is_answered_as_in_python(client: TestClient, index: Index) -> None:
+    answer = found(client, {"doc_id": "doc013", "k": 2, "sections": None, "matrix": True})
+    matrix = index.section_matrix("doc013", answer["results"][0]["hits"][0]["id"]).cosines
+    assert answer["results"][0]["hits"][0].pop("section_matrix")[0][0] == pytest.approx(matrix[0, 0], abs=1e-4)
+    del answer["results"][0]["hits"][1]["section_matrix"]
+    assert answer == of_python(index.search_id("doc013", k=2), n_pairs=None)
+
+
+@pytest.mark.parametrize("name", ["draft.md", "draft.md.gz", "../../etc/draft.md"])
+def test_a_file_is_answered_as_in_python(client: TestClient, index: Index, tmp_path: Path, name: str) -> None:
+    path = tmp_path / Path(name).name
+    content = ("# Draft\n\n" + TEXT).encode()
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    form = {"k": "3", "offset": "1", "where": '{"year": {">=": 2003}}', "without": ["doc003", "doc013"]}
+    response = client.post("/v1/search/file", files={"file": (name, path.read_bytes())}, data=form)
+    document = replace(read_document(path), source=path.name)
+    options: dict[str, Any] = {"k": 3, "offset": 1, "where": "year >= 2003", "without": ["doc003", "doc013"]}
+    assert timeless(response.json()) == of_python(index.search(document, **options))
+
+
+def test_comparisons_are_those_of_python(client: TestClient, index: Index) -> None:
+    answer = found(client, {"query": {"text": TEXT}, "target": {"doc_id": "doc003"}}, "/v1/compare")
+    assert answer == of_python(index.compare(Document.from_text(TEXT), "doc003"), n_pairs=None)
+
+
+def test_two_files_are_compared_as_in_python(client: TestClient, index: Index, tmp_path: Path) -> None:
+    files = {name: (f"{name}.txt", TEXT.replace("3", digit)) for name, digit in (("query", "3"), ("target", "4"))}
+    response = client.post("/v1/compare/files", files=files)
+    documents = []
+    for name, text in files.values():
+        (tmp_path / name).write_text(text)
+        documents.append(replace(read_document(tmp_path / name), source=name))
+    assert timeless(response.json()) == of_python(index.compare(*documents), n_pairs=None)
+
+
+def test_a_matrix_is_that_of_python(client: TestClient, index: Index) -> None:
+    answer = client.post("/v1/matrix", json={"query": {"doc_id": "doc003"}, "target": "doc013"}).json()
+    expected = index.section_matrix("doc003", "doc013").cosines
+    assert answer["cosines"] == [[round(float(one), 4) for one in row] for row in expected]
+    assert [one["heading"] for one in answer["target"]["sections"]] == ["part one", "part two", "part three"]
+
+
+def test_documents_are_listed_in_pages(client: TestClient) -> None:
+    whole = client.get("/v1/documents", params={"where": "family = 'odd'", "limit": 1000}).json()
+    page = client.get("/v1/documents", params={"where": "family = 'odd'", "limit": 2, "offset": 3}).json()
+    assert whole["n_documents"] == page["n_documents"] == 30
+    assert page["documents"] == whole["documents"][3:5]
+    assert [one["id"] for one in page["documents"]] == ["doc007", "doc009"]
+
+
+def test_a_document_comes_with_sections_and_text(client: TestClient, index: Index) -> None:
+    answer = client.get("/v1/documents/doc003").json()
+    document = index.document("doc003")
+    assert answer["text"] == document.text
+    assert [(one["start"], one["end"]) for one in answer["sections"]] == [(s.start, s.stop) for s in document.sections]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "code"),
+    [
+        ("POST", "/v1/search", b"{", 422, "invalid_request"),
+        ("POST", "/v1/search", b"[" * 100_000, 400, "bad_request"),
+        ("POST", "/v1/search", b"", 422, "invalid_request"),
+        ("POST", "/v1/search", b"{}", 422, "invalid_request"),
+        ("POST", "/v1/search", b'{"text": "one", "doc_id": "doc003"}', 422, "invalid_request"),
+        ("POST", "/v1/search", b'{"text": 3}', 422, "invalid_request"),
+        ("POST", "/v1/search", b'{"text": "one", "k": NaN}', 422, "invalid_request"),
+        ("POST", "/v1/search", b'{"text": "one", "k": true}', 422, "invalid_request"),
+        ("POST", "/v1/search", b'{"text": "one", "k": 100000}', 422, "invalid_request"),
+        ("POST", "/v1/search", b'{"text": "one", "unknown": 1}', 422, "invalid_request"),
+        ("POST", "/v1/search", b'{"text": "\\ud800"}', 422, "invalid_request"),
+        ("POST", "/v1/search", b'{"doc_id": "\\ud800"}', 422, "invalid_request"),
+        ("POST", "/v1/search", b'{"text": "one", "where": "title = \'\\ud800\'"}', 422, "invalid_request"),
+        ("POST", "/v1/search", b'{"text": "one", "where": {"title": "\\ud800"}}', 400, "bad_request"),
+        ("POST", "/v1/search", b'{"text": ""}', 422, "document_unreadable"),
+        ("POST", "/v1/search", b'{"document": {"sections": []}}', 422, "document_unreadable"),
+        ("POST", "/v1/search", b'{"text": "one", "where": {"year": NaN}}', 400, "bad_query"),
+        ("POST", "/v1/search", b'{"text": "one", "where": "year >"}', 400, "bad_query"),
+        ("POST", "/v1/search", b'{"text": "one", "where": "colour = 1"}', 400, "bad_query"),
+        ("POST", "/v1/search", b'{"text": "one", "where": %s1%s}' % (b'{"$not": ' * 400, b"}" * 400), 400, "bad_query"),
+        ("POST", "/v1/search", b'{"doc_id": "nothing"}', 404, "no_such_document"),
+        ("POST", "/v1/search", b'{"text": "one", "without": ["nothing"]}', 404, "no_such_document"),
+        ("POST", "/v1/search/file", b"no form", 422, "invalid_request"),
+        ("GET", "/v1/documents/nothing", b"", 404, "no_such_document"),
+        ("GET", "/v1/documents/..%2F..%2Fetc%2Fpasswd", b"", 404, "no_such_document"),
+        ("GET", "/v1/documents?limit=-1", b"", 422, "invalid_request"),
+        ("GET", "/v2/search", b"", 404, "no_such_path"),
+        ("DELETE", "/v1/documents", b"", 405, "method_not_allowed"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_in_json(
+    client: TestClient, method: str, path: str, body: bytes, status: int, code: str
+) -> None:
+    refused(client.request(method, path, content=body, headers={"content-type": "application/json"}), status, code)
+
+
+def bomb() -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("word/document.xml", b" " * 64 * 2**20)
+    return data.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("bomb.txt.gz", gzip.compress(b"a " * 32 * 2**20, 1)),
+        ("bomb.docx", bomb()),
+        ("cut.pdf", b"%PDF-1.7\n"),
+        ("two.jsonl", b'{"_id": "a", "text": "one"}\n{"_id": "b", "text": "two"}\n'),
+        ("", b""),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused(client: TestClient, name: str, data: bytes) -> None:
+    response = client.post("/v1/search/file", files={"file": (name or "\0", data)})
+    message = refused(response, 422, "document_unreadable")
+    assert "/tmp" not in message and "longmatch-" not in message
+
+
+def test_an_error_names_no_folder_of_the_server(client: TestClient, built_folder: Path) -> None:
+    response = client.post("/v1/search", json={"text": "one", "where": "colour = 1"})
+    assert str(built_folder.parent) not in response.text
+
+
+def test_health_readiness_and_metrics(client: TestClient) -> None:
+    assert client.get("/health").json() == {"status": "alive"}
+    assert client.get("/ready").json() == {"status": "ready", "documents": 60}
+    client.get("/v1/documents/doc003")
+    text = client.get("/metrics").text
+    assert "longmatch_documents 60.0" in text
+    assert 'path="/v1/documents/{doc_id:path}"' in text
+
+
+def test_openapi_holds_the_contract(client: TestClient) -> None:
+    description = client.get("/openapi.json").json()
+    schemas = description["components"]["schemas"]
+    assert schemas["hit"]["required"] == result_schema()["$defs"]["hit"]["required"]
+    content = description["paths"]["/v1/search"]["post"]["responses"]["200"]["content"]
+    assert content["application/json"]["schema"] == {"$ref": "#/components/schemas/envelope"}
+    text = json.dumps(description)
+    names = {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}
+    assert names <= set(schemas) and "#/$defs/" not in text

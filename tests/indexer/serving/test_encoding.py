@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from engine.encoders.encoder import EncodedDocument, SegmentedDocument
+from engine.errors import EncoderError
+from indexer.serving.encoding import RequestEncoder, SharedEncoder
+from tests.fakes import FakeEncoder, make_document
+from tests.indexer.serving.clients import until
+
+DOCUMENTS = [make_document(f"query{number}", f"some words of query{number}") for number in range(4)]
+
+
+class HeldEncoder(FakeEncoder):
+    """Waits in its first batch until it is released."""
+
+    def __init__(self, **settings: object) -> None:
+        super().__init__(**settings)  # type: ignore[arg-type]
+        self.has_begun, self.release = threading.Event(), threading.Event()
+
+    def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
+        self.has_begun.set()
+        assert self.release.wait(60)
+        return super().encode_segmented(documents)
+
+
+def encode_together(encoder: HeldEncoder) -> list[list[EncodedDocument] | BaseException]:
+    """The first query is encoded while the others arrive; what each of them gets."""
+    shared = SharedEncoder(encoder)
+    with ThreadPoolExecutor(len(DOCUMENTS)) as threads:
+        running = [threads.submit(RequestEncoder(shared, lambda *_: None).encode, [DOCUMENTS[0]])]
+        assert encoder.has_begun.wait(60)
+        for number, document in enumerate(DOCUMENTS[1:], 1):
+            running.append(threads.submit(RequestEncoder(shared, lambda *_: None).encode, [document]))
+            until(lambda number=number: len(shared._waiting) == number)  # type: ignore[misc]
+        encoder.release.set()
+    shared.close()
+    return [one.exception() or one.result() for one in running]
+
+
+def test_queries_that_wait_are_encoded_together() -> None:
+    encoder = HeldEncoder()
+    found = encode_together(encoder)
+    assert encoder.batches == [["query0"], ["query1", "query2", "query3"]]
+    for document, encoded in zip(DOCUMENTS, found, strict=True):
+        assert isinstance(encoded, list)
+        np.testing.assert_array_equal(encoded[0].chunks, FakeEncoder().encode([document])[0].chunks)
+
+
+def test_a_document_that_fails_spoils_no_other() -> None:
+    found = encode_together(HeldEncoder(breaks_on=["query2"]))
+    assert [isinstance(one, RuntimeError) for one in found] == [False, False, True, False]
+
+
+def test_a_closed_encoder_refuses() -> None:
+    shared = SharedEncoder(FakeEncoder())
+    shared.close()
+    with pytest.raises(EncoderError, match="shutting down; send the request again"):
+        RequestEncoder(shared, lambda *_: None).encode(DOCUMENTS)
+
+
+def test_only_documents_of_the_index_are_reported() -> None:
+    reported: list[str] = []
+    encoder = RequestEncoder(SharedEncoder(FakeEncoder()), lambda doc_id, _: reported.append(doc_id))
+    encoder.encode([DOCUMENTS[0]])
+    encoder.encode_segmented([encoder.segment(DOCUMENTS[1])])
+    assert reported == ["query1"]
