@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from engine.readers.numbering import Kind, is_contents_line, parse
+from engine.readers.pdf_labels import body_width, is_label
 from engine.readers.pdf_layout import body_size, pitch_of
 from engine.readers.pdf_lines import Line
 
@@ -114,7 +115,7 @@ def by_type(lines: Sequence[Line]) -> tuple[str, list[HeadingLines]]:
     ones in the same type, or else the rank of their size.
     """
     size = body_size(lines)
-    groups = list(_groups(lines, size))
+    groups = _without_labels(lines, list(_groups(lines, size)), size)
     title = _title(lines, groups, size)
     groups = [group for group in groups if group is not title]
     levels = _levels(lines, groups)
@@ -136,6 +137,21 @@ def _groups(lines: Sequence[Line], size: float) -> Iterator[range]:
             if stop - start <= _MAX_LINES and _is_heading(lines, group, size, pitch):
                 yield group
         start = stop
+
+
+def _without_labels(lines: Sequence[Line], groups: Sequence[range], size: float) -> list[range]:
+    """Leave out the labels of figures; a title may have a figure below its authors."""
+    if not groups:
+        return []
+    width = body_width(lines, size)
+    return [
+        group
+        for group in groups
+        if group.start < _TOP_LINES
+        or parse(text := _text(lines, group)) is not None
+        or _is_unnumbered(text)
+        or not is_label(lines, group, width)
+    ]
 
 
 def _stands_out(line: Line, size: float, is_bold_rare: bool) -> bool:
@@ -187,15 +203,30 @@ def _share_of_bold(lines: Sequence[Line], size: float) -> float:
 
 
 def _title(lines: Sequence[Line], groups: Sequence[range], size: float) -> range | None:
-    """The largest type of the first page, if nothing later is as large or it stands at the very top."""
-    if not groups:
+    """The largest type of the first page, if nothing in the file is as large or it stands at the very top.
+
+    Else the first group of all, if it stands at the very top in a bold type that no heading has.
+    """
+    front = [group for group in groups if lines[group.start].page == 0 and _may_be_title(lines, group)]
+    if not front:
         return None
-    largest = max(groups, key=lambda group: (lines[group.start].size, -group.start))
-    line = lines[largest.start]
-    if line.page != 0 or line.size <= _TITLE * size:
-        return None
-    equals = sum(lines[group.start].size == line.size for group in groups)
-    return largest if equals == 1 or _is_first_of_words(lines, largest) else None
+    largest = max(front, key=lambda group: (lines[group.start].size, -group.start))
+    if lines[largest.start].size > _TITLE * size:
+        n_as_large = sum(lines[group.start].size >= lines[largest.start].size for group in groups)
+        return largest if n_as_large == 1 or _is_first_of_words(lines, largest) else None
+    styles = Counter(_style(lines[group.start]) for group in groups)
+    is_only = styles[_style(lines[front[0].start])] == 1 and len(groups) > 1
+    return front[0] if is_only and _is_first_of_words(lines, front[0]) else None
+
+
+def _style(line: Line) -> _Style:
+    return line.size, line.is_bold
+
+
+def _may_be_title(lines: Sequence[Line], group: range) -> bool:
+    """Numbered headings and such as "Abstract" are no titles, unless they stand at the very top."""
+    text = _text(lines, group)
+    return group.start < _TOP_LINES or (parse(text) is None and not _is_unnumbered(text))
 
 
 def _is_first_of_words(lines: Sequence[Line], group: range) -> bool:
@@ -205,7 +236,7 @@ def _is_first_of_words(lines: Sequence[Line], group: range) -> bool:
 
 
 def _levels(lines: Sequence[Line], groups: Sequence[range]) -> list[int]:
-    styles: list[_Style] = [(lines[group.start].size, lines[group.start].is_bold) for group in groups]
+    styles = [_style(lines[group.start]) for group in groups]
     numbers = [parse(_text(lines, group)) for group in groups]
     of_style: dict[_Style, Counter[int]] = {}
     for style, numbered in zip(styles, numbers, strict=True):

@@ -66,6 +66,37 @@ def test_a_title_may_start_in_lower_case_and_mix_type(make_pdf: MakePdf) -> None
     assert read(make_pdf([page]), "a", "a.pdf").title == "n-gram scores for the evaluation of long documents"
 
 
+def test_a_title_counts_although_a_later_page_has_larger_type(make_pdf: MakePdf) -> None:
+    page: list[Print] = [("A manuscript title with a break", 100, 740, 12, True), *column(72)]
+    below: list[Print] = [(f"{LINE} {word}", 72, 560 - 12 * n, 10, False) for n, word in enumerate(LINE.split())]
+    later: list[Print] = [("Wide Test Poster", 72, 600, 24, False), *below]
+    document = read(make_pdf([page, later]), "a", "a.pdf")
+    assert document.title == "A manuscript title with a break"
+    assert [section.heading for section in document.sections][-1] == "Wide Test Poster"
+
+
+def test_a_bold_title_in_the_size_of_the_body_is_found(make_pdf: MakePdf) -> None:
+    page: list[Print] = [
+        ("Structural change in linear models", 100, 740, 10, True), ("A. Lee and B. Kim", 130, 726, 10, False),
+        *column(72),
+        ("1 Introduction", 72, 420, 12, False), *[(LINE, 72, 396 - 12.0 * n, 10, False) for n in range(14)],
+    ]  # fmt: skip
+    document = read(make_pdf([page]), "a", "a.pdf")
+    assert document.title == "Structural change in linear models"
+    assert [section.heading for section in document.sections][-1] == "1 Introduction"
+
+
+def test_labels_of_a_figure_are_no_headings(make_pdf: MakePdf) -> None:
+    page: list[Print] = [
+        ("Acceptance of technology", 72, 740, 16, True), *column(72),
+        ("Job relevance", 100, 440, 12, True), ("Output quality", 220, 410, 12, True),
+        ("Usage", 150, 380, 10, False), ("Figure 2. A model of acceptance", 72, 350, 10, False),
+        ("Results of the study", 72, 310, 12, True), *[(LINE, 72, 290 - 12.0 * n, 10, False) for n in range(14)],
+    ]  # fmt: skip
+    document = read(make_pdf([page]), "a", "a.pdf")
+    assert [section.heading for section in document.sections if section.heading] == ["Results of the study"]
+
+
 def test_a_picture_with_hardly_any_text_asks_for_ocr() -> None:
     words, drawing = b"BT /F1 10 Tf 72 700 Td (Scanned by a machine) Tj ET ", b"72 72 400 400 re f"
     with pytest.raises(
