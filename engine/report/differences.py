@@ -119,24 +119,33 @@ def _note(
 
 def _causes(old: Values | None, new: Values | None) -> tuple[Cause, ...]:
     """Section pairs that differ, the largest first; of a hit that is in one result alone, its strongest pairs."""
-    listed = _contributions(old) if old is not None else {}
-    after = _contributions(new) if new is not None else {}
-    if old is not None and _REST in listed:
-        hidden = [key for key in after if key not in listed]
-        after[_REST] = sum(after.pop(key) for key in hidden)
-    keys = listed.keys() | after.keys()
-    found = [Cause(*key, listed.get(key, 0.0), after.get(key, 0.0)) for key in keys]
+    before = _contributions(old, None)
+    after = _contributions(new, _listed(old))
+    keys = before.keys() | after.keys()
+    found = [Cause(*key, before.get(key, 0.0), after.get(key, 0.0)) for key in keys]
     differing = [cause for cause in found if abs(cause.after - cause.before) > TOLERANCE]
     return tuple(
         sorted(differing, key=lambda one: (-abs(one.after - one.before), one.query_section, one.target_section))
     )
 
 
-def _contributions(hit: Values) -> dict[tuple[str, str], float]:
+def _listed(hit: Values | None) -> set[tuple[int, int]] | None:
+    """The section pairs that a hit lists, by number; None where it lists all."""
+    if hit is None or all(part["kind"] != "rest" for part in hit["parts"]):
+        return None
+    return {_numbers(part) for part in hit["parts"] if part["kind"] == "section_pair"}
+
+
+def _numbers(part: Values) -> tuple[int, int]:
+    return part["query_section"]["index"], part["target_section"]["index"]
+
+
+def _contributions(hit: Values | None, listed: set[tuple[int, int]] | None) -> dict[tuple[str, str], float]:
+    """Sums by headings; section pairs that are not listed are part of the rest."""
     sums: dict[tuple[str, str], float] = {}
-    for part in hit["parts"]:
+    for part in [] if hit is None else hit["parts"]:
         key = _REST
-        if part["kind"] == "section_pair":
+        if part["kind"] == "section_pair" and (listed is None or _numbers(part) in listed):
             key = (_name(part["query_section"]), _name(part["target_section"]))
         elif part["kind"] == "document":
             key = ("the whole query", "the whole document")

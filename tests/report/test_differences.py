@@ -48,6 +48,15 @@ def test_pairs_that_were_not_listed_are_compared_as_a_sum(index: Index, corpus: 
     assert "+0.0200  other section pairs" in differences_text(compare_results(result.to_dict(n_pairs=1), other))
 
 
+def test_unlisted_sections_of_the_same_heading_are_no_difference(index: Index, corpus: list[Document]) -> None:
+    result = index.search(corpus[3], k=2)
+    short, full = result.to_dict(n_pairs=1), result.to_dict()
+    for values in (short, full):
+        for part in (part for hit in values["hits"] for part in hit["parts"] if part["query_section"]):
+            part["query_section"]["heading"] = part["target_section"]["heading"] = "Same"
+    assert compare_results(short, full).is_equal
+
+
 def test_hits_that_came_and_went_are_named_with_their_sections(values: dict[str, Any]) -> None:
     other = copy.deepcopy(values)
     gone = other["hits"].pop(1)
