@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from benchmarks.options import WORK, out_option, tell
+from benchmarks.options import WORK, log, out_option
 from benchmarks.program import origin_of, program
 from benchmarks.record_file import RESULTS, write_record
 from benchmarks.scaling.additions import measure_addition
@@ -78,7 +78,7 @@ def main(
         )
         before = n_chunks or (QUICK_CHUNKS if quick else 1_000_000)
         n_added = n_documents or (QUICK_ADDED if quick else 1_000)
-        record = measure_addition(trial, before, n_added, encoded, tell)
+        record = measure_addition(trial, before, n_added, encoded, log)
     if out or not quick:
         write_record(record, out or RESULTS)
     click.echo(additions_table([record]))

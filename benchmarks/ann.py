@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 
 from benchmarks.measuring.isolation import warm_up
-from benchmarks.options import names_of, out_option, plot_option, tell
+from benchmarks.options import log, names_of, out_option, plot_option
 from benchmarks.prepare import label_of
 from benchmarks.program import origin_of, program
 from benchmarks.record_file import RESULTS, refuse_smaller
@@ -80,8 +80,8 @@ def measure(vectors: Vectors, sweep: Sweep, out: Path | None) -> AnnRecord:
         if out:
             refuse_smaller(begun, {**begun.extent, "types": len(tried)}, out)
 
-        def hear(builds: Mapping[str, AnnBuild], failed: Mapping[str, str]) -> None:
-            tell(f"{len(builds) + len(failed)} of {len(tried)} types")
+        def on_part(builds: Mapping[str, AnnBuild], failed: Mapping[str, str]) -> None:
+            log(f"{len(builds) + len(failed)} of {len(tried)} types")
             if out:
                 keep(replace(begun, builds=list(builds.values()), failed=dict(failed)), out)
 
@@ -90,7 +90,7 @@ def measure(vectors: Vectors, sweep: Sweep, out: Path | None) -> AnnRecord:
             list(by_name),
             _kept(begun, by_name, out) if out else {},
             lambda name: measure_in_process(by_name[name], Path(folder), collection, truth, sweep.conditions),
-            hear,
+            on_part,
         )
     return replace(begun, builds=list(builds.values()), failed=failed)
 
@@ -109,7 +109,7 @@ def encoder_of(path: Path) -> str:
 def _prepared(vectors: Vectors, k: int, folder: Path) -> tuple[Collection, Truth]:
     """The collection in a file, and the truth; the vectors in memory go when this ends."""
     collection = vectors.draw()
-    tell(f"{vectors.name}: exact search for {len(collection.queries):,} chunks in {len(collection.rows):,}")
+    log(f"{vectors.name}: exact search for {len(collection.queries):,} chunks in {len(collection.rows):,}")
     truth = exact(collection, k)
     collection.save(folder)
     return Collection.load(folder), truth
@@ -149,7 +149,7 @@ def _kept(begun: AnnRecord, tried: Mapping[str, Candidate], out: Path) -> dict[s
         is_same = candidate is not None and candidate.settings == tuple(point.setting for point in build.points)
         if is_same and build.version == version_of(Library(build.library)):
             kept[build.name] = replace(build, commit=build.commit or commit)
-    tell(f"{len(kept)} types are kept from a run before")
+    log(f"{len(kept)} types are kept from a run before")
     return kept
 
 

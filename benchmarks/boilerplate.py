@@ -15,7 +15,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from benchmarks.datasets import checksum, open_dataset, read_documents
-from benchmarks.options import data_option, record_option, tell, work_option
+from benchmarks.options import data_option, log, record_option, work_option
 from benchmarks.prepare import prepared_documents
 from benchmarks.program import origin_of, program
 from benchmarks.record_file import write_record
@@ -214,7 +214,7 @@ def _corpus(
         label, everything = _read(name, data)
         documents = everything[:left]
         part = label if len(documents) == len(everything) else f"{label}-{len(documents)}"
-        ready = stack.enter_context(prepared_documents(part, documents, encoder, work, tell))
+        ready = stack.enter_context(prepared_documents(part, documents, encoder, work, log))
         left -= len(documents)
         yield label, ready.index, documents
 
@@ -255,7 +255,7 @@ def main(
         rows: list[BoilerplateRow] = []
         before: Mapping[str, list[str]] = {}
         for share in SHARES:
-            tell(f"planted in {share:.1%} of {len(documents):,} documents")
+            log(f"planted in {share:.1%} of {len(documents):,} documents")
             n_asked = min(n_queries, max(1, round(share * len(documents)))) if share else n_queries
             queries = [documents[number].doc_id for number in hosts[:n_asked]]
             row, hits = measure(documents, looked_up, share, queries, hosts)

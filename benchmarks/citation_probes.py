@@ -15,7 +15,7 @@ import click
 
 from benchmarks.cut import first_words
 from benchmarks.datasets import Dataset, checksum, open_dataset, read_documents
-from benchmarks.options import data_option, names_of, out_option, tell, work_option
+from benchmarks.options import data_option, log, names_of, out_option, work_option
 from benchmarks.pairs.building import PROTOCOLS, build_pairs
 from benchmarks.pairs.relations import read_relations
 from benchmarks.pairs.scorer import Pair
@@ -23,7 +23,7 @@ from benchmarks.pairs.splitting import PairSplits, Split, SplitRule
 from benchmarks.probes import SYSTEMS
 from benchmarks.probing.frozen_vectors import FrozenVectors, encoder_vectors, tfidf_vectors
 from benchmarks.probing.linear_probe import judge
-from benchmarks.probing.pair_probe import Told, by_cosine, by_probe, labels_of
+from benchmarks.probing.pair_probe import Prediction, by_cosine, by_probe, labels_of
 from benchmarks.probing.record import ProbeRecord
 from benchmarks.probing.tables import probe_table
 from benchmarks.program import origin_of, program
@@ -50,11 +50,11 @@ class CitationTrial:
 
 def measure(vectors: FrozenVectors, trial: CitationTrial) -> list[ProbeRecord]:
     """The record of the probe, and that of the threshold."""
-    told = {"": by_probe(trial.pairs, vectors), "_cosine": by_cosine(trial.pairs, vectors)}
-    return [_record(vectors, f"{vectors.system}{suffix}", one, trial) for suffix, one in told.items()]
+    predictions = {"": by_probe(trial.pairs, vectors), "_cosine": by_cosine(trial.pairs, vectors)}
+    return [_record(vectors, f"{vectors.system}{suffix}", one, trial) for suffix, one in predictions.items()]
 
 
-def _record(vectors: FrozenVectors, system: str, told: Told, trial: CitationTrial) -> ProbeRecord:
+def _record(vectors: FrozenVectors, system: str, prediction: Prediction, trial: CitationTrial) -> ProbeRecord:
     dataset = trial.dataset
     labels = labels_of(trial.pairs[Split.TEST])
     numbers: dict[str, int] = {}  # of the first documents, each of which is in as many pairs that match as not
@@ -66,7 +66,7 @@ def _record(vectors: FrozenVectors, system: str, told: Told, trial: CitationTria
         settings={
             "protocol": PROTOCOL,
             "split": SplitRule.DOCUMENT.value,
-            "setting": round(told.setting, 6),
+            "setting": round(prediction.setting, 6),
             "most": trial.most or 0,
             "max_words": QUICK_WORDS if trial.is_quick else 0,
         },
@@ -75,9 +75,11 @@ def _record(vectors: FrozenVectors, system: str, told: Told, trial: CitationTria
         n_train=len(trial.pairs[Split.TRAIN]),
         n_valid=len(trial.pairs[Split.VALID]),
         n_test=len(labels),
-        metrics={name: round(value, 4) for name, value in judge(labels, told.predicted).items()},
+        metrics={name: round(value, 4) for name, value in judge(labels, prediction.predicted).items()},
         groups=[numbers.setdefault(pair.first, len(numbers)) for pair in trial.pairs[Split.TEST]],
-        wrong=[place for place, both in enumerate(zip(labels, told.predicted, strict=True)) if both[0] != both[1]],
+        wrong=[
+            place for place, both in enumerate(zip(labels, prediction.predicted, strict=True)) if both[0] != both[1]
+        ],
         few_shot={},
         n_tokens=vectors.cost.n_tokens,
         seconds=vectors.cost.seconds,
@@ -101,9 +103,9 @@ def prepare(system: str, trial: CitationTrial, encoder: str, work: Path) -> Froz
 
     name = f"{trial.dataset.name}@{checksum(trial.dataset)}-pairs{trial.most}-quick{trial.origin.seed}"
     with (
-        prepared_documents(name, _documents(trial), encoder, work, tell=tell)
+        prepared_documents(name, _documents(trial), encoder, work, log=log)
         if trial.is_quick
-        else prepared_index(trial.dataset, encoder, work, tell=tell)
+        else prepared_index(trial.dataset, encoder, work, log=log)
     ) as ready:
         return encoder_vectors(ready)
 
@@ -162,7 +164,7 @@ def main(
     records = []
     for system in systems:
         vectors = prepare(system, trial, encoder, work)
-        tell(f"{dataset.name}: vectors of {system} are ready, {len(pairs[Split.TEST]):,} pairs to tell")
+        log(f"{dataset.name}: vectors of {system} are ready, {len(pairs[Split.TEST]):,} test pairs")
         records += measure(vectors, trial)
     if out:
         for record in records:

@@ -100,11 +100,11 @@ def _asked(examined: Examined) -> tuple[list[str], list[str]]:
 class Damages:
     """Runs cases, and counts."""
 
-    def __init__(self, work: Path, seed: int, tell: Callable[[str], None]) -> None:
+    def __init__(self, work: Path, seed: int, log: Callable[[str], None]) -> None:
         """Copies are made in `work`."""
         self._copy = work / "case.lm"
         self._rng = np.random.default_rng(seed)
-        self._tell = tell
+        self._log = log
         self.by_kind: defaultdict[str, Tally] = defaultdict(Tally)
         self.by_damage: defaultdict[str, Tally] = defaultdict(Tally)
         self.problems: list[str] = []
@@ -132,7 +132,7 @@ class Damages:
         self.by_damage[damage.value].add(raised)
         self.problems += [f"{kind.value}, {what}: {problem}" for problem in problems]
         self.n_cases += 1
-        self._tell(f"{self.n_cases} cases, {len(self.problems)} problems; {kind.value} {what}: {', '.join(raised)}")
+        self._log(f"{self.n_cases} cases, {len(self.problems)} problems; {kind.value} {what}: {', '.join(raised)}")
 
 
 def run_cases(

@@ -14,7 +14,7 @@ import click
 import numpy as np
 
 from benchmarks.datasets import DatasetError
-from benchmarks.options import data_option, out_option, plot_option, tell
+from benchmarks.options import data_option, log, out_option, plot_option
 from benchmarks.prepare import label_of
 from benchmarks.program import origin_of, program
 from benchmarks.record_file import RESULTS, write_record
@@ -124,7 +124,7 @@ def run(folder: Path, encoder_name: str, origin: Origin, *, is_quick: bool) -> F
     encoder = load_encoder(encoder_name)
     with tempfile.TemporaryDirectory() as temporary:
         path = Path(temporary) / "facets.lm"
-        index_documents(path, documents, encoder, tell)
+        index_documents(path, documents, encoder, log)
         with Index.open(path, encoder=encoder) as index:
             return measure(index, tasks, label_of(encoder.name, encoder.fingerprint), origin, is_quick=is_quick)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from benchmarks.datasets import Dataset, DatasetError, checksum, open_dataset, read_documents, read_qrels
-from benchmarks.options import data_option, out_option, plot_option, tell, work_option
+from benchmarks.options import data_option, log, out_option, plot_option, work_option
 from benchmarks.prepare import label_of, prepared_index
 from benchmarks.program import origin_of, program
 from benchmarks.recall import sampled_queries
@@ -44,7 +44,7 @@ class AskedIndex:
 
 
 def measure(
-    asked: AskedIndex, queries: Sequence[str], plan: RemovalPlan, origin: Origin, tell: Callable[[str], None]
+    asked: AskedIndex, queries: Sequence[str], plan: RemovalPlan, origin: Origin, log: Callable[[str], None]
 ) -> FaithfulnessRecord:
     """Follow the best hits of queries as their parts go.
 
@@ -52,7 +52,7 @@ def measure(
         DatasetError: no query has a hit whose parts can be told apart.
     """
     started = time.perf_counter()
-    courses = follow_hits(asked.index, queries, plan, origin.seed, tell)
+    courses = follow_hits(asked.index, queries, plan, origin.seed, log)
     arms = courses.arms()
     if not arms:
         raise DatasetError(
@@ -78,7 +78,7 @@ def measure(
 @contextmanager
 def whole_corpus(dataset: Dataset, split: str, encoder: str, work: Path) -> Iterator[AskedIndex]:
     """The index of the whole corpus, kept in `work`."""
-    with prepared_index(dataset, encoder, work, tell) as ready:
+    with prepared_index(dataset, encoder, work, log) as ready:
         yield AskedIndex(ready.index, ready.encoder, dataset, split, is_quick=False)
 
 
@@ -89,7 +89,7 @@ def quick_part(dataset: Dataset, encoder_name: str, seed: int) -> Iterator[Asked
     documents = sample_documents(read_documents(dataset), QUICK_DOCUMENTS, seed, max_chars=QUICK_CHARS)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "part.lm"
-        index_documents(path, documents, encoder, tell)
+        index_documents(path, documents, encoder, log)
         with Index.open(path, encoder=encoder) as index:
             yield AskedIndex(index, label_of(encoder.name, encoder.fingerprint), dataset, "", is_quick=True)
 
@@ -154,7 +154,7 @@ def main(
     opened = quick_part(dataset, encoder, seed) if quick else whole_corpus(dataset, split, encoder, work)
     with opened as asked:
         candidates = asked.index.snapshot.doc_ids() if quick else list(read_qrels(dataset, split))
-        record = measure(asked, sampled_queries(candidates, plan.queries, seed), plan, origin, tell)
+        record = measure(asked, sampled_queries(candidates, plan.queries, seed), plan, origin, log)
     if folder := out or (None if quick else RESULTS):
         write_record(record, folder)
     click.echo(faithfulness_table([record]))

@@ -8,7 +8,7 @@ import click
 
 from benchmarks.fetching import clscisumm, proposals, rfc, wikipedia_seealso
 from benchmarks.fetching.rebuilding import Rebuilt, by_hand, rebuild
-from benchmarks.options import WORK, tell
+from benchmarks.options import WORK, log
 from benchmarks.program import program
 from engine.errors import EngineError
 
@@ -75,7 +75,7 @@ def main(name: str, to: Path, downloaded: Path | None, downloads: Path) -> None:
     """
     recipe = RECIPES[name]
     try:
-        rebuilt = rebuild(recipe, to, downloaded or downloads, is_offline=downloaded is not None, log=tell)
+        rebuilt = rebuild(recipe, to, downloaded or downloads, is_offline=downloaded is not None, log=log)
     except EngineError as error:
         raise click.ClickException(f"{error}\n{by_hand(recipe, to, downloaded or downloads)}") from error
     click.echo(summary(rebuilt))

@@ -13,7 +13,7 @@ from benchmarks.newcomers.record import FirstMinutesRecord, TryRow
 from benchmarks.newcomers.running import attempt, run_code
 from benchmarks.newcomers.table import first_minutes_table
 from benchmarks.newcomers.tries import TRIES
-from benchmarks.options import record_option, tell
+from benchmarks.options import log, record_option
 from benchmarks.program import origin_of, program
 from benchmarks.record_file import write_record
 
@@ -69,10 +69,10 @@ def main(context: click.Context, before: Path | None, quick: bool, out: Path) ->
     with tempfile.TemporaryDirectory(prefix="longmatch-") as work:
         places = {"after": (_CHECKOUT, encode)} | ({"before": (before.resolve(), "")} if before else {})
         for name, (checkout, way) in places.items():
-            tell(f"indexing documents with {checkout}")
+            log(f"indexing documents with {checkout}")
             prepare(Path(work) / name, checkout, way)
         for one in TRIES[:N_QUICK] if quick else TRIES:
-            tell(one.name)
+            log(one.name)
             earlier = attempt(one, one.before, before.resolve(), Path(work) / "before") if before else None
             rows.append(TryRow(one.name, earlier, attempt(one, one.after, _CHECKOUT, Path(work) / "after")))
             for name in places:

@@ -15,7 +15,7 @@ from benchmarks.fuzzing.mutations import damaged
 from benchmarks.fuzzing.record import FuzzRecord, FuzzRow, Outcome
 from benchmarks.fuzzing.seeds import seeds
 from benchmarks.fuzzing.table import fuzz_table
-from benchmarks.options import out_option, tell
+from benchmarks.options import log, out_option
 from benchmarks.program import origin_of, program
 from benchmarks.record_file import RESULTS, write_record
 from engine.document import Document
@@ -123,7 +123,7 @@ def main(context: click.Context, n_files: int, quick: bool, seed: int, out: Path
         for place, suffix in enumerate(suffixes):
             n_own = n_files // len(suffixes) + (place < n_files % len(suffixes))
             rows += [fuzz(suffix, n_own, seed, Path(files))] if n_own else []
-            tell(f"{suffix}: {n_own:,} files")
+            log(f"{suffix}: {n_own:,} files")
     record = FuzzRecord(
         n_files=n_files,
         read_seconds=LIMITS.seconds,

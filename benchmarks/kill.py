@@ -41,7 +41,7 @@ def fault_points(n_steps: int, most: int, rng: np.random.Generator) -> list[Faul
     return [points[number] for number in np.sort(rng.choice(len(points), most, replace=False))]
 
 
-def run_cases(trial: Trial, n_kills: int, n_points: int, seed: int, tell: Callable[[str], None]) -> Outcome:
+def run_cases(trial: Trial, n_kills: int, n_points: int, seed: int, log: Callable[[str], None]) -> Outcome:
     """All cases: timed kills, then fault points; every other case is killed again while it goes on."""
     rng = np.random.default_rng(seed)
     outcome = Outcome()
@@ -59,7 +59,7 @@ def run_cases(trial: Trial, n_kills: int, n_points: int, seed: int, tell: Callab
             again = FaultPoint(int(rng.integers(_OPENING_STEPS)), bool(rng.integers(2)))
             outcome.n_second_kills += case.kill(again)
         case.complete()
-        tell(f"{number + 1} of {len(moments)} cases, {len(outcome.problems)} problems")
+        log(f"{number + 1} of {len(moments)} cases, {len(outcome.problems)} problems")
     return outcome
 
 

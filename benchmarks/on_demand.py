@@ -29,7 +29,7 @@ from benchmarks.demand.record import DemandRecord, DemandRow
 from benchmarks.demand.recorded import RecordedEncoder
 from benchmarks.demand.table import demand_table
 from benchmarks.metrics import evaluate, means
-from benchmarks.options import data_option, tell, work_option
+from benchmarks.options import data_option, log, work_option
 from benchmarks.prepare import label_of, prepared_index
 from benchmarks.program import origin_of, program
 from benchmarks.quick import quick_part
@@ -98,12 +98,12 @@ def looked_up(dataset: Dataset, encoder: str, work: Path, documents: Sequence[Do
         documents: of the dataset.
         asked: the queries.
     """
-    with prepared_index(dataset, encoder, work, tell=tell) as ready:
+    with prepared_index(dataset, encoder, work, log=log) as ready:
         full = ready.index
         with later_index(full, documents, "none") as words:
             rows = [measure(words, asked, "words", None)]
         for candidates in CANDIDATES:
-            tell(f"{dataset.name}: {candidates} candidates")
+            log(f"{dataset.name}: {candidates} candidates")
             with later_index(full, documents, "later") as later:
                 sample = encoded_so_far(later)
                 rows.append(measure(later, asked, f"{candidates} candidates", candidates))
@@ -140,7 +140,7 @@ def encoded(label: str, encoder_name: str, work: Path, documents: Sequence[Docum
             f"{len(report.failures)} documents were not indexed, the first is {first.doc_id!r}: {first.reason}; "
             "mend them, or leave them out of the corpus"
         )
-    with Index.open(path, encoder=encoder, tell=tell) as index:
+    with Index.open(path, encoder=encoder, tell=log) as index:
         sample = _sample(index)
         row = measure(index, asked, f"{FEWEST} candidates", FEWEST)
         if is_resumed:

@@ -31,7 +31,7 @@ plot_option = click.option(
 )
 
 
-def tell(line: str) -> None:
+def log(line: str) -> None:
     """A line of progress, on the channel of errors."""
     click.echo(line, err=True)
 

@@ -23,23 +23,23 @@ def command_line(module: str, context: click.Context, leave_out: Collection[str]
 
 def _words(parameter: click.Parameter, value: object) -> Iterable[str]:
     if isinstance(parameter, click.Argument):
-        return map(_told, value) if isinstance(value, tuple) else [_told(value)]
+        return map(_word, value) if isinstance(value, tuple) else [_word(value)]
     option = max(parameter.opts, key=len)
     if value is True:
         return [option]
     if isinstance(value, Mapping):
-        return [option, ",".join(f"{name}={_told(one)}" for name, one in value.items())]
+        return [option, ",".join(f"{name}={_word(one)}" for name, one in value.items())]
     if not isinstance(value, tuple):
-        return [option, _told(value)]
+        return [option, _word(value)]
     if isinstance(parameter, click.Option) and parameter.multiple:
-        return [word for one in value for word in (option, _told(one))]
-    return [option, ",".join(map(_told, value))]
+        return [word for one in value for word in (option, _word(one))]
+    return [option, ",".join(map(_word, value))]
 
 
-def _told(value: object) -> str:
+def _word(value: object) -> str:
     """A value; of a path its last part alone."""
-    told = str(value)
-    return Path(told).name or told if isinstance(value, Path) or _is_place(told) else told
+    word = str(value)
+    return Path(word).name or word if isinstance(value, Path) or _is_place(word) else word
 
 
 def _is_place(text: str) -> bool:

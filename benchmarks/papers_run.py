@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from benchmarks.options import data_option, out_option, tell, work_option
+from benchmarks.options import data_option, log, out_option, work_option
 from benchmarks.papers.comparison import Comparison, Conditions, Scale
 from benchmarks.papers.record import PaperRecord
 from benchmarks.papers.table import paper_table
@@ -126,10 +126,10 @@ def main(
         default = quick_variants(comparison) if quick else []
         try:
             backbone = shallow_backbone(encoder, scale.layers, work)
-            conditions = Conditions(scale, backbone, device, data, work, quick, origin, tell)
+            conditions = Conditions(scale, backbone, device, data, work, quick, origin, log)
             records += run_comparison(comparison, wanted or default, conditions, folder)
         except EngineError as error:
-            tell(f"{comparison.name}: {error}")
+            log(f"{comparison.name}: {error}")
             failed.append(f"{comparison.name}: {error}")
     click.echo(paper_table(records))
     failed += [f"{record.comparison}, {record.variant}: {record.failure}" for record in records if record.failure]

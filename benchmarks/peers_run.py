@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.datasets import Dataset, Qrels, checksum, open_dataset, read_documents, read_qrels
 from benchmarks.measuring.isolation import warm_up
 from benchmarks.metrics import evaluate, means, rounded_per_query
-from benchmarks.options import data_option, names_of, out_option, read_numbers, tell
+from benchmarks.options import data_option, log, names_of, out_option, read_numbers
 from benchmarks.peers.peer import PeerConfig
 from benchmarks.peers.record import PeerRun, PeersRecord
 from benchmarks.peers.registry import PEERS, check_packages, versions
@@ -82,18 +82,18 @@ def measure(
 
     def one(name: str) -> PeerRun:
         peer, config = name.partition("@")[0], asked[name]
-        tell(f"{dataset.name}: {name} builds")
+        log(f"{dataset.name}: {name} builds")
         built = build_in_process(peer, config, dataset, work / name)
-        tell(f"{dataset.name}: {name} built from {built.n_documents:,} documents in {built.seconds:.1f} s, searches")
+        log(f"{dataset.name}: {name} built from {built.n_documents:,} documents in {built.seconds:.1f} s, searches")
         searched = search_in_process(peer, config, dataset, list(qrels), begun.k, work / name)
         return _judged(name, built, searched, qrels, n_tokens)
 
-    def hear(runs: Mapping[str, PeerRun], failed: Mapping[str, str]) -> None:
+    def on_part(runs: Mapping[str, PeerRun], failed: Mapping[str, str]) -> None:
         if out:
             keep(replace(begun, peers=list(runs.values()), failed=dict(failed)), out)
 
     kept = {**recorded, **(_kept(begun, asked, out) if out else {})}
-    runs, failed = measure_parts(names, kept, one, hear)
+    runs, failed = measure_parts(names, kept, one, on_part)
     return replace(begun, peers=list(runs.values()), failed=failed)
 
 
@@ -140,7 +140,7 @@ def _kept(begun: PeersRecord, asked: Mapping[str, PeerConfig], out: Path) -> dic
         and run.encoder in (begun.encoder, token_label(asked[run.peer]))
         and run.versions == versions(run.peer.partition("@")[0])
     }
-    tell(f"{begun.task}: {', '.join(kept) or 'nothing'} kept from a run before")
+    log(f"{begun.task}: {', '.join(kept) or 'nothing'} kept from a run before")
     return kept
 
 

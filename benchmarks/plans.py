@@ -12,7 +12,7 @@ from benchmarks.budgets.record import PlanRecord
 from benchmarks.budgets.running import draw_corpus, plan_and_run
 from benchmarks.budgets.table import plan_table
 from benchmarks.datasets import checksum, open_dataset
-from benchmarks.options import data_option, out_option, tell
+from benchmarks.options import data_option, log, out_option
 from benchmarks.program import origin_of, program
 from benchmarks.record_file import RESULTS, write_record
 from engine.encoders.loading import DEFAULT_ENCODER
@@ -64,7 +64,7 @@ def main(
             done.append(plan_and_run(corpus, n_drawn, encoder, memory_bytes, folder))
             shutil.rmtree(folder)
             kept = done[-1].kept
-            tell(f"round {number} of {n_rounds}: {kept.planned_seconds:.1f} s planned, {kept.seconds:.1f} s taken")
+            log(f"round {number} of {n_rounds}: {kept.planned_seconds:.1f} s planned, {kept.seconds:.1f} s taken")
     record = PlanRecord(
         dataset=f"{dataset.name}@{checksum(dataset)}",
         is_quick=quick,

@@ -13,7 +13,7 @@ import click
 import numpy as np
 
 from benchmarks.datasets import Dataset, checksum, open_dataset, read_documents
-from benchmarks.options import data_option, out_option, plot_option, tell
+from benchmarks.options import data_option, log, out_option, plot_option
 from benchmarks.prepare import label_of
 from benchmarks.program import origin_of, program
 from benchmarks.record_file import RESULTS, write_record
@@ -28,7 +28,7 @@ from engine.encoders.encoder import Encoder
 from engine.encoders.weights import BUNDLED_NAME
 from engine.origin import Origin
 
-Tell: TypeAlias = Callable[[str], None]
+Log: TypeAlias = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ _FORMS = [form.value for form in Form]
 
 
 def measure(
-    documents: Sequence[Document], adoptions: Sequence[Adoption], encoder: Encoder, form: Form, seed: int, tell: Tell
+    documents: Sequence[Document], adoptions: Sequence[Adoption], encoder: Encoder, form: Form, seed: int, log: Log
 ) -> dict[str, list[str | int | float]]:
     """Index the documents, then plant, index and ask once for every damage and position.
 
@@ -59,7 +59,7 @@ def measure(
         encoder: of the index, which is thrown away.
         form: as what passages are planted.
         seed: of the damages.
-        tell: hears lines of progress.
+        log: gets lines of progress.
 
     Returns:
         The columns of `PlantedRecord.plantings`.
@@ -68,13 +68,13 @@ def measure(
     rows: list[dict[str, str | int | float]] = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "hosts.lm"
-        index_documents(path, documents, encoder, tell)
+        index_documents(path, documents, encoder, log)
         with Index.open(path, encoder=encoder) as index:
             asker = Asker(index)
             before = [asker.ranks(adoption) for adoption in adoptions]
         for damage in Damage:
             for position in Position:
-                tell(f"{damage}, {position}")
+                log(f"{damage}, {position}")
                 planted = [
                     plant(by_id[adoption.host], _damaged(adoption, damage, number, seed), position, form)
                     for number, adoption in enumerate(adoptions)
@@ -119,7 +119,7 @@ def _rows(
 
 
 def run(
-    dataset: Dataset, encoder: str, plan: PlantingPlan, origin: Origin, tell: Tell, *, is_quick: bool
+    dataset: Dataset, encoder: str, plan: PlantingPlan, origin: Origin, log: Log, *, is_quick: bool
 ) -> PlantedRecord:
     """Draw documents, plant in them, and measure.
 
@@ -130,7 +130,7 @@ def run(
     drawn = sample_documents(read_documents(dataset), plan.documents, origin.seed, max_chars=plan.max_chars)
     adoptions = choose_adoptions(drawn, plan.hosts, origin.seed)
     loaded = load_encoder(encoder)
-    plantings = measure(drawn, adoptions, loaded, plan.form, origin.seed, tell)
+    plantings = measure(drawn, adoptions, loaded, plan.form, origin.seed, log)
     return PlantedRecord(
         task=dataset.name,
         dataset=f"{dataset.name}@{checksum(dataset)}",
@@ -189,7 +189,7 @@ def main(
     plan = replace(QUICK, form=Form(form)) if quick else PlantingPlan(documents, hosts, Form(form), max_chars)
     origin = origin_of(context, seed)
     dataset = open_dataset(name, data)
-    record = run(dataset, encoder, plan, origin, tell, is_quick=quick)
+    record = run(dataset, encoder, plan, origin, log, is_quick=quick)
     if folder := out or (None if quick else RESULTS):
         write_record(record, folder)
     click.echo(planted_table([record]))

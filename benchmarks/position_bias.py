@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.datasets import Dataset, Qrels, checksum, open_dataset, read_qrels, read_queries
-from benchmarks.options import data_option, out_option, plot_option, tell, work_option
+from benchmarks.options import data_option, log, out_option, plot_option, work_option
 from benchmarks.program import origin_of, program
 from benchmarks.quick import quick_part
 from benchmarks.record_file import RESULTS, write_record
@@ -190,7 +190,7 @@ def main(
     dataset = quick_part(dataset, split, work / "quick", seed=seed) if quick else dataset
     qrels = read_qrels(dataset, split)
     queries = read_queries(dataset, qrels)
-    with prepared_index(dataset, encoder, work, tell=tell) as ready:
+    with prepared_index(dataset, encoder, work, log=log) as ready:
         system = Evidence(ready.index, ready.encoder, exact=exact)
         segmenter = segmenter_of(ready.index.snapshot.language or "none")
         groups = collect_masses(lambda query: system.hits(query, k), queries, qrels, segmenter)

@@ -25,19 +25,19 @@ class Prepared:
 
 
 @contextmanager
-def prepared_index(dataset: Dataset, encoder_name: str, work: Path, tell: Callable[[str], None]) -> Iterator[Prepared]:
+def prepared_index(dataset: Dataset, encoder_name: str, work: Path, log: Callable[[str], None]) -> Iterator[Prepared]:
     """Bring the index of `dataset` under an encoder up to date, and open it.
 
     The folder is named by the checksum of the data and the encoder's fingerprint,
     so that changed data or weights never meet an old index. The cost is that of
-    this call: nearly nothing where the index was whole already. `tell` hears a
+    this call: nearly nothing where the index was whole already. `log` gets a
     line after each commit.
 
     Raises:
         DatasetError: a document could not be indexed; scores on a part of the corpus are no scores of the task.
     """
     name = f"{dataset.name}@{checksum(dataset)}"
-    with prepared_documents(name, read_documents(dataset), encoder_name, work, tell) as ready:
+    with prepared_documents(name, read_documents(dataset), encoder_name, work, log) as ready:
         yield ready
 
 
@@ -47,7 +47,7 @@ def prepared_documents(
     documents: Iterable[Document],
     encoder_name: str,
     work: Path,
-    tell: Callable[[str], None],
+    log: Callable[[str], None],
     *,
     device: str | None = None,
 ) -> Iterator[Prepared]:
@@ -58,7 +58,7 @@ def prepared_documents(
         documents: each doc_id once; a stream will do.
         encoder_name: as `load_given` takes it.
         work: folder of indexes; made if need be.
-        tell: hears a line after each commit.
+        log: gets a line after each commit.
         device: of the encoder; by default a GPU where torch sees one.
 
     Raises:
@@ -68,7 +68,7 @@ def prepared_documents(
     label = label_of(encoder_name, encoder.fingerprint)
     work.mkdir(parents=True, exist_ok=True)
     path = work / f"{name}-{label}.lm"
-    report = build(path, documents, encoder=encoder, progress=lambda so_far: tell(_line(so_far)))
+    report = build(path, documents, encoder=encoder, progress=lambda so_far: log(_line(so_far)))
     if report.failures:
         first = report.failures[0]
         raise DatasetError(

@@ -17,7 +17,7 @@ import click
 import numpy as np
 
 from benchmarks.cut import first_words
-from benchmarks.options import data_option, names_of, out_option, read_numbers, tell, work_option
+from benchmarks.options import data_option, log, names_of, out_option, read_numbers, work_option
 from benchmarks.probing.frozen_vectors import FrozenVectors, encoder_vectors, tfidf_vectors
 from benchmarks.probing.labelled import LabelledCorpus, open_labelled, part_of, read_labelled
 from benchmarks.probing.linear_probe import Examples, few_shot, fit_probe, judge
@@ -101,7 +101,7 @@ def prepare(system: str, trial: ProbeTrial, encoder: str, work: Path) -> FrozenV
     cut = f"-first{trial.max_words}" if trial.max_words else ""
     part = f"-quick{trial.origin.seed}" if trial.is_quick else ""
     name = f"{trial.corpus.name}@{trial.corpus.checksum}{cut}{part}"
-    with prepared_documents(name, documents_of(trial), encoder, work, tell=tell) as ready:
+    with prepared_documents(name, documents_of(trial), encoder, work, log=log) as ready:
         return encoder_vectors(ready)
 
 
@@ -154,7 +154,7 @@ def main(
 
 def _measured(system: str, trial: ProbeTrial, encoder: str, work: Path, out: Path | None) -> ProbeRecord:
     vectors = prepare(system, trial, encoder, work)
-    tell(f"{trial.corpus.name}: {len(trial.corpus.labels):,} vectors of {system} are ready")
+    log(f"{trial.corpus.name}: {len(trial.corpus.labels):,} vectors of {system} are ready")
     record = measure(vectors, trial)
     if out:
         write_record(record, out)

@@ -31,7 +31,7 @@ from benchmarks.headlines import findings_table, headline_table
 from benchmarks.markdown import markdown, origins
 from benchmarks.newcomers.record import FirstMinutesRecord
 from benchmarks.newcomers.table import first_minutes_table
-from benchmarks.options import tell
+from benchmarks.options import log
 from benchmarks.pairs.record import MatchingRecord
 from benchmarks.pairs.rerank_record import RerankRecord
 from benchmarks.pairs.rerank_table import rerank_table
@@ -313,7 +313,7 @@ def _history(checkout: Path) -> History | None:
     try:
         return History(checkout)
     except FreshnessError as error:
-        tell(f"tables are drawn without their age: {error}")
+        log(f"tables are drawn without their age: {error}")
         return None
 
 

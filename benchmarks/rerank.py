@@ -12,7 +12,7 @@ import click
 
 from benchmarks.datasets import DatasetError, checksum, open_dataset, read_documents
 from benchmarks.metrics import evaluate, rounded_per_query
-from benchmarks.options import data_option, out_option, tell, work_option
+from benchmarks.options import data_option, log, out_option, work_option
 from benchmarks.pairs.building import PROTOCOLS
 from benchmarks.pairs.measuring import measure_each, refuse_failed
 from benchmarks.pairs.options import (
@@ -204,7 +204,7 @@ def _refuse_seen(trial: Trial, splits: PairSplits) -> None:
 
 
 def _first_stage(name: str, encoder: str, trial: Trial, work: Path) -> tuple[FirstStage, Run]:
-    tell(f"{trial.dataset.name}: {len(trial.queries)} queries to {name}")
+    log(f"{trial.dataset.name}: {len(trial.queries)} queries to {name}")
     prepared = prepared_systems([name], trial.dataset, encoder, work, exact=False, seed=trial.origin.seed)
     ((stage, run),) = [
         (FirstStage(system.name, system.encoder, system.settings), rank(system, trial.queries.values(), trial.k)[0])

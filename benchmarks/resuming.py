@@ -77,7 +77,7 @@ def measure_parts(
     wanted: Sequence[str],
     kept: Mapping[str, PartT],
     measure: Callable[[str], PartT],
-    hear: Callable[[Mapping[str, PartT], Mapping[str, str]], None],
+    on_part: Callable[[Mapping[str, PartT], Mapping[str, str]], None],
 ) -> tuple[dict[str, PartT], dict[str, str]]:
     """Measure what is not there yet, one part after another.
 
@@ -85,7 +85,7 @@ def measure_parts(
         wanted: parts by name.
         kept: those that an earlier run measured.
         measure: measures one; an `EngineError` of it is a part that failed.
-        hear: hears after each one what was measured, and what failed and why, in the order of `wanted`.
+        on_part: gets after each one what was measured, and what failed and why, in the order of `wanted`.
 
     Returns:
         Both, at the end.
@@ -99,7 +99,7 @@ def measure_parts(
         except EngineError as error:
             failed[name] = str(error)
         measured = {one: measured[one] for one in wanted if one in measured}
-        hear(measured, failed)
+        on_part(measured, failed)
     return measured, failed
 
 

@@ -25,7 +25,7 @@ from benchmarks.datasets import (
 )
 from benchmarks.formats.trec import write_qrels, write_run
 from benchmarks.metrics import evaluate, means, rounded_per_query
-from benchmarks.options import data_option, names_of, out_option, tell, work_option
+from benchmarks.options import data_option, log, names_of, out_option, work_option
 from benchmarks.program import origin_of, program
 from benchmarks.quality_tables import retrieval_table
 from benchmarks.quick import quick_part
@@ -68,7 +68,7 @@ def open_trial(dataset: Dataset, split: str, k: int, limit: int | None, origin: 
     qrels = dict(islice(read_qrels(dataset, split).items(), limit))
     absent = absent_targets(dataset, qrels)
     if absent:
-        tell(
+        log(
             f"{dataset.name}: {len(absent)} relevant targets are not in {dataset.corpus.name}, the first is "
             f"{absent[0]!r}; they count as not found"
         )
@@ -126,7 +126,7 @@ def prepared_systems(
         # BM25 alone needs neither torch nor FAISS.
         from benchmarks.prepare import prepared_index
 
-        with prepared_index(dataset, encoder, work, tell=tell) as ready:
+        with prepared_index(dataset, encoder, work, log=log) as ready:
             for name in SCORINGS:
                 if name in names:
                     yield Evidence(ready.index, ready.encoder, name=name, exact=exact), ready.cost
@@ -204,7 +204,7 @@ def main(
     trial = open_trial(dataset, split, k, limit, origin_of(context, seed), part)
     records = []
     for system, cost in prepared_systems(systems, dataset, encoder, work, exact=exact, vectors=vectors, seed=seed):
-        tell(f"{dataset.name}: {len(trial.queries)} queries to {system.name}")
+        log(f"{dataset.name}: {len(trial.queries)} queries to {system.name}")
         record, run = measure(system, cost, trial)
         records.append(record)
         if folder:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from benchmarks.datasets import Qrels, checksum, open_dataset, read_qrels, read_queries
 from benchmarks.metrics import evaluate
-from benchmarks.options import data_option, out_option, tell, work_option
+from benchmarks.options import data_option, log, out_option, work_option
 from benchmarks.prepare import prepared_index
 from benchmarks.program import origin_of, program
 from benchmarks.quick import quick_part
@@ -224,13 +224,13 @@ def main(
             dataset = quick_part(dataset, split, work / "quick", seed=seed) if quick else dataset
             qrels = dict(islice(read_qrels(dataset, split).items(), n_queries))
             queries = list(read_queries(dataset, qrels).values())
-            ready = stack.enter_context(prepared_index(dataset, encoder, work, tell))
+            ready = stack.enter_context(prepared_index(dataset, encoder, work, log))
             labels.append(f"{dataset.name}@{checksum(dataset)}")
             corpora.append(_opened(dataset.name, ready.index, queries, qrels))
         rows = [row for corpus in corpora for row in rows_of(Universe.of([corpus]), corpus, SIZES)]
         mixed = Universe.of(corpora)
         for corpus in corpora if len(corpora) > 1 else []:
-            tell(f"{corpus.name} in {len(mixed.names):,} documents of {len(corpora)} corpora")
+            log(f"{corpus.name} in {len(mixed.names):,} documents of {len(corpora)} corpora")
             rows += rows_of(mixed, corpus, (*SIZES, *LARGER))
         record = SampleRecord(
             datasets=labels,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from benchmarks.options import WORK, out_option, read_numbers, tell
+from benchmarks.options import WORK, log, out_option, read_numbers
 from benchmarks.program import origin_of, program
 from benchmarks.record_file import RESULTS, write_record
 from benchmarks.scaling.building import Real
@@ -93,7 +93,7 @@ def main(
             origin=origin,
         )
         for n_chunks in sorted(sizes):
-            records.append(measure(trial, n_chunks, tell))
+            records.append(measure(trial, n_chunks, log))
             if out or not quick:
                 write_record(records[-1], out or RESULTS)
     click.echo(scale_table(records))

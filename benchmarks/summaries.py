@@ -16,7 +16,7 @@ import click
 import numpy as np
 
 from benchmarks.datasets import DatasetError
-from benchmarks.options import data_option, names_of, out_option, tell, work_option
+from benchmarks.options import data_option, log, names_of, out_option, work_option
 from benchmarks.program import origin_of, program
 from benchmarks.record_file import RESULTS, write_record
 from benchmarks.records import BuildCost
@@ -178,10 +178,10 @@ def main(
     trial = make_trial(name, dataset, n_draws, origin_of(context, seed))
     records = []
     lists = {"exact": exact, "is_few": trial.is_few}
-    prepared = prepared_systems(systems, dataset, task.collection, trial.pool, encoder, work, tell, **lists)
+    prepared = prepared_systems(systems, dataset, task.collection, trial.pool, encoder, work, log, **lists)
     is_trained = bool(set(OF_ENCODER) & set(systems)) and _learned_from(encoder)
     for system, cost in prepared:
-        tell(f"{name}, {dataset.split}: {len(trial.draws[0])} summaries to {system.name}")
+        log(f"{name}, {dataset.split}: {len(trial.draws[0])} summaries to {system.name}")
         records.append(measure(system, cost, trial, is_trained_on_it=is_trained and system.name in OF_ENCODER))
         if out:
             write_record(records[-1], out)

@@ -14,7 +14,7 @@ from benchmarks.encoding.measuring import measure
 from benchmarks.encoding.sample import draw_sample
 from benchmarks.encoding.tables import limit_table, throughput_table
 from benchmarks.encoding.ways import Job
-from benchmarks.options import data_option, out_option, tell
+from benchmarks.options import data_option, log, out_option
 from benchmarks.packages import require
 from benchmarks.peers.registry import EXTRA
 from benchmarks.peers.shared_weights import SAME_DTYPE, peer_config
@@ -80,10 +80,10 @@ def main(
         wanted = n_chunks or (QUICK_CHUNKS if quick else CHUNKS)
         own = load_encoder(encoder, device=device)
         sample = draw_sample(dataset, own, wanted, Path(folder), seed=seed)
-        tell(f"{dataset.name}: {sample.n_documents:,} documents, {sample.n_chunks:,} chunks")
+        log(f"{dataset.name}: {sample.n_documents:,} documents, {sample.n_chunks:,} chunks")
         job = Job(config, sample.dataset, sample.texts, Path(folder), device)
         label = f"{dataset.name}@{checksum(dataset)}"
-        record = measure(job, sample, sizes, rounds, label=label, is_quick=not is_whole, origin=origin, tell=tell)
+        record = measure(job, sample, sizes, rounds, label=label, is_quick=not is_whole, origin=origin, log=log)
     click.echo(f"{throughput_table([record])}\n\n{limit_table([record])}")
     if out:
         write_record(record, out)

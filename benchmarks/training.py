@@ -24,7 +24,7 @@ _NOTE = "nDCG@10 on valid queries among a part of each corpus: before training, 
 
 
 @dataclass(frozen=True)
-class Told:
+class RunLabel:
     """What the person who ran it adds to a run's own files."""
 
     name: str  # of the record
@@ -33,7 +33,7 @@ class Told:
     is_dirty: bool | None = None
 
 
-def training_record(run: Path, told: Told) -> TrainingRecord:
+def training_record(run: Path, label: RunLabel) -> TrainingRecord:
     """Read a run's folder.
 
     Raises:
@@ -43,12 +43,12 @@ def training_record(run: Path, told: Told) -> TrainingRecord:
     history = History.read(run / HISTORY_FILE)
     settings: Mapping[str, str | int | float | bool | None] = recipe["settings"]
     origin = describe_origin(f"longmatch {recipe['command']}", int(settings["seed"] or 0))
-    if told.commit:
-        origin = replace(origin, commit=told.commit, is_dirty=bool(told.is_dirty))
+    if label.commit:
+        origin = replace(origin, commit=label.commit, is_dirty=bool(label.is_dirty))
     valid = history.validation(METRIC)
     return TrainingRecord(
-        run=told.name,
-        note=told.note,
+        run=label.name,
+        note=label.note,
         corpora={corpus: str(checksum) for corpus, checksum in recipe["corpora"].items()},
         settings=dict(settings),
         n_steps=max((row.step for row in history.rows), default=0),
@@ -105,7 +105,7 @@ def main(run: Path, name: str, note: str, commit: str, dirty: bool, out: Path) -
     Example:
         python -m benchmarks.training my-encoder/run --name pairs --note "MaxSim over 4 x 3 chunks"
     """
-    path = write_record(training_record(run, Told(name, note, commit, dirty)), out)
+    path = write_record(training_record(run, RunLabel(name, note, commit, dirty)), out)
     click.echo(path.name)
 
 

@@ -14,7 +14,7 @@ from benchmarks.gaps.attempts import LESSONS, UNTRAINED, VALID, WORDS, Schedule,
 from benchmarks.gaps.corpus import Corpus, read_corpus
 from benchmarks.gaps.record import GapRow, GapsRecord
 from benchmarks.gaps.table import gaps_table
-from benchmarks.options import data_option, out_option, tell, work_option
+from benchmarks.options import data_option, log, out_option, work_option
 from benchmarks.prepare import prepared_index
 from benchmarks.program import origin_of, program
 from benchmarks.quick import quick_part
@@ -41,14 +41,14 @@ def measure(corpora: Sequence[Corpus], split: str, schedule: Schedule) -> list[G
     rows = [GapRow(WORDS, zero, {corpus.name: by_words(corpus, split) for corpus in corpora})]
     left_out = [(corpus, [other for other in corpora if other is not corpus]) for corpus in corpora]
     for attempt, make in UNTRAINED.items():
-        tell(attempt)
+        log(attempt)
         rows.append(
             GapRow(attempt, zero, {corpus.name: by_map(corpus, split, make(others)) for corpus, others in left_out})
         )
     for attempt, lesson in LESSONS.items():
         steps, values = {}, {}
         for corpus, others in left_out:
-            tell(f"{attempt}, without {corpus.name}")
+            log(f"{attempt}, without {corpus.name}")
             steps[corpus.name], learned = trained_map(others, lesson, schedule)
             values[corpus.name] = by_map(corpus, split, learned)
         rows.append(GapRow(attempt, steps, values))
@@ -71,8 +71,8 @@ def _judged(dataset: Dataset, split: str, n_train: int, *, is_quick: bool) -> di
 def _read(datasets: Sequence[Dataset], judged: Sequence[dict[str, Qrels]], encoder: str, work: Path) -> Read:
     corpora, labels, used = [], {}, ""
     for dataset, qrels in zip(datasets, judged, strict=True):
-        tell(dataset.name)
-        with prepared_index(dataset, encoder, work, tell=tell) as ready:
+        log(dataset.name)
+        with prepared_index(dataset, encoder, work, log=log) as ready:
             there = set(ready.index.snapshot.doc_ids())
             asked = {
                 split: {query_id: targets for query_id, targets in one.items() if query_id in there}

@@ -32,7 +32,7 @@ def measure(
     label: str,
     is_quick: bool,
     origin: Origin,
-    tell: Callable[[str], None],
+    log: Callable[[str], None],
 ) -> ThroughputRecord:
     """Measure a sample. The ways have their turns forwards in one round and backwards in the next.
 
@@ -44,7 +44,7 @@ def measure(
         label: of the whole dataset, name@checksum.
         is_quick: see `ThroughputRecord`.
         origin: of the record.
-        tell: hears a line after each turn.
+        log: gets a line after each turn.
 
     Raises:
         EngineError: a way did not come to its end, or encoded other chunks than the sample has.
@@ -60,7 +60,7 @@ def measure(
             passes[name].append(Pass(round(answer["seconds"], 3), round(answer["cpu_seconds"], 3), peak_mib))
             if name == END_TO_END:
                 indexing.append(IndexingParts(round(answer[_ENCODE], 3), round(answer[_GENERATE], 3)))
-            tell(f"round {number + 1} of {rounds}, {name}: {sample.n_chunks:,} chunks in {answer['seconds']:.1f} s")
+            log(f"round {number + 1} of {rounds}, {name}: {sample.n_chunks:,} chunks in {answer['seconds']:.1f} s")
     # torch's profiler of the CPU sees a GPU's products only as the calls that start them.
     operators = run_fresh(profile_encoder, job, PROFILED_CHUNKS)[0] if job.device == "cpu" else {}
     fidelity, _ = run_fresh(measure_fidelity, job, FIDELITY_CHUNKS)

@@ -41,7 +41,7 @@ class GivenScorer:
         shelf: Shelf,
         *,
         device: str | None = None,
-        tell: Callable[[str], None] = lambda line: None,
+        log: Callable[[str], None] = lambda line: None,
     ) -> None:
         """Name an encoder.
 
@@ -50,7 +50,7 @@ class GivenScorer:
             comparison: by which the scorer is named.
             shelf: where vectors are kept.
             device: of the encoder; by default a GPU where torch sees one.
-            tell: hears a line after each commit of vectors.
+            log: gets a line after each commit of vectors.
         """
         self.name = comparison.value
         self.encoder = ""
@@ -59,7 +59,7 @@ class GivenScorer:
         self._device = device
         self._comparison = comparison
         self._shelf = shelf
-        self._tell = tell
+        self._log = log
         self._comparer: Comparer | None = None
         self._sides: dict[str, Side] = {}
 
@@ -72,7 +72,7 @@ class GivenScorer:
         """
         name, work = self._shelf.name, self._shelf.work
         with prepared_documents(
-            name, given.documents.values(), self._encoder_name, work, self._tell, device=self._device
+            name, given.documents.values(), self._encoder_name, work, self._log, device=self._device
         ) as ready:
             self.encoder = ready.encoder
             self._comparer = Comparer(ready.index.encoder, self._comparison)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import click
 
-from benchmarks.options import tell
+from benchmarks.options import log
 from benchmarks.pairs.scorer import PairScorer
 from benchmarks.pairs.scorers import TRAINING_TOKENS, ScorerOptions, make_scorer
 from benchmarks.record_file import Recorded, write_record
@@ -42,14 +42,14 @@ def measure_each(
     records: list[RecordedT] = []
     failed: list[str] = []
     for name in names:
-        tell(f"{told} to {name}")
+        log(f"{told} to {name}")
         try:
             scorer = make_scorer(name, options)
             record = measure(scorer, _not_default(scorer, options))
             if folder is not None:
                 write_record(record, folder)
         except EngineError as error:
-            tell(f"{name}: {error}")
+            log(f"{name}: {error}")
             failed.append(f"{name}: {error}")
             continue
         records.append(record)

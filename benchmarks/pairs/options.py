@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from benchmarks.cut import first_words
-from benchmarks.options import names_of, tell
+from benchmarks.options import log, names_of
 from benchmarks.pairs.preparing import PreparedPairs
 from benchmarks.pairs.scorer import Budget
 from benchmarks.pairs.scorers import TRAINING_TOKENS, ScorerOptions
@@ -75,7 +75,7 @@ def read_scorer_options(given: Mapping[str, Any], prepared: PreparedPairs, work:
         is_small=given["small"] or quick,
         work=work,
         documents=f"{prepared.dataset}-first{_QUICK_WORDS}" if quick else prepared.dataset,
-        tell=tell,
+        log=log,
     )
 
 

@@ -48,7 +48,7 @@ class ScorerOptions:
     is_small: bool = False  # neural baselines with narrow layers, for a first look
     work: Path = WORK  # folder of the vectors of encoders that are not trained
     documents: str = "pairs"  # name of the documents there, with a checksum that changes whenever they do
-    tell: Callable[[str], None] = lambda line: None  # hears of what takes long
+    log: Callable[[str], None] = lambda line: None  # gets a line before what takes long
 
 
 def make_scorer(name: str, options: ScorerOptions) -> PairScorer:
@@ -78,7 +78,7 @@ def _scorer_of_ours(name: str, options: ScorerOptions) -> PairScorer:
         from benchmarks.pairs.given_scorer import GivenScorer, Shelf
 
         shelf = Shelf(options.work, options.documents)
-        return GivenScorer(options.encoder, Comparison(name), shelf, device=options.device, tell=options.tell)
+        return GivenScorer(options.encoder, Comparison(name), shelf, device=options.device, log=options.log)
     from benchmarks.pairs.recipes import recipe
     from benchmarks.pairs.trained_encoders import TrainedEncoder
 

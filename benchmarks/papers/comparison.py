@@ -36,7 +36,7 @@ class Conditions:
     work: Path  # folder of what can be used again
     is_quick: bool  # so little that figures mean nothing
     origin: Origin  # its seed is that of all that is drawn
-    tell: Callable[[str], None] = lambda line: None
+    log: Callable[[str], None] = lambda line: None
 
 
 @dataclass(frozen=True)

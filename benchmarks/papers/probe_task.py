@@ -82,7 +82,7 @@ class ProbeBench:
         started = time.perf_counter()
         made, conditions, trial = self._pretraining.encoder(arm), self._conditions, self._trial
         documents = probes.documents_of(trial)
-        with prepared_documents(_name(trial), documents, made.encoder, conditions.work, conditions.tell) as ready:
+        with prepared_documents(_name(trial), documents, made.encoder, conditions.work, conditions.log) as ready:
             record = probes.measure(encoder_vectors(ready), trial)
         few = record.few_shot.get(str(self._task.labels))
         values = [float(one) for one in record.is_right] if few is None else few[ACCURACY]

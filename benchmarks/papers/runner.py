@@ -49,10 +49,10 @@ def run_comparison(
     for variant, one, there in zip(chosen, begun, known, strict=True):
         label = f"{comparison.name}, {variant.name}"
         if there is not None:
-            conditions.tell(f"{label}: its record is there, with the same data, scale and settings")
+            conditions.log(f"{label}: its record is there, with the same data, scale and settings")
             records.append(there)
             continue
-        conditions.tell(f"{label}: up to {conditions.scale.steps:,} steps")
+        conditions.log(f"{label}: up to {conditions.scale.steps:,} steps")
         records.append(_measured(one, variant, bench, conditions))
         if folder is not None and not (records[-1].failure and _is_measured(one, folder)):
             write_record(records[-1], folder)
@@ -121,7 +121,7 @@ def _measured(begun: PaperRecord, variant: Variant, bench: Bench, conditions: Co
         measured = bench.measure(variant.arm)
     except _FAILURES as error:
         reason = str(error) or type(error).__name__
-        conditions.tell(f"{begun.comparison}, {variant.name} failed: {reason}")
+        conditions.log(f"{begun.comparison}, {variant.name} failed: {reason}")
         return replace(begun, failure=reason)
     return _filled(begun, measured)
 

@@ -123,7 +123,7 @@ class ShuffledBench:
         folder = conditions.work / "papers" / f"{self._arm.recipe}-{digest}"
         if (folder / _COURSE).exists():
             return folder, rebuild(_Kept, json.loads((folder / _COURSE).read_text("utf-8")))
-        conditions.tell(f"{self._arm.recipe}: trained once for all orders")
+        conditions.log(f"{self._arm.recipe}: trained once for all orders")
         scorer = self._arm.scorer(conditions)
         record = measure(scorer, replace(self._bench.trial, budget=self._arm.budget(conditions.scale)))
         assert record.course is not None

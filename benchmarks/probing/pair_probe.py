@@ -1,4 +1,4 @@
-"""Whether two documents match, learned from their frozen vectors, or told by a threshold on their cosine.
+"""Whether two documents match, learned from their frozen vectors, or predicted by a threshold on their cosine.
 
 LRA (Tay et al. 2021, arXiv:2011.04006) asks so of citations in AAN, from two towers
 that read bytes; DocSplit (2023, section 4.4) asks it of frozen embeddings without saying
@@ -30,28 +30,28 @@ MATCH, OTHER = "match", "other"
 
 
 @dataclass(frozen=True)
-class Told:
+class Prediction:
     """What was said of the pairs of test, and by which setting, chosen on valid."""
 
     predicted: list[str]  # `MATCH` or `OTHER`
     setting: float  # C of the regression, or the threshold
 
 
-def by_probe(pairs: Mapping[Split, Sequence[Pair]], vectors: FrozenVectors) -> Told:
+def by_probe(pairs: Mapping[Split, Sequence[Pair]], vectors: FrozenVectors) -> Prediction:
     """Learn from the pairs of train, choose C on valid."""
     train, valid, test = (
         Examples(pair_vectors(*_both(pairs[split], vectors)), labels_of(pairs[split]))
         for split in (Split.TRAIN, Split.VALID, Split.TEST)
     )
     probe, c = fit_probe(train, valid)
-    return Told(probe.predict(test.vectors).tolist(), c)
+    return Prediction(probe.predict(test.vectors).tolist(), c)
 
 
-def by_cosine(pairs: Mapping[Split, Sequence[Pair]], vectors: FrozenVectors) -> Told:
+def by_cosine(pairs: Mapping[Split, Sequence[Pair]], vectors: FrozenVectors) -> Prediction:
     """Call a match what is above the threshold of highest accuracy on valid; nothing is learned from train."""
     scores = {split: _cosine(*_both(pairs[split], vectors)) for split in (Split.VALID, Split.TEST)}
     threshold = accuracy_threshold(scores[Split.VALID], [pair.is_match for pair in pairs[Split.VALID]])
-    return Told([MATCH if score > threshold else OTHER for score in scores[Split.TEST]], threshold)
+    return Prediction([MATCH if score > threshold else OTHER for score in scores[Split.TEST]], threshold)
 
 
 def pair_vectors(first: AnyVectors, second: AnyVectors) -> AnyVectors:

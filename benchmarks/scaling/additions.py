@@ -20,7 +20,7 @@ FOUND_QUERIES = 20  # documents that were added, asked with themselves
 
 
 def measure_addition(
-    trial: Trial, n_chunks: int, n_documents: int, n_encoded: int, tell: Callable[[str], None]
+    trial: Trial, n_chunks: int, n_documents: int, n_encoded: int, log: Callable[[str], None]
 ) -> AdditionRecord:
     """Build an index of a size, unless it is there, and add documents to a copy of it.
 
@@ -29,24 +29,24 @@ def measure_addition(
         n_chunks: of the index before.
         n_documents: that are added.
         n_encoded: real documents that are encoded for comparison; 0 for none.
-        tell: hears one line a step.
+        log: gets one line a step.
 
     Raises:
         EngineError: as of `benchmarks.scaling.measuring.build`.
     """
-    built = build(trial, n_chunks, tell)
+    built = build(trial, n_chunks, log)
     with _copy(trial.folder) as folder, Snapshot(folder) as snapshot:
         n_before, n_chunks_before = snapshot.n_documents, snapshot.n_chunks
         drawn = asking.draw_names(snapshot, trial.n_queries, trial.query_chunks, trial.real.seed)
         names = {"all": [name for members in drawn.values() for name in members]}
-        tell("asking before")
+        log("asking before")
         before = _stage(trial, folder, names)
-        tell(f"adding {n_documents:,} documents")
+        log(f"adding {n_documents:,} documents")
         added, _ = run_fresh(adding.add, trial.real, folder, n_documents)
         asked_for = added["names"][:: max(1, len(added["names"]) // FOUND_QUERIES)]
         found, _ = run_fresh(adding.find, folder, asked_for, threads=trial.threads)
         committed = _stage(trial, folder, names)
-        tell("joining")
+        log("joining")
         joined, _ = run_fresh(adding.join, folder, trial.factory, trial.memory_bytes, trial.recall_floor)
         after = _stage(trial, folder, names)
         factory = adding.generation(folder)["factory"]

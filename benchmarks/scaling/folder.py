@@ -88,7 +88,7 @@ def prepared_growth(
 
 
 def grow_folder(
-    folder: Path, growth: Growth, recipe: Recipe, n_chunks: int, tell: Callable[[str], None] = lambda _: None
+    folder: Path, growth: Growth, recipe: Recipe, n_chunks: int, log: Callable[[str], None] = lambda _: None
 ) -> tuple[Recipe, int]:
     """Add documents until an index holds at least so many chunks; what is there already stays.
 
@@ -131,7 +131,7 @@ def grow_folder(
                 commit_seconds=recipe.commit_seconds + time.perf_counter() - generated,
             )
             _write(recipe, recipe_path(folder))
-            tell(f"{n_done:,} of {len(order):,} documents")
+            log(f"{n_done:,} of {len(order):,} documents")
 
 
 def _write(recipe: Recipe, path: Path) -> None:

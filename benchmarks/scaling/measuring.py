@@ -53,7 +53,7 @@ class Built:
     published: Noted
 
 
-def build(trial: Trial, n_chunks: int, tell: Callable[[str], None]) -> Built:
+def build(trial: Trial, n_chunks: int, log: Callable[[str], None]) -> Built:
     """Grow and publish one size; what is there of it is not built again.
 
     Raises:
@@ -61,25 +61,25 @@ def build(trial: Trial, n_chunks: int, tell: Callable[[str], None]) -> Built:
             than the cap.
     """
     folder = trial.folder
-    tell(f"{n_chunks:,} chunks: growing")
+    log(f"{n_chunks:,} chunks: growing")
     grown, memory = run_fresh(building.grow, trial.real, folder, n_chunks, cap_bytes=trial.cap_bytes)
     made = _taken(folder, "grow", Noted(grown["generate_seconds"] + grown["commit_seconds"], memory), grown["n_added"])
-    tell("publishing")
+    log("publishing")
     how = (trial.factory, trial.memory_bytes, trial.recall_floor)
     told, memory = run_fresh(building.publish, folder, *how, cap_bytes=trial.cap_bytes)
     published = _taken(folder, f"publish {n_chunks}", Noted(told["seconds"], memory), told["is_new"])
     return Built(grown, made, published)
 
 
-def measure(trial: Trial, n_chunks: int, tell: Callable[[str], None]) -> ScaleRecord:
+def measure(trial: Trial, n_chunks: int, log: Callable[[str], None]) -> ScaleRecord:
     """Measure one size, built by `build`; errors are as there."""
-    folder, built = trial.folder, build(trial, n_chunks, tell)
-    tell("exact answers")
+    folder, built = trial.folder, build(trial, n_chunks, log)
+    log("exact answers")
     which = (trial.n_queries, trial.query_chunks, trial.real.seed)
     exact, _ = run_fresh(asking.exact_answers, folder, *which, trial.k)
     names, truth = exact["names"], exact["found"]
     near, _ = run_fresh(asking.describe, folder, trial.real.seed)
-    tell("asking")
+    log("asking")
     asking.forget_pages(folder)
     cap = trial.cap_bytes
     told, search_memory = run_fresh(asking.latency, folder, names, trial.k, cap_bytes=cap, threads=trial.threads)

@@ -31,7 +31,7 @@ def prepared_systems(
     pool: Sequence[str],
     encoder: str,
     work: Path,
-    tell: Callable[[str], None],
+    log: Callable[[str], None],
     *,
     exact: bool,
     is_few: bool,
@@ -47,7 +47,7 @@ def prepared_systems(
         MissingExtra: a package of a system is not installed.
     """
     if set(OF_ENCODER) & set(names):
-        with _index(data, collection, encoder, work, tell) as ready:
+        with _index(data, collection, encoder, work, log) as ready:
             if "evidence" in names:
                 yield Evidence(ready.index, ready.encoder, exact=exact or is_few), ready.cost
             if "document" in names:
@@ -65,12 +65,12 @@ def prepared_systems(
 
 
 def _index(
-    data: Scisumm, collection: Collection, encoder: str, work: Path, tell: Callable[[str], None]
+    data: Scisumm, collection: Collection, encoder: str, work: Path, log: Callable[[str], None]
 ) -> AbstractContextManager[Prepared]:
     # Lexical systems alone need neither torch nor FAISS.
     from benchmarks.prepare import prepared_documents, prepared_index
 
     if collection is Collection.PAPERS and data.part is None:
         # The papers are those of the retrieval task, whose index may be there.
-        return prepared_index(open_dataset(NAME, data.folder.parent), encoder, work, tell)
-    return prepared_documents(f"{collection}-{data.name}", read_collection(data, collection), encoder, work, tell)
+        return prepared_index(open_dataset(NAME, data.folder.parent), encoder, work, log)
+    return prepared_documents(f"{collection}-{data.name}", read_collection(data, collection), encoder, work, log)

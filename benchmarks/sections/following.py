@@ -53,7 +53,7 @@ class Courses:
 
 
 def follow_hits(
-    index: Index, queries: Sequence[str], plan: RemovalPlan, seed: int, tell: Callable[[str], None] = lambda _: None
+    index: Index, queries: Sequence[str], plan: RemovalPlan, seed: int, log: Callable[[str], None] = lambda _: None
 ) -> Courses:
     """Follow the best hits of every query.
 
@@ -62,7 +62,7 @@ def follow_hits(
         queries: doc_ids; the first `plan.encoded` of them are encoded anew too.
         plan: how much.
         seed: of random orders.
-        tell: hears a line a query.
+        log: gets a line a query.
     """
     courses = Courses()
     corpus = Corpus(index, Scoring())
@@ -84,7 +84,7 @@ def follow_hits(
                 orders = removal_orders(parts, plan.random, rng)
                 for method, rescore in _rescores(pairing, side, index, is_encoded=number < plan.encoded):
                     courses.add(method, side, doc_id, _follow_orders(parts, orders, rescore, method))
-        tell(f"{number + 1} of {len(queries)} queries")
+        log(f"{number + 1} of {len(queries)} queries")
     return courses
 
 

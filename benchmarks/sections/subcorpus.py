@@ -44,7 +44,7 @@ def sample_documents(
 
 
 def index_documents(
-    path: Path, documents: Sequence[Document], encoder: Encoder, tell: Callable[[str], None] = lambda _: None
+    path: Path, documents: Sequence[Document], encoder: Encoder, log: Callable[[str], None] = lambda _: None
 ) -> None:
     """Make or update an index by the public `indexer.build`, with exact lists.
 
@@ -52,7 +52,7 @@ def index_documents(
         path: the index folder; documents that it holds under the same doc_id are replaced.
         documents: all must have text that the encoder can read.
         encoder: the one of the index.
-        tell: hears a line after each commit.
+        log: gets a line after each commit.
 
     Raises:
         DatasetError: a document could not be indexed.
@@ -63,7 +63,7 @@ def index_documents(
         documents,
         encoder=encoder,
         factory=EXACT,
-        progress=lambda so_far: tell(f"{so_far.n_seen:,} of {n:,} documents, {so_far.seconds:.0f} s"),
+        progress=lambda so_far: log(f"{so_far.n_seen:,} of {n:,} documents, {so_far.seconds:.0f} s"),
     )
     if report.failures:
         first = report.failures[0]

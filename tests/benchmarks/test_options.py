@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.options import names_of, read_numbers, tell
+from benchmarks.options import log, names_of, read_numbers
 
 
 @click.command()
@@ -12,7 +12,7 @@ from benchmarks.options import names_of, read_numbers, tell
 @click.option("--shots", default="5", callback=read_numbers)
 @click.option("--sizes", callback=read_numbers)
 def program(systems: tuple[str, ...], shots: tuple[int, ...], sizes: tuple[int, ...]) -> None:
-    tell("working")
+    log("working")
     click.echo(f"{systems} {shots} {sizes}")
 
 

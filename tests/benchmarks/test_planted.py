@@ -23,7 +23,7 @@ def long_folder(tmp_path: Path) -> Path:
 def test_copies_are_found_and_named_by_an_encoder_that_sees_words(long_folder: Path) -> None:
     documents = list(read_documents(open_dataset(str(long_folder))))
     adoptions = choose_adoptions(documents, 1, seed=0)
-    columns = measure(documents, adoptions, FakeEncoder(), Form.SECTION, seed=0, tell=lambda _: None)
+    columns = measure(documents, adoptions, FakeEncoder(), Form.SECTION, seed=0, log=lambda _: None)
     assert {len(column) for column in columns.values()} == {3 * 5 * 3}
     is_copy = np.array([damage == "copy" for damage in columns["damage"]])
     assert set(np.array(columns["rank"])[is_copy].tolist()) == {1}

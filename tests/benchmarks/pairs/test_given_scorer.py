@@ -13,8 +13,8 @@ from tests.benchmarks.pairs.pair_cases import BUDGET, TEST, TRAIN, VALID, texts
 
 
 def fitted(folder: Path, comparison: Comparison, work: Path, heard: list[str] | None = None) -> GivenScorer:
-    tell = (heard if heard is not None else []).append
-    scorer = GivenScorer(str(folder), comparison, Shelf(work, "made@0a"), device="cpu", tell=tell)
+    log = (heard if heard is not None else []).append
+    scorer = GivenScorer(str(folder), comparison, Shelf(work, "made@0a"), device="cpu", log=log)
     scorer.fit(Fit(texts(), TRAIN, VALID, BUDGET, 0))
     return scorer
 

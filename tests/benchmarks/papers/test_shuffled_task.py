@@ -26,7 +26,7 @@ def told() -> list[str]:
 @pytest.fixture
 def given(tmp_path: Path, bert_folder: Path, origin: Origin, told: list[str]) -> Conditions:
     write_citations(tmp_path / "data")
-    return replace(conditions(tmp_path, bert_folder, origin), tell=told.append)
+    return replace(conditions(tmp_path, bert_folder, origin), log=told.append)
 
 
 def test_as_written_is_pair_matching_as_ever(given: Conditions) -> None:
