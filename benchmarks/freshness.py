@@ -34,7 +34,7 @@ _STORING = (
 )
 _LISTS = ("engine/store/ann.py", "engine/neighbours.py", "engine/deepening.py", "indexer/generation.py")
 _METRICS = ("benchmarks/metrics.py", "benchmarks/rank_measures.py")
-_SYSTEMS = ("benchmarks/systems.py", *_ENCODING, *_SCORING)
+_SYSTEMS = (*_ENCODING, *_SCORING)
 _MODELS = ("engine/encoders", "engine/training")
 _PAIRS = ("benchmarks/pairs/judging.py", "benchmarks/pairs/splitting.py", "benchmarks/baselines", *_MODELS)
 _GROWTH = ("benchmarks/scaling/growth.py", "benchmarks/scaling/turning.py", "benchmarks/scaling/texts.py")
