@@ -31,7 +31,7 @@ from indexer.serving.bodies import (
     SearchForm,
     filter_text,
 )
-from indexer.serving.failures import Refusal, refusal_of
+from indexer.serving.failures import LOG, Refusal, refusal_of
 from indexer.serving.gate import Gate
 from indexer.serving.live_index import LiveIndex
 from indexer.serving.metrics import Metrics
@@ -117,7 +117,10 @@ class Service:
         while True:
             await asyncio.sleep(pause)
             started = time.monotonic()
-            await asyncio.to_thread(self.live.reload)
+            try:
+                await asyncio.to_thread(self.live.reload)
+            except Exception as error:  # noqa: BLE001 - the old snapshot serves on
+                LOG.error("the catalog cannot be followed", exc_info=error)
             pause = max(self.settings.reload, _RELOAD_SHARE * (time.monotonic() - started))
 
     def close(self) -> None:
