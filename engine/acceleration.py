@@ -1,4 +1,4 @@
-"""What an index opened for a GPU is searched with, how that came about, and why not where it could not be."""
+"""How an index that was opened for a GPU is searched: on the GPU, or on the CPU with the reason."""
 
 from __future__ import annotations
 

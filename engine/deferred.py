@@ -1,4 +1,4 @@
-"""Frozen values some of whose fields are made when they are first read. Knows nothing of what they hold."""
+"""Frozen values with fields that are computed on first access. Knows nothing about the values."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def check_device(device: str | None) -> str | None:
         number = int(device.partition(":")[2] or 0)
         if number >= torch.cuda.device_count():
             raise EncoderError(
-                f"device {device!r} was asked for, torch {torch.__version__} sees {torch.cuda.device_count()} GPUs; "
+                f"device {device!r} was requested, torch {torch.__version__} sees {torch.cuda.device_count()} GPUs; "
                 "use --device cpu, or see longmatch doctor"
             )
     return device

@@ -1,4 +1,4 @@
-"""What this machine offers: FAISS, torch, device, weights, SQLite, and whether they work. Never raises."""
+"""Checks of this machine: FAISS, torch, device, encoder, SQLite. Never raises."""
 
 from __future__ import annotations
 

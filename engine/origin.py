@@ -1,4 +1,4 @@
-"""Where a measurement or a model comes from: commit, machine, versions. Looks at things; measures nothing."""
+"""The origin of a measurement or a model: commit, machine, versions. Measures nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A query, and what scoring needs of it: vectors, thresholds and term weights. Searches nothing.
+"""A query with everything that scoring needs: vectors, thresholds and term weights. Searches nothing.
 
 Letters in shapes: I query chunks, R documents of the reference, D width.
 """

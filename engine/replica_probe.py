@@ -1,4 +1,4 @@
-"""Asks a replica on GPUs about a few stored chunks, and holds what it says against the CPU.
+"""Self-test of a GPU copy of an index: searches a few stored chunks and compares the results with the CPU's.
 
 Four things are looked at:
 
@@ -50,7 +50,7 @@ class Probe:
         """In a line."""
         cpu = "" if self.found_on_cpu is None else f" (CPU {self.found_on_cpu:.0%})"
         return (
-            f"{self.n_queries} stored chunks asked, similarities within {self.largest_error:.0e} of the CPU's, "
+            f"{self.n_queries} stored chunks searched, similarities within {self.largest_error:.0e} of the CPU's, "
             f"{self.found:.0%} of {self.n_near:,} near chunks found{cpu}, filtered lists agree by {self.filtered:.0%}"
         )
 
@@ -86,7 +86,7 @@ def probe(snapshot: Snapshot, replica: OpenReplica, multiply: Multiply = product
     found, on_cpu = _share_found(sample, near, ids), _cpu_share(snapshot, sample, near)
     wanted = 1.0 if replica.is_exact else (on_cpu if on_cpu is not None else 1.0) - MAY_LACK
     if found < wanted:
-        faults.append(f"{found:.1%} of near chunks were found, {wanted:.1%} are asked")
+        faults.append(f"{found:.1%} of near chunks were found, {wanted:.1%} are required")
     faults += _faults_at_most(replica.ann, sample.queries)
     filtered = _filtered_share(snapshot, replica, sample.queries)
     if filtered < (1.0 if replica.is_exact else 1.0 - MAY_LACK):
@@ -142,7 +142,7 @@ def _faults_at_most(ann: Replica, queries: Vectors) -> list[str]:
     ids, _ = ann.search(queries, ann.most_k)
     wanted = min(ann.most_k, ann.n_vectors)
     if ids.shape[1] != wanted:
-        return [f"{ids.shape[1]} vectors came, {wanted} were asked for"]
+        return [f"{ids.shape[1]} vectors came, {wanted} were requested"]
     counted = [row[row >= 0] for row in ids]
     is_twice = any(len(np.unique(row)) != len(row) for row in counted)
     return ["a vector was found twice"] if is_twice else []

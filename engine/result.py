@@ -1,4 +1,4 @@
-"""What a search returns: hits with their breakdown. Values that show themselves; no search here."""
+"""The results of a search: hits with their breakdown. Values that print themselves; no search here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an encoder takes on its GPU, and how a limit on that is kept. On the CPU nothing here does anything."""
+"""GPU memory that an encoder needs, and the limit on it. Does nothing on the CPU."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def limited_vram(encoder: Encoder, vram_bytes: int | None) -> Iterator[None]:
     weights = weights_bytes(encoder)
     if weights >= vram_bytes:
         raise BudgetExceeded(
-            f"the weights of {encoder.name} take {weights / 1e6:,.0f} MB, --vram allows {vram_bytes / 1e6:,.0f} MB; "
+            f"the parameters of {encoder.name} take {weights / 1e6:,.0f} MB, --vram allows {vram_bytes / 1e6:,.0f} MB; "
             f"allow more than {-(-weights // 1_000_000):,}M, take a smaller --encoder, or use --device cpu"
         )
     total = torch.cuda.get_device_properties(encoder.device).total_memory

@@ -1,4 +1,4 @@
-"""What a run is doing now, between two commits: for progress that moves within a batch and within a long document."""
+"""The current activity of a run between two commits, for progress within a batch and within a long document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws from an iterator in a thread of its own, so that reading goes on while what was read is encoded."""
+"""Draws from an iterator in a separate thread, so that reading continues during encoding."""
 
 from __future__ import annotations
 

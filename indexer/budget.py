@@ -1,4 +1,4 @@
-"""What a run may take, and the batches that follow from it. Measures and encodes nothing.
+"""The limits of a run, and the batch sizes that follow from them. Measures and encodes nothing.
 
 What is given up when memory is short: first the number of documents that are read
 together, then their batches; last the type of the FAISS index, see `indexer.ladder`.
@@ -83,7 +83,7 @@ def refuse_memory(budget: Budget, held_bytes: int, width: int, *, has_encoded: b
     """
     smallest = held_bytes + batch_bytes(SMALLEST, width)
     if budget.memory_bytes is not None and smallest > budget.memory_bytes:
-        beside = "" if has_encoded else " and room to encode, which longmatch plan tells"
+        beside = "" if has_encoded else " and room to encode, which longmatch plan estimates"
         raise BudgetExceeded(
             f"program and encoder take {held_bytes / 1e6:,.0f} MB, with the smallest batches "
             f"{smallest / 1e6:,.0f} MB; --memory allows {budget.memory_bytes / 1e6:,.0f} MB: "

@@ -1,4 +1,4 @@
-"""What a run did, and who hears of it while it goes on."""
+"""Counters of an indexing run, and its progress callback."""
 
 from __future__ import annotations
 

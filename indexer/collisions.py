@@ -1,4 +1,4 @@
-"""Documents that would share a doc_id: which is another document, and what its failure says."""
+"""Documents that would share a doc_id: which of them fails, and with which message."""
 
 from __future__ import annotations
 

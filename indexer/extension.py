@@ -116,7 +116,7 @@ def extend_generation(
                 is_mapped=False,
             )
         except IndexDamaged as error:
-            tell(f"building anew: {error}")
+            tell(f"rebuilding: {error}")
             return None
         ann.add(chunk_blocks(snapshot, fresh, rung.sizes.block_chunks))
         postings = None if row.is_exact else build_postings(snapshot)
@@ -133,7 +133,7 @@ def extend_generation(
                 recall = tune(sample, candidate, recall_floor, tell, row.nprobe, CHANCE)
                 n_queries = len(sample)
             except RecallTooLow as error:
-                tell(f"building anew: {error}")
+                tell(f"rebuilding: {error}")
                 return None
         trained = snapshot.meta.get("trained_vectors", row.n_vectors)
         measured = Measured(row.factory, recall, n_queries)

@@ -1,4 +1,4 @@
-"""What this process holds in memory, now and at most; pages of mapped index files are told apart. Decides nothing."""
+"""Memory of this process, now and at most; pages of memory-mapped index files count separately. Decides nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is given up when memory is short: index types from the best down, and what building each of them takes.
+"""Fallbacks when memory is short: index types from best to smallest, and the memory to build each of them.
 
     float32, exact  ->  float16, exact  ->  8 bits  ->  4-bit codes in lists, coarser and coarser,
     with exact similarities from the shards  ->  no index: queries scan the mapped shards

@@ -1,4 +1,4 @@
-"""Measures on a sample what a run will do to all of the corpus: counts, sizes, seconds. Keeps nothing."""
+"""Measures on a sample the counts, sizes and seconds that a run needs for the corpus. Stores nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pins the reference of an index, and gives words to an index that an earlier version wrote. Encodes nothing."""
+"""Pins the reference of an index, and adds words to an index that an earlier version wrote. Encodes nothing."""
 
 from __future__ import annotations
 

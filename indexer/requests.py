@@ -1,4 +1,4 @@
-"""What is to be read: a file, the rest of a file of many documents, or one line. Reads it, without limits."""
+"""Requests to read: a file, the rest of a file of many documents, or one line. Reads them, without limits."""
 
 from __future__ import annotations
 

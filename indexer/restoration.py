@@ -1,4 +1,4 @@
-"""Mends an index: rebuilds what is derived, encodes again what only lost its vectors, names what is lost."""
+"""Repairs an index: rebuilds derived files, encodes documents that lost only their vectors, lists what is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sample of a corpus, stratified by format and size, that tells of all of it. Parses only what it draws.
+"""A sample of a corpus, stratified by format and size. Parses only the drawn files.
 
 A stratum holds what is alike: files of one format, or lines of JSON, whose sizes differ by a
 factor of two at most, and of which the index does or does not know the name. So documents

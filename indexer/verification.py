@@ -1,4 +1,4 @@
-"""Holds every file and row of an index against what was written. Changes nothing."""
+"""Compares every file and row of an index with the checksums and counts recorded at writing. Changes nothing."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def test_what_was_found_is_told(folder: Path) -> None:
         acceleration = accelerate_on(snapshot, StandInGpus())
     assert acceleration.probe is not None and acceleration.probe.found == 1.0
     assert acceleration.told.startswith("searched on the GPU: every chunk in float16, ")
-    assert " on stand-in 0; probe: 8 stored chunks asked, similarities within " in acceleration.told
+    assert " on stand-in 0; probe: 8 stored chunks searched, similarities within " in acceleration.told
 
 
 def test_without_room_the_cpu_searches_and_says_what_was_wanted(folder: Path) -> None:
@@ -133,7 +133,7 @@ class WrongGpus(StandInGpus):
     ("fault", "told"),
     [
         ("numbers", r"probe of every chunk in float16.*failed: similarities are up to 0\.01\d? off, 0\.001 is allowed"),
-        ("vectors", r"similarities are up to .*% of near chunks were found, 100\.0% are asked"),
+        ("vectors", r"similarities are up to .*% of near chunks were found, 100\.0% are required"),
         ("twice", r"similarities are up to .*; a vector was found twice; filtered lists agree"),
         ("out of memory", r"the GPU failed in a search of 8 chunks for 128 each \(.*out of memory \[2\]\)"),
     ],
@@ -182,7 +182,7 @@ def test_a_search_that_fails_later_says_what_to_do(folder: Path) -> None:
 @pytest.mark.skipif(torch.cuda.is_available(), reason="torch sees a GPU")
 @pytest.mark.parametrize("device", ["cuda", "cuda:1"])
 def test_a_gpu_that_is_not_there_is_refused_when_the_index_is_opened(folder: Path, device: str) -> None:
-    with pytest.raises(EncoderError, match=rf"device '{device}' was asked for, torch .* sees 0 GPUs; use --device cpu"):
+    with pytest.raises(EncoderError, match=rf"device '{device}' was requested, torch .* sees 0 GPUs; use --device cpu"):
         Index.open(folder, device=device)
 
 

@@ -1,4 +1,4 @@
-"""What a CoLDE is made of: variant, sizes, ablations. Values alone; no weights."""
+"""The configuration of a CoLDE: variant, sizes, ablations. Values alone; no parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies beside an encoder's weights: its configuration as JSON, and a model card. No weights here."""
+"""The files stored with an encoder's parameters: its configuration as JSON, and a model card. No parameters here."""
 
 from __future__ import annotations
 

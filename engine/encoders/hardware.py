@@ -1,4 +1,4 @@
-"""What the machine multiplies fastest, and torch set up for it: device, precision, compiled kernels."""
+"""The fastest precision of the machine, and the settings of torch for it: device, precision, compiled kernels."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def _read_config(config_file: Path) -> Mapping[str, Any]:
     kind = config["encoder"]
     if not isinstance(kind, str) or kind not in _KINDS:
         raise EncoderError(
-            f"{config_file} asks for encoder type {kind!r:.80}, this version knows {', '.join(map(repr, _KINDS))}; "
+            f"{config_file} names encoder type {kind!r:.80}, this version knows {', '.join(map(repr, _KINDS))}; "
             "use the longmatch that saved it"
         )
     return config

@@ -1,4 +1,4 @@
-"""A model folder: looked over, then loaded. No code of it is run, and nothing in it is unpickled.
+"""Checks a model folder, then loads it. No code in it runs, and nothing in it is unpickled.
 
 A plain BERT is read by `engine.encoders.bert_tokenizer` and `engine.encoders.plain_bert`; transformers, which reads
 anything else, is imported for that alone.
@@ -132,7 +132,7 @@ def load_model(folder: Path, dtype: torch.dtype, *, what: str = "an encoder back
         asked = sum(weight.numel() for name, weight in empty.named_parameters() if "pooler" not in name)
         held = sum(math.prod(shape) for shape in shapes.values())
         if asked > held:
-            raise ValueError(f"its config.json asks for {asked:,} weights, its files hold {held:,}")
+            raise ValueError(f"its config.json describes {asked:,} parameters, its files hold {held:,}")
         model, report = AutoModel.from_pretrained(
             folder, dtype=dtype, use_safetensors=True, trust_remote_code=False, output_loading_info=True
         )

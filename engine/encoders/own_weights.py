@@ -51,7 +51,7 @@ def load_weights(make: Callable[[], ModuleT], file: Path) -> ModuleT:
             for name in sorted(found.keys() | asked.keys()):
                 if found.get(name) != asked.get(name):
                     raise EncoderError(
-                        f"{file} has {name} of shape {found.get(name)}, the files beside it ask {asked.get(name)}; "
+                        f"{file} has {name} of shape {found.get(name)}, the other files require {asked.get(name)}; "
                         "save the encoder again"
                     )
             module = make()

@@ -1,4 +1,4 @@
-"""What a SMITH is made of: sizes, variants, the named configurations of the paper. Values alone; no weights."""
+"""The configuration of a SMITH: sizes, variants, the named configurations of the paper. Values; no parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a TDE is made of: variant, sizes, vocabulary. Values alone; no weights."""
+"""The configuration of a TDE: variant, sizes, vocabulary. Values alone; no parameters."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def _copy(bert: Any, published: Mapping[str, Tensor], folder: Path) -> None:  # 
         rows = len(own[name]) if name in _TABLES else len(value)
         if value[:rows].shape != own[name].shape:
             raise EncoderError(
-                f"{name} of {folder} has shape {tuple(value.shape)}, this encoder asks {tuple(own[name].shape)}; "
+                f"{name} of {folder} has shape {tuple(value.shape)}, this encoder needs {tuple(own[name].shape)}; "
                 "configure its sizes"
             )
         own[name].copy_(value[:rows])

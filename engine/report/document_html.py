@@ -1,4 +1,4 @@
-"""A document as a piece of HTML for notebooks: what was read, section by section. Every text is escaped."""
+"""A document as HTML for notebooks: its text, section by section. Every text is escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sentence of a passage that says what matches, with the shared words marked. Strings and offsets only."""
+"""The sentence of a passage that matches best, with the shared words marked. Strings and offsets only."""
 
 from __future__ import annotations
 

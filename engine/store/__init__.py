@@ -1,1 +1,1 @@
-"""What lies on disk: catalog, shards, FAISS generations."""
+"""The index on disk: catalog, shards, FAISS generations."""

@@ -38,6 +38,6 @@ def require_one_faiss() -> None:
         names = " and ".join(f"{name} {number}" for name, number in found.items())
         kept = "faiss-gpu" if "faiss-gpu" in found else "faiss-cpu"
         raise EngineError(
-            f"{names} is installed, but exactly one of {', '.join(DISTRIBUTIONS)} must be; mend it: "
+            f"{names} is installed, but exactly one of {', '.join(DISTRIBUTIONS)} must be; reinstall it: "
             f"pip uninstall -y {' '.join(found)} && pip install --force-reinstall --no-deps {kept}"
         )

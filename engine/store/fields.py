@@ -1,4 +1,4 @@
-"""The metadata fields of an index: which there are, of what type, in how many documents. Reads the catalog alone."""
+"""The metadata fields of an index, with types and numbers of documents. Reads the catalog alone."""
 
 from __future__ import annotations
 

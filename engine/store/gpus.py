@@ -80,5 +80,5 @@ def why_none(numbers: Sequence[int]) -> str | None:
         return f"{told} was built without GPU (pip uninstall -y faiss-cpu && pip install 'longmatch[gpu]')"
     n_seen = faiss.get_num_gpus()
     if not numbers or max(numbers) >= n_seen:
-        return f"{told} sees {n_seen} GPUs, and number {max(numbers, default=0)} was asked for"
+        return f"{told} sees {n_seen} GPUs, and number {max(numbers, default=0)} was requested"
     return None

@@ -1,4 +1,4 @@
-"""What an index holds, looked up beside a running writer. Reads the catalog alone.
+"""Which documents an index holds, looked up while another process may write. Reads the catalog alone.
 
 The catalog is opened for one statement each time, so that no reader keeps a writer from sealing it,
 and any thread may call.

@@ -1,4 +1,4 @@
-"""What is derived from the shards, named in the catalog: generations, postings of words, the reference."""
+"""Files derived from the shards, named in the catalog: generations, postings of words, the reference."""
 
 from __future__ import annotations
 

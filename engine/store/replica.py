@@ -1,4 +1,4 @@
-"""A copy of an index on GPUs, in one part or several, asked as `AnnIndex` is. How it got there is no matter here.
+"""A GPU copy of an index, in one or more parts, with the search interface of `AnnIndex`; `replication` builds it.
 
 Letters in shapes: I query chunks, K results each, P parts, D width.
 """

@@ -1,4 +1,4 @@
-"""Copies what a snapshot can find onto GPUs: chooses the type that fits, and fills it.
+"""Copies the searchable vectors of a snapshot onto GPUs: chooses the type that fits, and fills it.
 
 The first of these that fits, and that GPU FAISS takes, is made:
 

@@ -1,4 +1,4 @@
-"""What one reader sees of an index: pinned when it is opened, whatever a writer does meanwhile.
+"""The view that one reader has of an index: pinned on opening, independent of any writer.
 
 Documents are addressed here by position, 0 to N-1, in the order of their catalog ids.
 Letters in shapes: N documents, C chunks of those asked for, D width.

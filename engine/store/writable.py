@@ -1,4 +1,4 @@
-"""An index folder held for writing: its lock, its catalog, its transactions, and no file that it does not name.
+"""An index folder opened for writing: its lock, its catalog, its transactions, and only files that the catalog names.
 
 What is written there is the business of `engine.store.writer`.
 """

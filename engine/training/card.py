@@ -1,4 +1,4 @@
-"""The model card of a trained encoder: what was done to it, with what, and what came of it. It measures nothing."""
+"""The model card of a trained encoder: settings, data and results of its training. Measures nothing."""
 
 from __future__ import annotations
 

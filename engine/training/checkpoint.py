@@ -117,7 +117,7 @@ def load_checkpoint(folder: Path, module: nn.Module, optimizer: Optimizer) -> Ch
     """
     path = latest_checkpoint(folder)
     if path is None:
-        raise TrainingError(f"{folder} holds no checkpoint; begin the run anew")
+        raise TrainingError(f"{folder} holds no checkpoint; start the run again")
     content = _read_json(path / CHECKPOINT_FILE)
     weights, state = (
         load(_read_checked(path / name, Checksum(**content["files"][name]))) for name in (MODULE_FILE, OPTIMIZER_FILE)
@@ -157,7 +157,7 @@ def _check_module(path: Path, saved: Mapping[str, Tensor], module: nn.Module) ->
         if ours != theirs:
             raise EncoderError(
                 f"{path} holds as weight {name!r} {theirs}, the module {ours}; "
-                "give the settings that the run began with, or begin it anew"
+                "give the settings of its first run, or start it again"
             )
 
 
@@ -179,7 +179,7 @@ def _check_optimizer(path: Path, content: Mapping[str, Json], module: nn.Module,
         )
     else:
         return
-    raise EncoderError(f"{path} holds {differing}; give the settings that the run began with, or begin it anew")
+    raise EncoderError(f"{path} holds {differing}; give the settings of its first run, or start it again")
 
 
 def _listed(names: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""A corpus to learn from: documents, the pairs among them, and what must not be drawn. Nothing is encoded here."""
+"""A training corpus: documents, their pairs, and documents that must not be drawn. Encodes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The score of `engine.scoring.evidence` as a function with gradients, for training on what search computes.
+"""The score of `engine.scoring.evidence` with gradients, for training on the function that search computes.
 
 Letters in shapes: Q queries, T targets, I query chunks (padded), J target chunks
 (padded), D width.

@@ -1,4 +1,4 @@
-"""Training of the second stage alone: the first one reads each document once, and its states are kept."""
+"""Training of the second stage alone: the first stage encodes each document once, and its states are stored."""
 
 from __future__ import annotations
 
@@ -108,8 +108,8 @@ def _first_stage(encoder: TrainableEncoder) -> list[nn.Parameter]:
 
 def _nothing_left(encoder: TrainableEncoder) -> TrainingError:
     return TrainingError(
-        f"this encoder of type {encoder.kind} has no weights after its first stage, so nothing is left to train with "
-        "that frozen; freeze some layers only, or begin with smith, colde or a tde with topics"
+        f"this encoder of type {encoder.kind} has no parameters after its first stage, so nothing is left to train "
+        "with that frozen; freeze some layers only, or begin with smith, colde or a tde with topics"
     )
 
 

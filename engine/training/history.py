@@ -1,4 +1,4 @@
-"""What a training run measured, step by step: rows in memory and in a CSV file. Nothing is drawn here.
+"""The measurements of a training run, step by step: rows in memory and in a CSV file. Draws nothing.
 
 The file is in long format (RFC 4180), a row for each number,
 
@@ -219,13 +219,13 @@ def _read(path: Path) -> list[Row]:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise TrainingError(f"{path} cannot be read ({error.strerror}); begin the run anew") from error
+        raise TrainingError(f"{path} cannot be read ({error.strerror}); start the run again") from error
     # A run that was killed while it appended leaves half a line, whose number may look whole.
     whole = content[: content.rfind(b"\n") + 1]
     try:
         return list(_parsed(whole.decode()))
     except (ValueError, csv.Error) as error:
-        raise TrainingError(f"{path} is damaged ({error}); begin the run anew") from error
+        raise TrainingError(f"{path} is damaged ({error}); start the run again") from error
 
 
 def _parsed(text: str) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""What a trainer runs: something that has weights, draws batches and makes gradients. The interface alone."""
+"""The interface of a training task: it has parameters, draws batches and computes gradients."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ class Trainer(Generic[BatchT]):
         if latest_checkpoint(self._folder / CHECKPOINT_FOLDER) is not None:
             saved = load_checkpoint(self._folder / CHECKPOINT_FOLDER, self._task.module, self._optimizer)
             self._history = History.resume(file, saved.step) if is_first else History()
-            self._tell(f"goes on after step {saved.step:,} of {self._settings.steps:,}")
+            self._tell(f"continues after step {saved.step:,} of {self._settings.steps:,}")
             return _Progress(step=saved.step, **saved.extra)
         self._history = History.begin(file) if is_first else History()
         progress = _Progress(0, 0, 0.0, None, 0, 0)

@@ -55,7 +55,9 @@ class Validation:
         """
         for name, most in {"chunks": chunks, "queries": queries, "documents": documents}.items():
             if most is not None and most < 1:
-                raise TrainingError(f"validation of corpus {corpus.name} on {most} {name} tells nothing; allow 1")
+                raise TrainingError(
+                    f"validation of corpus {corpus.name} on {most} {name} measures nothing; allow at least 1"
+                )
         if not corpus.valid:
             raise TrainingError(
                 f"corpus {corpus.name} has no valid queries; give it splits.json and qrels.tsv, or train without"

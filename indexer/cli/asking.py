@@ -38,40 +38,45 @@ _N_NAMED = 3  # documents of the same content that are listed
 @existing_index_argument
 @click.argument("documents", nargs=-1, metavar="[DOCUMENT]...")
 @click.option(
-    "--id", "doc_ids", multiple=True, metavar="ID", help="Search with this document of INDEX; may be repeated."
+    "--id", "doc_ids", multiple=True, metavar="ID", help="Use this document of INDEX as the query; may be repeated."
 )
-@click.option("--text", "texts", multiple=True, help="Search with this text; may be repeated.")
+@click.option("--text", "texts", multiple=True, help="Use this text as the query; may be repeated.")
 @as_option
-@click.option("-k", "k", default=10, show_default=True, type=click.IntRange(1), metavar="N", help="Hits of each query.")
+@click.option(
+    "-k", "k", default=10, show_default=True, type=click.IntRange(1), metavar="N", help="Number of hits per query."
+)
 @click.option(
     "--offset",
     default=0,
     show_default=True,
     type=click.IntRange(0),
     metavar="N",
-    help="Hits to leave out first, for pages.",
+    help="Number of hits to skip, for pages.",
 )
 @click.option(
-    "--where", metavar="FILTER", help="Metadata filter, as: family = 'pep' and number >= 400 (see info --fields)."
+    "--where",
+    metavar="FILTER",
+    help="Metadata filter, for example: family = 'pep' and number >= 400; "
+    "longmatch info INDEX --fields lists the fields.",
 )
-@click.option("--without", multiple=True, metavar="ID", help="Leave this document out; may be repeated.")
+@click.option("--without", multiple=True, metavar="ID", help="Leave this document out of the hits; may be repeated.")
 @click.option(
     "--skip",
     multiple=True,
     type=click.Choice(["references", "acknowledgements", "appendix", "boilerplate"]),
-    help="Leave sections of this kind of the query out of the score; may be repeated.",
+    help="Leave sections of this kind out of the query; may be repeated.",
 )
-@click.option("--with-itself", is_flag=True, help="Keep documents of the same content as the query among the hits.")
+@click.option("--with-itself", is_flag=True, help="Keep documents with the same content as the query among the hits.")
 @click.option(
     "--candidates",
     default=CANDIDATES,
     show_default=True,
     type=click.IntRange(0),
     metavar="N",
-    help="Of the N best documents by words, encode those that have no vectors yet.",
+    help="Encode the N best candidates by words that have no vectors yet.",
 )
-@click.option("--encode-tokens", type=click.IntRange(1), metavar="N", help="Encode at most about N tokens of them.")
-@click.option("--exact", is_flag=True, help="Score every document, so that the ranking is certified.")
+@click.option("--encode-tokens", type=click.IntRange(1), metavar="N", help="Limit of tokens to encode for candidates.")
+@click.option("--exact", is_flag=True, help="Score every document instead of candidates; the result is certified.")
 @click.option(
     "--sections",
     "n_pairs",
@@ -79,16 +84,16 @@ _N_NAMED = 3  # documents of the same content that are listed
     show_default="3, in HTML 10",
     type=click.IntRange(0),
     metavar="N",
-    help="Section pairs of each hit.",
+    help="Number of section pairs to show per hit.",
 )
-@click.option("--matrix", is_flag=True, help="Add the cosines of all sections, for each hit.")
+@click.option("--matrix", is_flag=True, help="Also print the cosines of all section pairs of each hit.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["table", "json", "jsonl", "csv", "trec", "html"]),
     default="table",
     show_default=True,
-    help="html is a report in one file.",
+    help="Output format; html is a report in one file.",
 )
 @output_option
 @read_seconds_option
@@ -120,8 +125,8 @@ def query(
     """Find the documents of INDEX that match a DOCUMENT, and show why.
 
     '-' is standard input. Each DOCUMENT, and each line of a .jsonl file, is a
-    query with hits of its own. A document of INDEX that has the same content as
-    the query is left out, and named on standard error.
+    separate query. A document of INDEX with the same content as the query is left
+    out of its hits and named on standard error.
 
     \b
     Example:

@@ -50,18 +50,26 @@ _WAYS = {  # said before a run
 @click.option(
     "--encode",
     type=click.Choice(["none", "later", "all"]),
-    help="Vectors of no document, of a sample now and of others as queries need them, or of all. "
-    "[default: later; all without PATH]",
+    help="Which documents get vectors: none; later: a sample now, others when queries need them; all: every "
+    "document now. [default: later; all without PATH]",
 )
-@click.option("--prune", is_flag=True, help="Remove documents that are not under PATH... any more.")
-@click.option("--id-prefix", default="", metavar="TEXT", help="Put TEXT in front of each new doc_id, as 2022/.")
+@click.option("--prune", is_flag=True, help="Remove documents whose files are no longer under PATH.")
 @click.option(
-    "--replace", is_flag=True, help="Let a file replace another file of the same doc_id; by default it fails."
+    "--id-prefix", default="", metavar="TEXT", help="Put TEXT in front of each new doc_id, for example 2022/."
 )
-@click.option("--retry-failures", is_flag=True, help="Read only the documents that failed before; without PATH.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done and what it costs; write nothing.")
+@click.option(
+    "--replace",
+    is_flag=True,
+    help="Let a file replace another file with the same doc_id; by default the new file fails.",
+)
+@click.option(
+    "--retry-failures", is_flag=True, help="Read only the documents that failed in earlier runs; takes no PATH."
+)
+@click.option("--dry-run", is_flag=True, help="Print what would be done and its estimated cost; write nothing.")
 @encoder_option
-@click.option("--language", metavar="NAME", help="Language of the text, for stems and stop words; detected by default.")
+@click.option(
+    "--language", metavar="NAME", help="Language of the documents, for stems and stop words; detected by default."
+)
 @factory_option
 @memory_option
 @vram_option
@@ -92,19 +100,20 @@ def index(
 ) -> None:
     """Create or update INDEX from files, folders or patterns ('-' reads JSON lines from stdin).
 
-    Unchanged documents are skipped, changed ones replaced. A run that was
-    stopped goes on where it was: run the same command again. With --memory, --vram
-    or --disk it is planned first, and refused at once if it cannot stay inside.
+    Unchanged documents are skipped, changed documents are replaced. To continue a
+    run that was interrupted, run the same command again. With --memory, --vram or
+    --disk the run is planned first, and refused if the budget is too small.
 
-    Words are indexed at once. Vectors take most of the time: with --encode later
-    a query encodes the few documents that come near it. Without PATH the
-    documents that have no vectors yet are encoded, those that queries wanted first.
+    The words of all documents are indexed at once. Vectors take most of the time:
+    with --encode later a query encodes only its best candidates. Without PATH the
+    documents that have no vectors yet are encoded, beginning with those that
+    queries needed.
 
     The doc_id of a file is its path below PATH, or its name if PATH is the file.
-    Files of several folders that would get the same doc_id keep the names of the
-    folders. A file that INDEX holds keeps its doc_id. A file never takes the doc_id
-    of another file that is still there: it fails, unless --id-prefix or --replace
-    is given.
+    If files of several folders would get the same doc_id, the doc_ids include the
+    names of the folders. A file that is already in INDEX keeps its doc_id. A file
+    that would get the doc_id of another existing file fails; use --id-prefix or
+    --replace.
 
     Formats: .txt .rst .md .html .pdf .docx .odt .epub .xml (JATS, TEI, patents)
     .tex .json .jsonl, each also with .gz.

@@ -26,16 +26,29 @@ if TYPE_CHECKING:
     "index",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="INDEX",
-    help="Score as a search of INDEX would.",
+    help="Use the thresholds and word statistics of INDEX.",
 )
-@click.option("--id", "doc_id", metavar="ID", help="Compare A with this document of INDEX, in place of B.")
+@click.option("--id", "doc_id", metavar="ID", help="Compare A with this document of INDEX instead of B.")
 @as_option
-@click.option("--encoder", metavar="NAME", help="Encoder without --index; by default the bundled longmatch-minilm.")
+@click.option("--encoder", metavar="NAME", help="Encoder, without --index; by default longmatch-minilm (bundled).")
 @click.option(
-    "--sections", "n_pairs", default=10, show_default=True, type=click.IntRange(0), metavar="N", help="Section pairs."
+    "--sections",
+    "n_pairs",
+    default=10,
+    show_default=True,
+    type=click.IntRange(0),
+    metavar="N",
+    help="Number of section pairs to show.",
 )
-@click.option("--matrix", is_flag=True, help="Add the cosines of all sections.")
-@click.option("--format", "form", type=click.Choice(["table", "json", "html"]), default="table", show_default=True)
+@click.option("--matrix", is_flag=True, help="Also print the cosines of all section pairs.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "html"]),
+    default="table",
+    show_default=True,
+    help="Output format; html is a report in one file.",
+)
 @output_option
 @read_seconds_option
 @read_memory_option

@@ -46,7 +46,7 @@ class _Commands(click.Group):
         except EngineError as error:
             raise click.ClickException(str(error)) from error
         except KeyboardInterrupt:
-            message = "interrupted; what was committed is safe, run the same command to go on"
+            message = "interrupted; committed documents are safe, run the same command to continue"
             raise click.ClickException(message) from None
 
 

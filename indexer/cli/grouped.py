@@ -21,7 +21,7 @@ class _GroupedOption(click.Option):
             self.metavar = "N"
 
     def get_help_extra(self, ctx: click.Context) -> Any:  # noqa: ANN401
-        """Leave out the range, which a wrong number is told of."""
+        """Leave out the range; the error about a wrong number names it."""
         extra = super().get_help_extra(ctx)
         extra.pop("range", None)
         return extra

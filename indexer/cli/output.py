@@ -22,7 +22,7 @@ _LINE_BREAKS = {ord(character): f"\\u{ord(character):04x}" for character in "\x8
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A result, and the section matrices of its hits where they were asked for."""
+    """A result, and the section matrices of its hits where they were requested."""
 
     result: Result
     matrices: tuple[SectionMatrix, ...] = ()

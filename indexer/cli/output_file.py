@@ -21,7 +21,7 @@ output_option = click.option(
     "--output",
     type=click.Path(path_type=Path),
     callback=_checked,
-    help="Write to this file, not to standard output.",
+    help="Write to this file instead of standard output.",
 )
 
 

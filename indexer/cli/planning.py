@@ -1,4 +1,4 @@
-"""`longmatch plan`, and what `index` prints of plans: before a run its parts, afterwards what became of them."""
+"""`longmatch plan`, and the plans that `index` prints: estimates before a run, deviations after it."""
 
 from __future__ import annotations
 
@@ -19,18 +19,20 @@ if TYPE_CHECKING:
     from indexer.plan import Parts, Plan, Way
 
 memory_option = click.option(
-    "--memory", type=parse_bytes, metavar="SIZE", help="Most memory of the whole process, as 2G or 500M."
+    "--memory", type=parse_bytes, metavar="SIZE", help="Memory limit of the process, for example 2G or 500M."
 )
-vram_option = click.option("--vram", type=parse_bytes, metavar="SIZE", help="Most GPU memory of weights and batches.")
-disk_option = click.option("--disk", type=parse_bytes, metavar="SIZE", help="Most disk space of the index.")
+vram_option = click.option(
+    "--vram", type=parse_bytes, metavar="SIZE", help="GPU memory limit, for parameters and batches."
+)
+disk_option = click.option("--disk", type=parse_bytes, metavar="SIZE", help="Disk space limit of the index.")
 encoder_option = click.option(
-    "--encoder", help="Encoder or backbone: a folder, a hub name, or the bundled longmatch-minilm."
+    "--encoder", help="Encoder of a new index: a folder, a hub name, or longmatch-minilm (bundled, the default)."
 )
 factory_option = click.option(
     "--factory",
     default="auto",
     show_default=True,
-    help="FAISS factory string, as Flat or IVF1024,PQ64x4fs; scan for no FAISS index.",
+    help="FAISS factory string, for example Flat or IVF1024,PQ64x4fs; auto chooses one; scan makes no FAISS index.",
 )
 
 _MEANING = {
@@ -83,10 +85,10 @@ def plan(
     device: str | None,
     as_json: bool,
 ) -> None:
-    """Say what a new index of PATH... would take: time, memory, GPU memory, disk; write nothing.
+    """Estimate time, memory, GPU memory and disk of a new index of PATH; write nothing.
 
-    It is estimated from a sample of all formats and lengths, which is read and
-    in part encoded. For an index that is there: longmatch index INDEX PATH... --dry-run.
+    The estimate comes from a sample of all formats and lengths, which is read and
+    partly encoded. For an existing index: longmatch index INDEX PATH... --dry-run.
 
     \b
     Example:

@@ -44,30 +44,52 @@ _FITS = {
     "objectives": ("smith",),
 }
 
-_learned = heading("What is learned")
+_learned = heading("Objective")
 _task_options = together(
     _learned(
         "--task",
         type=click.Choice(TASKS),
         default="docsplit",
         show_default=True,
-        help=f"{', '.join(VIEWS)}: two views of a document find each other; ct: contrastive tension; words: hidden "
-        "words; smith: hidden words and blocks.",
+        help=f"{', '.join(VIEWS)}: match two views of a document; ct: contrastive tension; words: masked "
+        "words; smith: masked words and masked blocks.",
     ),
-    _learned("--batch", type=click.IntRange(2), help="Documents; 36, for words and smith 32, for ct 16 pairs."),
-    _learned("--view-tokens", default=512, show_default=True, type=click.IntRange(1), help="Most of a view."),
-    _learned("--temperature", default=0.05, show_default=True, type=click.FloatRange(0, min_open=True)),
-    _learned("--symmetric", is_flag=True, help="Both views look for each other."),
-    _learned("--mlm-weight", type=click.FloatRange(0), help="Of hidden words; 0.1 with docsplit --variant paper."),
-    _learned("--queue", type=click.IntRange(0), help=f"Earlier views as negatives; {_QUEUE} for contriever, else 0."),
+    _learned(
+        "--batch",
+        type=click.IntRange(2),
+        help="Documents per batch; 36 by default, 32 for words and smith, 16 pairs for ct.",
+    ),
+    _learned("--view-tokens", default=512, show_default=True, type=click.IntRange(1), help="Limit of tokens per view."),
+    _learned(
+        "--temperature",
+        default=0.05,
+        show_default=True,
+        type=click.FloatRange(0, min_open=True),
+        help="Temperature of the contrastive loss.",
+    ),
+    _learned("--symmetric", is_flag=True, help="Use both views as queries."),
+    _learned(
+        "--mlm-weight",
+        type=click.FloatRange(0),
+        help="Weight of the masked-word loss; 0.1 with docsplit --variant paper.",
+    ),
+    _learned(
+        "--queue",
+        type=click.IntRange(0),
+        help=f"Number of earlier views used as negatives; {_QUEUE} for contriever, else 0.",
+    ),
     _learned(
         "--momentum",
         default=0.9995,
         show_default=True,
         type=click.FloatRange(0, 1, max_open=True),
-        help="Of the encoder that fills the queue.",
+        help="Momentum of the encoder that fills the queue.",
     ),
-    _learned("--objectives", type=click.Choice(["wp", "sp", "wp+sp"]), help="Of smith: words, blocks, or both."),
+    _learned(
+        "--objectives",
+        type=click.Choice(["wp", "sp", "wp+sp"]),
+        help="Tasks of smith: masked words (wp), masked blocks (sp), or both.",
+    ),
 )
 
 
@@ -87,10 +109,10 @@ def pretrain(
 ) -> None:
     """Train an encoder on documents alone, without pairs, and write it to the folder OUT.
 
-    A CORPUS is a file or a folder of any format that `longmatch index` reads. A folder
-    as `longmatch train` reads it may have valid judgments to choose the best weights by;
-    else the last ones are taken. A run that was stopped goes on: run the same command
-    again.
+    A CORPUS is a file or a folder of any format that `longmatch index` reads. If a
+    folder has the layout of `longmatch train` with valid judgments, the best checkpoint
+    is chosen on them; otherwise the last one is saved. To continue a run that was
+    interrupted, run the same command again.
 
     \b
     Example:

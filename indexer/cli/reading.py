@@ -21,7 +21,7 @@ read_seconds_option = click.option(
     default=60,
     show_default=True,
     metavar="N",
-    help="Most processor time to read one document.",
+    help="Limit of processor time, in seconds, to read one document.",
 )
 read_memory_option = click.option(
     "--read-memory",
@@ -29,7 +29,7 @@ read_memory_option = click.option(
     default="1Gi",
     show_default=True,
     metavar="SIZE",
-    help="Most memory to read one document (on Linux).",
+    help="Memory limit to read one document (Linux only).",
 )
 
 

@@ -39,17 +39,18 @@ def _existing(_context: click.Context, _parameter: click.Parameter, path: Path) 
 
 
 existing_index_argument = click.argument("index", type=click.Path(file_okay=False, path_type=Path), callback=_existing)
-device_option = click.option("--device", help="cpu, cuda or cuda:N; by default a GPU where there is one.")
+device_option = click.option("--device", help="cpu, cuda or cuda:N; by default a GPU if torch sees one.")
 search_device_option = click.option(
     "--device",
-    help="cpu; cuda (all GPUs) or cuda:N encodes and searches there; by default a GPU encodes and the CPU searches.",
+    help="cpu, cuda (all GPUs) or cuda:N, to encode and search there; by default a GPU encodes if torch sees one, "
+    "and the CPU searches.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
 @contextmanager
 def opened_index(path: Path, device: str | None = None) -> Iterator[Index]:
-    """Open an index for asking, and close it afterwards; what came of a GPU that was named is told on stderr."""
+    """Open an index for a search, and close it afterwards; print on stderr whether a named GPU is used."""
     from engine.index import Index
 
     with Index.open(path, device=device, tell=lambda line: click.echo(line, err=True)) as index:

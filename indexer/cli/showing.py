@@ -1,4 +1,4 @@
-"""`longmatch show` and `info`: what an index holds."""
+"""`longmatch show` and `info`: the contents of an index."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from indexer.cli.shared import existing_index_argument, json_option, opened_inde
 @click.command()
 @existing_index_argument
 @click.argument("doc_id", required=False)
-@click.option("--text", is_flag=True, help="Print the whole text.")
-@click.option("--section", metavar="N|HEADING", help="Print this section: its number, or its heading or a part of it.")
-@click.option("--page", type=click.IntRange(1), metavar="N", help="Print this page, for formats with pages.")
+@click.option("--text", is_flag=True, help="Print the text as it was read.")
+@click.option(
+    "--section", metavar="N|HEADING", help="Print one section, by its number, its heading or a part of its heading."
+)
+@click.option("--page", type=click.IntRange(1), metavar="N", help="Print one page (formats with pages).")
 @json_option
 def show(index: Path, doc_id: str | None, text: bool, section: str | None, page: int | None, as_json: bool) -> None:
-    """Show a document of INDEX as it was read: metadata and sections. Without DOC_ID, list all documents.
+    """Show metadata and sections of a document of INDEX; without DOC_ID, list all documents.
 
     \b
     Example:
@@ -45,11 +47,11 @@ def show(index: Path, doc_id: str | None, text: bool, section: str | None, page:
 
 @click.command()
 @existing_index_argument
-@click.option("--failures", is_flag=True, help="List the documents that could not be indexed, and why.")
-@click.option("--fields", is_flag=True, help="List the metadata fields that filters can use, with examples.")
+@click.option("--failures", is_flag=True, help="List the documents that could not be indexed, with reasons.")
+@click.option("--fields", is_flag=True, help="List the metadata fields for filters, with types and examples.")
 @json_option
 def info(index: Path, failures: bool, fields: bool, as_json: bool) -> None:
-    """Show what INDEX holds: counts, coverage, encoder, FAISS index and its measured recall.
+    """Show counts, coverage, encoder, FAISS index and measured recall of INDEX.
 
     \b
     Example:

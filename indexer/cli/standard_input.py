@@ -1,4 +1,4 @@
-"""Documents on standard input: kept in a file of the detected format, and read within limits like any other."""
+"""Documents on standard input: copied into a file of the detected format, and read within limits like any other."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ as_option = click.option(
     "--as",
     "form_of_stdin",
     metavar="FORMAT",
-    help="Format of standard input, as pdf, docx, html, md or jsonl.gz; detected by default.",
+    help="Format of standard input, for example pdf, docx, html, md or jsonl.gz; detected by default.",
 )
 
 

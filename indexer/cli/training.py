@@ -63,14 +63,14 @@ def _weighed(_context: click.Context, _parameter: click.Parameter, given: tuple[
     return weights
 
 
-_learned = heading("What is learned")
+_learned = heading("Objective")
 _objective_options = together(
     _learned(
         "--objective",
         type=click.Choice(OBJECTIVES),
         default="pairs",
         show_default=True,
-        help="pairs trains any encoder, sections a colde, text-pairs a tde.",
+        help="pairs: for any encoder; sections: for colde; text-pairs: for tde.",
     ),
     _learned(
         "--loss",
@@ -78,30 +78,40 @@ _objective_options = together(
         multiple=True,
         callback=_weighed,
         metavar="NAME=WEIGHT",
-        help=f"Of pairs: {', '.join(LOSSES)}; may be repeated.",
+        help=f"Loss of the objective pairs: {', '.join(LOSSES)}; may be repeated.",
     ),
     _learned(
         "--label",
         metavar="FIELD",
-        help="Metadata by whose values documents pair up, where no pairs are given.",
+        help="Metadata field; documents that share a value are pairs, if the corpus has no pairs.",
     ),
     _learned(
         "--negatives",
         type=click.Choice(["model", "bm25", "none"]),
         default="model",
         show_default=True,
-        help="Who names hard ones.",
+        help="Source of hard negatives.",
     ),
-    _learned("--teacher", default="", metavar="NAME", help="A stronger encoder, for the loss distillation."),
+    _learned("--teacher", default="", metavar="NAME", help="Encoder to learn from, for the loss distillation."),
 )
 
-_read = heading("What is read in a step")
+_read = heading("Batches")
 _batch_options = together(
-    _read("--queries", type=click.IntRange(1), help="20 by default; 25 for sections, 8 pairs for text-pairs."),
-    _read("--hard", default=3, show_default=True, type=click.IntRange(0), help="Hard negatives of a query."),
-    _read("--negatives-per-positive", default=1, show_default=True, type=click.IntRange(1), help="Of text-pairs."),
-    _read("--query-chunks", default=6, show_default=True, type=click.IntRange(1), help="Of a query."),
-    _read("--target-chunks", default=4, show_default=True, type=click.IntRange(1), help="Of a target."),
+    _read(
+        "--queries",
+        type=click.IntRange(1),
+        help="Queries per step; 20 by default, 25 for sections, 8 pairs for text-pairs.",
+    ),
+    _read("--hard", default=3, show_default=True, type=click.IntRange(0), help="Hard negatives per query."),
+    _read(
+        "--negatives-per-positive",
+        default=1,
+        show_default=True,
+        type=click.IntRange(1),
+        help="Negatives per positive pair (objective text-pairs).",
+    ),
+    _read("--query-chunks", default=6, show_default=True, type=click.IntRange(1), help="Chunks read per query."),
+    _read("--target-chunks", default=4, show_default=True, type=click.IntRange(1), help="Chunks read per target."),
 )
 
 
@@ -110,7 +120,7 @@ _batch_options = together(
 @corpora_argument
 @_objective_options
 @encoder_options
-@heading("Encoder")("--freeze-first-stage", is_flag=True, help="Encode chunks once, train what is above them.")
+@heading("Encoder")("--freeze-first-stage", is_flag=True, help="Encode chunks once, and train only the second stage.")
 @_batch_options
 @speed_options(steps=300, learning_rate=3e-5)
 @valid_options
@@ -125,10 +135,10 @@ def train(
 ) -> None:
     """Train an encoder on pairs of long documents, and write it to the folder OUT.
 
-    A CORPUS is a folder with corpus.jsonl[.gz], train_pairs.tsv and, to choose the
-    best weights by, qrels.tsv and splits.json; FOLDER:_citation reads
-    train_pairs_citation.tsv and its like. A run that was stopped goes on: run the
-    same command again.
+    A CORPUS is a folder with corpus.jsonl[.gz] and train_pairs.tsv. With qrels.tsv
+    and splits.json, the best checkpoint is chosen on the valid queries. FOLDER:_citation
+    reads train_pairs_citation.tsv, qrels_citation.tsv and splits_citation.json instead.
+    To continue a run that was interrupted, run the same command again.
 
     \b
     Example:

@@ -37,16 +37,42 @@ corpora_argument = click.argument("corpora", nargs=-1, required=True, metavar="C
 
 _encoder = heading("Encoder")
 encoder_options = together(
-    _encoder("--encoder", metavar="NAME", help="A folder, a hub name, or the bundled longmatch-minilm."),
-    _encoder("--new", type=click.Choice(KINDS), help="Make one of random weights over --encoder."),
-    _encoder("--variant", type=click.Choice(VARIANTS), help="Whose version of it; fixed by default."),
     _encoder(
-        "--size", "sizes", multiple=True, callback=_sizes, metavar="KEY=VALUE", help="Of the new one; may be repeated."
+        "--encoder",
+        metavar="NAME",
+        help="Start from this encoder: a folder, a hub name, or longmatch-minilm (bundled, the default).",
     ),
     _encoder(
-        "--topic-epochs", default=200, show_default=True, type=click.IntRange(0), help="To fit a new tde's topics."
+        "--new",
+        type=click.Choice(KINDS),
+        help="Train a new encoder of this kind, from random parameters on top of --encoder.",
     ),
-    _encoder("--freeze-layers", default=0, type=click.IntRange(0), help="Of the backbone, from the bottom."),
+    _encoder(
+        "--variant",
+        type=click.Choice(VARIANTS),
+        help="Version of the architecture: paper, the released code, or fixed (the default).",
+    ),
+    _encoder(
+        "--size",
+        "sizes",
+        multiple=True,
+        callback=_sizes,
+        metavar="KEY=VALUE",
+        help="Size of the new encoder, for example width=128; may be repeated.",
+    ),
+    _encoder(
+        "--topic-epochs",
+        default=200,
+        show_default=True,
+        type=click.IntRange(0),
+        help="Epochs to fit the topics of a new tde.",
+    ),
+    _encoder(
+        "--freeze-layers",
+        default=0,
+        type=click.IntRange(0),
+        help="Number of backbone layers that are not trained, from the bottom.",
+    ),
 )
 
 
@@ -55,33 +81,55 @@ def speed_options(*, steps: int, learning_rate: float) -> Callable[[DecoratedT],
     speed = heading("Steps, memory, speed")
     rate = click.FloatRange(0, min_open=True)
     return together(
-        speed("--steps", default=steps, show_default=True, type=click.IntRange(1)),
-        speed("--learning-rate", default=learning_rate, show_default=True, type=rate),
-        speed("--head-learning-rate", type=rate, help="Outside the backbone; the same by default."),
-        speed("--dropout", type=click.FloatRange(0, 1, max_open=True), help="As the weights had it by default."),
-        speed("--group-tokens", type=click.IntRange(1), help="Most tokens with a graph at a time: less memory."),
-        speed("--checkpoint-gradients", is_flag=True, help="Compute layers twice: less memory."),
-        speed("--no-mixed-precision", is_flag=True, help="Multiply in float32 everywhere."),
-        speed("--seed", default=0, show_default=True),
-        speed("--device", metavar="NAME", help="cpu, cuda or cuda:N; by default a GPU where there is one."),
+        speed("--steps", default=steps, show_default=True, type=click.IntRange(1), help="Training steps."),
+        speed("--learning-rate", default=learning_rate, show_default=True, type=rate, help="Highest learning rate."),
+        speed("--head-learning-rate", type=rate, help="Learning rate outside the backbone; the same by default."),
+        speed(
+            "--dropout",
+            type=click.FloatRange(0, 1, max_open=True),
+            help="Dropout; by default that of the loaded encoder.",
+        ),
+        speed(
+            "--group-tokens",
+            type=click.IntRange(1),
+            help="Limit of tokens per backward pass; a lower limit needs less memory.",
+        ),
+        speed(
+            "--checkpoint-gradients",
+            is_flag=True,
+            help="Recompute layers in the backward pass; needs less memory and more time.",
+        ),
+        speed("--no-mixed-precision", is_flag=True, help="Compute in float32 everywhere."),
+        speed("--seed", default=0, show_default=True, help="Seed of batches, dropout and new parameters."),
+        speed("--device", metavar="NAME", help="cpu, cuda or cuda:N; by default a GPU if torch sees one."),
     )
 
 
 _valid = heading("Validation")
 valid_options = together(
-    _valid("--valid-every", default=50, show_default=True, type=click.IntRange(1), help="Steps."),
-    _valid("--valid-chunks", type=click.IntRange(1), help="Most chunks that are read of a document."),
-    _valid("--valid-queries", type=click.IntRange(1), help="Most queries of a corpus."),
-    _valid("--valid-documents", type=click.IntRange(1), help="Most documents of a corpus that are ranked."),
-    _valid("--patience", type=click.IntRange(1), help="Validations without a gain before it stops."),
+    _valid("--valid-every", default=50, show_default=True, type=click.IntRange(1), help="Steps between validations."),
+    _valid("--valid-chunks", type=click.IntRange(1), help="Limit of chunks per document."),
+    _valid("--valid-queries", type=click.IntRange(1), help="Limit of queries per corpus."),
+    _valid("--valid-documents", type=click.IntRange(1), help="Limit of documents per corpus."),
+    _valid("--patience", type=click.IntRange(1), help="Stop after this many validations without improvement."),
 )
 
 _saved = heading("Files")
 saved_options = together(
-    _saved("--half", is_flag=True, help="Save weights in float16."),
-    _saved("--licence", default="", metavar="NAME", help="Of the trained weights, for the card, as apache-2.0."),
+    _saved("--half", is_flag=True, help="Save parameters in float16."),
+    _saved(
+        "--licence",
+        default="",
+        metavar="NAME",
+        help="Licence of the trained parameters, for the model card, for example apache-2.0.",
+    ),
 )
-indexes_option = _saved("--indexes", type=_FOLDER, metavar="FOLDER", help="Of the corpora; OUT/indexes by default.")
+indexes_option = _saved(
+    "--indexes",
+    type=_FOLDER,
+    metavar="FOLDER",
+    help="Folder for indexes of the corpora, to mine negatives from; OUT/indexes by default.",
+)
 
 
 def refuse_unfit(context: click.Context, fits: Mapping[str, Collection[str]], choice: str, chosen: str) -> None:
@@ -178,8 +226,8 @@ def resumable(out: Path) -> Iterator[None]:
         from indexer.training.run import RUN_FOLDER
 
         step = reached_step(out / RUN_FOLDER)
-        anew = "begins training anew, for no checkpoint was saved yet"
-        told = anew if step is None else f"goes on after step {step:,}"
+        anew = "starts from the beginning, because no checkpoint was saved yet"
+        told = anew if step is None else f"continues after step {step:,}"
         raise click.ClickException(f"interrupted; the same command {told}") from None
 
 
@@ -187,7 +235,7 @@ def tell_trained(trained: Trained) -> None:
     """Where the encoder is, what it gained, what to do next."""
     outcome, out = trained.outcome, trained.folder
     click.echo(
-        f"{out} holds the weights of step {outcome.best_step:,} of {outcome.steps:,} "
+        f"{out} holds the encoder of step {outcome.best_step:,} of {outcome.steps:,} "
         f"({outcome.n_tokens:,} tokens read){_gain(trained)}"
     )
     for name in ("run", "indexes"):

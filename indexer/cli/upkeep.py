@@ -17,7 +17,7 @@ from indexer.cli.shared import FAILED, PARTLY, device_option, index_argument, js
 @index_argument
 @click.argument("doc_ids", nargs=-1, required=True, metavar="DOC_ID...")
 def remove(index: Path, doc_ids: tuple[str, ...]) -> None:
-    """Remove documents from INDEX; their space comes back with `compact`.
+    """Remove documents from INDEX; `longmatch compact` frees their disk space.
 
     \b
     Example:
@@ -38,7 +38,7 @@ def remove(index: Path, doc_ids: tuple[str, ...]) -> None:
 @index_argument
 @json_option
 def verify(index: Path, as_json: bool) -> None:
-    """Check INDEX completely: seal, pages, every checksum, every text. Exit status 1 on damage.
+    """Check every file, checksum and text of INDEX. Exit status 1 on damage.
 
     \b
     Example:
@@ -53,17 +53,17 @@ def verify(index: Path, as_json: bool) -> None:
         click.echo(f"{finding.damage.value}: {finding.where}: {finding.what}")
     harmful = [finding for finding in findings if not finding.is_harmless]
     if not as_json:
-        click.echo(f"{len(harmful)} damaged; mend it: longmatch repair {index}" if harmful else "all is well")
+        click.echo(f"{len(harmful)} damaged; repair it: longmatch repair {index}" if harmful else "all is well")
     if harmful:
         sys.exit(FAILED)
 
 
 @click.command()
 @index_argument
-@click.option("--encode", is_flag=True, help="Encode documents whose vectors are lost again, from their stored text.")
+@click.option("--encode", is_flag=True, help="Encode documents whose vectors were lost, from their stored text.")
 @device_option
 def repair(index: Path, encode: bool, device: str | None) -> None:
-    """Mend INDEX: rebuild what is derived, name what is lost. Exit status 3 if documents were lost.
+    """Rebuild damaged derived files of INDEX; list lost documents. Exit status 3 if documents were lost.
 
     \b
     Example:
@@ -86,7 +86,7 @@ def repair(index: Path, encode: bool, device: str | None) -> None:
 @click.command()
 @index_argument
 def compact(index: Path) -> None:
-    """Rewrite INDEX without the vectors of removed documents, and join small shards.
+    """Free the disk space of removed documents of INDEX, and join small shards.
 
     \b
     Example:
@@ -105,10 +105,10 @@ def compact(index: Path) -> None:
 @click.command()
 @index_argument
 def rebase(index: Path) -> None:
-    """Draw the reference sample of INDEX again, from the documents as they are now.
+    """Draw a new reference sample from the current documents of INDEX.
 
-    Thresholds and word statistics are taken from the reference, so all scores change.
-    Nothing is encoded.
+    Thresholds and word statistics come from the reference sample, so all scores
+    change. Nothing is encoded.
 
     \b
     Example:
@@ -123,7 +123,7 @@ def rebase(index: Path) -> None:
 @click.command()
 @json_option
 def doctor(as_json: bool) -> None:
-    """Tell which FAISS, torch, device and weights are in use, and whether they work.
+    """Check FAISS, torch, the device and the bundled encoder, and report versions.
 
     \b
     Example:

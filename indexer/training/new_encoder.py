@@ -1,4 +1,4 @@
-"""Encoders with random weights: SMITH, CoLDE, TDE, of any size, over what a backbone gives them."""
+"""Encoders with random parameters over a backbone: SMITH, CoLDE, TDE, of any size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What training minimises, as values: a class for each objective, with what is its own. Nothing is trained here.
+"""Training objectives as values: a class for each objective, with its own settings. Trains nothing.
 
 The first sentence of each class stands in the model card.
 """
@@ -76,7 +76,7 @@ class TextPairsObjective:
         if min(self.positives_per_query, self.negatives_per_positive) < 1:
             raise TrainingError(
                 f"{self.positives_per_query} positives of a query and {self.negatives_per_positive} negatives per "
-                "positive leave nothing to tell apart; give at least 1 of both"
+                "positive leave nothing to compare; give at least 1 of both"
             )
 
 

@@ -1,4 +1,4 @@
-"""Everything that makes a run what it is, beside its data; and the same as flat settings for people and files."""
+"""All settings of a run except its data, also as a flat list for people and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`recipe.json` in the folder of a run: what the run began with, so that it goes on with nothing else."""
+"""`recipe.json` in the folder of a run: the settings of its first start, so that it resumes with no others."""
 
 from __future__ import annotations
 

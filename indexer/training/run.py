@@ -1,4 +1,4 @@
-"""What every run does, whatever it learns: check the door, train, and write the encoder with its card."""
+"""The steps of every training run: check arguments, train, and write the encoder with its card."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The encoder that training starts from: loaded, or made anew, and frozen as asked."""
+"""The encoder that training starts from: loaded or newly made, with the requested layers frozen."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _made(start: Start, documents: Sequence[Document], *, seed: int, device: str
         return make_encoder(start.new, start.encoder, lambda: texts, seed=seed, device=device)
     encoder = load_encoder(start.encoder, device=device, dtype=torch.float32)
     if not isinstance(encoder, TrainableEncoder):
-        raise TrainingError(f"{start.encoder} has no weights that can be trained; name another encoder")
+        raise TrainingError(f"{start.encoder} has no parameters that can be trained; name another encoder")
     if start.pooling is not None or start.window_tokens is not None:
         encoder = _repooled(encoder, start, device)
     return Made(encoder, "")

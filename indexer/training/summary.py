@@ -1,4 +1,4 @@
-"""What the model card tells of a run."""
+"""The part of the model card that describes a run."""
 
 from __future__ import annotations
 

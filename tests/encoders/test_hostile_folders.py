@@ -81,7 +81,7 @@ def test_only_the_names_of_known_encoders_are_taken(take: Take, kind: object) ->
     tamper(folder / CONFIG_FILE, encoder=kind)
     with pytest.raises(EncoderError) as raised:
         load(folder)
-    assert str(raised.value).startswith(f"{folder / CONFIG_FILE} asks for encoder type {kind!r}, this version knows ")
+    assert str(raised.value).startswith(f"{folder / CONFIG_FILE} names encoder type {kind!r}, this version knows ")
     assert not trace.exists()
 
 

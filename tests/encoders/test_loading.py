@@ -67,7 +67,7 @@ def test_another_encoder_type_is_refused(mean_encoder: MeanEncoder, tmp_path: Pa
     (tmp_path / CONFIG_FILE).write_text(json.dumps({"encoder": "smith2"}))
     with pytest.raises(EncoderError) as raised:
         load_encoder(str(tmp_path), device="cpu")
-    assert str(raised.value).startswith(f"{tmp_path / CONFIG_FILE} asks for encoder type 'smith2', this version knows ")
+    assert str(raised.value).startswith(f"{tmp_path / CONFIG_FILE} names encoder type 'smith2', this version knows ")
 
 
 @pytest.mark.parametrize(
@@ -98,6 +98,6 @@ def test_a_gpu_that_is_not_there_is_refused(bert_folder: Path) -> None:
     with pytest.raises(EncoderError) as raised:
         load_encoder(str(bert_folder), device=f"cuda:{number}")
     assert str(raised.value) == (
-        f"device 'cuda:{number}' was asked for, torch {torch.__version__} sees {number} GPUs; "
+        f"device 'cuda:{number}' was requested, torch {torch.__version__} sees {number} GPUs; "
         "use --device cpu, or see longmatch doctor"
     )

@@ -60,12 +60,12 @@ def test_a_pooler_that_is_not_there_keeps_its_own_weights(bert_folder: Path, tmp
         ),
         (
             {"sentence_ffn": 48},
-            "encoder.layer.0.intermediate.dense.weight of {folder} has shape (64, 32), this encoder asks (48, 32); "
+            "encoder.layer.0.intermediate.dense.weight of {folder} has shape (64, 32), this encoder needs (48, 32); "
             "configure its sizes",
         ),
         (
             {"sentence_positions": 100},
-            "embeddings.position_embeddings.weight of {folder} has shape (48, 32), this encoder asks (100, 32); "
+            "embeddings.position_embeddings.weight of {folder} has shape (48, 32), this encoder needs (100, 32); "
             "configure its sizes",
         ),
     ],

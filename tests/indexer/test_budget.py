@@ -31,7 +31,7 @@ def test_first_fewer_documents_are_compared_together_then_batches_shrink() -> No
 @pytest.mark.parametrize(
     ("has_encoded", "advice"),
     [
-        (False, "allow at least 502M and room to encode, which longmatch plan tells, or take a smaller --encoder"),
+        (False, "allow at least 502M and room to encode, which longmatch plan estimates, or take a smaller --encoder"),
         (True, "allow at least 502M, or take a smaller --encoder"),
     ],
 )

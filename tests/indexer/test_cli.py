@@ -271,7 +271,7 @@ def test_output_goes_to_a_file(built: Path, tmp_path: Path, run: Run) -> None:
         (["index", "{built}", "/no/such/folder"], 1, "does not exist and no file matches it"),
         (["index", "{built}", "{papers}", "--memory", "much"], 2, "'much' is no size"),
         (["index", "{built}", "{papers}", "--device", "tpu"], 1, "is none of cpu, cuda, cuda:N"),
-        (["query", "{built}", "--id", "fox/0.md", "--device", "cuda:77"], 1, "device 'cuda:77' was asked for, torch "),
+        (["query", "{built}", "--id", "fox/0.md", "--device", "cuda:77"], 1, "device 'cuda:77' was requested, torch "),
         (["index", "{papers}", "{papers}"], 1, "is not empty and holds no index"),
     ],
 )

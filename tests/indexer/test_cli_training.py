@@ -56,7 +56,7 @@ def test_train_says_where_the_encoder_is_what_it_gained_and_what_comes_next(
     result = run("train", tmp_path / "out", papers, "--encoder", bert_folder, *FEW, *PAIRS)
     assert result.exit_code == 0, result.output
     first, deleted, following = result.stdout.splitlines()
-    assert first.startswith(f"{tmp_path / 'out'} holds the weights of step ")
+    assert first.startswith(f"{tmp_path / 'out'} holds the encoder of step ")
     assert "nDCG@10 on valid" in first and " tokens read): " in first
     assert deleted.startswith(f"{tmp_path / 'out' / 'run'}, ") and deleted.endswith(
         "needed any more and may be deleted"
@@ -84,7 +84,7 @@ def test_a_run_that_ended_is_not_made_again(tmp_path: Path, papers: Path, bert_f
     words = ("train", tmp_path / "out", papers, "--encoder", bert_folder, *FEW, *PAIRS)
     first, second = run(*words), run(*words)
     assert (
-        "goes on after step 2 of 2" in second.stderr and second.stdout.splitlines()[0] == first.stdout.splitlines()[0]
+        "continues after step 2 of 2" in second.stderr and second.stdout.splitlines()[0] == first.stdout.splitlines()[0]
     )
     other = run(*words, "--hard", "1")
     assert other.exit_code == 1
@@ -241,11 +241,14 @@ def test_an_interrupt_says_where_the_same_command_goes_on(
 ) -> None:
     with pytest.raises(click.ClickException) as raised, resumable(tmp_path / "out"):
         raise KeyboardInterrupt
-    assert raised.value.message == "interrupted; the same command begins training anew, for no checkpoint was saved yet"
+    assert (
+        raised.value.message
+        == "interrupted; the same command starts from the beginning, because no checkpoint was saved yet"
+    )
     run("pretrain", tmp_path / "out", notes, "--encoder", bert_folder, *VIEWS, *FEW)
     with pytest.raises(click.ClickException) as raised, resumable(tmp_path / "out"):
         raise KeyboardInterrupt
-    assert raised.value.message == "interrupted; the same command goes on after step 2"
+    assert raised.value.message == "interrupted; the same command continues after step 2"
 
 
 def test_a_command_is_told_without_the_folders_of_a_machine() -> None:
@@ -299,8 +302,6 @@ def test_elsewhere_there_are_lines_now_and_then(monkeypatch: pytest.MonkeyPatch)
 def test_help_groups_the_options(name: str, run: Run) -> None:
     text = run(name, "--help").stdout
     headings = [line for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
-    assert headings[0] == "What is learned:" and {"Encoder:", "Steps, memory, speed:", "Validation:", "Files:"} < {
-        *headings
-    }
+    assert headings[0] == "Objective:" and {"Encoder:", "Steps, memory, speed:", "Validation:", "Files:"} < {*headings}
     assert "Other options" not in text and "RANGE" not in text and "x>=" not in text
     assert max(map(len, text.splitlines())) <= 80

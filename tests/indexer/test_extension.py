@@ -138,7 +138,7 @@ def test_a_damaged_generation_is_built_anew(tmp_path: Path, flip_byte: Callable[
     add(folder, DOCUMENTS[60:80])
     flip_byte(folder / "ann" / "000001" / "chunks.faiss", 100)
     said = refresh(folder, "IVF4,Flat")
-    assert said[1].startswith("building anew: ") and "has checksum" in said[1]
+    assert said[1].startswith("rebuilding: ") and "has checksum" in said[1]
     assert_covers_all(folder, 2, "IVF4,Flat")
 
 

@@ -160,7 +160,7 @@ def test_a_stopped_run_ends_as_one_that_never_stopped(run: Run) -> None:
         run(out="stopped", watch=stop)
     told: list[str] = []
     stopped = run(out="stopped", tell=told.append)
-    assert "goes on after step 2 of 4" in told and not any(line.startswith("step") for line in told)
+    assert "continues after step 2 of 4" in told and not any(line.startswith("step") for line in told)
     assert stopped.validations == whole.validations
     one, other = (load_file(trained.folder / "model.safetensors") for trained in (whole, stopped))
     assert all(torch.equal(one[name], other[name]) for name in one)
@@ -249,7 +249,7 @@ def test_an_objective_of_another_encoder_is_refused(objective: object, told: str
     [
         (Kind.SMITH, Start(frozen_layers=1), "smith has no layers that can be frozen one by one"),
         (Kind.SMITH, Start(checkpoint_gradients=True), "smith cannot checkpoint gradients; train it with fewer group"),
-        (None, Start(frozen_first_stage=True), "mean has no weights after its first stage"),
+        (None, Start(frozen_first_stage=True), "mean has no parameters after its first stage"),
     ],
 )
 def test_what_an_encoder_cannot_is_refused(new: Kind | None, start: Start, told: str, run: Run) -> None:

@@ -42,7 +42,7 @@ def test_two_or_the_slow_one_are_named_with_the_mending_command(
         require_one_faiss()
     names = " and ".join(f"{name} {number}" for name, number in found.items())
     assert str(raised.value) == (
-        f"{names} is installed, but exactly one of faiss-cpu, faiss-gpu, faiss-gpu-cuvs must be; mend it: "
+        f"{names} is installed, but exactly one of faiss-cpu, faiss-gpu, faiss-gpu-cuvs must be; reinstall it: "
         f"pip uninstall -y {' '.join(found)} && pip install --force-reinstall --no-deps {kept}"
     )
 

@@ -245,7 +245,7 @@ def test_without_a_checkpoint_there_is_nothing_to_load(folder: Path) -> None:
     assert latest_checkpoint(folder) is None
     with pytest.raises(TrainingError) as raised:
         load_checkpoint(folder, Net(), adamw(Net()))
-    assert str(raised.value) == f"{folder} holds no checkpoint; begin the run anew"
+    assert str(raised.value) == f"{folder} holds no checkpoint; start the run again"
 
 
 def wider(net: Net) -> Net:
@@ -283,7 +283,7 @@ def test_another_module_is_refused_and_left_alone(
     with pytest.raises(EncoderError) as raised:
         load_checkpoint(folder, net, SGD(net.parameters()))
     assert str(raised.value) == (
-        f"{saved} holds as weight {told}; give the settings that the run began with, or begin it anew"
+        f"{saved} holds as weight {told}; give the settings of its first run, or start it again"
     )
     assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
 
@@ -314,7 +314,7 @@ def test_another_optimizer_is_refused_and_the_module_left_alone(
     net = Net(seed=1)
     with pytest.raises(EncoderError) as raised:
         load_checkpoint(folder, net, make(net))
-    assert str(raised.value) == (f"{saved} holds {told}; give the settings that the run began with, or begin it anew")
+    assert str(raised.value) == (f"{saved} holds {told}; give the settings of its first run, or start it again")
     assert_same_bits(net, Net(seed=1))
 
 

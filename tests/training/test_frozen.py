@@ -171,8 +171,8 @@ def test_an_encoder_of_one_stage_is_refused(mean_encoder: MeanEncoder) -> None:
     with pytest.raises(TrainingError) as raised:
         FrozenFirstStage(mean_encoder)
     assert str(raised.value) == (
-        "this encoder of type mean has no weights after its first stage, so nothing is left to train with that frozen; "
-        "freeze some layers only, or begin with smith, colde or a tde with topics"
+        "this encoder of type mean has no parameters after its first stage, so nothing is left to train "
+        "with that frozen; freeze some layers only, or begin with smith, colde or a tde with topics"
     )
 
 
@@ -181,7 +181,7 @@ def test_an_encoder_without_weights_in_its_second_stage_is_refused_when_it_shoul
     frozen = FrozenFirstStage(encoder)
     documents = segmented(encoder)
     assert len(frozen.encode_segmented(documents)) == len(documents)
-    with pytest.raises(TrainingError, match=r"^this encoder of type tde has no weights after its first stage"):
+    with pytest.raises(TrainingError, match=r"^this encoder of type tde has no parameters after its first stage"):
         frozen.embed(documents)
 
 

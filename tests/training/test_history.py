@@ -109,7 +109,7 @@ def test_a_new_run_replaces_the_old_one(path: Path) -> None:
 def test_a_missing_file_is_told(path: Path) -> None:
     with pytest.raises(TrainingError) as raised:
         History.resume(path, 1)
-    assert str(raised.value) == f"{path} cannot be read (No such file or directory); begin the run anew"
+    assert str(raised.value) == f"{path} cannot be read (No such file or directory); start the run again"
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_missing_file_is_told(path: Path) -> None:
 )
 def test_a_damaged_file_is_refused_and_left_alone(path: Path, content: bytes) -> None:
     path.write_bytes(content)
-    with pytest.raises(TrainingError, match=r"history.csv is damaged \(.*\); begin the run anew"):
+    with pytest.raises(TrainingError, match=r"history.csv is damaged \(.*\); start the run again"):
         History.resume(path, 1)
     assert path.read_bytes() == content
 

@@ -64,7 +64,7 @@ def test_a_run_that_is_done_is_not_run_again(bert_folder: Path, tmp_path: Path) 
     task, again = small_fine_tuning(bert_folder), small_fine_tuning(bert_folder)
     first = Trainer(task, task.encoder, tmp_path, settings).run()
     second = Trainer(again, again.encoder, tmp_path, settings, tell=told.append).run()
-    assert told[0] == "goes on after step 3 of 3" and not any(line.startswith("step") for line in told)
+    assert told[0] == "continues after step 3 of 3" and not any(line.startswith("step") for line in told)
     assert_equal(weights_of(again.module), weights_of(task.module))
     assert (second.steps, second.best_step, second.n_tokens) == (3, 3, first.n_tokens)
 

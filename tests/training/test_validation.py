@@ -143,7 +143,7 @@ def test_a_corpus_without_valid_queries_is_refused(encoder: Stored) -> None:
 def test_none_of_something_is_refused(encoder: Stored, corpus: TrainingCorpus, name: str) -> None:
     with pytest.raises(TrainingError) as raised:
         Validation(corpus, encoder, **{name: 0})  # type: ignore[arg-type]
-    assert str(raised.value) == f"validation of corpus made on 0 {name} tells nothing; allow 1"
+    assert str(raised.value) == f"validation of corpus made on 0 {name} measures nothing; allow at least 1"
 
 
 @given(
