@@ -71,6 +71,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "damage": (*_STORING, "indexer/verification.py", "indexer/restoration.py"),
     "fuzz": ("engine/readers", "indexer/reading.py", "indexer/reading_process.py"),
     "first_minutes": ("indexer/cli", "engine/report"),
+    "load": ("indexer/serving", *_SCORING),
 }
 _OWN = frozenset(("evidence", "chunks", "words", "document"))  # systems of retrieval
 

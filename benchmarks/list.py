@@ -47,6 +47,7 @@ SPEED = {
     "additions": _INDEX,
     "plans": _CORPUS,
     "memory": _NOTHING,
+    "serving": _INDEX,
 }
 PROMISES = {
     "exactness": _INDEX,

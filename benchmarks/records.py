@@ -15,6 +15,7 @@ from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
 from benchmarks.encoding.record import ThroughputRecord
 from benchmarks.fuzzing.record import FuzzRecord
 from benchmarks.gaps.record import GapsRecord
+from benchmarks.load.record import LoadRecord
 from benchmarks.measuring.latency import Percentiles
 from benchmarks.newcomers.record import FirstMinutesRecord
 from benchmarks.pairs.record import MatchingRecord
@@ -239,6 +240,7 @@ Record: TypeAlias = (
     | SampleRecord
     | BoilerplateRecord
     | FuzzRecord
+    | LoadRecord
     | GapsRecord
     | FirstMinutesRecord
     | PaperRecord

@@ -28,6 +28,8 @@ from benchmarks.fuzzing.table import fuzz_table
 from benchmarks.gaps.record import GapsRecord
 from benchmarks.gaps.table import gaps_table
 from benchmarks.headlines import findings_table, headline_table
+from benchmarks.load.record import LoadRecord
+from benchmarks.load.table import load_table
 from benchmarks.markdown import markdown, origins
 from benchmarks.newcomers.record import FirstMinutesRecord
 from benchmarks.newcomers.table import first_minutes_table
@@ -212,6 +214,7 @@ TABLES: Mapping[str, Table] = {
     "stability": Table((StabilityRecord,), stability_table),
     "boilerplate": Table((BoilerplateRecord,), boilerplate_table),
     "fuzz": Table((FuzzRecord,), fuzz_table),
+    "load": Table((LoadRecord,), load_table),
     "demand": Table((DemandRecord,), demand_table),
     "samples": Table((SampleRecord,), samples_table),
     "training": Table((TrainingRecord,), training_table),

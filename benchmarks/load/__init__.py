@@ -1,0 +1,1 @@
+"""Clients of an index over HTTP, valid and hostile ones, and what became of their requests."""
