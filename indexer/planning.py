@@ -107,25 +107,15 @@ def make_plan(
     there = _there(path)
     units = units_of(paths, FileIds(id_prefix, path))
     tried = _try_out(units, there.known, encoder, budget, seed, read_limits)
-    counts = tried.counts
-    after = Size(
-        there.n_documents + round(counts.n_new),
-        max(0, round(there.n_chunks - counts.n_chunks_replaced + counts.n_chunks)),
-        encoder.width,
-    )
+    counts, after = tried.counts, _size_after(there, tried.counts, encoder.width)
     batches = _batches(counts, budget, tried.peak_bytes, encoder.width)
     left = None if budget.memory_bytes is None else budget.memory_bytes - tried.peak_bytes - batches
     rungs = climb_down(factory, after, left) if _is_due(there, counts, factory) else ()
     rung = rungs[-1] if rungs else Rung(SCAN, 0, 0, SMALL, fits=True)
-    on_cpu = 0 if is_on_gpu(encoder) else min(tried.held_bytes, weights_bytes(encoder))
     disk = _disk(path, counts, rung, after)
     _refuse_disk(path, disk, budget)
-    seconds = Seconds(
-        reading=_shown_reading(counts.read_seconds, tried.encoding_seconds, encoder),
-        encoding=tried.encoding_seconds,
-        storing=tried.storing_seconds,
-        generation=_generation_seconds(there, counts, factory, rung, after, tried.rates),
-    )
+    generation = _generation_seconds(there, counts, factory, rung, after, tried.rates)
+    seconds = _seconds(tried, encoder, generation)
     return Plan(
         n_new=round(counts.n_new),
         n_changed=round(counts.n_changed),
@@ -138,19 +128,36 @@ def make_plan(
         is_counted=counts.is_all,
         factory="" if rung.factory == SCAN else rung.factory,
         seconds=seconds,
-        memory=Memory(
-            program=tried.held_bytes - on_cpu,
-            weights=on_cpu,
-            encoding=tried.peak_bytes - tried.held_bytes,
-            batches=batches,
-            index=rung.index_bytes,
-            building=rung.work_bytes,
-        ),
+        memory=_memory(tried, encoder, batches, rung),
         mapped_bytes=disk.shards if rungs else 0,
         vram=tried.vram,
         disk=disk,
         ladder=tuple(describe_ladder(rungs, left)),
         ways=_ways(tried, seconds, disk, encoder.width),
+    )
+
+
+def _size_after(there: _There, counts: Counts, width: int) -> Size:
+    """What the index will hold after the run."""
+    n_chunks = round(there.n_chunks - counts.n_chunks_replaced + counts.n_chunks)
+    return Size(there.n_documents + round(counts.n_new), max(0, n_chunks), width)
+
+
+def _seconds(tried: _Tried, encoder: Encoder, generation: float) -> Seconds:
+    reading = _shown_reading(tried.counts.read_seconds, tried.encoding_seconds, encoder)
+    return Seconds(reading, tried.encoding_seconds, tried.storing_seconds, generation)
+
+
+def _memory(tried: _Tried, encoder: Encoder, batches: int, rung: Rung) -> Memory:
+    """What the parts of the run take; the parameters of an encoder on a GPU take none of it."""
+    on_cpu = 0 if is_on_gpu(encoder) else min(tried.held_bytes, weights_bytes(encoder))
+    return Memory(
+        program=tried.held_bytes - on_cpu,
+        weights=on_cpu,
+        encoding=tried.peak_bytes - tried.held_bytes,
+        batches=batches,
+        index=rung.index_bytes,
+        building=rung.work_bytes,
     )
 
 
