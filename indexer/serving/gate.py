@@ -1,4 +1,4 @@
-"""Before the application: who may ask, how large a body may be, how long it may take to arrive. An ASGI middleware."""
+"""Before the application: access, the size of a body, the time it may take to arrive. An ASGI middleware."""
 
 from __future__ import annotations
 
