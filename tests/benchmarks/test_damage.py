@@ -44,7 +44,7 @@ def test_damaged_copies_never_answer_wrongly(originals: dict[FileKind, Original]
         ),
         (Damage.EMPTIED, lambda _, after: after == b""),
     ],
-    ids=str,
+    ids=["truncated", "flipped", "zeroed", "emptied"],
 )
 def test_a_damage_does_what_it_says(
     damage: Damage, is_as_it_says: Callable[[bytes, bytes], bool], tmp_path: Path

@@ -66,6 +66,7 @@ def test_the_format_is_seen_in_the_content(tmp_path: Path, content: bytes, suffi
         (gzip.compress(zip_bytes({"data.csv": "1"})), "packed in gzip"),
         (gzip.compress(b"The old fox runs.")[:-9], "not a whole gzip file"),
     ],
+    ids=["table in zip", "no zip", "zip in gzip", "cut gzip"],
 )
 def test_archives_without_a_document_are_refused(tmp_path: Path, content: bytes, reason: str) -> None:
     file = tmp_path / "unnamed"

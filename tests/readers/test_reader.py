@@ -71,7 +71,9 @@ def test_a_gzip_bomb_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"garbage", b"", gzip.compress(b"some text")[:-9], gzip.compress(b"x" * 99)[:12] + b"\xff" * 9]
+    "data",
+    [b"garbage", b"", gzip.compress(b"some text")[:-9], gzip.compress(b"x" * 99)[:12] + b"\xff" * 9],
+    ids=["garbage", "empty", "cut", "damaged"],
 )
 def test_damaged_gzip_is_unreadable(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "a.txt.gz"
