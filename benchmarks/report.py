@@ -171,6 +171,7 @@ class Table:
     kinds: tuple[type[Record], ...]  # of the records that it shows
     draw: Callable[[Sequence[Any]], str]  # of records of these kinds
     is_of_parts: bool = False  # shows retrieval with parts of documents, and not with whole ones
+    is_summary: bool = False  # of tables of RESULTS.md, which name stale records
 
     def shown(self, records: Sequence[Record]) -> list[Record]:
         """Its records, those of quick runs and of the first queries alone left out, and of retrieval all but test."""
@@ -201,9 +202,11 @@ def _promises(records: Sequence[Record]) -> str:
 
 
 TABLES: Mapping[str, Table] = {
-    "headline": Table((RetrievalRecord,), headline_table),
+    "headline": Table((RetrievalRecord,), headline_table, is_summary=True),
     "findings": Table(
-        (RetrievalRecord, DemandRecord, StabilityRecord, KillRecord, DamageRecord, ThroughputRecord), findings_table
+        (RetrievalRecord, DemandRecord, StabilityRecord, KillRecord, DamageRecord, ThroughputRecord),
+        findings_table,
+        is_summary=True,
     ),
     "overview": Table((RetrievalRecord,), overview_table),
     "retrieval": Table((RetrievalRecord,), retrieval_table),
@@ -262,7 +265,8 @@ def drawn(text: str, records: Sequence[Record], history: History | None = None) 
         if match[2] not in TABLES:
             raise ReportError(f"there is no table {match[2]!r}; name one of {', '.join(TABLES)}")
         table = TABLES[match[2]]
-        note = stale_note([history.age(record) for record in table.shown(records)]) if history else ""
+        ages = [history.age(record) for record in table.shown(records)] if history and not table.is_summary else []
+        note = stale_note(ages)
         lines = [f"{table.text(records)}\n", *([f"{note}\n"] if note else [])]
         return match[1] + "\n".join(lines) + match[4]
 

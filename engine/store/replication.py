@@ -26,7 +26,7 @@ from engine.store.gpus import MOST, RESERVED_BYTES, Gpus
 from engine.store.replica import OpenReplica, Part, Replica
 from engine.store.snapshot import OpenGeneration, Positions, Snapshot
 
-FLAT_VECTORS = 20_000_000  # on each GPU, up to which all are compared; an estimate: `benchmarks.gpu` measures it
+FLAT_VECTORS = 20_000_000  # on each GPU, up to which all are compared; an estimate, not measured on a GPU yet
 BLOCK_CHUNKS = 65_536
 SAMPLE_CHUNKS = 65_536
 _HALVES, _BYTES = "QT_fp16", "QT_8bit"
