@@ -140,7 +140,7 @@ def encoded(label: str, encoder_name: str, work: Path, documents: Sequence[Docum
             f"{len(report.failures)} documents were not indexed, the first is {first.doc_id!r}: {first.reason}; "
             "mend them, or leave them out of the corpus"
         )
-    with Index.open(path, encoder=encoder, tell=log) as index:
+    with Index.open(path, encoder=encoder, log=log) as index:
         sample = _sample(index)
         row = measure(index, asked, f"{FEWEST} candidates", FEWEST)
         if is_resumed:

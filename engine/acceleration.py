@@ -21,7 +21,7 @@ class Acceleration:
     replica: OpenReplica | None
     multiply: Multiply  # of exact scans and of rescoring
     probe: Probe | None  # None where there was nothing to probe
-    told: str  # in a line
+    summary: str  # in a line
 
     def close(self) -> None:
         """Let go of the GPU."""
@@ -58,9 +58,9 @@ def accelerate_on(snapshot: Snapshot, gpus: Gpus, multiply: Multiply = products)
         gpus: where indexes can be held.
         multiply: makes products there.
     """
-    replica, told = replicate(snapshot, gpus)
+    replica, summary = replicate(snapshot, gpus)
     if replica is None:
-        return on_the_cpu(told)
+        return on_the_cpu(summary)
     try:
         found = probe(snapshot, replica, multiply)
     except BudgetExceeded as error:
@@ -68,12 +68,12 @@ def accelerate_on(snapshot: Snapshot, gpus: Gpus, multiply: Multiply = products)
         return on_the_cpu(str(error))
     if found.faults:
         replica.ann.close()
-        return on_the_cpu(f"the probe of {told} failed: {'; '.join(found.faults)}", found)
+        return on_the_cpu(f"the probe of {summary} failed: {'; '.join(found.faults)}", found)
     beyond = (
         f"the CPU answers beyond {replica.ann.most_k:,} chunks a query, and where a filter leaves little; "
         f"--exact scans the shards"
     )
-    return Acceleration(replica, multiply, found, f"searched on the GPU: {told}; probe: {found.told}; {beyond}")
+    return Acceleration(replica, multiply, found, f"searched on the GPU: {summary}; probe: {found.summary}; {beyond}")
 
 
 def on_the_cpu(reason: str, found: Probe | None = None) -> Acceleration:

@@ -24,7 +24,7 @@ class Check:
 
     name: str
     is_well: bool
-    told: str
+    detail: str
 
 
 _SENTENCES = (

@@ -49,11 +49,11 @@ class Index:
         acceleration: Acceleration | None = None,
         *,
         store: bool = True,
-        tell: Callable[[str], None] = lambda _: None,
+        log: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Wrap a snapshot; `Index.open` is the usual way."""
         self.snapshot = snapshot
-        self._on_demand = OnDemand(snapshot, lambda: self.encoder, store=store, tell=tell)
+        self._on_demand = OnDemand(snapshot, lambda: self.encoder, store=store, log=log)
         self.acceleration = acceleration  # what a GPU does for searches, and why not; None where none was asked for
         self._device = device
         self._encoder = encoder
@@ -68,7 +68,7 @@ class Index:
         encoder: Encoder | None = None,
         device: str | None = None,
         store: bool = True,
-        tell: Callable[[str], None] = lambda _: None,
+        log: Callable[[str], None] = lambda _: None,
     ) -> Index:
         """Open an index; the arguments are those of `longmatch.Index.open`, except for two.
 
@@ -77,7 +77,7 @@ class Index:
             encoder: a loaded one; by default it is loaded by the recorded name when it is first needed.
             device: see `longmatch.Index.open`; `acceleration` reports what a GPU does for searches.
             store: see `longmatch.Index.open`.
-            tell: called with one line before documents are encoded for a query.
+            log: called with one line before documents are encoded for a query.
 
         Raises:
             EncoderError: torch does not see that device.
@@ -88,7 +88,7 @@ class Index:
         snapshot = Snapshot(Path(path))
         try:
             acceleration = accelerate(snapshot, device) if device is not None and is_gpu(device) else None
-            return cls(snapshot, encoder, device, acceleration, store=store, tell=tell)
+            return cls(snapshot, encoder, device, acceleration, store=store, log=log)
         except EngineError:
             snapshot.close()
             raise
@@ -338,10 +338,12 @@ class Index:
             DocumentError: a document has no token.
             QueryError: no such document.
         """
-        asked, found = (self.stored_query(one) if isinstance(one, str) else self._query(one) for one in (query, target))
+        source, found = (
+            self.stored_query(one) if isinstance(one, str) else self._query(one) for one in (query, target)
+        )
         used = {"scoring": asdict(scoring or Scoring())}
         origin = self._provenance(used, is_indexed=isinstance(query, str))
-        return compare(asked, found, self.snapshot, folder=str(self.snapshot.folder), scoring=scoring, origin=origin)
+        return compare(source, found, self.snapshot, folder=str(self.snapshot.folder), scoring=scoring, origin=origin)
 
     def document(self, doc_id: str) -> Document:
         """A document as it was indexed, text and sections included."""

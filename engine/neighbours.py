@@ -92,25 +92,25 @@ class Neighbours:
         generation = self.generation
         if generation is None:
             return empty_lists(len(queries))
-        return self._covered(_Asked(self.snapshot, generation, allowed, len(queries)), queries, length)
+        return self._covered(_Filtered(self.snapshot, generation, allowed, len(queries)), queries, length)
 
     def by_replica(
         self, replica: OpenReplica, queries: Vectors, allowed: NDArray[np.bool_], length: int
     ) -> RankedLists:
         """As `lists`, by a GPU; the CPU answers what that cannot reach, and query chunks that it left short."""
-        asked = _Asked(self.snapshot, replica, allowed, len(queries))
-        if not asked.is_within_reach:
+        filtered = _Filtered(self.snapshot, replica, allowed, len(queries))
+        if not filtered.is_within_reach:
             return self.by_generation(queries, allowed, length)
-        lists = self._covered(asked, queries, length)
-        is_short = np.count_nonzero(lists.documents >= 0, axis=1) < min(length, asked.n_documents)
+        lists = self._covered(filtered, queries, length)
+        is_short = np.count_nonzero(lists.documents >= 0, axis=1) < min(length, filtered.n_documents)
         if not is_short.any():
             return lists
         return with_rows(lists, is_short, self.by_generation(queries[is_short], allowed, length))
 
-    def _covered(self, asked: _Asked, queries: Vectors, length: int) -> RankedLists:
-        if not asked.n_documents:
+    def _covered(self, filtered: _Filtered, queries: Vectors, length: int) -> RankedLists:
+        if not filtered.n_documents:
             return empty_lists(len(queries))
-        return document_lists(asked, queries, length, asked.n_documents)
+        return document_lists(filtered, queries, length, filtered.n_documents)
 
     def _is_filtered_hard(self, allowed: NDArray[np.bool_]) -> bool:
         """Whether so little may be found that scanning it is quicker than searching past the rest."""
@@ -121,7 +121,7 @@ class Neighbours:
         return n_chunks <= max(SCAN_BELOW_CHUNKS, SCAN_BELOW_SHARE * self.snapshot.n_chunks)
 
 
-class _Asked:
+class _Filtered:
     """A generation or a replica as `engine.deepening` asks it, so that documents left out cost no recall.
 
     Of n vectors a share s may be found. FAISS looks into 1 / s as many lists, so that as

@@ -49,7 +49,7 @@ class OnDemand:
     """Encodes documents of one snapshot that have no vectors."""
 
     def __init__(
-        self, snapshot: Snapshot, encoder: Callable[[], Encoder], *, store: bool, tell: Callable[[str], None]
+        self, snapshot: Snapshot, encoder: Callable[[], Encoder], *, store: bool, log: Callable[[str], None]
     ) -> None:
         """Encode into a snapshot.
 
@@ -57,12 +57,12 @@ class OnDemand:
             snapshot: stays open meanwhile; documents that are encoded get their vectors attached.
             encoder: gives the encoder of the index; called when one is needed.
             store: whether vectors are committed to the index as well, where no other process writes it.
-            tell: hears one line before documents are encoded, and one where they cannot be stored.
+            log: called with one line before documents are encoded, and one where they cannot be stored.
         """
         self._snapshot = snapshot
         self._encoder = encoder
         self._store = store
-        self._tell = tell
+        self._log = log
 
     def for_query(
         self, query: Query, allowance: Allowance, *, where: str | None, without: str | Sequence[str] | None
@@ -110,7 +110,7 @@ class OnDemand:
         if len(positions):
             n_tokens = int(self._snapshot.missing_tokens[positions].sum())
             limit = "" if tokens is None or tokens >= n_tokens else f", {tokens:,} at most"
-            self._tell(f"encoding {len(positions)} documents without vectors, about {n_tokens:,} tokens{limit}")
+            self._log(f"encoding {len(positions)} documents without vectors, about {n_tokens:,} tokens{limit}")
             self._make(made, positions, tokens)
         others = np.empty(0, np.int64) if wanted is None else wanted[~self._snapshot.has_vectors[wanted]]
         if made.positions:
@@ -151,6 +151,6 @@ class OnDemand:
                 writer.add_vectors(ids[positions].tolist(), encoded, words)
                 writer.add_demand(ids[wanted].tolist())
         except IndexBusy:
-            self._tell("another process writes the index: these vectors serve this process alone")
+            self._log("another process writes the index: these vectors serve this process alone")
         except (EngineError, OSError, SQLAlchemyError) as error:
-            self._tell(f"these vectors serve this process alone, the index cannot be written: {error}")
+            self._log(f"these vectors serve this process alone, the index cannot be written: {error}")

@@ -46,7 +46,7 @@ class Probe:
     faults: tuple[str, ...]  # empty where the replica may be used
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """In a line."""
         cpu = "" if self.found_on_cpu is None else f" (CPU {self.found_on_cpu:.0%})"
         return (

@@ -52,7 +52,7 @@ def build(
     prune: bool = False,
     replace_files: bool = False,
     progress: Progress | None = None,
-    tell: Callable[[str], None] = lambda _: None,
+    log: Callable[[str], None] = lambda _: None,
 ) -> BuildReport:
     """Create or update an index.
 
@@ -81,7 +81,7 @@ def build(
         replace_files: whether a file replaces another one, which is still there, of the same doc_id; by default
             it is recorded as a failure, and the first one stays.
         progress: called after each commit.
-        tell: called with one line a step of building the generation, and when something is done otherwise than usual.
+        log: called with one line a step of building the generation, and when something is done otherwise than usual.
 
     Raises:
         IndexBusy: another process writes the index.
@@ -95,10 +95,10 @@ def build(
     folder = Path(path)
     with without_stub(folder):
         is_new = is_free(folder)
-        run = _Run(folder, Budget(memory_bytes, vram_bytes, disk_bytes), factory, recall_floor, tell)
+        run = _Run(folder, Budget(memory_bytes, vram_bytes, disk_bytes), factory, recall_floor, log)
         with Writer(folder) as writer:
             used = _claimed(writer, encoder, device, factory) if encode != "none" else None
-            upgrade_words(writer, language, tell)
+            upgrade_words(writer, language, log)
             if language is not None:
                 writer.set_language(language)
             report = run.write(writer, documents, used, encode, progress, prune=prune, replace_files=replace_files)
@@ -116,7 +116,7 @@ class _Run:
     budget: Budget
     factory: str
     recall_floor: float
-    tell: Callable[[str], None]
+    log: Callable[[str], None]
 
     def write(
         self,
@@ -130,29 +130,27 @@ class _Run:
         replace_files: bool,
     ) -> BuildReport:
         """Commit documents and publish what is derived from them."""
-        tell, memory_bytes, vram_bytes = self.tell, self.budget.memory_bytes, self.budget.vram_bytes
+        log, memory_bytes, vram_bytes = self.log, self.budget.memory_bytes, self.budget.vram_bytes
         disk, footprint = DiskGuard(self.folder, self.budget.disk_bytes), Footprint()
         refuse_memory(self.budget, footprint.own_bytes(), writer.width)
         with Watch(footprint) as watch, limited_vram(used, vram_bytes) if used is not None else nullcontext():
             sizes = fit_batches(left_beside(memory_bytes, footprint), writer.width)
             at_once = used if encode == "all" else None
-            pipeline = Pipeline(
-                writer, at_once, progress, sizes=sizes, disk=disk, replace_files=replace_files, tell=tell
-            )
+            pipeline = Pipeline(writer, at_once, progress, sizes=sizes, disk=disk, replace_files=replace_files, log=log)
             report = pipeline.run(documents, prune=prune)
             if used is not None:
                 pipeline.encoder = used
                 pipeline.encode_missing(_missing(writer, encode))
             started = time.perf_counter()
-            join_small_shards(writer, disk, left_bytes=left_beside(memory_bytes, footprint), tell=tell)
+            join_small_shards(writer, disk, left_bytes=left_beside(memory_bytes, footprint), log=log)
             report.seconds += time.perf_counter() - started
             started = time.perf_counter()
             left = left_beside(memory_bytes, footprint)
             if writer.holds_anything:
-                refresh_reference(writer, tell)
+                refresh_reference(writer, log)
             if _is_complete(writer, report):
                 refresh_generation(
-                    writer, self.factory, left_bytes=left, disk=disk, recall_floor=self.recall_floor, tell=tell
+                    writer, self.factory, left_bytes=left, disk=disk, recall_floor=self.recall_floor, log=log
                 )
             refresh_word_postings(writer, disk)
             report.generation_seconds = time.perf_counter() - started
@@ -162,8 +160,8 @@ class _Run:
 
 def _claimed(writer: Writer, encoder: Encoder | str | None, device: str | None, factory: str) -> Encoder:
     """The encoder of a run, to which the index is bound."""
-    asked = encoder or writer.meta.get("encoder", {}).get("name", DEFAULT_ENCODER)
-    used = load_encoder(asked, device=device) if isinstance(asked, str) else asked
+    requested = encoder or writer.meta.get("encoder", {}).get("name", DEFAULT_ENCODER)
+    used = load_encoder(requested, device=device) if isinstance(requested, str) else requested
     check_factory_option(factory, used.width)
     writer.claim({"name": used.name, "fingerprint": used.fingerprint, "width": used.width})
     return used
@@ -203,7 +201,7 @@ def refresh_generation(
     left_bytes: int | None = None,
     disk: DiskGuard | None = None,
     recall_floor: float = RECALL_FLOOR,
-    tell: Callable[[str], None] = lambda _: None,
+    log: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Publish a generation if the documents have outgrown the one there is, and some type of index fits.
 
@@ -219,8 +217,8 @@ def refresh_generation(
         is_extended = can_extend(snapshot, factory, rungs[-1], left_bytes)
     if rungs[-1].factory == SCAN:
         for line in describe_ladder(rungs, left_bytes):
-            tell(line)
+            log(line)
         return
-    if is_extended and extend_generation(writer, rungs[-1], disk=disk, recall_floor=recall_floor, tell=tell):
+    if is_extended and extend_generation(writer, rungs[-1], disk=disk, recall_floor=recall_floor, log=log):
         return
-    publish_generation(writer, factory, left_bytes=left_bytes, disk=disk, recall_floor=recall_floor, tell=tell)
+    publish_generation(writer, factory, left_bytes=left_bytes, disk=disk, recall_floor=recall_floor, log=log)

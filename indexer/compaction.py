@@ -41,7 +41,7 @@ class CompactReport:
 
 
 @named_faults
-def compact(path: str | Path, *, tell: Callable[[str], None] = lambda _: None) -> CompactReport:
+def compact(path: str | Path, *, log: Callable[[str], None] = lambda _: None) -> CompactReport:
     """Give back the space of removed documents; ids, and so results, stay the same.
 
     Each new shard is committed by itself, so a kill loses nothing. A generation
@@ -54,12 +54,12 @@ def compact(path: str | Path, *, tell: Callable[[str], None] = lambda _: None) -
     with Writer(Path(path)) as writer:
         before = _sizes(writer)
         groups = (group for group in _groups(_shards(writer), SHARD_CHUNKS) if len(group) > 1 or group[0].has_dead)
-        _rewrite_all(writer, groups, tell)
+        _rewrite_all(writer, groups, log)
         n_dead = _dead_vectors(writer)
         if n_dead:
             with writer.read() as connection:
                 factory = connection.execute(select(GenerationRow.factory)).scalars().first() or AUTO
-            publish_generation(writer, factory, tell=tell)
+            publish_generation(writer, factory, log=log)
         writer.vacuum()
         after = _sizes(writer)
     return CompactReport(before[0], after[0], before[1], after[1], n_dead)
@@ -77,7 +77,7 @@ def join_small_shards(
     disk: DiskGuard,
     *,
     left_bytes: int | None = None,
-    tell: Callable[[str], None] = lambda _: None,
+    log: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Join the shards of many batches into few, from which a search gathers its vectors sooner.
 
@@ -90,7 +90,7 @@ def join_small_shards(
         disk: that the index may fill; where it has no room, nothing is done.
         left_bytes: memory that may be taken beside what the process holds, by which shards stay smaller; None is
             no limit.
-        tell: hears one line a group.
+        log: called with one line a group.
 
     Raises:
         IndexDamaged: a small shard is damaged; what was committed before is safe, repair first.
@@ -104,7 +104,7 @@ def join_small_shards(
     groups = [group for group in _groups(small, most_chunks) if len(group) > 1]
     written = sum(sorted(sum(shard.size_bytes for shard in group) for group in groups)[-_GROUPS_AT_ONCE:])
     if len(small) >= MANY_SHARDS and written <= disk.left_bytes():
-        _rewrite_all(writer, groups, tell)
+        _rewrite_all(writer, groups, log)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +145,13 @@ def _groups(shards: Iterable[_Size], most_chunks: int) -> Iterator[list[_Size]]:
         yield group
 
 
-def _rewrite_all(writer: Writer, groups: Iterable[list[_Size]], tell: Callable[[str], None]) -> None:
+def _rewrite_all(writer: Writer, groups: Iterable[list[_Size]], log: Callable[[str], None]) -> None:
     """Make one shard of each group; an opened index serves for several."""
     waiting = iter(groups)
     while some := list(islice(waiting, _GROUPS_AT_ONCE)):
         with Snapshot(writer.folder) as snapshot:
             for group in some:
-                tell(f"joining {len(group)} shards")
+                log(f"joining {len(group)} shards")
                 _rewrite(writer, snapshot, [shard.number for shard in group])
 
 

@@ -37,7 +37,7 @@ class Standing:
     n_covered: int  # chunks of documents that are still there, of those in it
     n_fresh: int  # chunks that came later
 
-    def takes_in(self, asked: str, built: str) -> bool:
+    def takes_in(self, requested: str, built: str) -> bool:
         """Whether new documents can join.
 
         The generation must be of the type asked for, hold no more vectors of removed
@@ -47,7 +47,7 @@ class Standing:
             asked: a factory string, or `auto`, which leaves the number of lists open.
             built: the factory string that would be built now.
         """
-        is_type = _kind(self.factory) == _kind(built) if asked == AUTO else self.factory == asked
+        is_type = _kind(self.factory) == _kind(built) if requested == AUTO else self.factory == requested
         return (
             self.n_fresh > 0
             and is_type
@@ -82,7 +82,7 @@ def extend_generation(
     disk: DiskGuard | None = None,
     recall_floor: float = RECALL_FLOOR,
     seed: int = 0,
-    tell: Callable[[str], None] = lambda _: None,
+    log: Callable[[str], None] = lambda _: None,
 ) -> Generation | None:
     """Add the documents that came after the published generation, measure, and publish.
 
@@ -92,7 +92,7 @@ def extend_generation(
         disk: that the index may fill; by default all that is free.
         recall_floor: least share of the exact top 10 documents that must be found.
         seed: of the measured queries.
-        tell: hears one line a step.
+        log: called with one line a step.
 
     Returns:
         The new generation; None, and nothing changed, where the old one is damaged or the
@@ -105,7 +105,7 @@ def extend_generation(
         row = snapshot.generation_row
         assert row is not None
         fresh = np.flatnonzero(snapshot.is_fresh(row.through_chunk) & snapshot.has_vectors)
-        tell(f"adding {int(snapshot.roster.n_chunks[fresh].sum()):,} chunk vectors to {row.factory}")
+        log(f"adding {int(snapshot.roster.n_chunks[fresh].sum()):,} chunk vectors to {row.factory}")
         try:
             ann = AnnIndex.open(
                 writer.folder / row.file,
@@ -116,7 +116,7 @@ def extend_generation(
                 is_mapped=False,
             )
         except IndexDamaged as error:
-            tell(f"rebuilding: {error}")
+            log(f"rebuilding: {error}")
             return None
         ann.add(chunk_blocks(snapshot, fresh, rung.sizes.block_chunks))
         postings = None if row.is_exact else build_postings(snapshot)
@@ -130,10 +130,10 @@ def extend_generation(
                 scan_chunks=rung.sizes.scan_chunks,
             )
             try:
-                recall = tune(sample, candidate, recall_floor, tell, row.nprobe, CHANCE)
+                recall = tune(sample, candidate, recall_floor, log, row.nprobe, CHANCE)
                 n_queries = len(sample)
             except RecallTooLow as error:
-                tell(f"rebuilding: {error}")
+                log(f"rebuilding: {error}")
                 return None
         trained = snapshot.meta.get("trained_vectors", row.n_vectors)
         measured = Measured(row.factory, recall, n_queries)

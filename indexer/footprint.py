@@ -64,8 +64,8 @@ def _resident() -> tuple[int, int]:
     if not _STATUS.exists():
         unit = 1 if sys.platform == "darwin" else 1024
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit, 0
-    told = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
-    allocated, shared, mapped = (int(told[name].split()[0]) * 1024 for name in ("RssAnon", "RssShmem", "RssFile"))
+    status = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
+    allocated, shared, mapped = (int(status[name].split()[0]) * 1024 for name in ("RssAnon", "RssShmem", "RssFile"))
     return allocated + shared, mapped
 
 

@@ -71,7 +71,7 @@ def publish_generation(
     disk: DiskGuard | None = None,
     recall_floor: float = RECALL_FLOOR,
     seed: int = 0,
-    tell: Callable[[str], None] = lambda _: None,
+    log: Callable[[str], None] = lambda _: None,
 ) -> Generation:
     """Build, measure, and publish a generation over all documents.
 
@@ -82,7 +82,7 @@ def publish_generation(
         disk: that the index may fill; by default all that is free.
         recall_floor: least share of the exact top 10 documents that must be found.
         seed: of the training sample and the measured queries.
-        tell: hears one line a step.
+        log: called with one line a step.
 
     Raises:
         BudgetExceeded: memory or disk do not hold it; nothing changed.
@@ -93,13 +93,13 @@ def publish_generation(
         rungs = rungs_for(snapshot, factory, left_bytes)
         rung, chosen = rungs[-1], rungs[-1].factory
         for line in describe_ladder(rungs, left_bytes) if left_bytes is not None else []:
-            tell(line)
+            log(line)
         if chosen == SCAN:
             raise BudgetExceeded(
                 f"no FAISS index over {snapshot.n_chunks:,} vectors {snapshot.width} wide can be built in "
                 f"{max(0, left_bytes or 0) / 1e6:,.1f} MB; queries go on scanning the shards, or allow more --memory"
             )
-        tell(f"building {chosen} over {snapshot.n_chunks:,} chunk vectors")
+        log(f"building {chosen} over {snapshot.n_chunks:,} chunk vectors")
         rng = np.random.default_rng(seed)
         ann = _built(snapshot, chosen, rung.sizes, rng)
         is_exact = is_exact_factory(chosen)
@@ -108,7 +108,7 @@ def publish_generation(
         recall, n_queries = 1.0, 0
         if not candidate.is_exact:
             sample = RecallSample(snapshot, rng, scan_chunks=rung.sizes.scan_chunks)
-            recall, n_queries = tune(sample, candidate, recall_floor, tell), len(sample)
+            recall, n_queries = tune(sample, candidate, recall_floor, log), len(sample)
         guard = disk or DiskGuard(writer.folder)
         return publish(writer, candidate, Measured(chosen, recall, n_queries), guard, trained_vectors=ann.n_vectors)
 

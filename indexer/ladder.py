@@ -118,12 +118,12 @@ def describe_ladder(rungs: Sequence[Rung], left_bytes: int | None) -> list[str]:
         if rung.factory == SCAN:
             lines.append("> no FAISS index: queries scan the mapped shards, exactly and slowly")
             continue
-        told = f"{rung.factory} ({_precision(rung.factory)}) takes {rung.needed_bytes / 1e6:,.1f} MB to build"
+        need = f"{rung.factory} ({_precision(rung.factory)}) takes {rung.needed_bytes / 1e6:,.1f} MB to build"
         if not rung.fits:
             assert left_bytes is not None
-            lines.append(f"  {told}, {max(0, left_bytes) / 1e6:,.1f} MB are left")
+            lines.append(f"  {need}, {max(0, left_bytes) / 1e6:,.1f} MB are left")
         else:
-            lines.append(f"> {told}" + (", in small blocks" if rung.sizes == SMALL else ""))
+            lines.append(f"> {need}" + (", in small blocks" if rung.sizes == SMALL else ""))
     return lines
 
 
@@ -154,8 +154,8 @@ def _work_bytes(factory: str, size: Size, sizes: BuildSizes, held: int) -> int:
         return block + documents
     n_scanned = min(sizes.scan_chunks, size.n_chunks)
     scanned = (_SCAN_BYTES * size.width + 4 * QUERY_BLOCK) * n_scanned
-    asked = 8 * size.width * min(PASS_CHUNKS, size.n_chunks)  # query chunks, one by one and together
-    return max(training, block, scanned + asked + 2 * size.width * size.n_documents) + documents
+    query_bytes = 8 * size.width * min(PASS_CHUNKS, size.n_chunks)  # query chunks, one by one and together
+    return max(training, block, scanned + query_bytes + 2 * size.width * size.n_documents) + documents
 
 
 def _does_not_fit(rung: Rung, size: Size, left_bytes: int | None) -> BudgetExceeded:

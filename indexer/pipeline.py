@@ -84,7 +84,7 @@ class Pipeline:
         sizes: BatchSizes | None = None,
         disk: DiskGuard | None = None,
         replace_files: bool = False,
-        tell: Callable[[str], None] = lambda _: None,
+        log: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Bind the run to an open writer and a loaded encoder.
 
@@ -96,7 +96,7 @@ class Pipeline:
             disk: that the index may fill; by default all that is free.
             replace_files: whether a file replaces another one, which is still there, of the same doc_id;
                 by default it fails.
-            tell: called with one line when something is done otherwise than planned.
+            log: called with one line when something is done otherwise than planned.
         """
         self.writer = writer
         self.encoder = encoder
@@ -105,7 +105,7 @@ class Pipeline:
         self.sizes = sizes or BatchSizes(BATCH_CHARS, LOOKUP_CHARS)
         self._disk = disk or DiskGuard(writer.folder)
         self._replace_files = replace_files
-        self._say = tell
+        self._log = log
         self._progress = progress
         self._seen = _Seen()
         self._in_flight: set[str] = set()  # read, but not known to be in the catalog yet
@@ -126,7 +126,7 @@ class Pipeline:
                 for pending in batches:
                     self._encode_and_commit(pending)
                     self.report.seconds = time.perf_counter() - started
-                    self._tell()
+                    self._report_progress()
             self.writer.forget_failures(sorted(self._well.difference(one.source for one in self.report.failures)))
             self._report_moved()
             if prune:
@@ -168,7 +168,7 @@ class Pipeline:
                     self.report.n_encoded += self.writer.add_vectors(kept, encoded, words)
                 self._count(encoded)
             self.report.seconds = before + time.perf_counter() - started
-            self._tell()
+            self._report_progress()
         return self.report
 
     def _stored_batches(self, document_ids: Sequence[int]) -> Iterator[tuple[list[int], list[Document]]]:
@@ -188,7 +188,7 @@ class Pipeline:
         if waiting:
             yield [row[0] for row in waiting], [row[1] for row in waiting]
 
-    def _tell(self) -> None:
+    def _report_progress(self) -> None:
         if self._progress is not None:
             self._progress(self.report)
 
@@ -283,7 +283,7 @@ class Pipeline:
     def _report_moved(self) -> None:
         if self._moved is not None:
             before, now = self._moved
-            self._say(
+            self._log(
                 f"{self._n_moved:,} documents were replaced by files from another place, as the files they came "
                 f"from are gone: {before} by {now}"
             )
@@ -331,7 +331,7 @@ class Pipeline:
             encoded = self.encoder.encode_segmented(documents)
         self.report.encode_seconds += time.perf_counter() - started
         if before is None and (now := self.encoder.tokens_at_once) is not None:
-            self._say(f"the GPU has no room for larger batches: going on with {now:,} tokens at once")
+            self._log(f"the GPU has no room for larger batches: going on with {now:,} tokens at once")
         return encoded
 
     def _prune(self) -> None:

@@ -56,8 +56,8 @@ def measure_rates(width: int) -> Rates:
 
 def extension_seconds(rung: Rung, size: Size, n_added: int, rates: Rates) -> float:
     """The same where so many chunks join the generation there is: nothing is trained, and fewer queries are asked."""
-    n_asked, n_passes = _asked(rung, size, EXTENSION_QUERIES)
-    n_compared = n_lists_of(rung.factory) * n_added + _encoded(rung) * n_added + n_asked * size.n_chunks
+    n_query_chunks, n_passes = _query_chunks(rung, size, EXTENSION_QUERIES)
+    n_compared = n_lists_of(rung.factory) * n_added + _encoded(rung) * n_added + n_query_chunks * size.n_chunks
     n_bytes = (n_added + n_passes * size.n_chunks) * 2 * size.width + 3 * rung.index_bytes  # one more to read the old
     return n_compared / rates.comparisons_per_second + n_bytes / rates.bytes_per_second
 
@@ -68,8 +68,8 @@ def generation_seconds(rung: Rung, size: Size, rates: Rates) -> float:
         return 0.0
     n_train = min(training_size(rung.factory, rung.sizes.points_per_list), size.n_chunks)
     n_compared = n_lists_of(rung.factory) * (KMEANS_ROUNDS * n_train + size.n_chunks)
-    n_asked, n_passes = _asked(rung, size, RECALL_QUERIES)
-    n_compared += (_encoded(rung) + n_asked) * size.n_chunks
+    n_query_chunks, n_passes = _query_chunks(rung, size, RECALL_QUERIES)
+    n_compared += (_encoded(rung) + n_query_chunks) * size.n_chunks
     n_bytes = (1 + n_passes) * size.n_chunks * 2 * size.width + 2 * rung.index_bytes
     return n_compared / rates.comparisons_per_second + n_bytes / rates.bytes_per_second
 
@@ -79,9 +79,9 @@ def _encoded(rung: Rung) -> int:
     return _CODE_CENTROIDS if "PQ" in rung.factory else 0
 
 
-def _asked(rung: Rung, size: Size, n_queries: int) -> tuple[int, int]:
+def _query_chunks(rung: Rung, size: Size, n_queries: int) -> tuple[int, int]:
     """Query chunks that the recall is measured with, and passes over the shards."""
     if is_exact_factory(rung.factory):
         return 0, 0
-    n_asked = round(min(n_queries, size.n_documents) * size.n_chunks / max(1, size.n_documents))
-    return n_asked, -(-n_asked // PASS_CHUNKS)
+    n_query_chunks = round(min(n_queries, size.n_documents) * size.n_chunks / max(1, size.n_documents))
+    return n_query_chunks, -(-n_query_chunks // PASS_CHUNKS)

@@ -61,7 +61,7 @@ def tune(
     sample: RecallSample,
     candidate: OpenGeneration,
     floor: float,
-    tell: Callable[[str], None],
+    log: Callable[[str], None],
     first_nprobe: int | None = None,
     slack: float = 0.0,
 ) -> float:
@@ -74,7 +74,7 @@ def tune(
         sample: to measure with.
         candidate: whose `nprobe` is set.
         floor: least recall.
-        tell: hears one line a measurement.
+        log: called with one line a measurement.
         first_nprobe: to begin with, and the least that is tried; 8 by default.
         slack: how far under the target is enough, where it was reached before and a sample may say less by chance.
 
@@ -90,7 +90,7 @@ def tune(
     def reaches(nprobe: int) -> bool:
         ann.nprobe = nprobe
         measured[nprobe] = sample.recall(candidate)
-        tell(f"nprobe {nprobe}: document recall@{RECALL_K} {measured[nprobe]:.3f} over {len(sample)} queries")
+        log(f"nprobe {nprobe}: document recall@{RECALL_K} {measured[nprobe]:.3f} over {len(sample)} queries")
         return measured[nprobe] >= wanted
 
     too_few, nprobe = 0, min(first_nprobe or _FIRST_NPROBE, ann.n_lists)

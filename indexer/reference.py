@@ -27,7 +27,7 @@ _LANGUAGE_DOCUMENTS = 64  # whose texts decide on the language of an index
 
 
 @named_faults
-def rebase(path: str | Path, *, tell: Callable[[str], None] = lambda _: None) -> Reference:
+def rebase(path: str | Path, *, log: Callable[[str], None] = lambda _: None) -> Reference:
     """Draw another reference from the documents as they are now. All scores change with it.
 
     Raises:
@@ -35,7 +35,7 @@ def rebase(path: str | Path, *, tell: Callable[[str], None] = lambda _: None) ->
         IndexDamaged: a shard is damaged; repair first.
     """
     with Writer(Path(path)) as writer:
-        return pin_reference(writer, tell)
+        return pin_reference(writer, log)
 
 
 def sample_documents(snapshot: Snapshot) -> list[int]:
@@ -54,7 +54,7 @@ def sample_documents(snapshot: Snapshot) -> list[int]:
     return ids
 
 
-def refresh_reference(writer: Writer, tell: Callable[[str], None]) -> None:
+def refresh_reference(writer: Writer, log: Callable[[str], None]) -> None:
     """Pin a reference where there is none, where documents have outgrown it, or where it lacks vectors it could have.
 
     A reference that was drawn while documents had no vectors is drawn again once all have them.
@@ -70,29 +70,29 @@ def refresh_reference(writer: Writer, tell: Callable[[str], None]) -> None:
     if row is None:
         pin_reference(writer, lambda _: None)
     elif is_empty or is_whole:
-        tell("drawing the reference again, now from documents with vectors; scores differ from those before")
-        pin_reference(writer, tell)
+        log("drawing the reference again, now from documents with vectors; scores differ from those before")
+        pin_reference(writer, log)
     elif is_outgrown(row.n_corpus, n_documents):
-        tell(
+        log(
             f"{n_documents:,} documents are {OUTGROWN} times the {row.n_corpus:,} that the reference was drawn from: "
             "drawing another one, so scores differ from those before"
         )
-        pin_reference(writer, tell)
+        pin_reference(writer, log)
 
 
-def pin_reference(writer: Writer, tell: Callable[[str], None]) -> Reference:
+def pin_reference(writer: Writer, log: Callable[[str], None]) -> Reference:
     """Draw a reference and pin it, in place of the one before."""
     with Snapshot(writer.folder) as snapshot:
         reference = snapshot.draw_reference(writer.next_reference())
         writer.publish_reference(reference, is_partial=not snapshot.has_vectors.all())
-    tell(
+    log(
         f"reference {reference.version}: {reference.n_documents:,} of {reference.n_corpus:,} documents, "
         f"{len(reference.rows):,} chunks"
     )
     return reference
 
 
-def upgrade_words(writer: Writer, language: str | None, tell: Callable[[str], None]) -> None:
+def upgrade_words(writer: Writer, language: str | None, log: Callable[[str], None]) -> None:
     """Add term counts, from the stored text, to the shards of an index that an earlier version wrote.
 
     Each shard is committed by itself, so that a run that was stopped goes on where it was;
@@ -101,7 +101,7 @@ def upgrade_words(writer: Writer, language: str | None, tell: Callable[[str], No
     Args:
         writer: holds the index.
         language: by which words are segmented; by default detected in the text.
-        tell: called with one line a step.
+        log: called with one line a step.
 
     Raises:
         IndexDamaged: a shard or a text cannot be read; repair first.
@@ -118,7 +118,7 @@ def upgrade_words(writer: Writer, language: str | None, tell: Callable[[str], No
         language = language or detect_language(document.text for document, _ in snapshot.documents(first))
         lacking = [number for number in numbers if snapshot.shard(number).words is None]
         if lacking:
-            tell(f"adding words to {len(lacking):,} shards of an earlier version (language {language})")
+            log(f"adding words to {len(lacking):,} shards of an earlier version (language {language})")
         for number in lacking:
             _add_words(writer, snapshot, number, language)
     writer.set_language(language)

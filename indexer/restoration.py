@@ -45,7 +45,7 @@ def repair(
     encode: bool = False,
     encoder: Encoder | None = None,
     device: str | None = None,
-    tell: Callable[[str], None] = lambda _: None,
+    log: Callable[[str], None] = lambda _: None,
 ) -> RepairReport:
     """Bring an index back to a state in which every query is right.
 
@@ -70,11 +70,11 @@ def repair(
             report.mended.append(f"{CATALOG_FILE}{SEAL_SUFFIX}: every page and text was checked; sealed again")
         _drop_documents(writer, report)
         _drop_shards(writer, report, encode=encode, encoder=encoder, device=device)
-        upgrade_words(writer, None, tell)
+        upgrade_words(writer, None, log)
         _drop_reference(writer, report)
         factory, floor = _drop_generations(writer, report)
         try:
-            refresh_generation(writer, factory, recall_floor=floor, tell=tell)
+            refresh_generation(writer, factory, recall_floor=floor, log=log)
         except RecallTooLow as error:
             report.mended.append(f"no generation was published, queries scan all vectors ({error})")
         refresh_word_postings(writer)

@@ -88,8 +88,8 @@ def build(
         used = load_encoder(encoder or DEFAULT_ENCODER, device=device)
     settings = Settings(used, device, encode, language, factory, memory_bytes, disk_bytes, prune)
     report = write(folder, stream, settings, progress)
-    is_told = progress if isinstance(progress, bool) else None
-    index = Index.open(folder, encoder=None if encode == "none" else used, device=device, progress=is_told)
+    shown = progress if isinstance(progress, bool) else None
+    index = Index.open(folder, encoder=None if encode == "none" else used, device=device, progress=shown)
     index.report = report
     warn_of_failures(report)
     return index

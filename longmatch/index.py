@@ -19,7 +19,7 @@ from engine.result import Result, SectionMatrix
 from engine.scoring.evidence import Scoring
 from engine.store.catalog import CATALOG_FILE
 from longmatch.arguments import Where, check_count, doc_id_list, filter_text, index_path
-from longmatch.progress import teller
+from longmatch.progress import progress_log
 from longmatch.records import Columns
 
 if TYPE_CHECKING:
@@ -101,8 +101,8 @@ class Index:
         return cls(folder, encoder=encoder, device=device, store=store, progress=progress)
 
     def _open(self) -> OpenedIndex:
-        tell = teller(self._progress)
-        return OpenedIndex.open(self.path, encoder=self._encoder, device=self._device, store=self._store, tell=tell)
+        log = progress_log(self._progress)
+        return OpenedIndex.open(self.path, encoder=self._encoder, device=self._device, store=self._store, log=log)
 
     @property
     def opened(self) -> OpenedIndex:

@@ -17,7 +17,7 @@ class Listener:
     """What hears of a run."""
 
     progress: Progress | None
-    tell: Callable[[str], None]
+    log: Callable[[str], None]
 
 
 def is_shown(progress: bool | None) -> bool:
@@ -25,7 +25,7 @@ def is_shown(progress: bool | None) -> bool:
     return (sys.stderr.isatty() or _is_notebook()) if progress is None else progress
 
 
-def teller(progress: bool | None) -> Callable[[str], None]:
+def progress_log(progress: bool | None) -> Callable[[str], None]:
     """What prints a line on standard error where progress is shown, and nothing elsewhere."""
     return _print if is_shown(progress) else _ignore
 
@@ -47,7 +47,7 @@ def listening(progress: bool | Progress | None, n_expected: int | None) -> Itera
         from indexer.cli.progress import BuildProgress
 
         with BuildProgress(n_expected) as bar:
-            yield Listener(bar, bar.tell)
+            yield Listener(bar, bar.log)
 
 
 def _is_notebook() -> bool:

@@ -63,11 +63,11 @@ def write(folder: Path, stream: Stream, settings: Settings, progress: bool | Pro
             prune=settings.prune,
             replace_files=stream.replace_files,
             progress=listener.progress,
-            tell=listener.tell,
+            log=listener.log,
         )
         if has_only_failures(report):
             raise _nothing_indexed(report.failures)
-        listener.tell(_summary(report, stream.n_repeated))
+        listener.log(_summary(report, stream.n_repeated))
     return report
 
 

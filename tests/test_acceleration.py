@@ -91,8 +91,8 @@ def test_what_was_found_is_told(folder: Path) -> None:
     with Snapshot(folder) as snapshot:
         acceleration = accelerate_on(snapshot, StandInGpus())
     assert acceleration.probe is not None and acceleration.probe.found == 1.0
-    assert acceleration.told.startswith("searched on the GPU: every chunk in float16, ")
-    assert " on stand-in 0; probe: 8 stored chunks searched, similarities within " in acceleration.told
+    assert acceleration.summary.startswith("searched on the GPU: every chunk in float16, ")
+    assert " on stand-in 0; probe: 8 stored chunks searched, similarities within " in acceleration.summary
 
 
 def test_without_room_the_cpu_searches_and_says_what_was_wanted(folder: Path) -> None:
@@ -100,7 +100,7 @@ def test_without_room_the_cpu_searches_and_says_what_was_wanted(folder: Path) ->
         acceleration = accelerate_on(snapshot, StandInGpus(free_bytes=1 << 30))
         assert acceleration.replica is None
         result = Searcher(snapshot, acceleration=acceleration).search(Index(snapshot).stored_query("doc0107"))
-    assert acceleration.told.startswith(
+    assert acceleration.summary.startswith(
         "searched on the CPU: there is room for 0.00 GiB; every chunk in float16 wants 0.00 GiB, its lists with 16 "
     )
     assert result.hits
@@ -138,19 +138,19 @@ class WrongGpus(StandInGpus):
         ("out of memory", r"the GPU failed in a search of 8 chunks for 128 each \(.*out of memory \[2\]\)"),
     ],
 )
-def test_a_gpu_that_answers_wrongly_is_not_used(folder: Path, fault: str, told: str) -> None:
+def test_a_gpu_that_answers_wrongly_is_not_used(folder: Path, fault: str, summary: str) -> None:
     with Snapshot(folder) as snapshot:
         acceleration = accelerate_on(snapshot, WrongGpus(fault))
     assert acceleration.replica is None
     assert acceleration.multiply is products
-    assert re.search(told, acceleration.told)
+    assert re.search(summary, acceleration.summary)
 
 
 def test_products_that_are_off_are_found(folder: Path) -> None:
     with Snapshot(folder) as snapshot:
         acceleration = accelerate_on(snapshot, StandInGpus(), lambda one, other: 0.99 * (one @ other.T))
     assert acceleration.replica is None
-    assert "products are up to 0.01" in acceleration.told
+    assert "products are up to 0.01" in acceleration.summary
 
 
 def test_thresholds_and_candidates_are_multiplied_on_the_gpu(folder: Path) -> None:
@@ -162,7 +162,7 @@ def test_thresholds_and_candidates_are_multiplied_on_the_gpu(folder: Path) -> No
 
     with Snapshot(folder) as snapshot:
         found = accelerate_on(snapshot, StandInGpus())
-        acceleration = Acceleration(found.replica, counted, found.probe, found.told)
+        acceleration = Acceleration(found.replica, counted, found.probe, found.summary)
         query = Index(snapshot).stored_query("doc0107")
         there, here = (Searcher(snapshot, acceleration=one).search(query) for one in (acceleration, found))
         assert len(snapshot.reference.rows) in rows
@@ -198,7 +198,7 @@ def test_a_faiss_without_gpus_says_so(folder: Path, monkeypatch: pytest.MonkeyPa
     with Snapshot(folder) as snapshot:
         acceleration = accelerate(snapshot, "cuda")
     assert acceleration.replica is None
-    assert re.match(r"searched on the CPU: faiss-\S+ \S+ (was built without GPU|sees \d GPUs)", acceleration.told)
+    assert re.match(r"searched on the CPU: faiss-\S+ \S+ (was built without GPU|sees \d GPUs)", acceleration.summary)
 
 
 @pytest.mark.gpu

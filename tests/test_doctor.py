@@ -14,9 +14,9 @@ from tests.stand_in_gpus import CappedIndex, StandInGpus
 
 
 def test_gpus_that_find_what_the_cpu_finds_are_named_with_their_room() -> None:
-    told = try_search(StandInGpus(2, free_bytes=5 << 30))
-    assert told.startswith("as on the CPU within ")
-    assert told.endswith("of a similarity; stand-in 0, 5.0 GiB free, stand-in 1, 5.0 GiB free")
+    detail = try_search(StandInGpus(2, free_bytes=5 << 30))
+    assert detail.startswith("as on the CPU within ")
+    assert detail.endswith("of a similarity; stand-in 0, 5.0 GiB free, stand-in 1, 5.0 GiB free")
 
 
 class ShiftedIndex(CappedIndex):
@@ -39,6 +39,6 @@ def test_gpus_that_find_something_else_are_an_error() -> None:
 def test_without_a_gpu_the_doctor_says_that_the_cpu_searches() -> None:
     for check in examine():
         if check.name == "gpu search":
-            assert (check.is_well, check.told) == (True, "none, torch sees no GPU; indexes are searched on the CPU")
+            assert (check.is_well, check.detail) == (True, "none, torch sees no GPU; indexes are searched on the CPU")
             return
     pytest.fail("gpu search was not looked at")

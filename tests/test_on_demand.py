@@ -156,7 +156,7 @@ def test_a_query_beside_a_writer_keeps_its_vectors_for_itself(tmp_path: Path, co
     with opened(folder, store=False) as index:
         expected = ranks(index.search(corpus[7]))
     before, lines = encoded_documents(folder), list[str]()
-    with Writer(folder), Index.open(folder, encoder=FakeEncoder(), tell=lines.append) as index:
+    with Writer(folder), Index.open(folder, encoder=FakeEncoder(), log=lines.append) as index:
         assert ranks(index.search(corpus[7])) == expected
         assert ranks(index.search(corpus[7])) == expected
     assert encoded_documents(folder) == before

@@ -137,7 +137,7 @@ class TrainedEncoder:
         start = self._recipe.start
         if start.new is not None:
             start = replace(start, new=replace(start.new, topic_epochs=min(_TOPIC_EPOCHS, budget.steps)))
-        made = starting_encoder(start, texts, seed=seed, device=self._device, is_resumed=False, tell=lambda line: None)
+        made = starting_encoder(start, texts, seed=seed, device=self._device, is_resumed=False, log=lambda line: None)
         label = f"{encoder_label(start.encoder)}@{weights_sha256(resolve_backbone(start.encoder))[:12]}"
         self.encoder = label
         self.settings["begins_with"] = "random weights" if made.taken is None else f"{label}{made.taken}"

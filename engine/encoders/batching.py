@@ -121,9 +121,9 @@ class BatchReader:
             if torch.is_grad_enabled():
                 raise
             if len(batch) == 1:
-                told = str(error).splitlines()[0]
+                reason = str(error).splitlines()[0]
                 raise BudgetExceeded(
-                    f"the GPU has no room for one chunk beside the weights ({told}); free its memory, allow more "
+                    f"the GPU has no room for one chunk beside the weights ({reason}); free its memory, allow more "
                     "--vram, or use --device cpu"
                 ) from error
         # Outside of the handler: the error holds the tensors of the pass that failed.

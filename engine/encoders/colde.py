@@ -145,8 +145,8 @@ class ColdeEncoder(TrainableEncoder):
             "tokenizer": self._tokenizer_sha256,
             "chunk_tokens": self.chunk_tokens,
         }
-        told = {name: value for name, value in self._config().items() if name not in _ONLY_TRAINING}
-        return fingerprint_of({**told, **read_by})
+        settings = {name: value for name, value in self._config().items() if name not in _ONLY_TRAINING}
+        return fingerprint_of({**settings, **read_by})
 
     def _config(self) -> dict[str, str | int | float | bool]:
         return {"encoder": self.kind, **asdict(self.config)}

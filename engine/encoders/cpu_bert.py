@@ -140,7 +140,7 @@ class CpuBert:
         states = _normalized(states, words.LayerNorm).flatten(0, 1)  # (B P, H)
         attention = _Attention(seen, n_heads, states.shape[1] // n_heads, states.dtype)
         for layer in self._layers:
-            states = _normalized(layer.attended(attention(layer.asked(states)), plus=states), layer.attended_norm)
+            states = _normalized(layer.attended(attention(layer.projected(states)), plus=states), layer.attended_norm)
             states = _normalized(layer.narrowed(layer.widened(states), plus=states), layer.norm)
         return states.view(*ids.shape, -1)
 
@@ -172,19 +172,19 @@ class _Attention:
         self.values[..., width] = seen.unsqueeze(1)
         self.unread = torch.empty(1, 1, 1, dtype=dtype)  # baddbmm asks for something to add; times 0 it is not read
 
-    def __call__(self, asked: Tensor) -> Tensor:
+    def __call__(self, projected: Tensor) -> Tensor:
         """(B P, 3 A D) queries, keys and values of the tokens, to (B P, A D); `asked` is not what it was then."""
         n_rows, n_heads, length, width = self.values.shape
         width -= 1
-        asked.index_fill_(0, self.unseen, 0)
-        parts = asked.view(n_rows, length, 3, n_heads, width).permute(2, 0, 3, 1, 4)  # (3, B, A, P, D)
+        projected.index_fill_(0, self.unseen, 0)
+        parts = projected.view(n_rows, length, 3, n_heads, width).permute(2, 0, 3, 1, 4)  # (3, B, A, P, D)
         self.values[..., :width] = parts[2]
-        found = asked.new_empty(n_rows, length, n_heads, width)
+        found = projected.new_empty(n_rows, length, n_heads, width)
         most = max(1, _SCORES // length**2)
         for first in range(0, n_rows, most):
             part = slice(first, first + most)
             self._attend(part, parts[:, part], found[part].transpose(1, 2))
-        return found.view(len(asked), n_heads * width)
+        return found.view(len(projected), n_heads * width)
 
     def _attend(self, part: slice, parts: Tensor, into: Tensor) -> None:
         """Some sequences: (3, B, A, P, D) queries, keys and values, to (B, A, P, D)."""
@@ -232,7 +232,7 @@ class _Copied:
 class _Layer:
     """The linear layers of a layer of BERT, and its norms, which are those of the model."""
 
-    asked: _Linear  # query, key and value at once
+    projected: _Linear  # query, key and value at once
     attended: _Linear
     attended_norm: Any  # has weight, bias and eps
     widened: _Linear
@@ -243,7 +243,7 @@ class _Layer:
     def of(cls, layer: Any) -> Self:  # noqa: ANN401
         query, key, value, attended, up, down = _linears(layer)
         return cls(
-            asked=_Linear(query, key, value),
+            projected=_Linear(query, key, value),
             attended=_Linear(attended),
             attended_norm=layer.attention.output.LayerNorm,
             widened=_Linear(up, with_gelu=True),

@@ -53,7 +53,7 @@ def load_tokenizer(folder: Path) -> tuple[LoadedTokenizer, list[int], list[int]]
     Raises:
         EncoderError: it cannot be loaded, gives no offsets, or does not keep a text as it is.
     """
-    with _telling(folder, "an encoder backbone"):
+    with _naming_folder(folder, "an encoder backbone"):
         loaded = read_tokenizer(folder, _description(folder)) or _loaded(load_fast_tokenizer(folder))
         bare, dressed = (loaded.ids("a", with_special=special) for special in (False, True))
         if not bare or bare[0] not in dressed:
@@ -70,7 +70,7 @@ def load_fast_tokenizer(folder: Path) -> Any:  # noqa: ANN401
     """
     from transformers import AutoTokenizer
 
-    with _telling(folder, "an encoder backbone"), quiet_transformers():
+    with _naming_folder(folder, "an encoder backbone"), quiet_transformers():
         _description(folder)
         fast = AutoTokenizer.from_pretrained(folder, use_fast=True, trust_remote_code=False)
         if not getattr(fast, "is_fast", False):
@@ -95,7 +95,7 @@ def load_plain_bert(folder: Path, dtype: torch.dtype) -> PlainBert | None:
     Raises:
         EncoderError: its config.json is damaged, or leads elsewhere.
     """
-    with _telling(folder, "an encoder backbone"):
+    with _naming_folder(folder, "an encoder backbone"):
         description = _description(folder)
         return read_bert(folder, description, dtype) if _weight_files(folder) == [folder / _WEIGHTS] else None
 
@@ -117,7 +117,7 @@ def load_model(folder: Path, dtype: torch.dtype, *, what: str = "an encoder back
     """
     from transformers import AutoConfig, AutoModel
 
-    with _telling(folder, what), quiet_transformers():
+    with _naming_folder(folder, what), quiet_transformers():
         description = _description(folder)
         shapes: dict[str, tuple[int, ...]] = {}
         for file in _weight_files(folder):
@@ -129,10 +129,10 @@ def load_model(folder: Path, dtype: torch.dtype, *, what: str = "an encoder back
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
         with torch.device("meta"):
             empty = AutoModel.from_config(config, trust_remote_code=False)
-        asked = sum(weight.numel() for name, weight in empty.named_parameters() if "pooler" not in name)
+        described = sum(weight.numel() for name, weight in empty.named_parameters() if "pooler" not in name)
         held = sum(math.prod(shape) for shape in shapes.values())
-        if asked > held:
-            raise ValueError(f"its config.json describes {asked:,} parameters, its files hold {held:,}")
+        if described > held:
+            raise ValueError(f"its config.json describes {described:,} parameters, its files hold {held:,}")
         model, report = AutoModel.from_pretrained(
             folder, dtype=dtype, use_safetensors=True, trust_remote_code=False, output_loading_info=True
         )
@@ -145,15 +145,15 @@ def load_model(folder: Path, dtype: torch.dtype, *, what: str = "an encoder back
 
 
 @contextmanager
-def _telling(folder: Path, what: str) -> Iterator[None]:
+def _naming_folder(folder: Path, what: str) -> Iterator[None]:
     try:
         yield
     except EncoderError:
         raise
     except Exception as error:  # transformers raises what it likes over a damaged folder
-        told = " ".join(str(error).split()) or type(error).__name__
+        reason = " ".join(str(error).split()) or type(error).__name__
         raise EncoderError(
-            f"{folder} cannot be loaded as {what}: {told}; take one that save_pretrained of transformers wrote"
+            f"{folder} cannot be loaded as {what}: {reason}; take one that save_pretrained of transformers wrote"
         ) from error
 
 

@@ -45,13 +45,13 @@ def load_weights(make: Callable[[], ModuleT], file: Path) -> ModuleT:
     """
     with torch.random.fork_rng(devices=[]):
         with torch.device("meta"):
-            asked = {name: tuple(value.shape) for name, value in make().state_dict().items()}
+            expected = {name: tuple(value.shape) for name, value in make().state_dict().items()}
         try:
             found = weight_shapes(file)
-            for name in sorted(found.keys() | asked.keys()):
-                if found.get(name) != asked.get(name):
+            for name in sorted(found.keys() | expected.keys()):
+                if found.get(name) != expected.get(name):
                     raise EncoderError(
-                        f"{file} has {name} of shape {found.get(name)}, the other files require {asked.get(name)}; "
+                        f"{file} has {name} of shape {found.get(name)}, the other files require {expected.get(name)}; "
                         "save the encoder again"
                     )
             module = make()

@@ -150,10 +150,10 @@ class TdeEncoder(TrainableEncoder):
     def fingerprint(self) -> str:
         """See `Encoder` and `Loaded`; not of the pair head, which makes no vectors."""
         topics = self.module.topics
-        told = {name: value for name, value in self._config().items() if name not in _OF_THE_VOCABULARY}
+        settings = {name: value for name, value in self._config().items() if name not in _OF_THE_VOCABULARY}
         return fingerprint_of(
             {
-                **told,
+                **settings,
                 "backbone": sha256_of(self.backbone.model, self._loaded),
                 "tokenizer": tokenizer_sha256(self.backbone.folder),
                 "topics": module_sha256(topics) if topics else "",

@@ -76,13 +76,13 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     if outlined := by_outline(lines, extract.outline):
         headings = with_unnumbered(outlined, headings, lines)
     flow = Flow(lines, {heading.first: heading for heading in headings})
-    told = extract.properties.get("Title", "").strip()
+    declared = extract.properties.get("Title", "").strip()
     return assemble(
         flow.text,
         flow.headings,
         doc_id=doc_id,
         source=source,
-        title=told if told and not _NO_TITLE.match(told) else title,
+        title=declared if declared and not _NO_TITLE.match(declared) else title,
         metadata=_metadata(extract),
         pages=flow.pages(extract.n_pages),
         left_out=left_out,

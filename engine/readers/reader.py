@@ -110,8 +110,8 @@ def read_document(path: str | Path, doc_id: str | None = None) -> Document:
     """
     found = list(islice(read_file(Path(path), doc_id), 2))
     if len(found) != 1:
-        told = "no document" if not found else "several documents"
-        raise DocumentError(f"{path} holds {told}, not one; read them with engine.readers.read_file")
+        count = "no document" if not found else "several documents"
+        raise DocumentError(f"{path} holds {count}, not one; read them with engine.readers.read_file")
     if isinstance(found[0], Unreadable):
         raise DocumentError(f"{path}: {found[0].reason}")
     return found[0]

@@ -75,10 +75,10 @@ class FaissGpus:
 
 def why_none(numbers: Sequence[int]) -> str | None:
     """Why the FAISS that is installed cannot use these GPUs; None where it can."""
-    told = " and ".join(f"{name} {version}" for name, version in installed_faiss().items())
+    installed = " and ".join(f"{name} {version}" for name, version in installed_faiss().items())
     if not hasattr(faiss, "StandardGpuResources"):
-        return f"{told} was built without GPU (pip uninstall -y faiss-cpu && pip install 'longmatch[gpu]')"
+        return f"{installed} was built without GPU (pip uninstall -y faiss-cpu && pip install 'longmatch[gpu]')"
     n_seen = faiss.get_num_gpus()
     if not numbers or max(numbers) >= n_seen:
-        return f"{told} sees {n_seen} GPUs, and number {max(numbers, default=0)} was requested"
+        return f"{installed} sees {n_seen} GPUs, and number {max(numbers, default=0)} was requested"
     return None

@@ -111,7 +111,7 @@ class OpenReplica:
     ann: Replica
     through_chunk: int
     is_exact: bool  # all vectors are compared, as the shards hold them
-    told: str  # what it is: type, GPUs, bytes
+    summary: str  # what it is: type, GPUs, bytes
 
 
 def _ask(part: Part, queries: Vectors, k: int, parameters: Any) -> tuple[Ids, Vectors]:  # noqa: ANN401

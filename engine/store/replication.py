@@ -68,7 +68,7 @@ def replicate(snapshot: Snapshot, gpus: Gpus) -> tuple[OpenReplica | None, str]:
         except RuntimeError as error:
             refused.append(f"{rung.name} was refused ({str(error).splitlines()[-1].strip()[-120:]})")
             continue
-        return made, made.told
+        return made, made.summary
     return None, f"there is room for {_gib(max(0, room))}; {', '.join(refused)}"
 
 
@@ -125,8 +125,8 @@ def _opened(
     replica: Replica, through_chunk: int, gpus: Gpus, name: str, size_bytes: int, *, is_exact: bool
 ) -> OpenReplica:
     where = ", ".join(map(gpus.name, gpus.numbers))
-    told = f"{name}, {replica.n_vectors:,} vectors in {_gib(size_bytes)} on {where}"
-    return OpenReplica(replica, through_chunk, is_exact, told)
+    summary = f"{name}, {replica.n_vectors:,} vectors in {_gib(size_bytes)} on {where}"
+    return OpenReplica(replica, through_chunk, is_exact, summary)
 
 
 def _last_chunk(snapshot: Snapshot) -> int:

@@ -90,11 +90,11 @@ def read_seal(catalog: Path) -> Checksum | None:
     """
     path = _seal_path(catalog)
     try:
-        told = json.loads(path.read_text())
-        if told == _UNSEALED:
+        stored = json.loads(path.read_text())
+        if stored == _UNSEALED:
             return None
-        check = told.pop("check")
-        sealed = Checksum(**told)
+        check = stored.pop("check")
+        sealed = Checksum(**stored)
         if check != _check_of(sealed):
             raise ValueError(check)
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:

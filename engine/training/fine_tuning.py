@@ -67,8 +67,8 @@ class FineTuningSettings:
                 "ranks nothing; take at least 2 queries, 0 negatives and a crowd of 1"
             )
         if not self.losses or min(self.losses.values()) < 0 or not sum(self.losses.values()) > 0:
-            told = ", ".join(f"{name} {weight:g}" for name, weight in self.losses.items()) or "none"
-            raise TrainingError(f"the losses are {told}; give each a weight of at least 0, and one of them more")
+            weights = ", ".join(f"{name} {weight:g}" for name, weight in self.losses.items()) or "none"
+            raise TrainingError(f"the losses are {weights}; give each a weight of at least 0, and one of them more")
         if not (self.temperature > 0 and self.evidence_temperature > 0 and self.softening >= 0):
             raise TrainingError(
                 f"temperatures {self.temperature} and {self.evidence_temperature} must be above 0, "

@@ -99,7 +99,7 @@ class Trainer(Generic[BatchT]):
         settings: TrainerSettings,
         *,
         validations: Sequence[Validation] = (),
-        tell: Callable[[str], None] = lambda line: None,
+        log: Callable[[str], None] = lambda line: None,
     ) -> None:
         """Prepare a run.
 
@@ -111,7 +111,7 @@ class Trainer(Generic[BatchT]):
             settings: see there.
             validations: corpora whose mean decides which weights are the best; without
                 any the last weights are kept.
-            tell: hears a line of progress now and then.
+            log: called with a line of progress now and then.
 
         Raises:
             MissingExtra: accelerate is not installed.
@@ -129,7 +129,7 @@ class Trainer(Generic[BatchT]):
         self._validations = validations
         self._device = _device_of(task.module)
         self._processes = Processes(self._device)
-        self._tell = tell if self._processes.is_first else lambda line: None
+        self._log = log if self._processes.is_first else lambda line: None
         self._optimizer = torch.optim.AdamW(_groups(task.module, encoder, settings), lr=settings.learning_rate)
         self._scheduled = [float(group["lr"]) for group in self._optimizer.param_groups]
 
@@ -158,7 +158,7 @@ class Trainer(Generic[BatchT]):
         if latest_checkpoint(self._folder / CHECKPOINT_FOLDER) is not None:
             saved = load_checkpoint(self._folder / CHECKPOINT_FOLDER, self._task.module, self._optimizer)
             self._history = History.resume(file, saved.step) if is_first else History()
-            self._tell(f"continues after step {saved.step:,} of {self._settings.steps:,}")
+            self._log(f"continues after step {saved.step:,} of {self._settings.steps:,}")
             return _Progress(step=saved.step, **saved.extra)
         self._history = History.begin(file) if is_first else History()
         progress = _Progress(0, 0, 0.0, None, 0, 0)
@@ -216,7 +216,7 @@ class Trainer(Generic[BatchT]):
                 tokens_per_second=n_tokens / max(seconds, 1e-9),
                 seconds=progress.seconds,
             )
-            self._tell(
+            self._log(
                 f"step {progress.step:,} of {self._settings.steps:,}: loss {parts['loss']:.4f}, "
                 f"{n_tokens / max(seconds, 1e-9):,.0f} tokens/s"
             )
@@ -230,8 +230,10 @@ class Trainer(Generic[BatchT]):
         is_best = progress.best is None or mean > progress.best
         if self._processes.is_first:
             self._history.add_validation(progress.step, METRIC, values)
-            told = ", ".join(f"{name} {value:.4f}" for name, value in values.items())
-            self._tell(f"valid {METRIC} after step {progress.step:,}: {told}; mean {mean:.4f}{' *' if is_best else ''}")
+            values_text = ", ".join(f"{name} {value:.4f}" for name, value in values.items())
+            self._log(
+                f"valid {METRIC} after step {progress.step:,}: {values_text}; mean {mean:.4f}{' *' if is_best else ''}"
+            )
             if is_best:
                 self._encoder.save_pretrained(self._folder / BEST_FOLDER, dtype=torch.float32)
         if is_best:
@@ -264,7 +266,7 @@ class Trainer(Generic[BatchT]):
             try:
                 self._history.save_curves(self._folder / CURVES_FILE)
             except MissingExtra as missing:
-                self._tell(f"no picture of the curves: {missing}")
+                self._log(f"no picture of the curves: {missing}")
         self._processes.wait()
         history = self._history if self._processes.is_first else History.read(self._folder / HISTORY_FILE)
         return Outcome(best, progress.best_step, progress.step, progress.n_tokens, progress.seconds, history)

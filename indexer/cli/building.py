@@ -149,9 +149,9 @@ def index(
         document_reader(corpus.sources, read_seconds, read_memory) as reader,
         BuildProgress(corpus.n_files, plan=plan) as progress,
     ):
-        progress.tell(_WAYS[encode])
+        progress.log(_WAYS[encode])
         if plan is not None:
-            progress.tell(describe_plan(plan))
+            progress.log(describe_plan(plan))
         report = build(
             index,
             corpus.read(reader),
@@ -166,9 +166,9 @@ def index(
             prune=prune,
             replace_files=replace,
             progress=progress,
-            tell=progress.tell,
+            log=progress.log,
         )
-    _tell_build(index, report, plan, as_json)
+    _print_build(index, report, plan, as_json)
     n_left_out = _echo_left_out(corpus)
     if report.failures:
         sys.exit(PARTLY if report.n_seen > len(report.failures) else FAILED)
@@ -265,7 +265,7 @@ def _check_arguments(index: Path, paths: tuple[str, ...], *, prune: bool, dry_ru
         raise click.UsageError(f"{index} holds no index; name what to index: longmatch index {index} PATH...")
 
 
-def _tell_build(index: Path, report: BuildReport, plan: Plan | None, as_json: bool) -> None:
+def _print_build(index: Path, report: BuildReport, plan: Plan | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(asdict(report) | ({} if plan is None else {"plan": plan.to_dict()})))
         return

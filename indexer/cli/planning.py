@@ -145,10 +145,12 @@ def _way(way: Way) -> tuple[str, str]:
     return f"--encode {way.encode}", f"{takes}: {_WAYS[way.encode]}"
 
 
-def _parts(parts: Parts, told: Callable[[float], str], meanings: dict[str, str] | None = None) -> list[tuple[str, str]]:
+def _parts(
+    parts: Parts, shown: Callable[[float], str], meanings: dict[str, str] | None = None
+) -> list[tuple[str, str]]:
     known = _MEANING | (meanings or {})
     values = [(known[field.name], getattr(parts, field.name)) for field in fields(parts)]
-    return [("", f"  {told(value)}  {meaning}") for meaning, value in values if value]
+    return [("", f"  {shown(value)}  {meaning}") for meaning, value in values if value]
 
 
 def describe_outcome(plan: Plan, report: BuildReport) -> str:

@@ -10,9 +10,11 @@ import click
 
 from indexer.cli.grouped import GroupedCommand, heading, together
 from indexer.cli.training_options import (
+    command_text,
     corpora_argument,
     encoder_options,
     out_argument,
+    print_trained,
     read_start,
     read_trainer,
     read_valid,
@@ -21,8 +23,6 @@ from indexer.cli.training_options import (
     saved_dtype,
     saved_options,
     speed_options,
-    tell_trained,
-    told_command,
     valid_options,
 )
 
@@ -130,12 +130,12 @@ def pretrain(
             corpora,
             recipe,
             device=device,
-            command=told_command(sys.argv),
-            tell=progress.tell,
+            command=command_text(sys.argv),
+            log=progress.log,
             watch=progress,
         )
     if trained.is_first:
-        tell_trained(trained)
+        print_trained(trained)
 
 
 def _recipe(context: click.Context, given: Mapping[str, Any]) -> PretrainingRecipe:

@@ -110,7 +110,7 @@ class _Progress:
         self._last = time.monotonic()
         return True
 
-    def tell(self, line: str) -> None:
+    def log(self, line: str) -> None:
         """Print one line without disturbing the bar."""
         if self._bar is not None:
             self._bar.write(line)
@@ -158,7 +158,7 @@ class BuildProgress(_Progress):
         if self._bar is not None:
             self._draw(report)
         elif self._is_due():
-            self.tell(self._line(report))
+            self.log(self._line(report))
 
     def _draw(self, report: BuildReport | None = None) -> None:
         """Show the state of the run on the bar; of a commit without an activity, the report."""
@@ -230,7 +230,7 @@ class TrainingProgress(_Progress):
             self._bar.show(count, step.number / step.of, ", ".join([*_figures(step), *self._time_left(step)]))
         elif self._is_due():
             count = f"step {step.number:,} of {step.of:,}"
-            self.tell(", ".join([count, *_figures(step), *self._time_left(step)]))
+            self.log(", ".join([count, *_figures(step), *self._time_left(step)]))
 
     def _time_left(self, step: Step) -> list[str]:
         made = step.number - (self._first or 0)

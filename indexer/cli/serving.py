@@ -112,4 +112,4 @@ def serve(
         device=device,
         read=ReadLimits(read_seconds, read_memory),
     )
-    run(index, settings, tell=lambda line: click.echo(line, err=True))
+    run(index, settings, log=lambda line: click.echo(line, err=True))

@@ -53,7 +53,7 @@ def opened_index(path: Path, device: str | None = None) -> Iterator[Index]:
     """Open an index for a search, and close it afterwards; print on stderr whether a named GPU is used."""
     from engine.index import Index
 
-    with Index.open(path, device=device, tell=lambda line: click.echo(line, err=True)) as index:
+    with Index.open(path, device=device, log=lambda line: click.echo(line, err=True)) as index:
         if index.acceleration is not None:
-            click.echo(index.acceleration.told, err=True)
+            click.echo(index.acceleration.summary, err=True)
         yield index

@@ -10,10 +10,12 @@ import click
 
 from indexer.cli.grouped import GroupedCommand, heading, together
 from indexer.cli.training_options import (
+    command_text,
     corpora_argument,
     encoder_options,
     indexes_option,
     out_argument,
+    print_trained,
     read_start,
     read_trainer,
     read_valid,
@@ -22,8 +24,6 @@ from indexer.cli.training_options import (
     saved_dtype,
     saved_options,
     speed_options,
-    tell_trained,
-    told_command,
     valid_options,
 )
 
@@ -157,12 +157,12 @@ def train(
             recipe,
             indexes=indexes,
             device=device,
-            command=told_command(sys.argv),
-            tell=progress.tell,
+            command=command_text(sys.argv),
+            log=progress.log,
             watch=progress,
         )
     if trained.is_first:
-        tell_trained(trained)
+        print_trained(trained)
 
 
 def _recipe(context: click.Context, given: Mapping[str, Any]) -> TrainingRecipe:

@@ -148,8 +148,8 @@ def refuse_unfit(context: click.Context, fits: Mapping[str, Collection[str]], ch
         name = parameter.name or ""
         is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
         if is_given and chosen not in fits.get(name, (chosen,)):
-            told = f"{choice} {' or '.join(fits[name])}"
-            raise click.UsageError(f"{parameter.opts[0]} goes with {told}, not with {chosen}", context)
+            choices = f"{choice} {' or '.join(fits[name])}"
+            raise click.UsageError(f"{parameter.opts[0]} goes with {choices}, not with {chosen}", context)
 
 
 def read_start(context: click.Context, given: Mapping[str, Any], **more: Any) -> Start:  # noqa: ANN401
@@ -206,7 +206,7 @@ def saved_dtype(given: Mapping[str, Any]) -> torch.dtype:
     return torch.float16 if given["half"] else torch.float32
 
 
-def told_command(words: Sequence[str]) -> str:
+def command_text(words: Sequence[str]) -> str:
     """The command as it was given, with folders of this machine cut down to their names."""
     return shlex.join(["longmatch", *map(_without_folders, words[1:])])
 
@@ -226,12 +226,12 @@ def resumable(out: Path) -> Iterator[None]:
         from indexer.training.run import RUN_FOLDER
 
         step = reached_step(out / RUN_FOLDER)
-        anew = "starts from the beginning, because no checkpoint was saved yet"
-        told = anew if step is None else f"continues after step {step:,}"
-        raise click.ClickException(f"interrupted; the same command {told}") from None
+        restart = "starts from the beginning, because no checkpoint was saved yet"
+        next_step = restart if step is None else f"continues after step {step:,}"
+        raise click.ClickException(f"interrupted; the same command {next_step}") from None
 
 
-def tell_trained(trained: Trained) -> None:
+def print_trained(trained: Trained) -> None:
     """Where the encoder is, what it gained, what to do next."""
     outcome, out = trained.outcome, trained.folder
     click.echo(

@@ -71,7 +71,7 @@ def repair(index: Path, encode: bool, device: str | None) -> None:
     """
     from indexer.restoration import repair as mend
 
-    report = mend(index, encode=encode, device=device, tell=_to_stderr)
+    report = mend(index, encode=encode, device=device, log=_to_stderr)
     for line in report.mended:
         click.echo(line)
     if report.reencoded:
@@ -95,7 +95,7 @@ def compact(index: Path) -> None:
     from indexer.compaction import compact as shrink
 
     _must_exist(index)
-    report = shrink(index, tell=_to_stderr)
+    report = shrink(index, log=_to_stderr)
     click.echo(
         f"{report.n_shards_before} shards of {report.bytes_before / 1e6:,.1f} MB became "
         f"{report.n_shards_after} of {report.bytes_after / 1e6:,.1f} MB"
@@ -117,7 +117,7 @@ def rebase(index: Path) -> None:
     from indexer.reference import rebase as draw
 
     _must_exist(index)
-    draw(index, tell=click.echo)
+    draw(index, log=click.echo)
 
 
 @click.command()
@@ -135,7 +135,7 @@ def doctor(as_json: bool) -> None:
     for check in examine():
         checks.append(check)
         if not as_json:
-            click.echo(f"{'ok  ' if check.is_well else 'FAIL'}  {check.name:<10} {check.told}")
+            click.echo(f"{'ok  ' if check.is_well else 'FAIL'}  {check.name:<10} {check.detail}")
     if as_json:
         click.echo(json.dumps([asdict(check) for check in checks]))
     if not all(check.is_well for check in checks):

@@ -38,7 +38,7 @@ class Replica:
         self._group = group
         self._arrived: deque[tuple[str, EncodedDocument]] = deque()  # vectors that other copies encoded
         encoder = None if shared is None else RequestEncoder(shared, self._share)
-        self.index = Index.open(folder, encoder=encoder, store=store, tell=LOG.info)
+        self.index = Index.open(folder, encoder=encoder, store=store, log=LOG.info)
         self.index.search(_WARM_UP, k=1, allowance=Allowance(candidates=0)).to_dict()
 
     def _share(self, doc_id: str, encoded: EncodedDocument) -> None:

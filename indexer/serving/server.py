@@ -41,31 +41,31 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-def serve(folder: Path, settings: Settings, *, tell: Callable[[str], None], encoder: Encoder | None = None) -> None:
+def serve(folder: Path, settings: Settings, *, log: Callable[[str], None], encoder: Encoder | None = None) -> None:
     """Serve an index until SIGINT or SIGTERM.
 
     Args:
         folder: of the index.
         settings: address and limits.
-        tell: called with one line when the address is bound, and with one when the index is loaded.
+        log: called with one line when the address is bound, and with one when the index is loaded.
         encoder: the one of the index; loaded by its name by default.
 
     Raises:
         EngineError: the index cannot be loaded, or the address cannot be bound.
     """
     check_exposure(settings)
-    service = Service(folder, settings, encoder, on_load=tell)
+    service = Service(folder, settings, encoder, on_load=log)
     try:
         listener = _listener(settings)
         server = Server(_configuration(service, lambda: server.stop()))
-        tell(f"serving {folder} on {_url(listener)}")
+        log(f"serving {folder} on {_url(listener)}")
         asyncio.run(server.serve([listener]))
     finally:
         service.close()
     if service.failure is not None:
         raise service.failure
     if service.workers.n_admitted:
-        tell(f"{service.workers.n_admitted} requests did not finish within {settings.shutdown:g} s")
+        log(f"{service.workers.n_admitted} requests did not finish within {settings.shutdown:g} s")
         os._exit(_STILL_RUNNING)  # their threads cannot be stopped, and Python would wait for them
 
 

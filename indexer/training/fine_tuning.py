@@ -29,7 +29,7 @@ def train(
     indexes: str | Path | None = None,
     device: str | None = None,
     command: str = "",
-    tell: Tell = lambda line: None,
+    log: Tell = lambda line: None,
     watch: Watch = lambda step: None,
 ) -> Trained:
     """Train an encoder on pairs of documents, and write it to a folder.
@@ -44,7 +44,7 @@ def train(
             chosen by, as NAME.lm; made where missing. OUT/indexes by default.
         device: where the encoder is trained.
         command: what made the run, for its card.
-        tell: hears a line of progress now and then.
+        log: called with a line of progress now and then.
         watch: hears of every step.
 
     Raises:
@@ -57,7 +57,7 @@ def train(
     check_door(out, recipe.start.encoder, device)
     classes = isinstance(recipe.objective, SectionsObjective) and recipe.label is not None
     read = read_with_pairs(corpora, label=None if classes else recipe.label, needs_pairs=not classes)
-    run = open_run(out, "train", recipe, read, Context(device, command, tell, watch))
+    run = open_run(out, "train", recipe, read, Context(device, command, log, watch))
     with ExitStack() as stack:
         library = Library(Path(indexes) if indexes else out / INDEX_FOLDER, run, stack)
         return finish(run, carry_out(run, _task(run, recipe, library)))

@@ -44,10 +44,10 @@ class Library:
 
     def _open(self, path: Path, corpus: TrainingCorpus, encoder: str) -> Index:
         context, processes = self._run.context, self._run.processes
-        context.tell(f"{corpus.name}: index {path.name} by {shown(encoder)}")
+        context.log(f"{corpus.name}: index {path.name} by {shown(encoder)}")
         if processes.is_first:
             path.parent.mkdir(parents=True, exist_ok=True)
-            progress = _IndexProgress(corpus, context.tell)
+            progress = _IndexProgress(corpus, context.log)
             build(path, corpus.documents.values(), encoder=encoder, device=context.device, progress=progress)
         processes.wait()
         # Not by `Index.open`, which would copy the vectors onto the GPU: its memory is for training.
@@ -71,12 +71,12 @@ class Library:
 class _IndexProgress:
     """A line now and then while a corpus is indexed."""
 
-    def __init__(self, corpus: TrainingCorpus, tell: Tell) -> None:
+    def __init__(self, corpus: TrainingCorpus, log: Tell) -> None:
         self._corpus = corpus
-        self._tell = tell
+        self._log = log
         self._last = time.monotonic()
 
     def __call__(self, report: BuildReport) -> None:
         if time.monotonic() - self._last >= _SECONDS_BETWEEN_LINES:
             self._last = time.monotonic()
-            self._tell(f"{self._corpus.name}: {report.n_seen:,} of {len(self._corpus.documents):,} documents indexed")
+            self._log(f"{self._corpus.name}: {report.n_seen:,} of {len(self._corpus.documents):,} documents indexed")

@@ -49,7 +49,7 @@ def pretrain(
     *,
     device: str | None = None,
     command: str = "",
-    tell: Tell = lambda line: None,
+    log: Tell = lambda line: None,
     watch: Watch = lambda step: None,
 ) -> Trained:
     """Train an encoder on documents alone, and write it to a folder.
@@ -64,7 +64,7 @@ def pretrain(
         recipe: how it learns; by default by DocSplit.
         device: where the encoder is trained.
         command: what made the run, for its card.
-        tell: hears a line of progress now and then.
+        log: called with a line of progress now and then.
         watch: hears of every step.
 
     Raises:
@@ -77,7 +77,7 @@ def pretrain(
     out, recipe = Path(out), recipe or PretrainingRecipe()
     check_door(out, recipe.start.encoder, device)
     read = read_documents(corpora)
-    run = open_run(out, "pretrain", recipe, read, Context(device, command, tell, watch))
+    run = open_run(out, "pretrain", recipe, read, Context(device, command, log, watch))
     documents = [corpus.documents[doc_id] for corpus in read for doc_id in corpus.trainable]
     task = _task(run.encoder, documents, recipe)
     outcome = carry_out(run, task)
@@ -164,7 +164,7 @@ def _finish_tension(run: Run, task: ContrastiveTension, outcome: Outcome) -> Tra
     by_corpus[MEAN] = sum(by_corpus.values()) / len(by_corpus)
     best_of_first = float(outcome.history.validation(METRIC)[MEAN].values.max())
     kept = task.better(lambda encoder: best_of_first if encoder is task.encoders[0] else by_corpus[MEAN])
-    run.context.tell(
+    run.context.log(
         f"valid {METRIC}: the first encoder {best_of_first:.4f} at best, the second {by_corpus[MEAN]:.4f} at the end; "
         f"the {'first' if kept is task.encoders[0] else 'second'} is kept"
     )

@@ -87,21 +87,21 @@ def settings_of(recipe: TrainingRecipe | PretrainingRecipe) -> dict[str, Setting
 
     Folders are cut down to their names. A seed stands there once, that of the trainer.
     """
-    told: dict[str, Setting] = {"objective": recipe.objective.name}
-    _flatten(recipe, told)
-    return told
+    settings: dict[str, Setting] = {"objective": recipe.objective.name}
+    _flatten(recipe, settings)
+    return settings
 
 
-def _flatten(value: object, told: dict[str, Setting]) -> None:
+def _flatten(value: object, settings: dict[str, Setting]) -> None:
     assert is_dataclass(value)
     for one in fields(value):
         inner = getattr(value, one.name)
         name = _RENAMED.get(one.name, one.name.replace("_", " "))
         if is_dataclass(inner):
-            _flatten(inner, told)
+            _flatten(inner, settings)
         elif one.name != "seed" or isinstance(value, TrainerSettings):
-            assert name not in told, f"two settings have the name {name!r}"
-            told[name] = shown(inner) if one.name in _NAMES_OF_FOLDERS else _plain(inner)
+            assert name not in settings, f"two settings have the name {name!r}"
+            settings[name] = shown(inner) if one.name in _NAMES_OF_FOLDERS else _plain(inner)
 
 
 def _plain(value: object) -> Setting:

@@ -43,7 +43,7 @@ def reached_step(folder: Path) -> int | None:
     return None if checkpoint is None else int(checkpoint.name.rpartition("-")[2])
 
 
-def reconcile(folder: Path, asked: Record) -> Record:
+def reconcile(folder: Path, requested: Record) -> Record:
     """Hold a record against that of the run in a folder, where it has a checkpoint to go on from.
 
     A run without a record, of an earlier version, goes on as it is asked to.
@@ -56,16 +56,16 @@ def reconcile(folder: Path, asked: Record) -> Record:
     """
     step, file = reached_step(folder), folder / RECIPE_FILE
     if step is None or not file.exists():
-        return asked
+        return requested
     begun = _read(file)
-    differing = _differences(begun, asked)
-    if refused := [f"{one.name} {one.begun}, not {one.asked}" for one in differing if one.name not in _ADJUSTABLE]:
+    differing = _differences(begun, requested)
+    if refused := [f"{one.name} {one.begun}, not {one.requested}" for one in differing if one.name not in _ADJUSTABLE]:
         raise TrainingError(
             f"the run in {folder} began with {'; '.join(refused)}; "
             "give again what it began with, or name another folder for a new run"
         )
-    changes = tuple(f"{one.name} {one.begun} became {one.asked} after step {step:,}" for one in differing)
-    return replace(asked, changes=begun.changes + changes)
+    changes = tuple(f"{one.name} {one.begun} became {one.requested} after step {step:,}" for one in differing)
+    return replace(requested, changes=begun.changes + changes)
 
 
 def write_record(folder: Path, record: Record) -> None:
@@ -98,29 +98,29 @@ def _read(file: Path) -> Record:
 class _Difference:
     name: str
     begun: str
-    asked: str
+    requested: str
 
 
-def _differences(begun: Record, asked: Record) -> list[_Difference]:
+def _differences(begun: Record, requested: Record) -> list[_Difference]:
     """What differs; settings that an earlier version did not know are left out."""
     differing = []
-    if begun.command != asked.command:
-        differing.append(_Difference("longmatch", begun.command, asked.command))
-    if list(begun.corpora) != list(asked.corpora):
-        differing.append(_Difference("corpora", ", ".join(begun.corpora), ", ".join(asked.corpora)))
+    if begun.command != requested.command:
+        differing.append(_Difference("longmatch", begun.command, requested.command))
+    if list(begun.corpora) != list(requested.corpora):
+        differing.append(_Difference("corpora", ", ".join(begun.corpora), ", ".join(requested.corpora)))
     else:
         differing += [
-            _Difference(f"checksum of {name}", checksum, asked.corpora[name])
+            _Difference(f"checksum of {name}", checksum, requested.corpora[name])
             for name, checksum in begun.corpora.items()
-            if checksum != asked.corpora[name]
+            if checksum != requested.corpora[name]
         ]
     differing += [
-        _Difference(name, _told(begun.settings[name]), _told(value))
-        for name, value in asked.settings.items()
+        _Difference(name, _shown(begun.settings[name]), _shown(value))
+        for name, value in requested.settings.items()
         if name not in _FREE and name in begun.settings and begun.settings[name] != value
     ]
     return differing
 
 
-def _told(value: Setting) -> str:
+def _shown(value: Setting) -> str:
     return "none" if value in (None, "") else str(value)

@@ -38,7 +38,7 @@ class Context:
 
     device: str | None = None
     command: str = ""  # what made the run, for its card
-    tell: Tell = lambda line: None
+    log: Tell = lambda line: None
     watch: Watch = lambda step: None
 
 
@@ -120,11 +120,11 @@ def open_run(
     """
     processes = Processes(torch.device(context.device or default_device()))
     if not processes.is_first:
-        context = replace(context, tell=lambda line: None, watch=lambda step: None)
+        context = replace(context, log=lambda line: None, watch=lambda step: None)
     for corpus in corpora:
         told = f", {corpus.n_unreadable:,} not readable" if corpus.n_unreadable else ""
         pairs = f", {corpus.n_pairs:,} pairs" if isinstance(recipe, TrainingRecipe) else ""
-        context.tell(f"{corpus.name}: {len(corpus.documents):,} documents{told}{pairs}")
+        context.log(f"{corpus.name}: {len(corpus.documents):,} documents{told}{pairs}")
     if recipe.trainer.patience is not None and not any(corpus.valid for corpus in corpora):
         raise TrainingError(
             f"a patience of {recipe.trainer.patience} counts validations, and no corpus has valid queries "
@@ -133,14 +133,14 @@ def open_run(
     folder = out / RUN_FOLDER
     record = reconcile(folder, make_record(name, corpora, settings_of(recipe)))
     for change in record.changes:
-        context.tell(change)
+        context.log(change)
     made = starting_encoder(
         recipe.start,
         [corpus.documents[doc_id] for corpus in corpora for doc_id in corpus.trainable],
         seed=recipe.trainer.seed,
         device=context.device,
         is_resumed=reached_step(folder) is not None,
-        tell=context.tell,
+        log=context.log,
     )
     return Run(out, recipe, corpora, made.encoder, made.taken, record, context, processes)
 
@@ -163,12 +163,12 @@ def validations(run: Run, encoder: TrainableEncoder) -> list[Validation]:
 def carry_out(run: Run, task: Task[Any]) -> Outcome:
     """Train to the end."""
     settings = run.recipe.trainer
-    reporter = Reporter(run.folder / HISTORY_FILE, settings.steps, run.context.tell, run.context.watch)
+    reporter = Reporter(run.folder / HISTORY_FILE, settings.steps, run.context.log, run.context.watch)
     if run.processes.is_first:
         write_record(run.folder, run.record)
         task = Watched(task, reporter, n_processes=run.processes.n)
     own = validations(run, run.encoder)
-    return Trainer(task, run.encoder, run.folder, settings, validations=own, tell=reporter.tell).run()
+    return Trainer(task, run.encoder, run.folder, settings, validations=own, log=reporter.log).run()
 
 
 def finish(run: Run, outcome: Outcome) -> Trained:

@@ -54,7 +54,7 @@ def starting_encoder(
     seed: int,
     device: str | None,
     is_resumed: bool,
-    tell: Callable[[str], None],
+    log: Callable[[str], None],
 ) -> Made:
     """Load or make the encoder in float32.
 
@@ -64,7 +64,7 @@ def starting_encoder(
         seed: of random weights.
         device: as in `load_encoder`.
         is_resumed: all weights will be those of a checkpoint, so none has to be fitted here.
-        tell: hears of what takes long.
+        log: hears of what takes long.
 
     Raises:
         EncoderError: it cannot be loaded or made, or has fewer layers than are to be frozen.
@@ -73,7 +73,7 @@ def starting_encoder(
     made = _made(start, documents, seed=seed, device=device)
     encoder = made.encoder
     if start.new is not None and isinstance(encoder, TdeEncoder) and not is_resumed:
-        _fit_topics(encoder, documents, epochs=start.new.topic_epochs, seed=seed, tell=tell)
+        _fit_topics(encoder, documents, epochs=start.new.topic_epochs, seed=seed, log=log)
     if start.dropout is not None:
         set_dropout(encoder.module, start.dropout)
     _take_faster_attention(encoder)
@@ -131,12 +131,12 @@ def _backbone(encoder: TrainableEncoder, lack: str) -> Backbone:
 
 
 def _fit_topics(
-    encoder: TdeEncoder, documents: Sequence[Document], *, epochs: int, seed: int, tell: Callable[[str], None]
+    encoder: TdeEncoder, documents: Sequence[Document], *, epochs: int, seed: int, log: Callable[[str], None]
 ) -> None:
     if encoder.module.topics is None or not epochs:
         return
     texts = topic_texts(documents, seed=seed)
-    tell(f"topics: {epochs} epochs over {len(texts):,} documents and sentences")
+    log(f"topics: {epochs} epochs over {len(texts):,} documents and sentences")
     pretrain_topics(encoder, texts, epochs=epochs, seed=seed)
 
 

@@ -64,7 +64,7 @@ def summarize(
         chunk_tokens=encoder.chunk_tokens,
         longest_words=max(len(one.text.split()) for corpus in corpora for one in corpus.documents.values()),
         seconds=outcome.seconds,
-        machine=_told(origin.machine),
+        machine=_described(origin.machine),
         commit=origin.commit,
         validations=validations,
     )
@@ -76,14 +76,14 @@ def _first_sentence(objective: object) -> str:
 
 def _chosen(settings: dict[str, Setting], changes: Sequence[str]) -> dict[str, object]:
     """What was chosen, and what was changed on the way."""
-    told: dict[str, object] = {
+    fields: dict[str, object] = {
         name: "yes" if value is True else "no" if value is False else value
         for name, value in settings.items()
         if value not in (None, "") and name not in ("seed", "licence")
     }
-    return {**told, **({CHANGES: "; ".join(changes)} if changes else {})}
+    return {**fields, **({CHANGES: "; ".join(changes)} if changes else {})}
 
 
-def _told(machine: Machine) -> str:
+def _described(machine: Machine) -> str:
     gpu = f", {machine.gpu}" if machine.gpu else ""
     return f"{machine.cpu}, {machine.cores} cores, {machine.memory_gib} GiB{gpu}"

@@ -33,20 +33,20 @@ Watch = Callable[[Step], None]
 class Reporter:
     """Passes the lines of a trainer on, and its steps as numbers instead of lines."""
 
-    def __init__(self, history_file: Path, steps: int, tell: Tell, watch: Watch) -> None:
+    def __init__(self, history_file: Path, steps: int, log: Tell, watch: Watch) -> None:
         """Read the last figure of valid from the history that the trainer writes."""
         self._history_file = history_file
         self._steps = steps
-        self._tell = tell
+        self._log = log
         self._watch = watch
         self._valid: float | None = None
         self._is_stale = True
 
-    def tell(self, line: str) -> None:
+    def log(self, line: str) -> None:
         """A line of the trainer."""
         if not line.startswith("step "):
             self._is_stale = True
-            self._tell(line)
+            self._log(line)
 
     def step(self, number: int, loss: float, tokens_per_second: float) -> None:
         """A step that was made."""

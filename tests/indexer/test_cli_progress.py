@@ -143,7 +143,7 @@ def test_a_bar_moves_before_the_first_commit(monkeypatch: pytest.MonkeyPatch) ->
         activity.report.n_added, activity.report.n_encoded = 4, 1
         activity.n_to_encode = 3
         assert _drawn(progress, terminal)[-1].startswith("1 of 3 encoded ")
-        progress.tell("[a line] of its own")
+        progress.log("[a line] of its own")
     assert "[a line] of its own" in terminal.getvalue()
 
 

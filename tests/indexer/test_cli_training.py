@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from indexer.cli import main
 from indexer.cli.progress import TrainingProgress
-from indexer.cli.training_options import resumable, told_command
+from indexer.cli.training_options import command_text, resumable
 from indexer.training import Step
 from tests.fakes import make_corpus
 from tests.indexer.training_corpus import write_corpus, write_documents
@@ -262,7 +262,7 @@ def test_a_command_is_told_without_the_folders_of_a_machine() -> None:
         "a=1",
         "--half",
     ]
-    assert told_command(words) == "longmatch train out data/x:_y --encoder=bert --size a=1 --half"
+    assert command_text(words) == "longmatch train out data/x:_y --encoder=bert --size a=1 --half"
 
 
 class Terminal(io.StringIO):
@@ -275,9 +275,9 @@ class Terminal(io.StringIO):
 def test_a_terminal_has_a_bar_with_the_figures() -> None:
     stream = Terminal()
     with TrainingProgress(stream) as progress:
-        progress.tell("papers: 24 documents")
+        progress.log("papers: 24 documents")
         progress(Step(8, 20, 1.5, 1234.5, None))
-        progress.tell("valid nDCG@10 after step 8")
+        progress.log("valid nDCG@10 after step 8")
         for number in range(9, 21):
             progress(Step(number, 20, 0.25, 1000.0, 0.625))
             assert progress._bar is not None

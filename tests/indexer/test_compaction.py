@@ -44,7 +44,7 @@ def answers(folder: Path, doc_ids: list[str]) -> list[list[tuple[str, float]]]:
 def join(folder: Path, *, left_bytes: int | None = None, disk_bytes: int | None = None) -> list[str]:
     told: list[str] = []
     with Writer(folder) as writer:
-        join_small_shards(writer, DiskGuard(folder, disk_bytes), left_bytes=left_bytes, tell=told.append)
+        join_small_shards(writer, DiskGuard(folder, disk_bytes), left_bytes=left_bytes, log=told.append)
     return told
 
 
@@ -130,7 +130,7 @@ def test_compaction_rewrites_what_holds_removed_documents_alone(folder: Path, co
 def test_a_run_joins_what_its_batches_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("indexer.budget.USUAL", BatchSizes(batch_chars=200, lookup_chars=400))
     told: list[str] = []
-    report = build(tmp_path / "x.lm", make_corpus(24), encoder=FakeEncoder(), tell=told.append)
+    report = build(tmp_path / "x.lm", make_corpus(24), encoder=FakeEncoder(), log=told.append)
     assert report.n_added == 24 and any(line.startswith("joining") for line in told)
     assert len(shards(tmp_path / "x.lm")) == 1
     with Snapshot(tmp_path / "x.lm") as snapshot:

@@ -116,7 +116,7 @@ def test_a_corpus_that_was_moved_is_still_the_same(tmp_path: Path) -> None:
     write(tmp_path, new__x="foxes and houses")
     lines: list[str] = []
     documents = read_corpus([str(tmp_path / "new")], ids=FileIds(index=tmp_path / "x.lm"))
-    report = build(tmp_path / "x.lm", documents, encoder=FakeEncoder(), tell=lines.append)
+    report = build(tmp_path / "x.lm", documents, encoder=FakeEncoder(), log=lines.append)
     assert (report.n_added, report.n_replaced, report.n_unchanged) == (0, 1, 1)
     assert held(tmp_path) == {"x.txt": "new/x.txt", "y.txt": "new/y.txt"}
     assert any(f"{tmp_path}/old/x.txt by {tmp_path}/new/x.txt" in line for line in lines)

@@ -41,7 +41,7 @@ def add(folder: Path, documents: list[Document]) -> None:
 def refresh(folder: Path, factory: str = "auto", **options: object) -> list[str]:
     said: list[str] = []
     with Writer(folder) as writer:
-        refresh_generation(writer, factory, tell=said.append, **options)  # type: ignore[arg-type]
+        refresh_generation(writer, factory, log=said.append, **options)  # type: ignore[arg-type]
     return said
 
 

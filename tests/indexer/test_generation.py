@@ -76,7 +76,7 @@ def test_nprobe_is_raised_until_the_floor_is_reached(folder: Path, monkeypatch: 
     monkeypatch.setattr("engine.store.postings.LEFT_OUT", 0.0)  # so that lists alone can miss a document
     said: list[str] = []
     with Writer(folder) as writer:
-        made = publish_generation(writer, "IVF16,Flat", recall_floor=0.9999, tell=said.append)
+        made = publish_generation(writer, "IVF16,Flat", recall_floor=0.9999, log=said.append)
     assert made.nprobe > 1
     assert made.recall >= 0.9999
     recalls = [float(line.split("recall@10 ")[1].split()[0]) for line in said if "recall@10" in line]
@@ -114,7 +114,7 @@ def test_the_budget_chooses_the_type_and_the_ladder_is_told(folder: Path) -> Non
         (flat,) = generation_module.rungs_for(snapshot, "Flat", None)
     said: list[str] = []
     with Writer(folder) as writer:
-        made = publish_generation(writer, left_bytes=flat.needed_bytes - 1, tell=said.append)
+        made = publish_generation(writer, left_bytes=flat.needed_bytes - 1, log=said.append)
     assert made.factory == "SQfp16"
     assert said[0].startswith("  Flat (exact) takes ") and said[0].endswith(" MB are left")
     assert said[1].startswith("> SQfp16 (exact) takes ")
@@ -125,7 +125,7 @@ def test_where_no_type_fits_queries_go_on_scanning(tmp_path: Path, corpus: list[
     with Writer(tmp_path / "x.lm") as writer:
         writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
         writer.commit(list(zip(corpus, FakeEncoder().encode(corpus), strict=True)))
-        refresh_generation(writer, "auto", left_bytes=0, tell=said.append)
+        refresh_generation(writer, "auto", left_bytes=0, log=said.append)
         with pytest.raises(BudgetExceeded, match=r"no FAISS index over .* queries go on scanning the shards"):
             publish_generation(writer, left_bytes=0)
     assert said[-1] == "> no FAISS index: queries scan the mapped shards, exactly and slowly"

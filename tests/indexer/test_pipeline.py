@@ -314,6 +314,6 @@ def test_smaller_batches_on_a_gpu_are_told_once(folder: Path) -> None:
     said: list[str] = []
     with Writer(folder) as writer:
         writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
-        Pipeline(writer, ShrinkingEncoder(), tell=said.append).run(CORPUS)
+        Pipeline(writer, ShrinkingEncoder(), log=said.append).run(CORPUS)
     assert said == ["the GPU has no room for larger batches: going on with 1,024 tokens at once"]
     assert contents(folder) == texts(CORPUS)

@@ -132,7 +132,7 @@ def test_sections_learn_from_a_label(run: Run, tmp_path: Path) -> None:
 def test_text_pairs_teach_a_tde_with_its_topics(run: Run) -> None:
     told: list[str] = []
     objective = TextPairsObjective(TextPairsSettings(max_sentences=3), Negatives.NONE)
-    trained = run(new=Kind.TDE, objective=objective, tell=told.append)
+    trained = run(new=Kind.TDE, objective=objective, log=told.append)
     assert "topics: 2 epochs over 176 documents and sentences" in told
     assert set(trained.outcome.history.group("loss")) == {"", "topics", "contrastive", "classification"}
 
@@ -159,7 +159,7 @@ def test_a_stopped_run_ends_as_one_that_never_stopped(run: Run) -> None:
     with pytest.raises(KeyboardInterrupt):
         run(out="stopped", watch=stop)
     told: list[str] = []
-    stopped = run(out="stopped", tell=told.append)
+    stopped = run(out="stopped", log=told.append)
     assert "continues after step 2 of 4" in told and not any(line.startswith("step") for line in told)
     assert stopped.validations == whole.validations
     one, other = (load_file(trained.folder / "model.safetensors") for trained in (whole, stopped))

@@ -128,7 +128,7 @@ def test_tension_trains_two_encoders_and_keeps_the_first_without_valid(run: Run,
 def test_tension_keeps_the_better_encoder_on_valid(run: Run, tmp_path: Path) -> None:
     told: list[str] = []
     objective = TensionObjective(batch_size=6, view_tokens=60, negatives=2)
-    trained = run(objective, corpora=[write_corpus(tmp_path / "papers")], tell=told.append)
+    trained = run(objective, corpora=[write_corpus(tmp_path / "papers")], log=told.append)
     (line,) = [line for line in told if line.endswith(" is kept")]
     first, second = (float(word) for word in line.split() if word[0] == "0")
     assert trained.validations[0].after == pytest.approx(max(first, second), abs=1e-4)
@@ -157,7 +157,7 @@ def test_a_stopped_run_ends_as_one_that_never_stopped(run: Run) -> None:
 def test_topics_are_not_fitted_again_when_a_run_goes_on(run: Run) -> None:
     told: list[str] = []
     run(new=Kind.TDE)
-    trained = run(new=Kind.TDE, tell=told.append)
+    trained = run(new=Kind.TDE, log=told.append)
     assert trained.outcome.steps == 3 and not any(line.startswith("topics") for line in told)
 
 

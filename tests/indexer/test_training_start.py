@@ -14,7 +14,7 @@ from indexer.training.start import Start, set_dropout, starting_encoder
 
 
 def begun(start: Start) -> MeanEncoder:
-    made = starting_encoder(start, (), seed=0, device="cpu", is_resumed=False, tell=lambda line: None)
+    made = starting_encoder(start, (), seed=0, device="cpu", is_resumed=False, log=lambda line: None)
     assert isinstance(made.encoder, MeanEncoder)
     return made.encoder
 

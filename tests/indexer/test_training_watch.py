@@ -52,8 +52,8 @@ def test_the_last_figure_on_valid_is_that_of_the_history(tmp_path: Path) -> None
     reporter = Reporter(tmp_path / "history.csv", 9, lines.append, steps.append)
     for value in (0.25, 0.5):
         history.add_validation(0, "nDCG@10", {"papers": value, "rfc": value + 0.25})
-        reporter.tell(f"valid {value}")
-        reporter.tell("step 1 of 9: loss 3")
+        reporter.log(f"valid {value}")
+        reporter.log("step 1 of 9: loss 3")
         reporter.step(1, 3.0, 100.0)
     assert [step.valid for step in steps] == pytest.approx([0.375, 0.625])
     assert lines == ["valid 0.25", "valid 0.5"]

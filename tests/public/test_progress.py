@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from longmatch.progress import is_shown, listening, teller
+from longmatch.progress import is_shown, listening, progress_log
 
 
 class Terminal(io.StringIO):
@@ -40,8 +40,8 @@ def test_a_notebook_is_not_quiet_and_a_plain_ipython_in_a_pipe_is(monkeypatch: p
 
 
 def test_lines_go_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
-    teller(True)("one")
-    teller(None)("two")
+    progress_log(True)("one")
+    progress_log(None)("two")
     assert capsys.readouterr() == ("", "one\n")
 
 
@@ -49,5 +49,5 @@ def test_a_terminal_sees_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", Terminal())
     with listening(None, 3) as listener:
         assert listener.progress is not None
-        listener.tell("done")
+        listener.log("done")
     assert "done" in sys.stderr.getvalue()  # type: ignore[attr-defined]

@@ -113,7 +113,7 @@ def test_removed_and_changed_documents_stay_in_the_reference(folder: Path, corpu
 def test_a_run_over_an_outgrown_reference_says_that_scores_change(folder: Path) -> None:
     said: list[str] = []
     grown = make_corpus(240, seed=0)
-    build(folder, grown, encoder=FakeEncoder(), tell=said.append)
+    build(folder, grown, encoder=FakeEncoder(), log=said.append)
     assert said[0] == (
         "240 documents are 4 times the 60 that the reference was drawn from: drawing another one, so scores differ "
         "from those before"
@@ -189,7 +189,7 @@ def test_an_index_of_an_earlier_version_opens_and_is_upgraded_without_encoding(
         assert result.hits[0].breakdown.score == pytest.approx(result.hits[0].score, abs=1e-6)
     encoder = FakeEncoder()
     said: list[str] = []
-    build(old, corpus, encoder=encoder, tell=said.append, recall_floor=0.0)
+    build(old, corpus, encoder=encoder, log=said.append, recall_floor=0.0)
     assert encoder.encoded == [] and said[0] == "adding words to 2 shards of an earlier version (language none)"
     assert verify(old) == []
     with Snapshot(old) as snapshot:

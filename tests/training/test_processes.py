@@ -60,7 +60,7 @@ def run_one_of_two(bert_folder: Path, folder: Path) -> None:
     task.encoder.backbone.freeze(1)
     validations = [Validation(small_corpus(), task.encoder, chunks=2)]
     told: list[str] = []
-    outcome = Trainer(task, task.encoder, folder / "run", TWO, validations=validations, tell=told.append).run()
+    outcome = Trainer(task, task.encoder, folder / "run", TWO, validations=validations, log=told.append).run()
     known = {
         "best_step": outcome.best_step,
         "n_tokens": outcome.n_tokens,

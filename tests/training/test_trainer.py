@@ -32,21 +32,21 @@ class Stop(Exception):
 
 
 def stops_at(line: str) -> Callable[[str], None]:
-    def tell(told: str) -> None:
+    def log(told: str) -> None:
         if told.startswith(line):
             raise Stop
 
-    return tell
+    return log
 
 
 SETTINGS = TrainerSettings(steps=10, learning_rate=1e-3, validate_every=3, checkpoint_every=5)
 
 
 def test_a_run_taken_up_again_ends_as_one_that_never_stopped(bert_folder: Path, tmp_path: Path) -> None:
-    def run(folder: Path, tell: Callable[[str], None] = lambda line: None) -> tuple[FineTuning, Outcome]:
+    def run(folder: Path, log: Callable[[str], None] = lambda line: None) -> tuple[FineTuning, Outcome]:
         task = small_fine_tuning(bert_folder)
         validations = [Validation(small_corpus(), task.encoder, chunks=2)]
-        return task, Trainer(task, task.encoder, folder, SETTINGS, validations=validations, tell=tell).run()
+        return task, Trainer(task, task.encoder, folder, SETTINGS, validations=validations, log=log).run()
 
     expected, straight = run(tmp_path / "straight")
     with pytest.raises(Stop):
@@ -63,7 +63,7 @@ def test_a_run_that_is_done_is_not_run_again(bert_folder: Path, tmp_path: Path) 
     settings = TrainerSettings(steps=3)
     task, again = small_fine_tuning(bert_folder), small_fine_tuning(bert_folder)
     first = Trainer(task, task.encoder, tmp_path, settings).run()
-    second = Trainer(again, again.encoder, tmp_path, settings, tell=told.append).run()
+    second = Trainer(again, again.encoder, tmp_path, settings, log=told.append).run()
     assert told[0] == "continues after step 3 of 3" and not any(line.startswith("step") for line in told)
     assert_equal(weights_of(again.module), weights_of(task.module))
     assert (second.steps, second.best_step, second.n_tokens) == (3, 3, first.n_tokens)
@@ -249,7 +249,7 @@ def test_the_mean_of_corpora_decides(mean_encoder: MeanEncoder, tmp_path: Path) 
     other.name = "other"
     told: list[str] = []
     settings = TrainerSettings(steps=2, validate_every=1)
-    outcome = Trainer(Toy(pull), mean_encoder, tmp_path, settings, validations=[one, other], tell=told.append).run()
+    outcome = Trainer(Toy(pull), mean_encoder, tmp_path, settings, validations=[one, other], log=told.append).run()
     assert outcome.best_step == 1
     assert [line for line in told if line.startswith("valid")] == [
         "valid nDCG@10 after step 0: made 0.2000, other 0.2000; mean 0.2000 *",

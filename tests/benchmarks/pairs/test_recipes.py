@@ -19,7 +19,7 @@ from indexer.training.start import starting_encoder
 
 def begun(name: str, folder: Path, training_tokens: int = 1536) -> TrainableEncoder:
     start = recipe(name, str(folder), training_tokens).start
-    return starting_encoder(start, [], seed=0, device="cpu", is_resumed=False, tell=lambda line: None).encoder
+    return starting_encoder(start, [], seed=0, device="cpu", is_resumed=False, log=lambda line: None).encoder
 
 
 def test_a_smith_has_the_sizes_of_the_paper(bert_folder: Path) -> None:
@@ -34,7 +34,7 @@ def test_a_smith_has_the_sizes_of_the_paper(bert_folder: Path) -> None:
 
 def test_smith_short_has_the_weights_of_its_backbone_in_the_sentence_encoder(bert_folder: Path) -> None:
     start = recipe("smith-short", str(bert_folder), 1536).start
-    made = starting_encoder(start, [], seed=0, device="cpu", is_resumed=False, tell=lambda line: None)
+    made = starting_encoder(start, [], seed=0, device="cpu", is_resumed=False, log=lambda line: None)
     encoder = made.encoder
     assert isinstance(encoder, SmithEncoder)
     config = encoder.config

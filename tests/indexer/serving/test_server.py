@@ -88,7 +88,7 @@ def test_a_port_that_is_taken_is_named(words: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(StorageError, match=rf"127\.0\.0\.1 port {port} cannot be served .* --port"):
-            serve(words, Settings(port=port), tell=lambda _: None)
+            serve(words, Settings(port=port), log=lambda _: None)
 
 
 def test_an_address_of_others_needs_a_token(words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
