@@ -161,7 +161,7 @@ def main(results: Path, data: Path) -> None:
     machines = sorted({f"{values['origin']['machine']['cores']} cores" for values in records})
     on = f" on {' or '.join(machines)}" if machines else ""
     click.echo(f"Systems of retrieval, minutes of a recorded run{on}")
-    click.echo("\n".join([*_systems(records, data), *_programs(records), "", f"Others: {', '.join(OTHERS)}"]))
+    click.echo("\n".join([*_systems(records, data), *_programs(records), f"Others: {', '.join(OTHERS)}"]))
     click.echo("Corpora: python -m benchmarks fetch NAME --to FOLDER; then pass --data FOLDER")
     click.echo("Options: python -m benchmarks PROGRAM --help")
 

@@ -52,7 +52,14 @@ class _Wanted:
 @click.option("--where", metavar="FILTER", help="Metadata filter, as of query.")
 @click.option("--without", multiple=True, metavar="ID", help="Leave this document out; may be repeated.")
 @click.option("--exact", is_flag=True, help="Score every document, so that the ranking is certified.")
-@click.option("--format", "form", type=click.Choice(["html", "csv", "docx"]), default="html", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["html", "csv", "docx"]),
+    default="html",
+    show_default=True,
+    help="Output format.",
+)
 @output_option
 @read_seconds_option
 @read_memory_option

@@ -112,7 +112,7 @@ class SearchForm(Parameters):
 
     model_config = ConfigDict(extra="forbid", strict=False)
 
-    file: UploadFile = Field(description="Any format that `longmatch index` reads; its suffix tells which.")
+    file: UploadFile = Field(description="Any format that `longmatch index` reads, recognised by its suffix.")
 
     def filter_text(self) -> str | None:
         """The filter, which a form can hold as JSON too."""
