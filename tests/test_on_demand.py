@@ -100,6 +100,16 @@ def test_later_encodes_a_sample_and_then_the_best_candidates(tmp_path: Path, cor
     assert verify(folder) == []
 
 
+def test_a_hit_that_its_query_encoded_was_read(tmp_path: Path, corpus: list[Document]) -> None:
+    folder = built(tmp_path / "x.lm", corpus, "later")
+    before = encoded_documents(folder)
+    for _ in range(2):  # encoded for this query, and then read from the shards
+        with opened(folder) as index:
+            hits = index.search(corpus[7], k=5, allowance=Allowance(candidates=5)).hits
+        added = [hit for hit in hits if hit.doc_id in encoded_documents(folder) - before]
+        assert added and all(0 < hit.coverage.tokens_read == hit.coverage.tokens_total for hit in added)
+
+
 def test_what_was_encoded_once_is_not_encoded_again(tmp_path: Path, corpus: list[Document]) -> None:
     folder = built(tmp_path / "x.lm", corpus, "later")
     with opened(folder) as index:

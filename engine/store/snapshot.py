@@ -20,6 +20,7 @@ from sqlalchemy import Connection, Row, String, inspect, select, type_coerce
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.orm import InstrumentedAttribute
 
+from engine.document import Coverage, Document
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexDamaged, IndexMismatch
 from engine.store.ann import AnnIndex
@@ -122,6 +123,7 @@ class Snapshot(Listing, Gathering):
         written = {number: (row.file, Checksum(row.size_bytes, row.digest)) for number, row in self._shard_rows.items()}
         self._shards = ShardSet(self.folder, written, digests)
         self._attached = np.zeros(len(self.roster), bool)
+        self._coverage: dict[int, Coverage] = {}  # of attached documents, by position
         # Mapped now: a writer may publish another reference and delete this file.
         row = self.reference_row
         self._reference_file = None if row is None else map_file(self.folder / row.file)
@@ -195,9 +197,15 @@ class Snapshot(Listing, Gathering):
             n_chunks=n_chunks,
         )
         self._attached[positions] = True
+        self._coverage.update(zip(positions.tolist(), (one.coverage for one in encoded), strict=True))
         self.tokens[positions] = [one.coverage.tokens_total for one in encoded]
         for derived in ("document_index", "document_vectors"):
             self.__dict__.pop(derived, None)
+
+    def documents(self, positions: Positions) -> list[tuple[Document, Coverage]]:
+        """As stored; the coverage of an attached document is that of its vectors."""
+        stored = zip(positions.tolist(), super().documents(positions), strict=True)
+        return [(document, self._coverage.get(position, coverage)) for position, (document, coverage) in stored]
 
     @cached_property
     def generation(self) -> OpenGeneration | None:
