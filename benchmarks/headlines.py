@@ -69,10 +69,11 @@ def _margin(records: Sequence[RetrievalRecord], system: str, rival: str) -> list
 
 
 def _demand(records: Sequence[DemandRecord]) -> list[list[str]]:
-    if not records:
+    compared = [record for record in records if any(row.way == "all" for row in record.rows)]
+    if not compared:
         return []
     losses, shares = [], []
-    for record in records:
+    for record in compared:
         rows = {row.candidates if row.way != "all" else row.way: row for row in record.rows}
         losses.append(rows["all"].metrics[PRIMARY] - rows[_CANDIDATES].metrics[PRIMARY])
         shares.append(rows[_CANDIDATES].tokens[str(_QUERIES)] / record.n_tokens)
