@@ -116,9 +116,10 @@ class Source:
 
     @cached_property
     def checksum(self) -> str:
-        """First 12 hex digits of a SHA-256 over encoder, names and contents."""
+        """First 12 hex digits of a SHA-256 over encoder, "" for an index of words alone, names and contents."""
         hashes = self._snapshot.content_hashes()
-        lines = [str(self.encoder["fingerprint"]), *(f"{name} {hashes[name]}" for name in self.names)]
+        fingerprint = str(self._snapshot.meta.get("encoder", {}).get("fingerprint", ""))
+        lines = [fingerprint, *(f"{name} {hashes[name]}" for name in self.names)]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]
 
     def part(self, chosen: Positions) -> Source:

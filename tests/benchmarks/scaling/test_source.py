@@ -10,6 +10,8 @@ from engine.errors import IndexMismatch
 from engine.index import Index
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
+from indexer.builder import build
+from tests.fakes import make_corpus
 
 
 def test_documents_are_read_with_all_their_vectors(source: Source, real_folder: Path) -> None:
@@ -31,6 +33,15 @@ def test_a_part_counts_its_own_documents(source: Source) -> None:
     assert part.names == ["d7"]
     np.testing.assert_array_equal(part.read(np.array([0])).chunks, source.read(np.array([7])).chunks)
     assert part.checksum != source.checksum
+
+
+def test_an_index_of_words_alone_has_a_checksum(tmp_path: Path) -> None:
+    checksums = []
+    for number, n_documents in enumerate((3, 3, 4)):
+        build(tmp_path / f"{number}.lm", make_corpus(n_documents), encode="none")
+        with Snapshot(tmp_path / f"{number}.lm") as snapshot:
+            checksums.append(Source(snapshot).checksum)
+    assert checksums[0] == checksums[1] != checksums[2]
 
 
 def test_runs_cover_all_documents_and_end_where_another_block_is_full() -> None:
