@@ -87,7 +87,7 @@ def test_query_chunks_that_a_gpu_leaves_short_are_asked_of_the_cpu(tmp_path: Pat
     assert np.array_equal(lists.documents, top_documents(best, np.arange(len(allowed)), 30).documents)
 
 
-def test_what_was_found_is_told(folder: Path) -> None:
+def test_the_summary_names_what_was_found(folder: Path) -> None:
     with Snapshot(folder) as snapshot:
         acceleration = accelerate_on(snapshot, StandInGpus())
     assert acceleration.probe is not None and acceleration.probe.found == 1.0
@@ -130,7 +130,7 @@ class WrongGpus(StandInGpus):
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "summary"),
     [
         ("numbers", r"probe of every chunk in float16.*failed: similarities are up to 0\.01\d? off, 0\.001 is allowed"),
         ("vectors", r"similarities are up to .*% of near chunks were found, 100\.0% are required"),
@@ -187,7 +187,7 @@ def test_a_gpu_that_is_not_there_is_refused_when_the_index_is_opened(folder: Pat
 
 
 @pytest.mark.parametrize("device", [None, "cpu"])
-def test_without_a_gpu_asked_for_nothing_is_told(folder: Path, device: str | None) -> None:
+def test_without_a_named_gpu_there_is_no_summary(folder: Path, device: str | None) -> None:
     with Index.open(folder, device=device) as index:
         assert index.acceleration is None
         assert index.search_id("doc0107").hits
