@@ -30,8 +30,8 @@ from benchmarks.vectors.table import ann_table
 from benchmarks.vectors.timing import DOCUMENT_CHUNKS
 from benchmarks.vectors.truth import Truth, exact
 from engine.index import Index
-from engine.neighbours import FIRST_DEPTH
-from engine.origin import Origin
+from engine.search.candidates import FIRST_DEPTH
+from indexer.training.origin import Origin
 
 QUICK_DOCUMENTS = 150
 QUICK_QUERIES = 5

@@ -22,14 +22,14 @@ from benchmarks.record_file import write_record
 from benchmarks.records import BoilerplateRecord, BoilerplateRow
 from benchmarks.report import boilerplate_table
 from engine.document import Coverage, Document, Section
+from engine.encoders.backbone.weights import BUNDLED_NAME
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, unit
-from engine.encoders.weights import BUNDLED_NAME
 from engine.index import Index
 from engine.result import Result
 from engine.scoring.evidence import chunk_component, chunk_weights, reference_threshold, thresholds
 from engine.scoring.similarity import best_chunks
-from indexer.builder import build
-from indexer.corpus import read_corpus
+from indexer.building.builder import build
+from indexer.building.corpus import read_corpus
 
 LICENCE = Path(__file__).resolve().parents[1] / "LICENSE"
 SHARES = (0.0, 0.001, 0.005, 0.02, 0.2)

@@ -18,7 +18,7 @@ from benchmarks.retrieval import Trial, measure, prepared_systems
 from benchmarks.slices.lengths import BY, length_record, read_lengths
 from benchmarks.slices.views import length_table, plot_lengths
 from engine.document import Document
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 DEPTH = 100  # of the rankings of --quick
 

@@ -29,8 +29,8 @@ from benchmarks.probing.tables import probe_table
 from benchmarks.program import origin_of, program
 from benchmarks.record_file import RESULTS, write_record
 from engine.document import Document
-from engine.encoders.weights import BUNDLED_NAME
-from engine.origin import Origin
+from engine.encoders.backbone.weights import BUNDLED_NAME
+from indexer.training.origin import Origin
 
 PROTOCOL = "aan"
 QUICK_MOST = 30  # matching pairs of a split

@@ -23,9 +23,9 @@ from benchmarks.record_file import write_record
 from benchmarks.tiny_encoder import frequent_words, save_tiny_bert
 from engine.document import Document
 from engine.encoders.loading import load_encoder
-from engine.origin import Origin
 from engine.store.snapshot import Snapshot
 from indexer import read_corpus
+from indexer.training.origin import Origin
 
 _SEALED = (
     FileKind.CATALOG,

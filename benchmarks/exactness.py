@@ -33,7 +33,7 @@ from engine.store.writer import Writer
 from engine.words.common_sentences import blanked, common_stretches
 from engine.words.segmenter import WordSegmenter
 from engine.words.statistics import TermStatistics
-from indexer.generation import publish_generation
+from indexer.generation.new_generation import publish_generation
 
 EXACT, APPROXIMATE = "Flat", "auto"
 ALPHA = 0.05  # of the words

@@ -26,8 +26,8 @@ from benchmarks.sections.records import FacetsRecord
 from benchmarks.sections.subcorpus import index_documents
 from benchmarks.sections.tied_ndcg import require_scikit_learn, tied_ndcg
 from engine import Index, Scoring, load_encoder
-from engine.encoders.weights import BUNDLED_NAME
-from engine.origin import Origin
+from engine.encoders.backbone.weights import BUNDLED_NAME
+from indexer.training.origin import Origin
 
 Measure: TypeAlias = Callable[[Mapping[str, int], Mapping[str, float]], float]  # of relevance and scores of a pool
 METRICS: Mapping[str, Measure] = {

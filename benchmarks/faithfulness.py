@@ -23,8 +23,8 @@ from benchmarks.sections.parts import Unit
 from benchmarks.sections.records import FaithfulnessRecord
 from benchmarks.sections.subcorpus import index_documents, sample_documents
 from engine import Index, Scoring, load_encoder
-from engine.encoders.weights import BUNDLED_NAME
-from engine.origin import Origin
+from engine.encoders.backbone.weights import BUNDLED_NAME
+from indexer.training.origin import Origin
 
 QUICK = RemovalPlan(queries=4, random=2, encoded=1)
 QUICK_DOCUMENTS = 40

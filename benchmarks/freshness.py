@@ -21,18 +21,24 @@ NOTE = "Stale: "  # begins the line below a table
 _SHOWN = 8  # files and folders in that line
 
 _ENCODING = (
-    *("engine/segmentation.py", "engine/encoders/chunking.py", "engine/encoders/tokenizer.py"),
-    *("engine/encoders/backbone.py", "engine/encoders/mean.py"),
+    *("engine/segmentation.py", "engine/encoders/chunking.py", "engine/encoders/backbone/tokenizer.py"),
+    *("engine/encoders/backbone/backbone.py", "engine/encoders/mean.py"),
 )
 _SCORING = (
-    *("engine/scoring", "engine/words", "engine/search.py", "engine/query.py", "engine/long_query.py"),
-    *("engine/neighbours.py", "engine/deepening.py", "engine/store/reference.py", "engine/section_kinds.py"),
+    *("engine/scoring", "engine/words", "engine/store/reference.py", "engine/section_kinds.py"),
+    *(
+        f"engine/search/{name}.py"
+        for name in ("searcher", "scorer", "query", "long_query", "candidates", "document_lists")
+    ),
 )
 _STORING = (
     *("engine/store/catalog.py", "engine/store/documents.py", "engine/store/durable.py", "engine/store/publishing.py"),
-    *("engine/store/seal.py", "engine/store/shards.py", "engine/store/writer.py", "indexer/pipeline.py"),
+    *("engine/store/seal.py", "engine/store/shards.py", "engine/store/writer.py", "indexer/building/pipeline.py"),
 )
-_LISTS = ("engine/store/ann.py", "engine/neighbours.py", "engine/deepening.py", "indexer/generation.py")
+_LISTS = (
+    *("engine/store/ann.py", "engine/search/candidates.py", "engine/search/document_lists.py"),
+    "indexer/generation/new_generation.py",
+)
 _METRICS = ("benchmarks/metrics.py", "benchmarks/rank_measures.py")
 _SYSTEMS = (*_ENCODING, *_SCORING)
 _MODELS = ("engine/encoders", "engine/training")
@@ -45,7 +51,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "lengths": (*_METRICS, "benchmarks/slices"),
     "positions": (*_SYSTEMS, "benchmarks/slices"),
     "samples": (*_METRICS, *_SYSTEMS),
-    "demand": (*_METRICS, *_SYSTEMS, "engine/on_demand.py"),
+    "demand": (*_METRICS, *_SYSTEMS, "engine/search/on_demand.py"),
     "boilerplate": _SYSTEMS,
     "word_gaps": ("benchmarks/gaps", *_SYSTEMS),
     "matching": _PAIRS,
@@ -62,14 +68,17 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "recall": (*_SCORING, *_LISTS),
     "exactness": _SCORING,
     "stability": (*_SCORING, *_LISTS),
-    "throughput": ("benchmarks/encoding", *_ENCODING, "engine/encoders/cpu_bert.py", "indexer/pipeline.py"),
-    "plan": ("indexer/plan.py", "indexer/planning.py", "indexer/probe.py", "indexer/rates.py", "indexer/footprint.py"),
+    "throughput": (
+        *("benchmarks/encoding", *_ENCODING),
+        *("engine/encoders/backbone/cpu_bert.py", "indexer/building/pipeline.py"),
+    ),
+    "plan": ("indexer/plan", "indexer/generation/footprint.py"),
     "scale": (*_GROWTH, *_SCORING, *_LISTS),
     "addition": (*_GROWTH, *_SCORING, *_STORING),
-    "memory": ("indexer/pipeline.py", "indexer/reading.py", "engine/encoders/batching.py", *_STORING),
+    "memory": ("indexer/reading/reader.py", "engine/encoders/backbone/batching.py", *_STORING),
     "kill": _STORING,
-    "damage": (*_STORING, "indexer/verification.py", "indexer/restoration.py"),
-    "fuzz": ("engine/readers", "indexer/reading.py", "indexer/reading_process.py"),
+    "damage": (*_STORING, "indexer/upkeep/verify.py", "indexer/upkeep/repair.py"),
+    "fuzz": ("engine/readers", "indexer/reading/reader.py", "indexer/reading/process.py"),
     "first_minutes": ("indexer/cli", "engine/report"),
     "load": ("indexer/serving", *_SCORING),
 }

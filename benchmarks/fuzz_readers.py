@@ -20,8 +20,8 @@ from benchmarks.program import origin_of, program
 from benchmarks.record_file import RESULTS, write_record
 from engine.document import Document
 from engine.readers import Unreadable
-from indexer.reading import DocumentReader, ReadLimits
-from indexer.requests import Request
+from indexer.reading.reader import DocumentReader, ReadLimits
+from indexer.reading.requests import Request
 
 N_FILES, N_QUICK = 20_000, 160
 LIMITS = ReadLimits(seconds=5.0, memory_bytes=256 * 2**20)

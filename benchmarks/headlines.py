@@ -15,7 +15,7 @@ from benchmarks.markdown import markdown, measured
 from benchmarks.metrics import PRIMARY
 from benchmarks.quality_tables import label
 from benchmarks.records import Record, RetrievalRecord, StabilityRecord
-from engine.encoders.weights import BUNDLED_NAME
+from engine.encoders.backbone.weights import BUNDLED_NAME
 
 RecordT = TypeVar("RecordT")
 _EVIDENCE = f"evidence, {BUNDLED_NAME}"

@@ -20,8 +20,8 @@ from benchmarks.options import record_option
 from benchmarks.program import origin_of, program
 from benchmarks.record_file import write_record
 from engine.encoders.loading import load_encoder
-from engine.origin import Origin
 from engine.store.snapshot import Snapshot
+from indexer.training.origin import Origin
 
 DEMO = Path(__file__).resolve().parents[1] / "demo"
 _MOST_FAULT_POINTS = 200

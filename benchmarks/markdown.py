@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from benchmarks.significance import holm
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 class Measured(Protocol):

@@ -33,7 +33,7 @@ from benchmarks.program import origin_of, program
 from benchmarks.record_file import RESULTS
 from benchmarks.systems import Settings
 from engine.document import Document
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 GIVEN_PAIRS = "given"  # the protocol of pairs that are read
 

@@ -26,13 +26,13 @@ from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.encoders.loading import load_encoder
 from engine.errors import EngineError
-from engine.origin import Origin
 from engine.store.writer import Writer
 from engine.words.counts import WordTables
-from indexer.build_report import BuildReport
-from indexer.builder import refresh_generation
-from indexer.pipeline import Pipeline
-from indexer.reference import refresh_reference
+from indexer.building.builder import refresh_generation
+from indexer.building.pipeline import Pipeline
+from indexer.building.report import BuildReport
+from indexer.generation.reference import refresh_reference
+from indexer.training.origin import Origin
 
 SAMPLE_MS = 100
 REAL_TOKENS_PER_SECOND = 20_000  # all-MiniLM-L6-v2 in bfloat16 on two cores, at best

@@ -34,15 +34,15 @@ from benchmarks.prepare import label_of, prepared_index
 from benchmarks.program import origin_of, program
 from benchmarks.quick import quick_part
 from benchmarks.record_file import RESULTS, write_record
-from engine.allowance import Allowance
 from engine.document import Document
+from engine.encoders.backbone.weights import BUNDLED_NAME
 from engine.encoders.encoder import Encoder
-from engine.encoders.weights import BUNDLED_NAME
 from engine.errors import EngineError
 from engine.index import Index
 from engine.result import Hit
 from engine.scoring.evidence import Scoring
-from indexer.builder import EncodeNow, build
+from engine.search.allowance import Allowance
+from indexer.building.builder import EncodeNow, build
 
 CANDIDATES = (20, 50, 200)
 FEWEST = CANDIDATES[0]  # the candidates of a run that encodes

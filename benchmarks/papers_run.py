@@ -16,7 +16,7 @@ from benchmarks.papers.record import PaperRecord
 from benchmarks.papers.table import paper_table
 from benchmarks.program import origin_of, program
 from benchmarks.record_file import RESULTS
-from engine.encoders.weights import MINILM_NAME
+from engine.encoders.backbone.weights import MINILM_NAME
 from engine.errors import EngineError
 
 if TYPE_CHECKING:

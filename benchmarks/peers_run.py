@@ -31,8 +31,8 @@ from benchmarks.quick import Size, quick_part
 from benchmarks.record_file import RESULTS, RecordError, record_path, refuse_smaller
 from benchmarks.records import read_records
 from benchmarks.resuming import complete, earlier, failure_text, keep, measure_parts
-from engine.encoders.tokenizer import Tokenizer
-from engine.encoders.weights import MINILM_NAME
+from engine.encoders.backbone.tokenizer import Tokenizer
+from engine.encoders.backbone.weights import MINILM_NAME
 
 QUICK = Size(n_queries=6, n_targets=3, n_documents=30, n_words=400)
 _PART_TARGETS = 5  # relevant ones of a query that stand in a part of whole documents

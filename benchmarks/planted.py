@@ -24,9 +24,9 @@ from benchmarks.sections.planting import Damage, Form, Passage, Planted, Positio
 from benchmarks.sections.records import PlantedRecord
 from benchmarks.sections.subcorpus import index_documents, sample_documents
 from engine import Document, Index, Scoring, load_encoder
+from engine.encoders.backbone.weights import BUNDLED_NAME
 from engine.encoders.encoder import Encoder
-from engine.encoders.weights import BUNDLED_NAME
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 Log: TypeAlias = Callable[[str], None]
 

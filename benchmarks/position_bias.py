@@ -22,10 +22,10 @@ from benchmarks.slices.records import N_TENTHS, PositionRecord
 from benchmarks.slices.views import plot_positions, position_table
 from benchmarks.systems import Evidence
 from engine.document import Document
-from engine.encoders.weights import BUNDLED_NAME
-from engine.origin import Origin
+from engine.encoders.backbone.weights import BUNDLED_NAME
 from engine.result import Hit
 from engine.words.segmenter import WordSegmenter, segmenter_of
+from indexer.training.origin import Origin
 
 SIDES = ("query", "target")
 GROUPS = ("all", "relevant")

@@ -11,7 +11,7 @@ import click
 
 from benchmarks.origin import command_line
 from engine.errors import EngineError
-from engine.origin import Origin, describe_origin
+from indexer.training.origin import Origin, describe_origin
 
 PLACES = frozenset(("data", "out", "plot_out", "work"))  # parameters that differ between machines
 

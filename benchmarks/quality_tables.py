@@ -11,7 +11,7 @@ from benchmarks.metrics import DEEP, METRICS, PRIMARY
 from benchmarks.records import RetrievalRecord
 from benchmarks.significance import bootstrap_interval, randomization_p
 from benchmarks.systems import SCORINGS
-from engine.encoders.weights import MINILM_NAME
+from engine.encoders.backbone.weights import MINILM_NAME
 
 _WITHOUT = "without-"  # begins the names of encoders that were trained without a corpus
 _ORDER = (*SCORINGS, "document", "bm25")

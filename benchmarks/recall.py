@@ -19,7 +19,7 @@ from benchmarks.record_file import write_record
 from benchmarks.records import RecallRecord
 from benchmarks.report import recall_table
 from engine.errors import QueryError
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 if TYPE_CHECKING:
     from engine.index import Index

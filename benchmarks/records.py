@@ -32,7 +32,7 @@ from benchmarks.sections.records import FacetsRecord, FaithfulnessRecord, Plante
 from benchmarks.slices.records import LengthRecord, PositionRecord
 from benchmarks.systems import Settings
 from benchmarks.vectors.record import AnnRecord
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from benchmarks.retrieval import ALL_SYSTEMS, Trial, open_trial, prepared_system
 from benchmarks.runs import Run, rank
 from benchmarks.systems import Settings
 from engine.document import Document
-from engine.encoders.weights import BUNDLED_NAME
+from engine.encoders.backbone.weights import BUNDLED_NAME
 
 QUICK_DEPTH = 5
 

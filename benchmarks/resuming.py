@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 
 from benchmarks.record_file import KIND, Recorded, rebuild, record_path, record_text, write_record
 from engine.errors import EngineError
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 _SUFFIX = ".unfinished"
 

@@ -34,8 +34,8 @@ from benchmarks.records import BuildCost, RetrievalRecord
 from benchmarks.runs import Run, rank, rank_sections
 from benchmarks.systems import SCORINGS, DocumentCosine, Evidence, System
 from engine.document import Document
-from engine.encoders.weights import BUNDLED_NAME
-from engine.origin import Origin
+from engine.encoders.backbone.weights import BUNDLED_NAME
+from indexer.training.origin import Origin
 
 SYSTEMS = (*SCORINGS, "document", "bm25")  # by default
 OF_ENCODERS = frozenset((*SCORINGS, "document"))

@@ -29,14 +29,14 @@ from benchmarks.record_file import RESULTS, write_record
 from benchmarks.samples.record import SampleRecord, SampleRow
 from benchmarks.samples.table import samples_table
 from engine.document import Document
+from engine.encoders.backbone.weights import BUNDLED_NAME
 from engine.encoders.encoder import Vectors
-from engine.encoders.weights import BUNDLED_NAME
 from engine.errors import EngineError
 from engine.index import Index
-from engine.query import Prepared, Query, as_stored
 from engine.scoring.evidence import Components, Scoring, chunk_component, combine, margin, thresholds
 from engine.scoring.evidence import reference_threshold as threshold
 from engine.scoring.similarity import best_chunks
+from engine.search.query import Prepared, Query, as_stored
 from engine.store.reference import sample_order
 from engine.words.counts import WordTables, count_words
 from engine.words.likelihood import query_terms, scores

@@ -21,7 +21,7 @@ from benchmarks.record_file import write_record
 from benchmarks.records import StabilityRecord
 from benchmarks.report import stability_table
 from engine import Index
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 Hits: TypeAlias = list[tuple[str, float]]
 

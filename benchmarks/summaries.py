@@ -27,8 +27,8 @@ from benchmarks.scisumm.systems import OF_ENCODER, SYSTEMS, prepared_systems
 from benchmarks.scisumm.tables import summary_table
 from benchmarks.scisumm.tasks import TASKS, Question, SummaryTask
 from benchmarks.systems import System
-from engine.encoders.weights import MINILM_NAME
-from engine.origin import Origin
+from engine.encoders.backbone.weights import MINILM_NAME
+from indexer.training.origin import Origin
 
 QUICK_TOPICS = 6
 QUICK_WORDS = 200

@@ -15,8 +15,8 @@ from benchmarks.program import program
 from benchmarks.record_file import write_record
 from benchmarks.records import TrainingRecord
 from engine.errors import EngineError
-from engine.origin import describe_origin
-from engine.training.history import HISTORY_FILE, MEAN, SECONDS, History
+from engine.training.run.history import HISTORY_FILE, MEAN, SECONDS, History
+from indexer.training.origin import describe_origin
 
 METRIC = "nDCG@10"
 RECIPE_FILE = "recipe.json"

@@ -19,7 +19,7 @@ from benchmarks.prepare import prepared_index
 from benchmarks.program import origin_of, program
 from benchmarks.quick import quick_part
 from benchmarks.record_file import RESULTS, write_record
-from engine.encoders.weights import BUNDLED_NAME
+from engine.encoders.backbone.weights import BUNDLED_NAME
 from engine.training.judgments import read_judgments
 
 TRAIN = "train"

@@ -17,11 +17,11 @@ import numpy as np
 from engine.document import Coverage, Document
 from engine.encoders.encoder import Encoder
 from engine.provenance import Provenance, encoder_state, provenance
-from engine.query import Background, Prepared, Query, as_stored, prepare
 from engine.result import N_MATCHES, Hit, PairSnippet, Result, SectionMatrix, Status
 from engine.scoring.breakdown import Scored, SectionPair, break_down
 from engine.scoring.evidence import Components, Scoring, chunk_component, combine, margin
 from engine.scoring.similarity import Matches, best_matches, cosines, no_matches, products
+from engine.search.query import Background, Prepared, Query, as_stored, prepare
 from engine.store.reference import Reference
 from engine.words.counts import WordTables, count_words
 from engine.words.languages import detect_language

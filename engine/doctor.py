@@ -15,7 +15,7 @@ from engine.errors import EngineError
 from engine.store.faiss_distribution import installed_faiss, require_one_faiss
 
 if TYPE_CHECKING:
-    from engine.store.gpus import Gpus
+    from engine.gpu.gpus import Gpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _faiss() -> str:
 def _torch() -> str:
     import torch
 
-    from engine.encoders.hardware import default_device, default_dtype
+    from engine.encoders.backbone.hardware import default_device, default_dtype
 
     device = default_device()
     name = torch.cuda.get_device_name(0) if device == "cuda" else "cpu"
@@ -84,7 +84,7 @@ def _torch() -> str:
 def _gpu_search() -> str:
     """Search a few vectors on each GPU, as `--device cuda` would, and hold what is found against the CPU."""
     from engine.devices import gpu_numbers
-    from engine.store.gpus import FaissGpus, why_none
+    from engine.gpu.gpus import FaissGpus, why_none
 
     numbers = gpu_numbers("cuda")
     reason = why_none(numbers) if numbers else "torch sees no GPU"
@@ -99,7 +99,7 @@ def try_search(gpus: Gpus) -> str:
     """
     import numpy as np
 
-    from engine.store.gpu_types import flat_parts
+    from engine.gpu.index_types import flat_parts
     from engine.store.replica import Replica
 
     rows = np.random.default_rng(0).standard_normal((4096, 64)).astype(np.float16).astype(np.float32)
@@ -120,8 +120,8 @@ def _weights() -> str:
     """Load the bundled encoder, and hold its usual precision against float32."""
     import torch
 
-    from engine.encoders.backbone import Backbone
-    from engine.encoders.weights import BUNDLED_NAME, resolve_backbone
+    from engine.encoders.backbone.backbone import Backbone
+    from engine.encoders.backbone.weights import BUNDLED_NAME, resolve_backbone
 
     folder = resolve_backbone(BUNDLED_NAME)
     usual = Backbone(folder)

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from engine.deferred import Deferred
 from engine.errors import DocumentError
+from engine.lazy import Deferred
 
 Scalar: TypeAlias = str | int | float | bool | None
 MetadataValue: TypeAlias = Scalar | list[Scalar]

@@ -11,21 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from engine.acceleration import Acceleration, accelerate
-from engine.allowance import Allowance
 from engine.comparison import Comparison, compare
 from engine.devices import check_device, is_gpu
 from engine.document import Chunk, Document
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
 from engine.errors import EngineError, IndexMismatch, QueryError
 from engine.faults import named_faults
-from engine.on_demand import OnDemand
+from engine.gpu.acceleration import Acceleration, accelerate
 from engine.provenance import IndexState, Provenance, index_state, provenance, recorded_encoder, search_parameters
-from engine.query import Query, as_stored
 from engine.result import Encoding, Result, SectionMatrix, Status
 from engine.scoring.evidence import Scoring
-from engine.search import Searcher
-from engine.skipping import kinds_of
+from engine.search.allowance import Allowance
+from engine.search.on_demand import OnDemand
+from engine.search.query import Query, as_stored
+from engine.search.searcher import Searcher
+from engine.search.skipping import kinds_of
 from engine.store.documents import content_hash
 from engine.store.fields import check_fields
 from engine.store.presence import stored_copies
@@ -144,7 +144,9 @@ class Index:
 
     def searcher(self, scoring: Scoring | None = None) -> Searcher:
         """What answers queries, on the GPU where the index was opened for one."""
-        return Searcher(self.snapshot, scoring, acceleration=self.acceleration)
+        if self.acceleration is None:
+            return Searcher(self.snapshot, scoring)
+        return Searcher(self.snapshot, scoring, replica=self.acceleration.replica, multiply=self.acceleration.multiply)
 
     @property
     def n_documents(self) -> int:

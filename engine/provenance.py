@@ -10,8 +10,8 @@ from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from engine.allowance import Allowance
 from engine.scoring.evidence import Scoring
+from engine.search.allowance import Allowance
 
 if TYPE_CHECKING:
     from engine.encoders.encoder import Encoder

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from engine.document import Document
 from engine.readers import read_document
-from engine.training.trainer import TrainerSettings
+from engine.training.run.trainer import TrainerSettings
 from indexer.training import Start, TrainingRecipe, train
 
 _CITATION = re.compile(r"\b(EIP|PEP)[- ](\d{1,4})\b")

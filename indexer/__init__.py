@@ -6,25 +6,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from indexer.build_report import BuildReport
-    from indexer.builder import build
-    from indexer.compaction import compact
-    from indexer.corpus import read_corpus
-    from indexer.restoration import repair
+    from indexer.building.builder import build
+    from indexer.building.corpus import read_corpus
+    from indexer.building.report import BuildReport
+    from indexer.generation.compaction import compact
     from indexer.training import pretrain, train
-    from indexer.verification import verify
+    from indexer.upkeep.repair import repair
+    from indexer.upkeep.verify import verify
 
 __all__ = ["BuildReport", "build", "compact", "pretrain", "read_corpus", "repair", "train", "verify"]
 
 _HOMES = {
-    "BuildReport": "indexer.build_report",
-    "build": "indexer.builder",
-    "compact": "indexer.compaction",
+    "BuildReport": "indexer.building.report",
+    "build": "indexer.building.builder",
+    "compact": "indexer.generation.compaction",
     "pretrain": "indexer.training",
-    "read_corpus": "indexer.corpus",
-    "repair": "indexer.restoration",
+    "read_corpus": "indexer.building.corpus",
+    "repair": "indexer.upkeep.repair",
     "train": "indexer.training",
-    "verify": "indexer.verification",
+    "verify": "indexer.upkeep.verify",
 }
 
 

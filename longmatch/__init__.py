@@ -20,7 +20,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from engine.allowance import Allowance
     from engine.comparison import Comparison
     from engine.document import Document
     from engine.errors import EngineError
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from engine.report.contract import result_schema
     from engine.result import Hit, Result
     from engine.scoring.evidence import Scoring
+    from engine.search.allowance import Allowance
     from longmatch.building import build
     from longmatch.comparing import compare
     from longmatch.index import Index, open
@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Allowance": "engine.allowance",
+    "Allowance": "engine.search.allowance",
     "Comparison": "engine.comparison",
     "Document": "engine.document",
     "EngineError": "engine.errors",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from indexer.doc_ids import FileIds
+from indexer.building.doc_ids import FileIds
 from longmatch.arguments import index_path
 from longmatch.index import Index
 from longmatch.records import Columns
@@ -13,8 +13,8 @@ from longmatch.sources import Source, read_source
 
 if TYPE_CHECKING:
     from engine.encoders.encoder import Encoder
-    from indexer.build_report import Progress
-    from indexer.builder import EncodeNow
+    from indexer.building.builder import EncodeNow
+    from indexer.building.report import Progress
 
 
 def build(
@@ -74,7 +74,7 @@ def build(
 
     Raises:
         DocumentError: the source, a path or a field cannot be used, or no document could be indexed.
-        EngineError: see `indexer.builder.build`.
+        EngineError: see `indexer.building.builder.build`.
     """
     folder = index_path(path)
     stream = read_source(source, Columns(text, id, title), FileIds(id_prefix, folder))

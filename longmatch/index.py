@@ -10,21 +10,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar, overload
 
-from engine.allowance import Allowance
 from engine.document import Document
 from engine.encoders.encoder import Encoder
 from engine.errors import IndexMismatch, QueryError
 from engine.index import Index as OpenedIndex
 from engine.result import Result, SectionMatrix
 from engine.scoring.evidence import Scoring
+from engine.search.allowance import Allowance
 from engine.store.catalog import CATALOG_FILE
 from longmatch.arguments import Where, check_count, doc_id_list, filter_text, index_path
 from longmatch.progress import progress_log
 from longmatch.records import Columns
 
 if TYPE_CHECKING:
-    from indexer.build_report import BuildReport, Progress
-    from indexer.builder import EncodeNow
+    from indexer.building.builder import EncodeNow
+    from indexer.building.report import BuildReport, Progress
     from longmatch.queries import QueryItem
     from longmatch.sources import Source, Stream
 
@@ -377,7 +377,7 @@ class Index:
         progress: bool | Progress | None,
     ) -> BuildReport:
         """Read a source, keep what may be written, and write it."""
-        from indexer.doc_ids import FileIds
+        from indexer.building.doc_ids import FileIds
         from longmatch.sources import read_source
         from longmatch.writing import Settings, warn_of_failures, write
 

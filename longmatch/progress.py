@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from indexer.build_report import Progress
+    from indexer.building.report import Progress
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 from engine.document import Document
 from engine.errors import DocumentError
 from engine.readers import Unreadable
-from indexer.corpus import count_files, read_corpus, with_prefix
-from indexer.doc_ids import FileIds
+from indexer.building.corpus import count_files, read_corpus, with_prefix
+from indexer.building.doc_ids import FileIds
 from longmatch.naming import named_path
 from longmatch.records import Columns, is_missing, record_document, record_id, whole_document
 from longmatch.tables import is_table, table_columns, table_rows

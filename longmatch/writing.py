@@ -14,10 +14,10 @@ from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.store.documents import content_hash
 from engine.store.presence import stored_hashes
-from indexer.build_report import BuildReport, Progress
-from indexer.builder import EncodeNow
-from indexer.builder import build as build_index
-from indexer.stub import has_only_failures, is_free, without_stub
+from indexer.building.builder import EncodeNow
+from indexer.building.builder import build as build_index
+from indexer.building.report import BuildReport, Progress
+from indexer.building.stub import has_only_failures, is_free, without_stub
 from longmatch.progress import listening
 from longmatch.sources import Stream
 
@@ -26,7 +26,7 @@ _AT_ONCE = 64  # documents looked up in the catalog together
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How documents are indexed; see `indexer.builder.build`."""
+    """How documents are indexed; see `indexer.building.builder.build`."""
 
     encoder: Encoder | str | None = None
     device: str | None = None
@@ -45,7 +45,7 @@ def write(folder: Path, stream: Stream, settings: Settings, progress: bool | Pro
 
     Raises:
         DocumentError: no document could be indexed; the index is as it was before.
-        EngineError: see `indexer.builder.build`.
+        EngineError: see `indexer.building.builder.build`.
     """
     if is_free(folder) and settings.encode == "none":
         stream.documents = _from_first_word(stream.documents)

@@ -46,7 +46,7 @@ def other_bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def mean_encoder(bert_folder: Path) -> MeanEncoder:
     import torch
 
-    from engine.encoders.backbone import Backbone
+    from engine.encoders.backbone.backbone import Backbone
     from engine.encoders.mean import MeanEncoder
 
     return MeanEncoder(Backbone(bert_folder, device="cpu", dtype=torch.float32), window_tokens=12)
@@ -65,7 +65,7 @@ def corpus() -> list[Document]:
 @pytest.fixture(scope="session")
 def built_folder(tmp_path_factory: pytest.TempPathFactory, corpus: list[Document]) -> Path:
     """An index over `corpus` with a Flat generation, only to be read."""
-    from indexer.builder import build
+    from indexer.building.builder import build
 
     folder = tmp_path_factory.mktemp("built") / "corpus.lm"
     build(folder, corpus, encoder=FakeEncoder(), factory="Flat")

@@ -10,7 +10,7 @@ import numpy as np
 from engine.document import Chunk, Coverage, Document
 from engine.encoders.encoder import EncodedDocument, Vectors, unit
 from engine.store.writer import Writer
-from indexer.builder import refresh_generation
+from indexer.building.builder import refresh_generation
 from tests.fakes import make_document
 
 WIDTH = 32

@@ -13,9 +13,9 @@ import faiss
 import numpy as np
 
 from engine.encoders.encoder import Vectors
+from engine.gpu.index_types import can_clone
 from engine.store.ann import Ids
-from engine.store.gpu_types import can_clone
-from engine.store.gpus import MOST
+from engine.store.replica import MOST
 
 
 class StandInGpus:
@@ -32,15 +32,15 @@ class StandInGpus:
         self._free_bytes = free_bytes
 
     def name(self, number: int) -> str:
-        """See `engine.store.gpus.Gpus`."""
+        """See `engine.gpu.gpus.Gpus`."""
         return f"stand-in {number}"
 
     def free_bytes(self, number: int) -> int:
-        """See `engine.store.gpus.Gpus`."""
+        """See `engine.gpu.gpus.Gpus`."""
         return self._free_bytes
 
     def place(self, index: Any, number: int) -> CappedIndex:  # noqa: ANN401
-        """See `engine.store.gpus.Gpus`."""
+        """See `engine.gpu.gpus.Gpus`."""
         made: Any = faiss.downcast_index(index)
         if isinstance(made, faiss.IndexFlat):
             halves = faiss.IndexScalarQuantizer(made.d, faiss.ScalarQuantizer.QT_fp16, made.metric_type)

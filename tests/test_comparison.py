@@ -11,7 +11,7 @@ from engine.comparison import Comparison, compare_alone
 from engine.document import Document
 from engine.index import Index
 from engine.report.comparison_table import comparison_lines, comparison_table
-from indexer.builder import build
+from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document
 from tests.strict_schema import check
 

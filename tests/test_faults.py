@@ -18,9 +18,9 @@ from engine.errors import BudgetExceeded, EngineError, IndexBusy, IndexDamaged, 
 from engine.faults import fault, named_faults
 from engine.index import Index
 from engine.store.catalog import CATALOG_FILE
-from indexer.builder import build
+from indexer.building.builder import build
 from indexer.cli import main
-from indexer.verification import verify
+from indexer.upkeep.verify import verify
 from tests.fakes import FakeEncoder, make_corpus
 
 

@@ -12,7 +12,7 @@ import pytest
 from engine.document import Document
 from engine.errors import DocumentError, IndexMismatch, QueryError
 from engine.index import Index
-from indexer.builder import build
+from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from engine.allowance import Allowance
 from engine.comparison import compare_alone
 from engine.document import Document
 from engine.index import Index
 from engine.provenance import EncoderState, Provenance, index_state
 from engine.result import Result
+from engine.search.allowance import Allowance
 from engine.store.snapshot import Snapshot
-from indexer.builder import build
+from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document
 from tests.strict_schema import check
 

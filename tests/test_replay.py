@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.allowance import Allowance
 from engine.document import Document
 from engine.errors import QueryError
 from engine.index import Index
 from engine.replay import check_replayable, kept_query, recorded_results, replay
 from engine.report.contract import envelope
-from indexer.builder import build
+from engine.search.allowance import Allowance
+from indexer.building.builder import build
 from longmatch.index import Index as PublicIndex
 from tests.fakes import FakeEncoder, make_document
 

@@ -13,12 +13,12 @@ import faiss
 import pytest
 from threadpoolctl import threadpool_limits
 
-import engine.neighbours as neighbours_module
+import engine.search.candidates as neighbours_module
 from engine.document import Document
 from engine.index import Index
 from engine.result import Status
-from indexer.builder import build
-from indexer.reference import rebase
+from indexer.building.builder import build
+from indexer.generation.reference import rebase
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 QUERIES = [f"doc{number:03d}" for number in (3, 77, 1500)]

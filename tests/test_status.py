@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.allowance import Allowance
 from engine.document import Document
 from engine.encoders.encoder import SegmentedDocument
 from engine.errors import IndexMismatch, QueryError
 from engine.index import Index
 from engine.result import Status
 from engine.scoring.evidence import Scoring
-from indexer.builder import build
+from engine.search.allowance import Allowance
+from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document
 
 BY_WORDS = Scoring(chunk_weight=0, document_weight=0)
@@ -37,8 +37,8 @@ class FirstWords(FakeEncoder):
 def sparse(tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
     """An index where four documents of sixty have vectors."""
     for name in ("FIRST_DOCUMENTS", "FEWEST_FIRST"):
-        monkeypatch.setattr(f"indexer.reference.{name}", 4)
-    monkeypatch.setattr("indexer.reference.ALL_TOKENS", 0)
+        monkeypatch.setattr(f"indexer.generation.reference.{name}", 4)
+    monkeypatch.setattr("indexer.generation.reference.ALL_TOKENS", 0)
     build(tmp_path / "x.lm", corpus, encoder=FakeEncoder(), encode="later")
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder(), store=False) as opened:
         yield opened

@@ -9,10 +9,10 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from engine.encoders.backbone import Backbone, Pooling
+from engine.encoders.backbone.backbone import Backbone, Pooling
+from engine.encoders.backbone.tokenizer import Tokenizer
+from engine.encoders.backbone.weights import weight_shapes
 from engine.encoders.encoder import Vectors
-from engine.encoders.tokenizer import Tokenizer
-from engine.encoders.weights import weight_shapes
 from engine.errors import EncoderError
 
 _POOLER = "pooler.dense.weight"

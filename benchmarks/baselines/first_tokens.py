@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from benchmarks.baselines.pair_model import CosineHead, SiameseModel
 from engine.document import Document
-from engine.encoders.backbone import Backbone
+from engine.encoders.backbone.backbone import Backbone
 
 _TOKEN_BUDGET = 8192  # of one pass, padding counted
 

@@ -18,14 +18,14 @@ from torch import Tensor
 from torch.nn.functional import linear, normalize
 from transformers import T5EncoderModel
 
-from engine.encoders.batching import BatchReader, group_by_length
+from engine.encoders.backbone.batching import BatchReader, group_by_length
+from engine.encoders.backbone.hardware import default_device, default_dtype, set_up_kernels
+from engine.encoders.backbone.model_folder import quiet_transformers
+from engine.encoders.backbone.tokenizer import Tokenizer
+from engine.encoders.backbone.weights import weights_sha256
 from engine.encoders.description import read_json
 from engine.encoders.encoder import Vectors
-from engine.encoders.hardware import default_device, default_dtype, set_up_kernels
-from engine.encoders.model_folder import quiet_transformers
-from engine.encoders.tokenizer import Tokenizer
 from engine.encoders.trainable import inference
-from engine.encoders.weights import weights_sha256
 from engine.errors import EncoderError
 
 # Made by the template of its authors; query and target are alike here, so both have it.

@@ -17,7 +17,7 @@ from benchmarks.baselines.sbert_512 import MATCHBERT_TOKENS, SBert512Config, sbe
 from benchmarks.baselines.siamese_long import LongKind, SiameseLongConfig, siamese_long
 from benchmarks.baselines.smash import SmashConfig, smash
 from benchmarks.pairs.scorer import SMALL, PairScorer
-from engine.encoders.weights import MINILM_NAME
+from engine.encoders.backbone.weights import MINILM_NAME
 from engine.errors import TrainingError
 
 WordsConfig: TypeAlias = ArcIConfig | HanConfig | SmashConfig | Re2Config

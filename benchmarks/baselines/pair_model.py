@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from benchmarks.pairs.scorer import Pair
-from engine.training.objectives import ScaledCosine
+from engine.training.tasks.objectives import ScaledCosine
 
 InputT = TypeVar("InputT", bound=Sized)  # a document as a model reads it; its length says what it costs
 
@@ -78,7 +78,7 @@ class SiameseModel(PairModel[InputT]):
 
 
 class CosineHead(nn.Module):
-    """The logit a * cos + b, a and b learned; see `engine.training.objectives.ScaledCosine`."""
+    """The logit a * cos + b, a and b learned; see `engine.training.tasks.objectives.ScaledCosine`."""
 
     def __init__(self, *, middle: float = 0.0) -> None:
         """Start with a = 6.

@@ -19,7 +19,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from benchmarks.baselines.pair_model import InputT, PairModel
 from benchmarks.pairs.scorer import Budget, Course, Pair
 from benchmarks.pairs.selection import BestWeights, Selection, best_accuracy, sample_valid
-from engine.encoders.hardware import default_dtype
+from engine.encoders.backbone.hardware import default_dtype
 from engine.encoders.trainable import inference
 from engine.errors import TrainingError
 

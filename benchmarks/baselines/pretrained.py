@@ -17,13 +17,13 @@ import torch
 from benchmarks.baselines.chunk_models import ChunkModel, PooledBackbone
 from benchmarks.baselines.instructor import Instructor
 from engine.document import Chunk, Coverage, Document
-from engine.encoders.backbone import Backbone, Pooling
+from engine.encoders.backbone.backbone import Backbone, Pooling
+from engine.encoders.backbone.weights import MODEL_FILES, resolve_backbone, tokenizer_sha256
 from engine.encoders.chunking import chunk_document
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, unit
 from engine.encoders.loading import load_encoder
 from engine.encoders.mean import TOKEN_BUDGET
 from engine.encoders.trainable import fingerprint_of, section_means
-from engine.encoders.weights import MODEL_FILES, resolve_backbone, tokenizer_sha256
 from engine.errors import DocumentError, EncoderError
 
 FIRST_TOKENS = 512  # read of a document by every model in the tables of DocSplit (Findings of EMNLP 2023)

@@ -12,8 +12,8 @@ from benchmarks.baselines.pair_training import PairTraining
 from benchmarks.baselines.trained_scorer import Prepared, TrainedScorer, settings_of
 from benchmarks.prepare import encoder_label
 from engine.document import Document
-from engine.encoders.backbone import Backbone
-from engine.encoders.weights import MINILM_NAME, resolve_backbone
+from engine.encoders.backbone.backbone import Backbone
+from engine.encoders.backbone.weights import MINILM_NAME, resolve_backbone
 from engine.errors import EncoderError
 
 # Learning rate and weight decay of Jha et al. (2022); the schedule of Yang et al. (2020, arXiv:2004.12297).
@@ -52,7 +52,7 @@ def sbert_512(
 
     with BERT's own pooler; the paper says only that BERT is tuned and that the cosine is
     compared. At `MATCHBERT_TOKENS` this is MatchBERT (Yang et al. 2020, arXiv:2004.12297, section 3.2.1),
-    read in one run as there: `engine.encoders.smith` ends a block where a section ends.
+    read in one run as there: `engine.encoders.smith.encoder` ends a block where a section ends.
     """
 
     def prepare(documents: Mapping[str, Document], *, seed: int, seconds: float) -> Prepared[list[int]]:

@@ -19,10 +19,10 @@ from benchmarks.baselines.trained_scorer import Prepared, TrainedScorer, setting
 from benchmarks.prepare import encoder_label
 from benchmarks.systems import Settings
 from engine.document import Document
-from engine.encoders.backbone import Backbone, Pooling
-from engine.encoders.model_folder import quiet_transformers
-from engine.encoders.tokenizer import Tokenizer
-from engine.encoders.weights import MINILM_NAME, resolve_backbone, tokenizer_sha256
+from engine.encoders.backbone.backbone import Backbone, Pooling
+from engine.encoders.backbone.model_folder import quiet_transformers
+from engine.encoders.backbone.tokenizer import Tokenizer
+from engine.encoders.backbone.weights import MINILM_NAME, resolve_backbone, tokenizer_sha256
 
 # Fields of the configuration below, and of those of transformers.
 _SIZES: Mapping[str, str] = {
@@ -74,7 +74,7 @@ def siamese_long(
 ) -> TrainedScorer[list[int]]:
     """A Siamese Longformer (Beltagy et al. 2020, arXiv:2004.05150) or BigBird (Zaheer et al. 2020) as a `PairScorer`.
 
-    The first token is Longformer's global one; see `engine.encoders.long_attention` for how either is
+    The first token is Longformer's global one; see `engine.encoders.backbone.long_attention` for how either is
     read. Vectors are compared by cosine, as in section 4.1.3 of Jha et al. (2022).
     """
 

@@ -19,7 +19,7 @@ from benchmarks.pairs.scorer import Course, Fit, Pair
 from benchmarks.pairs.splitting import documents_of
 from benchmarks.systems import Settings
 from engine.document import Document
-from engine.encoders.hardware import default_device
+from engine.encoders.backbone.hardware import default_device
 from engine.errors import TrainingError
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from benchmarks.demand.record import DemandRecord, DemandRow
 from benchmarks.markdown import markdown, origins, p_cells
 from benchmarks.significance import randomization_p
-from engine.encoders.weights import BUNDLED_NAME
+from engine.encoders.backbone.weights import BUNDLED_NAME
 
 _NOTE = (
     "p: paired randomisation test of nDCG@10 against all documents encoded, or against words where these are not, "

@@ -93,7 +93,7 @@ def index_corpus(
 
 def index_sample(path: Path, corpus: Path, encoder: Path) -> None:
     """`longmatch index --encode later` in this process, with vectors of a few documents."""
-    import indexer.reference as reference
+    import indexer.generation.reference as reference
     from indexer.cli import main as longmatch
 
     reference.ALL_TOKENS, reference.FIRST_DOCUMENTS, reference.FEWEST_FIRST = 0, _SAMPLE, _SAMPLE

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from benchmarks.record_file import name_of
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 @dataclass(frozen=True)

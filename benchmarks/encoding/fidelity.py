@@ -41,9 +41,9 @@ def measure_fidelity(job: Job, n_chunks: int) -> dict[str, Any]:
     import torch
 
     from benchmarks.peers.shared_weights import sentence_encoder
+    from engine.encoders.backbone.model_folder import quiet_transformers
     from engine.encoders.loading import load_encoder
-    from engine.encoders.model_folder import quiet_transformers
-    from engine.query import as_stored
+    from engine.search.query import as_stored
 
     def encoded(segmented: list[SegmentedDocument], dtype: torch.dtype | None) -> Vectors:
         used = load_encoder(job.config.encoder, device="cpu", dtype=dtype)

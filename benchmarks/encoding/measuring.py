@@ -16,7 +16,7 @@ from benchmarks.encoding.ways import END_TO_END, WAYS, Job, Way
 from benchmarks.measuring.isolation import run_fresh
 from benchmarks.measuring.products import measure_products
 from engine.errors import EngineError
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 PROFILED_CHUNKS = 512
 FIDELITY_CHUNKS = 2000

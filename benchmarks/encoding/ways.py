@@ -23,7 +23,7 @@ from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.errors import DocumentError
 
 if TYPE_CHECKING:
-    from indexer.build_report import BuildReport
+    from indexer.building.report import BuildReport
 
 WARM_UP = 64  # chunks that are encoded, and not counted, before a measurement
 END_TO_END, ENCODER_ALONE = "longmatch", "longmatch-encoder"
@@ -57,7 +57,7 @@ class Way:
 def index_all(job: Job) -> dict[str, Any]:
     """Read, segment, tokenize, encode and store into a fresh index, as `longmatch index` does; then its generation."""
     from engine.encoders.loading import load_encoder
-    from indexer.builder import build
+    from indexer.building.builder import build
 
     ends: list[tuple[float, float]] = []
 
@@ -106,7 +106,7 @@ def encode_texts(job: Job, dtype: str, has_our_settings: bool) -> dict[str, Any]
     threads = job.config.threads
     with limited_threads(threads, width=job.config.width) if has_our_settings else _threads_alone(threads):
         from benchmarks.peers.shared_weights import sentence_encoder
-        from engine.encoders.model_folder import quiet_transformers
+        from engine.encoders.backbone.model_folder import quiet_transformers
 
         texts = read_texts(job.texts)
         with quiet_transformers():
@@ -127,8 +127,8 @@ WAYS: Mapping[str, Way] = {
 
 
 def batches(segmented: Sequence[SegmentedDocument]) -> Iterator[list[SegmentedDocument]]:
-    """Documents as `indexer.pipeline` encodes them together: until their text has so many characters."""
-    from indexer.pipeline import BATCH_CHARS
+    """Documents as `indexer.building.pipeline` encodes them together: until their text has so many characters."""
+    from indexer.building.pipeline import BATCH_CHARS
 
     batch: list[SegmentedDocument] = []
     n_chars = 0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 class Outcome(StrEnum):

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from benchmarks.datasets import Qrels
 from engine.encoders.encoder import Vectors
 from engine.index import Index
-from engine.query import Prepared
 from engine.scoring.evidence import Scoring, chunk_component, margin, reference_threshold, thresholds
 from engine.scoring.similarity import best_chunks, cosines
+from engine.search.query import Prepared
 from engine.store.reference import SAMPLE_DOCUMENTS
 from engine.words.likelihood import scores
 

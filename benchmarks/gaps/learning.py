@@ -21,7 +21,7 @@ from torch.nn.functional import kl_div, log_softmax, normalize, softmax
 
 from benchmarks.gaps.corpus import CHUNK_WEIGHT, SCORING, Case, Corpus
 from benchmarks.gaps.maps import LinearMap
-from engine.training.evidence import rise
+from engine.training.tasks.evidence import rise
 
 _FEWEST_FOR_ONE = 5  # documents of a sample for each one above the threshold, as `engine.scoring.evidence`
 _LEAST = 1e-4  # added to a component: its root has no finite gradient at 0
@@ -44,7 +44,7 @@ class Lesson:
     learning_rate: float = 3e-4
     decay: float = 0.01  # towards the identity
     temperature: float = 0.03  # of scores
-    softening: float = 0.03  # of thresholds, see `engine.training.evidence.rise`
+    softening: float = 0.03  # of thresholds, see `engine.training.tasks.evidence.rise`
     queries: int = 8  # of a step
     negatives: int = 7  # of a query
     pool: int = 30  # documents ranked highest by words that negatives are drawn from
@@ -179,7 +179,7 @@ def chunks_add(
         example: the query and its documents.
         matrix: (D, D) of the map.
         sample: that gives thresholds; it follows the map.
-        softening: of thresholds, see `engine.training.evidence.rise`; 0 is the score of search.
+        softening: of thresholds, see `engine.training.tasks.evidence.rise`; 0 is the score of search.
         chosen: rows of the query's chunks that are read.
     """
     case = example.case

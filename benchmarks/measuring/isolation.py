@@ -24,7 +24,7 @@ from benchmarks.measuring.peak import Memory, MemorySampler
 from engine.errors import EngineError
 
 CAP_KIND = "RLIMIT_DATA"  # of `run_fresh`
-_PRELOADED = ["engine.encoders.loading", "engine.index", "indexer.cli", "indexer.restoration"]
+_PRELOADED = ["engine.encoders.loading", "engine.index", "indexer.cli", "indexer.upkeep.repair"]
 _PRELOADED += ["transformers.models.bert.modeling_bert", "benchmarks.durability.examination"]
 _SETTINGS = {
     "OMP_NUM_THREADS": "1",

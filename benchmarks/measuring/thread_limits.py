@@ -28,7 +28,7 @@ def limited_threads(threads: int, *, width: int) -> Iterator[None]:
     import torch
     from threadpoolctl import threadpool_limits
 
-    from engine.encoders.hardware import set_up_kernels
+    from engine.encoders.backbone.hardware import set_up_kernels
     from engine.store.ann import multiply_by_blas
 
     for variable in _READ_AT_START:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
-from engine.encoders.tde import TdeEncoder
+from engine.encoders.tde.encoder import TdeEncoder
 from engine.errors import EncoderError
 from engine.scoring.evidence import chunk_weights
 

@@ -13,8 +13,8 @@ from torch import nn
 from benchmarks.pairs.scorer import Course
 from benchmarks.pairs.selection import BestWeights, Selection
 from engine.encoders.trainable import TrainableEncoder
+from engine.training.run.trainer import Trainer, TrainerSettings
 from engine.training.task import Backward, BatchT, Task
-from engine.training.trainer import Trainer, TrainerSettings
 
 
 class _StopTraining(Exception):

@@ -14,8 +14,8 @@ from benchmarks.pairs.preparing import PreparedPairs
 from benchmarks.pairs.scorer import Budget
 from benchmarks.pairs.scorers import TRAINING_TOKENS, ScorerOptions
 from engine.document import Document
-from engine.encoders.weights import MINILM_NAME
-from indexer.cli.grouped import DecoratedT, together
+from engine.encoders.backbone.weights import MINILM_NAME
+from indexer.cli.option_groups import DecoratedT, together
 
 QUICK_PAIRS = 12  # matching ones of a split
 _QUICK_WORDS = 300

@@ -12,16 +12,16 @@ from typing import Any, TypeAlias
 from benchmarks.pairs.scorer import Budget, Pair
 from benchmarks.pairs.splitting import documents_of
 from engine.document import Document
-from engine.encoders.colde import ColdeEncoder
-from engine.encoders.tde import TdeEncoder
+from engine.encoders.colde.encoder import ColdeEncoder
+from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
 from engine.training.corpus import TrainingCorpus
-from engine.training.fine_tuning import FineTuning, FineTuningSettings, Loss, Source
-from engine.training.section_contrast import ContrastSettings, Graph, SectionContrast
 from engine.training.selection import RandomRuns
 from engine.training.task import Task
-from engine.training.text_pairs import LabelledPair, TextPairs, TextPairsSettings
+from engine.training.tasks.fine_tuning import FineTuning, FineTuningSettings, Loss, Source
+from engine.training.tasks.section_contrast import ContrastSettings, Graph, SectionContrast
+from engine.training.tasks.text_pairs import LabelledPair, TextPairs, TextPairsSettings
 
 Learned: TypeAlias = FineTuningSettings | ContrastSettings | TextPairsSettings  # what is minimised
 

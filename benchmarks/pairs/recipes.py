@@ -11,13 +11,13 @@ from functools import partial
 
 from benchmarks.pairs.comparing import Comparison
 from benchmarks.pairs.trained_encoders import Recipe
+from engine.encoders.backbone.weights import resolve_backbone
 from engine.encoders.description import parse_json
-from engine.encoders.weights import resolve_backbone
 from engine.errors import EncoderError
-from engine.training.fine_tuning import DEFAULT_LOSSES, FineTuningSettings, Loss
-from engine.training.section_contrast import ContrastSettings
-from engine.training.smith_pretraining import Objective
-from engine.training.text_pairs import TextPairsSettings
+from engine.training.tasks.fine_tuning import DEFAULT_LOSSES, FineTuningSettings, Loss
+from engine.training.tasks.section_contrast import ContrastSettings
+from engine.training.tasks.smith_pretraining import Objective
+from engine.training.tasks.text_pairs import TextPairsSettings
 from indexer.training.new_encoder import Kind, NewEncoder
 from indexer.training.start import Start
 

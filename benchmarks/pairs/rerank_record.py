@@ -9,7 +9,7 @@ from benchmarks.pairs.record import chosen_digest
 from benchmarks.pairs.scorer import Budget, Course
 from benchmarks.record_file import name_of
 from benchmarks.systems import Settings
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.baselines.text_baselines import TEXT_BASELINES, text_scorer
 from benchmarks.options import WORK
 from benchmarks.pairs.scorer import PairScorer
-from engine.encoders.weights import MINILM_NAME
+from engine.encoders.backbone.weights import MINILM_NAME
 
 NEURAL = ("dssm", "arc-i", "han", "smash", "re2", "matchbert", "s-bert-512", "s-longformer", "s-bigbird")
 GIVEN = ("cosine", "maxsim")

@@ -22,16 +22,16 @@ from benchmarks.pairs.valid_accuracy import ValidAccuracy
 from benchmarks.prepare import encoder_label
 from benchmarks.systems import Settings
 from engine.document import Document
-from engine.encoders.smith import SmithEncoder
+from engine.encoders.backbone.weights import resolve_backbone, weights_sha256
+from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.trainable import TrainableEncoder
-from engine.encoders.weights import resolve_backbone, weights_sha256
 from engine.errors import TrainingError
-from engine.training.fine_tuning import FineTuningSettings
-from engine.training.section_contrast import ContrastSettings
-from engine.training.smith_pretraining import Objective, SmithPretraining, SmithPretrainingConfig
+from engine.training.run.trainer import TrainerSettings
 from engine.training.task import Task
-from engine.training.text_pairs import TextPairsSettings
-from engine.training.trainer import TrainerSettings
+from engine.training.tasks.fine_tuning import FineTuningSettings
+from engine.training.tasks.section_contrast import ContrastSettings
+from engine.training.tasks.smith_pretraining import Objective, SmithPretraining, SmithPretrainingConfig
+from engine.training.tasks.text_pairs import TextPairsSettings
 from indexer.training.start import Start, starting_encoder
 
 _TOPIC_EPOCHS = 200  # at most

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from benchmarks.systems import Settings
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 @dataclass(frozen=True)

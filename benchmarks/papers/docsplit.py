@@ -12,7 +12,7 @@ from benchmarks.papers.comparison import Comparison, Scale, Task, Variant, above
 from benchmarks.papers.pretrained_arm import PretrainedArm
 from benchmarks.papers.probe_task import ProbeTask
 from benchmarks.papers.retrieval_task import RetrievalTask
-from engine.training.samplers import Sampling
+from engine.training.tasks.samplers import Sampling
 
 PAPER = "DocSplit"
 _SCALE = Scale(steps=50, batch=16, seconds=600, training_tokens=256, max_words=200, n_train=2000, n_test=100)

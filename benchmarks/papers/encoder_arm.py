@@ -14,8 +14,8 @@ from benchmarks.pairs.selection import Selection
 from benchmarks.pairs.trained_encoders import Recipe, TrainedEncoder
 from benchmarks.papers.comparison import Conditions, Scale, Size, flat
 from benchmarks.systems import Settings
-from engine.encoders.backbone import Backbone
-from engine.encoders.smith import SmithEncoder
+from engine.encoders.backbone.backbone import Backbone
+from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.encoders.variant import Variant
 from engine.errors import TrainingError

@@ -16,7 +16,7 @@ from benchmarks.papers.comparison import Conditions, Measured
 from benchmarks.papers.encoder_arm import EncoderArm, size_of
 from benchmarks.prepare import encoder_label
 from benchmarks.systems import Settings
-from engine.encoders.weights import resolve_backbone, weights_sha256
+from engine.encoders.backbone.weights import resolve_backbone, weights_sha256
 
 ACCURACY = "accuracy"
 

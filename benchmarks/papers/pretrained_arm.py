@@ -19,8 +19,8 @@ from engine.document import Document
 from engine.encoders.loading import load_encoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
-from engine.training.samplers import Sampling
-from engine.training.trainer import TrainerSettings
+from engine.training.run.trainer import TrainerSettings
+from engine.training.tasks.samplers import Sampling
 from indexer.training import PretrainingRecipe, Start, Step, TensionObjective, ViewsObjective, pretrain
 
 PRETRAINING_CORPUS = "wikipedia_seealso"  # articles of Wikipedia, as in the paper

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.papers.comparison import Scale, Size
 from benchmarks.record_file import name_of
 from benchmarks.systems import Settings
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from benchmarks.prepare import encoder_label
-from engine.encoders.backbone import Backbone
-from engine.encoders.weights import resolve_backbone, weights_sha256
+from engine.encoders.backbone.backbone import Backbone
+from engine.encoders.backbone.weights import resolve_backbone, weights_sha256
 from engine.errors import EncoderError
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from benchmarks.papers.comparison import Comparison, Scale, Variant, rising
 from benchmarks.papers.encoder_arm import EncoderArm
 from benchmarks.papers.matching_task import MatchingTask
-from engine.encoders.smith_config import Combination
+from engine.encoders.smith.config import Combination
 from engine.encoders.variant import Variant as Architecture
 
 PAPER = "SMITH"

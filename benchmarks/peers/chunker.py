@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.peers.peer import PeerConfig
-from engine.encoders.tokenizer import Tokenizer
+from engine.encoders.backbone.tokenizer import Tokenizer
 
 
 class Chunker:

@@ -14,10 +14,10 @@ from engine.document import Document
 from engine.encoders.loading import load_encoder
 from engine.errors import DocumentError
 from engine.index import Index
-from engine.query import Query, as_stored
 from engine.scoring.evidence import Scoring
-from engine.search import Searcher
-from indexer.builder import build
+from engine.search.query import Query, as_stored
+from engine.search.searcher import Searcher
+from indexer.building.builder import build
 
 _INDEX_FOLDER = "index.lm"
 

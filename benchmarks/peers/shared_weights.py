@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from benchmarks.checksums import files_checksum
 from benchmarks.peers.peer import PeerConfig
 from benchmarks.prepare import label_of
-from engine.encoders.backbone import Backbone, Pooling
+from engine.encoders.backbone.backbone import Backbone, Pooling
+from engine.encoders.backbone.hardware import default_dtype
+from engine.encoders.backbone.weights import resolve_backbone
 from engine.encoders.description import CONFIG_FILE, read_json
-from engine.encoders.hardware import default_dtype
-from engine.encoders.weights import resolve_backbone
 from engine.errors import EncoderError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from benchmarks.record_file import name_of
 from benchmarks.systems import Settings
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 @dataclass(frozen=True)

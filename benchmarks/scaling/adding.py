@@ -15,10 +15,10 @@ from engine.encoders.loading import load_encoder
 from engine.index import Index
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
-from indexer.budget import left_beside
-from indexer.builder import refresh_generation
-from indexer.footprint import Footprint
-from indexer.reference import refresh_reference
+from indexer.building.budget import left_beside
+from indexer.building.builder import refresh_generation
+from indexer.generation.footprint import Footprint
+from indexer.generation.reference import refresh_reference
 
 
 def add(real: Real, folder: Path, n_documents: int) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from benchmarks.measuring.latency import Percentiles
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 @dataclass(frozen=True)

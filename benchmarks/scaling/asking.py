@@ -19,12 +19,12 @@ from benchmarks.scaling.neighbours import neighbours
 from benchmarks.scaling.source import COPY_MARK, Source
 from benchmarks.scaling.stages import THRESHOLDS, StagedSearcher
 from engine.index import Index
-from engine.neighbours import FIRST_DEPTH
 from engine.scoring.evidence import Scoring
-from engine.search import Searcher
+from engine.search.candidates import FIRST_DEPTH
+from engine.search.searcher import Searcher
 from engine.store.shards import term_count_bytes
 from engine.store.snapshot import Snapshot
-from indexer.generation import POSTINGS_FILE
+from indexer.generation.new_generation import POSTINGS_FILE
 
 BY_VECTORS = Scoring(word_weight=0, pair_weight=0)
 WARM_UP = 10  # queries that are asked, and not counted

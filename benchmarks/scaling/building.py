@@ -14,10 +14,10 @@ from benchmarks.scaling.source import Source
 from benchmarks.scaling.texts import TextModel
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
-from indexer.budget import left_beside
-from indexer.footprint import Footprint
-from indexer.generation import publish_generation, rungs_for
-from indexer.reference import refresh_reference
+from indexer.building.budget import left_beside
+from indexer.generation.footprint import Footprint
+from indexer.generation.new_generation import publish_generation, rungs_for
+from indexer.generation.reference import refresh_reference
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.scaling.growth import learn_growth
-from benchmarks.scaling.neighbours import Neighbours, distance, neighbours
+from benchmarks.scaling.neighbours import CandidateLists, distance, neighbours
 from benchmarks.scaling.source import Source
 from engine.errors import IndexMismatch
 
@@ -31,8 +31,8 @@ class Calibration:
     turn: float
     error: float  # mean difference of the quantiles to nearest chunks and documents, in cosine
     errors: dict[str, float]  # the same for every turn that was tried
-    real: Neighbours  # of the documents that were looked at
-    grown: Neighbours  # of as many chunks, grown from a part of them by this turn
+    real: CandidateLists  # of the documents that were looked at
+    grown: CandidateLists  # of as many chunks, grown from a part of them by this turn
 
 
 def calibrate(source: Source, seed: int) -> Calibration:

@@ -24,7 +24,7 @@ from engine.document import Chunk, Coverage, Document, Section
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch
 from engine.store.writer import Writer
-from indexer.compaction import SHARD_CHUNKS
+from indexer.generation.compaction import SHARD_CHUNKS
 
 RECIPE_SUFFIX = ".grown.json"
 _WORD = "word "  # the text of a chunk

@@ -16,12 +16,12 @@ from benchmarks.recall import document_recall
 from benchmarks.record_file import rebuild
 from benchmarks.scaling import asking, building
 from benchmarks.scaling.calibration import Calibration
-from benchmarks.scaling.neighbours import Neighbours
+from benchmarks.scaling.neighbours import CandidateLists
 from benchmarks.scaling.notes import Noted, note, noted
 from benchmarks.scaling.record import Asked, Cold, GrowthCost, ScaleRecord
 from benchmarks.scaling.source import COPY_MARK
-from engine.origin import Origin
 from engine.store.snapshot import Snapshot
+from indexer.training.origin import Origin
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def measure(trial: Trial, n_chunks: int, log: Callable[[str], None]) -> ScaleRec
     )
     asked = {kind: _asked(answers, truth) for kind, answers in told["asked"].items() if answers["found"]}
     cold = Cold(round(told["open_seconds"], 3), round(told["first_seconds"], 3))
-    likeness = rebuild(Calibration, built.grown["calibration"]), rebuild(Neighbours, near)
+    likeness = rebuild(Calibration, built.grown["calibration"]), rebuild(CandidateLists, near)
     return _record(trial, *likeness, cost, asked, cold, round(batch["queries_per_second"], 2), memories, gflops)
 
 
@@ -128,7 +128,7 @@ def _asked(answers: dict[str, Any], truth: dict[str, list[str]]) -> Asked:
 def _record(
     trial: Trial,
     calibration: Calibration,
-    neighbours: Neighbours,
+    neighbours: CandidateLists,
     growth: GrowthCost,
     asked: dict[str, Asked],
     cold: Cold,

@@ -23,7 +23,7 @@ Blocks = Callable[[], Iterator[Block]]  # the same stream from its beginning, ea
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class CandidateLists:
     """Quantiles, at `QUANTILES`, of cosines in [-1, 1]."""
 
     n_documents: int
@@ -44,7 +44,7 @@ class Sample:
     within: NDArray[np.float32]  # cosines of all pairs of sampled chunks of one document
 
 
-def neighbours(blocks: Blocks, chosen: NDArray[np.int64], seed: int) -> Neighbours:
+def neighbours(blocks: Blocks, chosen: NDArray[np.int64], seed: int) -> CandidateLists:
     """Measure a collection at some of its documents; streams it twice.
 
     Args:
@@ -63,7 +63,7 @@ def neighbours(blocks: Blocks, chosen: NDArray[np.int64], seed: int) -> Neighbou
         _raise_to(nearest_document, sample.documents, sample.numbers, block.documents, alone, numbers)
         n_documents, n_chunks = n_documents + len(block.documents), n_chunks + len(block.chunks)
     cosines = (sample.within, nearest_chunk, nearest_document)
-    return Neighbours(n_documents, n_chunks, *(_quantiles(values) for values in cosines))
+    return CandidateLists(n_documents, n_chunks, *(_quantiles(values) for values in cosines))
 
 
 def nearest_by_document(blocks: Blocks, n_documents: int, seed: int) -> NDArray[np.float32]:
@@ -123,7 +123,7 @@ def _quantiles(cosines: NDArray[np.float32]) -> list[float]:
     return [round(float(value), 4) for value in np.quantile(cosines, QUANTILES)] if len(cosines) else []
 
 
-def distance(one: Neighbours, other: Neighbours) -> float:
+def distance(one: CandidateLists, other: CandidateLists) -> float:
     """Mean difference of the quantiles to nearest chunks and documents: how unlike two collections are crowded."""
 
     def mean(a: Sequence[float], b: Sequence[float]) -> float:

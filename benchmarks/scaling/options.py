@@ -11,7 +11,7 @@ import click
 
 from engine.store.ann import AUTO
 from indexer.cli.sizes import parse_bytes
-from indexer.recall import RECALL_FLOOR
+from indexer.generation.recall import RECALL_FLOOR
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 from benchmarks.measuring.latency import Percentiles
 from benchmarks.measuring.peak import Memory
 from benchmarks.scaling.calibration import Calibration
-from benchmarks.scaling.neighbours import Neighbours
-from engine.origin import Origin
+from benchmarks.scaling.neighbours import CandidateLists
+from indexer.training.origin import Origin
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class ScaleRecord:
     threads: int
     workers: int  # that asked at once for `queries_per_second`
     calibration: Calibration  # how the made documents were made, and how like the real ones they are
-    neighbours: Neighbours  # of the grown index
+    neighbours: CandidateLists  # of the grown index
     growth: GrowthCost
     disk: dict[str, int]  # bytes of catalog, shards, ann, postings and reference
     cold: Cold

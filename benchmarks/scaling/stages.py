@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from typing import Concatenate, ParamSpec, TypeVar
 
 from engine.index import Index
-from engine.query import Query
 from engine.result import Result
 from engine.scoring.evidence import Scoring
-from engine.search import Searcher
+from engine.search.query import Query
+from engine.search.searcher import Searcher
 
 THRESHOLDS, LISTS, WORDS, SCORES, HITS = "thresholds", "lists", "postings", "scores", "hits"
 OTHER = "other"  # the filter

@@ -15,8 +15,8 @@ from benchmarks.sections.parts import Order, OrderKind, Parts, Side, Unit, parts
 from benchmarks.sections.records import Arm
 from benchmarks.sections.removal import Pairing, encoded_rescore, remembered, stored_rescore
 from engine.index import Index
-from engine.long_query import pool_long
 from engine.scoring.evidence import Scoring
+from engine.search.long_query import pool_long
 
 STORED, ENCODED = "stored", "re-encoded"
 METHODS: Mapping[str, Sequence[float]] = {STORED: SHARES, ENCODED: COARSE_SHARES}

@@ -17,9 +17,9 @@ from scipy.sparse import csr_array
 
 from engine.encoders.encoder import Vectors
 from engine.index import Index
-from engine.query import Prepared, Query
 from engine.scoring.evidence import Components, Scoring, chunk_component, combine, margin, thresholds
 from engine.scoring.similarity import best_chunks
+from engine.search.query import Prepared, Query
 from engine.store.snapshot import Positions
 from engine.words.counts import TermTable, WordTables
 from engine.words.likelihood import QueryTerms, matches, query_terms, scores

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from benchmarks.sections.term_places import term_places
 from engine.document import Chunk, Document, Span
 from engine.encoders.encoder import EncodedDocument, Vectors
-from engine.query import Query
 from engine.scoring.breakdown import Breakdown, TermPart
+from engine.search.query import Query
 from engine.words.counts import WordTables, counted
 from engine.words.segmenter import Terms, WordSegmenter, segmenter_of
 

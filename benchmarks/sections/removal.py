@@ -20,7 +20,7 @@ from benchmarks.sections.parts import ChunkTerms, Side
 from engine.document import Chunk, Document
 from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError
-from engine.query import Prepared, Query, as_stored
+from engine.search.query import Prepared, Query, as_stored
 from engine.store.snapshot import Positions
 from engine.words.counts import count_words
 from engine.words.segmenter import segmenter_of
@@ -131,7 +131,7 @@ def _encoded(encoder: Encoder, document: Document) -> EncodedDocument | None:
 def kept_document(document: Document, chunks: Sequence[Chunk], kept: Kept) -> Document:
     """The document with the text of the kept chunks alone.
 
-    Neighbours keep the white space between them; where something is gone between
+    CandidateLists keep the white space between them; where something is gone between
     them stands a blank line, so that no sentence runs across the gap. A section
     without a kept chunk is gone. Text that is in no chunk is not put back: what an
     encoder did not read cannot come into its view by removing what it did.

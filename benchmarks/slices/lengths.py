@@ -16,7 +16,7 @@ from benchmarks.records import RetrievalRecord
 from benchmarks.significance import bootstrap_interval
 from benchmarks.slices.records import LengthRecord
 from engine.document import Document
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 BY = ("query", "targets")
 

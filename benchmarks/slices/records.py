@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from benchmarks.systems import Settings
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 N_TENTHS = 10
 

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from benchmarks.vectors.candidate import VectorIndex
 from benchmarks.vectors.collection import Collection
 from benchmarks.vectors.truth import LIST_LENGTH, list_thresholds, rank_by_lists, squared_excess
-from engine.deepening import LAST_DEPTH, document_lists
 from engine.encoders.encoder import Vectors
-from engine.neighbours import FIRST_DEPTH
 from engine.scoring.lists import RankedLists, merge
 from engine.scoring.similarity import best_chunks
+from engine.search.candidates import FIRST_DEPTH
+from engine.search.document_lists import LAST_DEPTH, document_lists
 from engine.store.ann import Ids
 
 RESCORED = 64  # documents rescored exactly, at least; and twice as many as are wanted
@@ -58,7 +58,7 @@ def asks_documents(index: VectorIndex) -> bool:
 
 
 def nearest(index: VectorIndex, collection: Collection, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
-    """Neighbours of query chunks; where the index is rescored, the best of as many as our search asks at first.
+    """CandidateLists of query chunks; where the index is rescored, the best of as many as our search asks at first.
 
     Returns:
         (I, K) rows and similarities, best first; row -1 where there were fewer.
@@ -72,7 +72,7 @@ def nearest(index: VectorIndex, collection: Collection, queries: Vectors, k: int
 
 
 class Asked:
-    """An index over a collection, as `engine.deepening.ChunkIndex` demands it; chunks are named by their rows."""
+    """An index over a collection, as the protocol `ChunkIndex` demands; chunks are named by their rows."""
 
     first_depth = FIRST_DEPTH
 

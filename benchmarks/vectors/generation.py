@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.vectors.candidate import value_of
 from engine.encoders.encoder import Vectors
 from engine.store.ann import AnnIndex, Ids, is_exact_factory, training_size
-from indexer.ladder import BuildSizes
+from indexer.generation.index_choice import BuildSizes
 
 
 class GenerationIndex:

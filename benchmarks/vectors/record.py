@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from benchmarks.measuring.latency import Percentiles
 from benchmarks.record_file import name_of
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 @dataclass(frozen=True)

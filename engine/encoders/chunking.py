@@ -7,8 +7,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 from engine.document import Chunk, Coverage, Document
+from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.encoder import SegmentedDocument
-from engine.encoders.tokenizer import Tokenizer
 from engine.errors import DocumentError
 from engine.segmentation import TokenWindow, fill_windows, sentence_starts
 

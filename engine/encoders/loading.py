@@ -10,21 +10,21 @@ from typing import Any
 import torch
 
 from engine.devices import check_device
-from engine.encoders.backbone import Backbone
+from engine.encoders.backbone.backbone import Backbone
+from engine.encoders.backbone.weights import BUNDLED_NAME, check_files, resolve_backbone
 from engine.encoders.description import CONFIG_FILE, read_json
 from engine.encoders.encoder import Encoder
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.trainable import TrainableEncoder
-from engine.encoders.weights import BUNDLED_NAME, check_files, resolve_backbone
 from engine.errors import EncoderError
 
 DEFAULT_ENCODER = BUNDLED_NAME
 # Only these classes are ever made from a folder; a configuration cannot name another.
 _KINDS = {
     "mean": ("engine.encoders.mean", "MeanEncoder"),
-    "smith": ("engine.encoders.smith", "SmithEncoder"),
-    "colde": ("engine.encoders.colde", "ColdeEncoder"),
-    "tde": ("engine.encoders.tde", "TdeEncoder"),
+    "smith": ("engine.encoders.smith.encoder", "SmithEncoder"),
+    "colde": ("engine.encoders.colde.encoder", "ColdeEncoder"),
+    "tde": ("engine.encoders.tde.encoder", "TdeEncoder"),
 }
 
 

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from engine.document import Document
-from engine.encoders.backbone import Backbone, Pooling
+from engine.encoders.backbone.backbone import Backbone, Pooling
+from engine.encoders.backbone.weights import tokenizer_sha256
 from engine.encoders.chunking import chunk_document
 from engine.encoders.description import CONFIG_FILE, read_configuration, write_description
 from engine.encoders.encoder import SegmentedDocument
@@ -26,7 +27,6 @@ from engine.encoders.trainable import (
     pad_chunks,
     read_chunks,
 )
-from engine.encoders.weights import tokenizer_sha256
 from engine.errors import EncoderError
 
 WINDOW_TOKENS = 126  # 128 with [CLS] and [SEP], the length all-MiniLM-L6-v2 was trained at

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from engine.encoders.batching import BatchReader
+from engine.encoders.backbone.batching import BatchReader
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, unit
 
 

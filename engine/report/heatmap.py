@@ -23,7 +23,7 @@ from engine.report.table import section_label
 
 if TYPE_CHECKING:
     from engine.document import Chunk, Document
-    from engine.encoders.colde_explain import Explanation, Picture
+    from engine.encoders.colde.explain import Explanation, Picture
 
 _INCHES_PER_CELL = 0.3
 _SMALLEST, _LARGEST = 2.5, 11.0  # inches of the longer side of the matrix

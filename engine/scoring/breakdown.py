@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.deferred import Deferred, deferred
 from engine.document import Chunk, Document, Span
 from engine.encoders.encoder import Vectors
+from engine.lazy import Deferred, deferred
 from engine.scoring.evidence import COMPONENTS, Components, Scoring, Thresholds, margin
 from engine.scoring.similarity import Matches
 from engine.section_kinds import besides

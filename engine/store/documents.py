@@ -13,10 +13,10 @@ from typing import Any
 
 from sqlalchemy import Connection, String, bindparam, delete, insert, select, type_coerce
 
-from engine.deferred import deferred
 from engine.document import Coverage, Document, Section
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexDamaged
+from engine.lazy import deferred
 from engine.store.catalog import DocumentRow, SectionRow, TextRow
 
 _IDS_PER_STATEMENT = 500

@@ -18,10 +18,11 @@ from engine.encoders.encoder import Vectors
 from engine.errors import BudgetExceeded
 from engine.store.ann import Ids
 from engine.store.faiss_distribution import require_one_faiss
-from engine.store.gpus import MOST
 
 require_one_faiss()
 import faiss  # noqa: E402
+
+MOST = 2_048  # vectors that GPU FAISS finds for one query, and lists that it looks into, at most
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,17 +9,17 @@ import click
 
 from engine.errors import EngineError
 from engine.faults import faults_named
-from indexer.cli.asking import query
-from indexer.cli.building import index
-from indexer.cli.charting import chart
-from indexer.cli.comparing import compare
-from indexer.cli.planning import plan
-from indexer.cli.pretraining import pretrain
-from indexer.cli.replaying import diff, replay
-from indexer.cli.serving import serve
-from indexer.cli.shared import keep_arguments
-from indexer.cli.showing import info, show
-from indexer.cli.training import train
+from indexer.cli.chart import chart
+from indexer.cli.compare import compare
+from indexer.cli.index import index
+from indexer.cli.options import keep_arguments
+from indexer.cli.plan import plan
+from indexer.cli.pretrain import pretrain
+from indexer.cli.query import query
+from indexer.cli.replay import diff, replay
+from indexer.cli.serve import serve
+from indexer.cli.show import info, show
+from indexer.cli.train import train
 from indexer.cli.upkeep import compact, doctor, rebase, remove, repair, verify
 
 _COLLECTED_AFTER = 50_000  # new containers; at Python's 700 a fifth of the start goes into looking for garbage

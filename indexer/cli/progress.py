@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
 if TYPE_CHECKING:
-    from indexer.activity import Activity
-    from indexer.build_report import BuildReport
-    from indexer.plan import Plan
+    from indexer.building.activity import Activity
+    from indexer.building.report import BuildReport
+    from indexer.plan.values import Plan
     from indexer.training import Step
 
 _SECONDS_BETWEEN_LINES = 5.0
@@ -147,7 +147,7 @@ class BuildProgress(_Progress):
         super().__exit__(kind, error, trace)
 
     def begin(self, activity: Activity) -> None:
-        """Follow what the run does between commits; see `indexer.activity.LiveProgress`."""
+        """Follow what the run does between commits; see `indexer.building.activity.LiveProgress`."""
         self._activity = activity
         if self._bar is not None and self._ticker is None:
             self._ticker = _Ticker(self._draw)

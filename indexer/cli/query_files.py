@@ -15,7 +15,7 @@ from indexer.cli.standard_input import STDIN, read_standard_input
 if TYPE_CHECKING:
     from engine.document import Document
     from engine.readers import Unreadable
-    from indexer.reading import DocumentReader
+    from indexer.reading.reader import DocumentReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def opened_reader(names: Sequence[str], seconds: float, memory_bytes: int) -> It
     if not names:
         yield None
         return
-    from indexer.reading import DocumentReader, ReadLimits
+    from indexer.reading.reader import DocumentReader, ReadLimits
 
     with DocumentReader(ReadLimits(seconds, memory_bytes)) as reader:
         yield reader
@@ -73,7 +73,7 @@ def read_named(names: Sequence[str], reader: DocumentReader | None, suffix: str 
         return
     # Loads the readers, a third of a second, which searches by text and by id do without.
     from engine.readers import Unreadable
-    from indexer.requests import Request
+    from indexer.reading.requests import Request
 
     for name in names:
         found: Iterator[Document | Unreadable]

@@ -11,7 +11,7 @@ import click
 from indexer.cli.sizes import parse_bytes
 
 if TYPE_CHECKING:
-    from indexer.reading import DocumentReader
+    from indexer.reading.reader import DocumentReader
 
 STDIN = "-"
 
@@ -39,7 +39,7 @@ def document_reader(paths: Sequence[str], seconds: float, memory_bytes: int) -> 
     if not paths:
         yield None
         return
-    from indexer.reading import DocumentReader, ReadLimits
+    from indexer.reading.reader import DocumentReader, ReadLimits
 
     reader = DocumentReader(ReadLimits(seconds, memory_bytes))
     with reader if set(paths) - {STDIN} else nullcontext():

@@ -15,7 +15,7 @@ import click
 if TYPE_CHECKING:
     from engine.document import Document
     from engine.readers import Unreadable
-    from indexer.reading import DocumentReader
+    from indexer.reading.reader import DocumentReader
 
 STDIN = "-"
 _NAME = "stdin"
@@ -60,7 +60,7 @@ def read_standard_input(reader: DocumentReader, suffix: str | None) -> Iterator[
     from engine.errors import DocumentError
     from engine.readers import Unreadable
     from engine.readers.detection import detected_suffix
-    from indexer.requests import Request
+    from indexer.reading.requests import Request
 
     with tempfile.TemporaryDirectory(prefix="longmatch-") as folder:
         # In a folder of its own, so that a LaTeX file includes no other.

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from indexer.cli.grouped import DecoratedT, heading, together
+from indexer.cli.option_groups import DecoratedT, heading, together
 
 if TYPE_CHECKING:
     import torch
 
-    from engine.training.trainer import TrainerSettings
+    from engine.training.run.trainer import TrainerSettings
     from indexer.training import NewEncoder, Start, Trained
 
 KINDS = ("smith", "smith-short", "matchbert", "colde", "tde")
@@ -180,7 +180,7 @@ def _read_new(given: Mapping[str, Any]) -> NewEncoder | None:
 
 def read_trainer(given: Mapping[str, Any]) -> TrainerSettings:
     """How long and how fast."""
-    from engine.training.trainer import TrainerSettings
+    from engine.training.run.trainer import TrainerSettings
 
     return TrainerSettings(
         steps=given["steps"],

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from engine.errors import QueryError
-from indexer.cli.shared import FAILED, PARTLY, device_option, index_argument, json_option
+from indexer.cli.options import FAILED, PARTLY, device_option, index_argument, json_option
 
 
 @click.command()
@@ -44,7 +44,7 @@ def verify(index: Path, as_json: bool) -> None:
     Example:
         longmatch verify papers.lm
     """
-    from indexer.verification import verify as check
+    from indexer.upkeep.verify import verify as check
 
     findings = check(index)
     if as_json:
@@ -69,7 +69,7 @@ def repair(index: Path, encode: bool, device: str | None) -> None:
     Example:
         longmatch repair papers.lm --encode
     """
-    from indexer.restoration import repair as mend
+    from indexer.upkeep.repair import repair as mend
 
     report = mend(index, encode=encode, device=device, log=_to_stderr)
     for line in report.mended:
@@ -92,7 +92,7 @@ def compact(index: Path) -> None:
     Example:
         longmatch compact papers.lm
     """
-    from indexer.compaction import compact as shrink
+    from indexer.generation.compaction import compact as shrink
 
     _must_exist(index)
     report = shrink(index, log=_to_stderr)
@@ -114,7 +114,7 @@ def rebase(index: Path) -> None:
     Example:
         longmatch rebase papers.lm
     """
-    from indexer.reference import rebase as draw
+    from indexer.generation.reference import rebase as draw
 
     _must_exist(index)
     draw(index, log=click.echo)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.allowance import Allowance
 from engine.document import Coverage, Document, Section, Span
 from engine.index import Index
 from engine.report.contract import envelope
 from engine.result import Result, SectionMatrix
+from engine.search.allowance import Allowance
 from engine.store.fields import check_fields
 from indexer.serving.bodies import Parameters
 from indexer.serving.failures import not_found

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 from fastapi import UploadFile
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from engine.allowance import CANDIDATES
 from engine.errors import QueryError
 from engine.readers.limits import MAX_DOCUMENT_BYTES
+from engine.search.allowance import CANDIDATES
 from engine.store.where_mapping import where_text
 
 Kind: TypeAlias = Literal["references", "acknowledgements", "appendix", "boilerplate"]

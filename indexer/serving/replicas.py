@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.allowance import Allowance
 from engine.document import Document
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import EngineError
 from engine.index import Index
+from engine.search.allowance import Allowance
 from indexer.serving.encoding import RequestEncoder, SharedEncoder
 from indexer.serving.failures import LOG
 

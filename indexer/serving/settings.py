@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.errors import QueryError
-from indexer.reading import ReadLimits
+from indexer.reading.reader import ReadLimits
 
 TOKEN_VARIABLE = "LONGMATCH_TOKEN"
 MAX_BYTES = 32 * 2**20

@@ -18,8 +18,8 @@ from engine.errors import DocumentError
 from engine.readers import FORMATS, Unreadable
 from engine.readers.assembly import without_gz
 from engine.readers.detection import detected_suffix
-from indexer.reading import DocumentReader, ReadLimits
-from indexer.requests import Request
+from indexer.reading.reader import DocumentReader, ReadLimits
+from indexer.reading.requests import Request
 
 _FILE = "upload"
 _NO_NAME = "\0"  # of a record without an id

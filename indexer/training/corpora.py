@@ -13,8 +13,8 @@ from engine.document import Document
 from engine.errors import TrainingError
 from engine.readers import Unreadable
 from engine.training.corpus import CORPUS_FILES, TrainingCorpus, read_training_corpus
-from engine.training.history import MEAN
-from indexer.corpus import read_corpus
+from engine.training.run.history import MEAN
+from indexer.building.corpus import read_corpus
 
 _OF_MANY_DOCUMENTS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 

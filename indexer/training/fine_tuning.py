@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from engine.training.corpus import TrainingCorpus
-from engine.training.fine_tuning import FineTuning, Loss, Source
 from engine.training.selection import EvidenceChunks, RandomRuns, Selector
 from engine.training.task import Task
-from engine.training.teacher import IndexTeacher
+from engine.training.tasks.fine_tuning import FineTuning, Loss, Source
+from engine.training.tasks.teacher import IndexTeacher
 from indexer.training.corpora import Given, read_with_pairs
 from indexer.training.library import Library
 from indexer.training.objectives import Negatives, PairsObjective, SectionsObjective, TextPairsObjective

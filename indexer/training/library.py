@@ -10,9 +10,9 @@ from engine.encoders.loading import DEFAULT_ENCODER
 from engine.index import Index
 from engine.store.snapshot import Snapshot
 from engine.training.corpus import TrainingCorpus
-from engine.training.mining import IndexMiner, LexicalMiner, Miner
-from indexer.build_report import BuildReport
-from indexer.builder import build
+from engine.training.tasks.mining import IndexMiner, LexicalMiner, Miner
+from indexer.building.builder import build
+from indexer.building.report import BuildReport
 from indexer.training.objectives import Negatives
 from indexer.training.recipe import shown
 from indexer.training.run import Run

@@ -10,11 +10,11 @@ from enum import StrEnum
 from typing import ClassVar
 
 from engine.errors import TrainingError
-from engine.training.fine_tuning import FineTuningSettings, Loss
-from engine.training.samplers import Sampling
-from engine.training.section_contrast import ContrastSettings
-from engine.training.smith_pretraining import Objective as SmithLoss
-from engine.training.text_pairs import TextPairsSettings
+from engine.training.tasks.fine_tuning import FineTuningSettings, Loss
+from engine.training.tasks.samplers import Sampling
+from engine.training.tasks.section_contrast import ContrastSettings
+from engine.training.tasks.smith_pretraining import Objective as SmithLoss
+from engine.training.tasks.text_pairs import TextPairsSettings
 
 
 class Negatives(StrEnum):

@@ -10,21 +10,21 @@ from typing import Any
 from engine.document import Document
 from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.encoders.mean import MeanEncoder
-from engine.encoders.smith import SmithEncoder
+from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import DocumentError, TrainingError
-from engine.training.card import compare_validations
-from engine.training.contrastive_pretraining import ContrastiveConfig, ContrastivePretraining
-from engine.training.contrastive_tension import ContrastiveTension
-from engine.training.history import MEAN
-from engine.training.momentum_contrast import MomentumContrast
-from engine.training.samplers import SAMPLERS, PairSampler, Sampling
-from engine.training.smith_pretraining import Objective as SmithLoss
-from engine.training.smith_pretraining import SmithPretraining, SmithPretrainingConfig
+from engine.training.run.card import compare_validations
+from engine.training.run.history import MEAN
+from engine.training.run.trainer import METRIC, Outcome
 from engine.training.task import Task
-from engine.training.trainer import METRIC, Outcome
-from engine.training.view_pairs import ViewPairs
-from engine.training.word_pretraining import WordPretraining
+from engine.training.tasks.contrastive_pretraining import ContrastiveConfig, ContrastivePretraining
+from engine.training.tasks.contrastive_tension import ContrastiveTension
+from engine.training.tasks.momentum_contrast import MomentumContrast
+from engine.training.tasks.samplers import SAMPLERS, PairSampler, Sampling
+from engine.training.tasks.smith_pretraining import Objective as SmithLoss
+from engine.training.tasks.smith_pretraining import SmithPretraining, SmithPretrainingConfig
+from engine.training.tasks.view_pairs import ViewPairs
+from engine.training.tasks.word_pretraining import WordPretraining
 from indexer.training.corpora import Given, read_documents
 from indexer.training.objectives import SmithObjective, TensionObjective, ViewsObjective, WordsObjective
 from indexer.training.recipe import PretrainingRecipe

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import torch
 
 from engine.errors import TrainingError
-from engine.training.trainer import TrainerSettings
+from engine.training.run.trainer import TrainerSettings
 from indexer.training.objectives import (
     FineTuningObjective,
     PairsObjective,

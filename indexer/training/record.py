@@ -10,9 +10,9 @@ from typing import Any
 
 from engine.errors import TrainingError
 from engine.store.durable import write_durably
-from engine.training.checkpoint import latest_checkpoint
 from engine.training.corpus import TrainingCorpus
-from engine.training.trainer import CHECKPOINT_FOLDER
+from engine.training.run.checkpoint import latest_checkpoint
+from engine.training.run.trainer import CHECKPOINT_FOLDER
 from indexer.training.recipe import Setting
 
 RECIPE_FILE = "recipe.json"

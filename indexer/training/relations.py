@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.encoders.colde import ColdeEncoder
+from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.encoder import Encoder, SegmentedDocument
-from engine.encoders.tde import TdeEncoder
+from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import DocumentError, TrainingError
 from engine.training.corpus import TrainingCorpus
-from engine.training.mining import Miner
-from engine.training.section_contrast import Classes, Graph, SectionContrast
-from engine.training.text_pairs import LabelledPair, TextPairs
+from engine.training.tasks.mining import Miner
+from engine.training.tasks.section_contrast import Classes, Graph, SectionContrast
+from engine.training.tasks.text_pairs import LabelledPair, TextPairs
 from indexer.training.objectives import SectionsObjective, TextPairsObjective
 
 

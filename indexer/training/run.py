@@ -10,18 +10,18 @@ from typing import Any
 
 import torch
 
-from engine.encoders.hardware import default_device
+from engine.encoders.backbone.hardware import default_device
 from engine.encoders.loading import load_encoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import EncoderError, MissingExtra, TrainingError
-from engine.training.card import Validation as Compared
-from engine.training.card import compare_validations, write_card
 from engine.training.corpus import TrainingCorpus
-from engine.training.history import CURVES_FILE, HISTORY_FILE
-from engine.training.processes import Processes
+from engine.training.run.card import Validation as Compared
+from engine.training.run.card import compare_validations, write_card
+from engine.training.run.history import CURVES_FILE, HISTORY_FILE
+from engine.training.run.processes import Processes
+from engine.training.run.trainer import Outcome, Trainer
+from engine.training.run.validation import Validation
 from engine.training.task import Task
-from engine.training.trainer import Outcome, Trainer
-from engine.training.validation import Validation
 from indexer.training.recipe import PretrainingRecipe, TrainingRecipe, settings_of
 from indexer.training.record import Record, make_record, reached_step, reconcile, write_record
 from indexer.training.start import starting_encoder

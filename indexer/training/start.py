@@ -10,15 +10,15 @@ import torch
 from torch import nn
 
 from engine.document import Document
-from engine.encoders.backbone import Backbone, Pooling
+from engine.encoders.backbone.backbone import Backbone, Pooling
 from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
 from engine.encoders.mean import MeanEncoder
-from engine.encoders.tde import TdeEncoder
+from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
-from engine.training.frozen import FrozenFirstStage
-from engine.training.text_pairs import pretrain_topics
-from engine.training.views import sentences
+from engine.training.tasks.frozen import FrozenFirstStage
+from engine.training.tasks.text_pairs import pretrain_topics
+from engine.training.tasks.views import sentences
 from indexer.training.new_encoder import Made, NewEncoder, make_encoder
 
 _TOPIC_SENTENCES = 20_000  # of a corpus, so that fitting topics takes minutes at most

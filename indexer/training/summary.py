@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from engine.encoders.backbone.weights import MINILM_NAME
 from engine.encoders.trainable import TrainableEncoder
-from engine.encoders.weights import MINILM_NAME
-from engine.origin import Machine, describe_origin
-from engine.training.card import CHANGES, CorpusSummary, RunSummary, Validation
 from engine.training.corpus import TrainingCorpus
-from engine.training.trainer import Outcome
+from engine.training.run.card import CHANGES, CorpusSummary, RunSummary, Validation
+from engine.training.run.trainer import Outcome
+from indexer.training.origin import Machine, describe_origin
 from indexer.training.recipe import PretrainingRecipe, Setting, TrainingRecipe, settings_of, shown
 
 _ON_THE_HUB = {MINILM_NAME: "sentence-transformers/all-MiniLM-L6-v2"}

@@ -10,9 +10,9 @@ from typing import Generic
 
 from torch import nn
 
-from engine.training.history import MEAN, History
+from engine.training.run.history import MEAN, History
+from engine.training.run.trainer import METRIC
 from engine.training.task import Backward, BatchT, Task
-from engine.training.trainer import METRIC
 
 
 @dataclass(frozen=True, slots=True)

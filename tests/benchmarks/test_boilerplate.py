@@ -10,8 +10,8 @@ from benchmarks.boilerplate import PlantingEncoder, measure, passage, planted
 from benchmarks.records import BoilerplateRecord, BoilerplateRow
 from benchmarks.report import boilerplate_table
 from engine.index import Index
-from engine.origin import Origin
-from indexer.builder import build
+from indexer.building.builder import build
+from indexer.training.origin import Origin
 from tests.fakes import FakeEncoder, make_corpus
 
 CORPUS = make_corpus(40)

@@ -16,7 +16,7 @@ from benchmarks.records import BuildCost, RecallRecord, RetrievalRecord
 from benchmarks.retrieval_plots import plot_quality
 from benchmarks.scisumm.record import SummaryRecord
 from benchmarks.slices.records import LengthRecord
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 pytest.importorskip("matplotlib")
 

@@ -14,7 +14,7 @@ from benchmarks.newcomers.running import judge, last_line, run_code
 from benchmarks.newcomers.table import first_minutes_table
 from benchmarks.newcomers.tries import TRIES
 from benchmarks.records import read_records
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 @pytest.mark.parametrize(

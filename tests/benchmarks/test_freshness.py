@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.freshness import MEASURED, ROOT, Age, FreshnessError, History, modules_of, stale_note
 from benchmarks.records import BuildCost, ExactnessRecord, Record, RetrievalRecord
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 SCORING = "engine/scoring/evidence.py"
 

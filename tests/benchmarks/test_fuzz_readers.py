@@ -10,7 +10,7 @@ from benchmarks.fuzzing.record import FuzzRecord, Outcome
 from benchmarks.records import read_records
 from engine.document import Document
 from engine.readers import Unreadable
-from indexer.reading import ReadLimits
+from indexer.reading.reader import ReadLimits
 from tests.indexer.hostile_readers import FORMATS
 
 READ = Document("a", "a", "a", ())
@@ -43,7 +43,7 @@ def test_the_worst_of_several_results_counts() -> None:
     ("suffix", "outcome"), [(".loop", Outcome.LIMIT), (".crash", Outcome.DIED), (".sleep", Outcome.HUNG)]
 )
 def test_harm_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, outcome: Outcome) -> None:
-    monkeypatch.setattr("indexer.reading._MODULE", "tests.indexer.hostile_readers")
+    monkeypatch.setattr("indexer.reading.reader._MODULE", "tests.indexer.hostile_readers")
     monkeypatch.setattr("engine.readers.reader.FORMATS", FORMATS)
     monkeypatch.setattr("benchmarks.fuzz_readers.seeds", lambda: {suffix: b"words"})
     row = fuzz(suffix, 1, 0, tmp_path, ReadLimits(0.2, 150 * 2**20))
@@ -53,7 +53,7 @@ def test_harm_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix
 
 
 def test_a_failure_of_the_caller_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indexer.reading._MODULE", "no_such_module")
+    monkeypatch.setattr("indexer.reading.reader._MODULE", "no_such_module")
     assert fuzz(".txt", 2, 0, tmp_path).outcomes == {Outcome.LOST: 2}
 
 

@@ -8,7 +8,7 @@ from benchmarks.demand.record import DemandRecord, DemandRow
 from benchmarks.headlines import findings_table, headline_table
 from benchmarks.metrics import METRICS, PRIMARY
 from benchmarks.records import BuildCost, RetrievalRecord, StabilityRecord
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 def retrieval(system: str, task: str, value: float, origin: Origin) -> RetrievalRecord:

@@ -11,7 +11,7 @@ from benchmarks.__main__ import main as programs
 from benchmarks.list import GROUPS, OTHERS, main, program_of, seconds_of, system_minutes
 from benchmarks.record_file import write_record
 from benchmarks.records import BuildCost, RetrievalRecord
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from benchmarks.pairs.scorers import ScorerOptions, make_scorer
 from benchmarks.pairs.splitting import Split, SplitRule
 from benchmarks.records import read_records
 from benchmarks.systems import Settings
-from engine.origin import Origin
+from indexer.training.origin import Origin
 from tests.benchmarks.pairs.linked_corpus import DOC_IDS, write_linked
 from tests.benchmarks.pairs.published_sets import write_aan
 

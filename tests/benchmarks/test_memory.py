@@ -9,7 +9,7 @@ import pytest
 from benchmarks.memory import TimedWriter, slope_kib
 from benchmarks.synthetic import LONG, SHORT, FreeEncoder, Lengths, documents, vocabulary
 from benchmarks.tiny_encoder import frequent_words
-from indexer.pipeline import Pipeline
+from indexer.building.pipeline import Pipeline
 
 
 def test_the_slope_is_that_of_the_last_three_quarters() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import indexer.reference as reference_module
+import indexer.generation.reference as reference_module
 from benchmarks.demand.record import DemandRecord
 from benchmarks.demand.recorded import RecordedEncoder
 from benchmarks.demand.table import demand_table
@@ -20,9 +20,9 @@ from benchmarks.on_demand import (
     scaled,
 )
 from benchmarks.records import read_records
-from engine.allowance import Allowance
 from engine.index import Index
-from indexer.builder import build
+from engine.search.allowance import Allowance
+from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus
 
 CORPUS = make_corpus(40)

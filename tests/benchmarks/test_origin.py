@@ -6,7 +6,7 @@ import click
 from click.testing import CliRunner
 
 from benchmarks.origin import command_line
-from engine.origin import describe_origin
+from indexer.training.origin import describe_origin
 
 
 def read_sizes(_context: click.Context, _option: click.Parameter, given: str) -> dict[str, str]:

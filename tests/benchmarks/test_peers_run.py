@@ -12,7 +12,7 @@ from benchmarks.datasets import open_dataset, read_documents
 from benchmarks.peers.record import PeersRecord
 from benchmarks.peers_run import main
 from benchmarks.record_file import rebuild, write_record
-from engine.encoders.tokenizer import Tokenizer
+from engine.encoders.backbone.tokenizer import Tokenizer
 
 
 def run(*arguments: object) -> Result:

@@ -15,9 +15,9 @@ from benchmarks.slices.records import PositionRecord
 from benchmarks.systems import Evidence
 from engine.document import Document, Span
 from engine.index import Index
-from engine.origin import Origin
 from engine.scoring.breakdown import Breakdown, ChunkPart, DocumentPart, SectionPair, TermPart
 from engine.words.segmenter import segmenter_of
+from indexer.training.origin import Origin
 from tests.fakes import FakeEncoder
 
 

@@ -13,7 +13,7 @@ from benchmarks.probing.labelled import LabelledCorpus, open_labelled
 from benchmarks.probing.record import ProbeRecord
 from benchmarks.record_file import rebuild
 from benchmarks.records import BuildCost
-from engine.origin import Origin
+from indexer.training.origin import Origin
 from tests.benchmarks.labelled_corpus import write_labelled
 
 pytest.importorskip("sklearn")

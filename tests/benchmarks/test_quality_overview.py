@@ -8,7 +8,7 @@ from benchmarks.metrics import METRICS, PRIMARY
 from benchmarks.quality_overview import overview_table, parts_table
 from benchmarks.records import BuildCost, RetrievalRecord
 from benchmarks.report import TABLES
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 N = 8
 

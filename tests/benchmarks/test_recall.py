@@ -5,7 +5,7 @@ import pytest
 from benchmarks.recall import Subject, document_recall, measure, sampled_queries
 from engine.errors import QueryError
 from engine.index import Index
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 def test_recall_is_the_share_of_exact_targets_found() -> None:

@@ -9,7 +9,7 @@ from benchmarks.measuring.latency import Percentiles
 from benchmarks.record_file import RecordError, write_record
 from benchmarks.records import BuildCost, RecallRecord, RetrievalRecord, read_records
 from benchmarks.systems import Settings
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 def test_records_are_read_as_they_were_written(tmp_path: Path, origin: Origin) -> None:

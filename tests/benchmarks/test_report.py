@@ -13,7 +13,7 @@ from benchmarks.record_file import write_record
 from benchmarks.records import BuildCost, ExactnessRecord, RecallRecord, RetrievalRecord
 from benchmarks.report import ReportError, drawn, is_partial, main, untold
 from benchmarks.slices.records import LengthRecord
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 README = "# Title\n<!-- results:retrieval -->\nold\n<!-- /results -->\nEnd\n"
 DRAWN = """# Title

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.record_file import RecordError
 from benchmarks.resuming import complete, earlier, failure_text, keep, measure_parts
 from engine.errors import EngineError
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from benchmarks.records import BuildCost, RetrievalRecord, read_records
 from benchmarks.retrieval import ALL_SYSTEMS, Trial, main, measure
 from benchmarks.systems import Evidence
 from engine.index import Index
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from benchmarks.samples.record import SampleRecord
 from benchmarks.samples.table import samples_table
 from engine.index import Index
 from engine.scoring.evidence import Scoring
-from indexer.builder import build
+from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus
 
 CORPUS = make_corpus(60)

@@ -13,7 +13,7 @@ from benchmarks.load.record import LoadRecord
 from benchmarks.load.requests import form
 from benchmarks.records import read_records
 from benchmarks.serving import main
-from indexer.builder import build
+from indexer.building.builder import build
 from tests.fakes import make_corpus
 
 

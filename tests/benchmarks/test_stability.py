@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from benchmarks.records import StabilityRecord, read_records
 from benchmarks.stability import DEEP, HEAD, Tally, main
-from indexer.builder import build
+from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus
 
 

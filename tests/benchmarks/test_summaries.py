@@ -16,7 +16,7 @@ from benchmarks.scisumm.ranking import CandidateRanker
 from benchmarks.scisumm.record import SummaryRecord
 from benchmarks.scisumm.systems import prepared_systems
 from benchmarks.summaries import main, make_trial, measure
-from engine.origin import Origin
+from indexer.training.origin import Origin
 from tests.benchmarks.scisumm_folder import write_scisumm
 
 

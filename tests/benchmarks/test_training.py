@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from benchmarks.records import TrainingRecord, read_records
 from benchmarks.report import drawn
 from benchmarks.training import main, training_table
-from engine.training.history import History
+from engine.training.run.history import History
 
 SETTINGS = {"seed": 3, "queries": 20, "losses": "maxsim=1", "label": None}
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import AutoModel, BertForMaskedLM
 
-from engine.encoders.backbone import Backbone
+from engine.encoders.backbone.backbone import Backbone
 from engine.errors import EncoderError
 
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.encoders.bert_tokenizer import read_tokenizer
-from engine.encoders.tokenizer import Tokenizer
-from engine.encoders.weights import bundled_folder
+from engine.encoders.backbone.bert_tokenizer import read_tokenizer
+from engine.encoders.backbone.tokenizer import Tokenizer
+from engine.encoders.backbone.weights import bundled_folder
 from tests.encoders.tampering import Take, tamper
 
 BERT = {"model_type": "bert"}

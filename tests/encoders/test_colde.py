@@ -14,12 +14,12 @@ from torch import Tensor
 from transformers import AutoModel, DistilBertConfig, DistilBertModel, LongformerConfig, LongformerModel
 
 from engine.document import Document
-from engine.encoders.backbone import Pooling
-from engine.encoders.colde import TOKEN_BUDGET, ColdeEncoder
-from engine.encoders.colde_config import Freeze
-from engine.encoders.colde_sections import PlacedChunk, PlacedSection, headed_sections, place
+from engine.encoders.backbone.backbone import Pooling
+from engine.encoders.backbone.tokenizer import Tokenizer
+from engine.encoders.colde.config import Freeze
+from engine.encoders.colde.encoder import TOKEN_BUDGET, ColdeEncoder
+from engine.encoders.colde.sections import PlacedChunk, PlacedSection, headed_sections, place
 from engine.encoders.loading import load_encoder
-from engine.encoders.tokenizer import Tokenizer
 from engine.encoders.trainable import inference
 from engine.encoders.variant import Variant
 from engine.errors import EncoderError

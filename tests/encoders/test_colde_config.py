@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from engine.encoders.backbone import Pooling
-from engine.encoders.colde_config import ColdeConfig, Freeze
+from engine.encoders.backbone.backbone import Pooling
+from engine.encoders.colde.config import ColdeConfig, Freeze
 from engine.encoders.variant import Variant
 from engine.errors import EncoderError
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from engine.encoders.colde import ColdeEncoder
-from engine.encoders.colde_config import ColdeConfig
-from engine.encoders.colde_explain import Explanation, Picture, explain
-from engine.encoders.colde_sections import headed_sections, place
+from engine.encoders.colde.config import ColdeConfig
+from engine.encoders.colde.encoder import ColdeEncoder
+from engine.encoders.colde.explain import Explanation, Picture, explain
+from engine.encoders.colde.sections import headed_sections, place
 from engine.encoders.trainable import inference
 from engine.encoders.variant import Variant
 from engine.errors import EncoderError, MissingExtra

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel
 
-from engine.encoders.backbone import Pooling
-from engine.encoders.colde_config import ColdeConfig
-from engine.encoders.colde_layers import ChunkAttention, ColdeLayers, Positions
+from engine.encoders.backbone.backbone import Pooling
+from engine.encoders.colde.config import ColdeConfig
+from engine.encoders.colde.layers import ChunkAttention, ColdeLayers, Positions
 from engine.encoders.variant import Variant
 from engine.errors import EncoderError
 

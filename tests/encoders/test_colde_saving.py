@@ -12,10 +12,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from engine.encoders.backbone import Pooling
-from engine.encoders.colde import LAYERS_FILE, ColdeEncoder
-from engine.encoders.colde_config import Freeze
-from engine.encoders.colde_sections import place
+from engine.encoders.backbone.backbone import Pooling
+from engine.encoders.colde.config import Freeze
+from engine.encoders.colde.encoder import LAYERS_FILE, ColdeEncoder
+from engine.encoders.colde.sections import place
 from engine.encoders.description import CONFIG_FILE
 from engine.encoders.loading import load_encoder
 from engine.errors import EncoderError

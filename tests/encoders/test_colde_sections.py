@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.document import Chunk, Coverage
-from engine.encoders.colde_sections import PlacedChunk, headed_sections, place, split_document
+from engine.encoders.colde.sections import PlacedChunk, headed_sections, place, split_document
 from engine.encoders.encoder import SegmentedDocument
 from tests.fakes import make_document
 

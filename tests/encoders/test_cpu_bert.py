@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
-from engine.encoders import cpu_bert
-from engine.encoders.backbone import Backbone
-from engine.encoders.cpu_bert import CpuBert
+from engine.encoders.backbone import cpu_bert
+from engine.encoders.backbone.backbone import Backbone
+from engine.encoders.backbone.cpu_bert import CpuBert
 from engine.encoders.trainable import inference
 
 LENGTHS = [3, 40, 1, 17, 40, 0, 39, 40, 2, 25]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from engine.encoders.backbone import Pooling
-from engine.encoders.colde_config import ColdeConfig, Freeze
+from engine.encoders.backbone.backbone import Pooling
+from engine.encoders.colde.config import ColdeConfig, Freeze
 from engine.encoders.description import CONFIG_FILE, read_configuration, read_json, write_description
-from engine.encoders.smith_config import match_bert, smith, smith_short
-from engine.encoders.tde_config import TdeConfig
+from engine.encoders.smith.config import match_bert, smith, smith_short
+from engine.encoders.tde.config import TdeConfig
 from engine.encoders.variant import Variant
 from engine.errors import EncoderError
 

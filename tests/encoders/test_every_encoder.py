@@ -13,11 +13,11 @@ from torch import Tensor
 
 import indexer
 from engine.document import Document
-from engine.encoders.colde import ColdeEncoder
-from engine.encoders.colde_sections import PlacedChunk
+from engine.encoders.backbone.tokenizer import Tokenizer
+from engine.encoders.colde.encoder import ColdeEncoder
+from engine.encoders.colde.sections import PlacedChunk
 from engine.encoders.encoder import EncodedDocument, SegmentedDocument, Vectors
 from engine.encoders.loading import load_encoder
-from engine.encoders.tokenizer import Tokenizer
 from engine.encoders.trainable import Embedded, TrainableEncoder, inference
 from engine.errors import DocumentError
 from engine.index import Index

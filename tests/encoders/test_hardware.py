@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from engine.encoders import hardware
-from engine.encoders.hardware import default_dtype, set_up_kernels
+from engine.encoders.backbone import hardware
+from engine.encoders.backbone.hardware import default_dtype, set_up_kernels
 
 
 @pytest.fixture(autouse=True)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
+from engine.encoders.backbone.weights import BUNDLED_NAME
 from engine.encoders.description import CONFIG_FILE
 from engine.encoders.loading import load_encoder
 from engine.encoders.mean import WINDOW_TOKENS, MeanEncoder
-from engine.encoders.weights import BUNDLED_NAME
 from engine.errors import EncoderError
 from tests.fakes import make_document
 
@@ -31,7 +31,7 @@ def test_a_saved_encoder_loads_the_same(mean_encoder: MeanEncoder, tmp_path: Pat
 def test_a_saved_encoder_gives_the_same_vectors_at_the_same_precision(
     mean_encoder: MeanEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.encoders.backbone.default_dtype", lambda _: torch.float32)
+    monkeypatch.setattr("engine.encoders.backbone.backbone.default_dtype", lambda _: torch.float32)
     mean_encoder.save_pretrained(tmp_path)
     documents = [make_document("d", "the quick brown fox. " * 20)]
     one, other = load_encoder(str(tmp_path), device="cpu").encode(documents)[0], mean_encoder.encode(documents)[0]

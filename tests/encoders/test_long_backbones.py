@@ -12,9 +12,9 @@ import torch
 import transformers
 from torch import Tensor
 
-from engine.encoders.backbone import Backbone, Pooling
+from engine.encoders.backbone.backbone import Backbone, Pooling
+from engine.encoders.backbone.long_attention import BigBirdAttention
 from engine.encoders.loading import load_encoder
-from engine.encoders.long_attention import BigBirdAttention
 from engine.encoders.mean import MeanEncoder
 from engine.errors import EncoderError
 from tests.fakes import make_document

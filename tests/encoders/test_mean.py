@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.document import Document
-from engine.encoders.backbone import Backbone
+from engine.encoders.backbone.backbone import Backbone
+from engine.encoders.backbone.hardware import default_dtype
+from engine.encoders.backbone.weights import MINILM_NAME, MINILM_WHEEL, resolve_backbone
 from engine.encoders.encoder import Vectors
-from engine.encoders.hardware import default_dtype
 from engine.encoders.mean import MeanEncoder
-from engine.encoders.weights import MINILM_NAME, MINILM_WHEEL, resolve_backbone
 from engine.errors import DocumentError, EncoderError
 from tests.fakes import make_document
 

@@ -17,14 +17,14 @@ from transformers import BertModel
 
 from engine.document import Document
 from engine.encoders import backbone as backbone_module
-from engine.encoders import model_folder
-from engine.encoders.backbone import Backbone
+from engine.encoders.backbone import model_folder
+from engine.encoders.backbone.backbone import Backbone
+from engine.encoders.backbone.plain_bert import PlainBert, read_bert
+from engine.encoders.backbone.weights import BUNDLED_NAME, bundled_folder
 from engine.encoders.description import parse_json
 from engine.encoders.loading import load_encoder
 from engine.encoders.mean import MeanEncoder
-from engine.encoders.plain_bert import PlainBert, read_bert
 from engine.encoders.trainable import inference
-from engine.encoders.weights import BUNDLED_NAME, bundled_folder
 from engine.errors import EncoderError
 from tests.encoders.tampering import Take, tamper
 from tests.fakes import make_document

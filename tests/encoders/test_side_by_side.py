@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.encoders.batching import BatchReader, group_by_length
-from engine.encoders.side_by_side import MOST_READERS, n_readers, read_side_by_side
+from engine.encoders.backbone.batching import BatchReader, group_by_length
+from engine.encoders.backbone.side_by_side import MOST_READERS, n_readers, read_side_by_side
 from tests.encoders.tiny import tiny_mean
 from tests.fakes import make_document
 

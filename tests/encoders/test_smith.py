@@ -14,14 +14,14 @@ import torch
 from torch import Tensor, nn
 
 from engine.document import Document
+from engine.encoders.backbone.weights import tokenizer_sha256
 from engine.encoders.description import CONFIG_FILE
 from engine.encoders.loading import load_encoder
-from engine.encoders.smith import BLOCK_BUDGET, TOKEN_BUDGET, WEIGHTS_FILE, SmithEncoder
-from engine.encoders.smith_blocks import document_windows
-from engine.encoders.smith_config import Combination, SmithConfig
+from engine.encoders.smith.blocks import document_windows
+from engine.encoders.smith.config import Combination, SmithConfig
+from engine.encoders.smith.encoder import BLOCK_BUDGET, TOKEN_BUDGET, WEIGHTS_FILE, SmithEncoder
 from engine.encoders.trainable import fingerprint_of, module_sha256
 from engine.encoders.variant import Variant
-from engine.encoders.weights import tokenizer_sha256
 from engine.errors import EncoderError
 from tests.encoders.tiny import MATCHBERT, SMITH, SMITH_PAPER, SMITH_RELEASED, tiny_smith
 from tests.fakes import make_document

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.document import Chunk
-from engine.encoders.smith_blocks import BlockFilling, document_windows, fill_truncating
-from engine.encoders.smith_config import Overflow, SmithConfig, match_bert
+from engine.encoders.smith.blocks import BlockFilling, document_windows, fill_truncating
+from engine.encoders.smith.config import Overflow, SmithConfig, match_bert
 from engine.encoders.variant import Variant
 from engine.segmentation import TokenWindow
 

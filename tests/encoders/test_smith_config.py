@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine.encoders.smith_config import Activation, Combination, Overflow, SmithConfig, match_bert, smith, smith_short
+from engine.encoders.smith.config import Activation, Combination, Overflow, SmithConfig, match_bert, smith, smith_short
 from engine.encoders.variant import Variant
 from engine.errors import EncoderError
 

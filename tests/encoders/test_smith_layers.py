@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import gelu, layer_norm
 
-from engine.encoders.smith_config import Activation, Combination, SmithConfig, match_bert, smith, smith_short
-from engine.encoders.smith_layers import SmithModule
+from engine.encoders.smith.config import Activation, Combination, SmithConfig, match_bert, smith, smith_short
+from engine.encoders.smith.layers import SmithModule
 from engine.encoders.variant import Variant
 
 TINY = SmithConfig(

@@ -15,12 +15,12 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from engine.document import Document
-from engine.encoders import tde_layers
-from engine.encoders.backbone import Pooling
+from engine.encoders.backbone.backbone import Pooling
 from engine.encoders.description import CONFIG_FILE
 from engine.encoders.loading import load_encoder
-from engine.encoders.tde import VOCABULARY_FILE, WEIGHTS_FILE, TdeEncoder
-from engine.encoders.tde_config import TdeConfig
+from engine.encoders.tde import layers as tde_layers
+from engine.encoders.tde.config import TdeConfig
+from engine.encoders.tde.encoder import VOCABULARY_FILE, WEIGHTS_FILE, TdeEncoder
 from engine.encoders.variant import Variant
 from engine.errors import EncoderError
 from tests.encoders.tiny import TDE, TEXTS, tiny_tde

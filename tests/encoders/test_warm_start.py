@@ -10,8 +10,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from engine.encoders.smith import SmithEncoder
-from engine.encoders.smith_config import SmithConfig
+from engine.encoders.smith.config import SmithConfig
+from engine.encoders.smith.encoder import SmithEncoder
 from engine.errors import EncoderError
 
 SAME_SIZES = SmithConfig(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.encoders import weights as weights_module
-from engine.encoders.weights import (
+from engine.encoders.backbone import weights as weights_module
+from engine.encoders.backbone.weights import (
     BUNDLED_NAME,
     BUNDLED_SHA256,
     MINILM_NAME,
@@ -17,7 +17,7 @@ from engine.encoders.weights import (
     weights_sha256,
 )
 from engine.errors import EncoderError
-from engine.training.card import CHANGES
+from engine.training.run.card import CHANGES
 
 
 def test_the_checksum_covers_every_weight_file(bert_folder: Path, tmp_path: Path) -> None:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import torch
 
-from engine.encoders.backbone import Backbone, Pooling
-from engine.encoders.colde import ColdeEncoder
-from engine.encoders.colde_config import ColdeConfig
+from engine.encoders.backbone.backbone import Backbone, Pooling
+from engine.encoders.colde.config import ColdeConfig
+from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.mean import MeanEncoder
-from engine.encoders.smith import SmithEncoder
-from engine.encoders.smith_config import Activation, Combination, Overflow, SmithConfig
-from engine.encoders.tde import TdeEncoder
-from engine.encoders.tde_config import TdeConfig
+from engine.encoders.smith.config import Activation, Combination, Overflow, SmithConfig
+from engine.encoders.smith.encoder import SmithEncoder
+from engine.encoders.tde.config import TdeConfig
+from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.encoders.variant import Variant
 

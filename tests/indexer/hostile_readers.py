@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from engine.document import Document
 from engine.readers import Unreadable, jsonl, reader, text
-from indexer import reading_process
+from indexer.reading import process as reading_process
 
 MARK = "word of harm: "
 _KEPT: list[str] = []

@@ -6,7 +6,7 @@ import pytest
 
 from engine.encoders.mean import MeanEncoder
 from engine.errors import BudgetExceeded
-from indexer.accelerator import is_on_gpu, limited_vram, weights_bytes
+from indexer.building.accelerator import is_on_gpu, limited_vram, weights_bytes
 from tests.fakes import FakeEncoder
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import BudgetExceeded
-from indexer.budget import SMALLEST, USUAL, Budget, batch_bytes, fit_batches, refuse_memory
+from indexer.building.budget import SMALLEST, USUAL, Budget, batch_bytes, fit_batches, refuse_memory
 
 
 def test_without_a_limit_batches_are_the_usual() -> None:

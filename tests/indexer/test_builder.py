@@ -13,8 +13,8 @@ from engine.index import Index
 from engine.store.seal import check_seal
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
-from indexer.builder import build
-from indexer.footprint import folder_bytes
+from indexer.building.builder import build
+from indexer.generation.footprint import folder_bytes
 from tests.fakes import FakeEncoder, make_document
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from engine.acceleration import accelerate_on
+from engine.gpu.acceleration import accelerate_on
 from indexer.cli import main
 from tests.stand_in_gpus import StandInGpus
 from tests.strict_schema import check
@@ -82,9 +82,9 @@ def test_an_index_of_words_answers_and_gets_vectors_later(
 def test_a_query_says_what_it_encoded(
     tmp_path: Path, papers: Path, bert_folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("indexer.reference.FIRST_DOCUMENTS", 4)
-    monkeypatch.setattr("indexer.reference.FEWEST_FIRST", 4)
-    monkeypatch.setattr("indexer.reference.ALL_TOKENS", 0)
+    monkeypatch.setattr("indexer.generation.reference.FIRST_DOCUMENTS", 4)
+    monkeypatch.setattr("indexer.generation.reference.FEWEST_FIRST", 4)
+    monkeypatch.setattr("indexer.generation.reference.ALL_TOKENS", 0)
     path = tmp_path / "p.lm"
     later = run("index", path, papers, "--encoder", bert_folder)
     assert "12 documents have no vectors yet" in later.stdout

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 import indexer.cli.progress as progress_module
-from indexer.activity import Activity
-from indexer.build_report import BuildReport
-from indexer.builder import build
-from indexer.cli.planning import describe_outcome, describe_plan
+from indexer.building.activity import Activity
+from indexer.building.builder import build
+from indexer.building.report import BuildReport
+from indexer.cli.plan import describe_outcome, describe_plan
 from indexer.cli.progress import BuildProgress
-from indexer.plan import Disk, Memory, Plan, Seconds, Vram
+from indexer.plan.values import Disk, Memory, Plan, Seconds, Vram
 from tests.fakes import FakeEncoder, make_document
 
 PLAN = Plan(

@@ -97,7 +97,7 @@ def test_an_output_that_cannot_be_written_is_refused_first(
     built: Path, run: Run, tmp_path: Path, output: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("x")
-    monkeypatch.setattr("indexer.cli.asking.opened_index", None)  # is not reached
+    monkeypatch.setattr("indexer.cli.query.opened_index", None)  # is not reached
     found = run(built, "--id", "dog.md", "-o", output.format(here=tmp_path))
     assert found.exit_code == 2 and told in found.stderr
 
@@ -157,7 +157,7 @@ def test_documents_can_be_left_out(built: Path, run: Run) -> None:
 
 def test_words_in_the_place_of_a_file_get_a_hint(built: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as unloaded:
-        unloaded.setattr("indexer.cli.asking.opened_index", None)  # is not reached
+        unloaded.setattr("indexer.cli.query.opened_index", None)  # is not reached
         found = run(built, "the old fox")
         assert found.exit_code == 1 and "to search with these words: --text 'the old fox'" in found.stderr
         assert "is a folder; name files in it" in run(built, built.parent).stderr
@@ -170,6 +170,6 @@ def test_words_in_the_place_of_a_file_get_a_hint(built: Path, run: Run, monkeypa
 
 
 def test_a_missing_index_is_named_before_anything_is_loaded(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indexer.cli.asking.opened_index", None)  # is not reached
+    monkeypatch.setattr("indexer.cli.query.opened_index", None)  # is not reached
     found = run("/no/such.lm", "--text", "fox")
     assert found.exit_code == 1 and "/no/such.lm holds no index; make one: longmatch index" in found.stderr

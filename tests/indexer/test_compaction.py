@@ -10,10 +10,10 @@ from engine.index import Index
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from indexer import compaction
-from indexer.builder import build
-from indexer.compaction import compact, join_small_shards
-from indexer.disk import DiskGuard
-from indexer.pipeline import BatchSizes
+from indexer.building.builder import build
+from indexer.building.pipeline import BatchSizes
+from indexer.generation.compaction import compact, join_small_shards
+from indexer.generation.disk import DiskGuard
 from tests.fakes import FakeEncoder, make_corpus
 
 
@@ -128,7 +128,7 @@ def test_compaction_rewrites_what_holds_removed_documents_alone(folder: Path, co
 
 
 def test_a_run_joins_what_its_batches_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indexer.budget.USUAL", BatchSizes(batch_chars=200, lookup_chars=400))
+    monkeypatch.setattr("indexer.building.budget.USUAL", BatchSizes(batch_chars=200, lookup_chars=400))
     told: list[str] = []
     report = build(tmp_path / "x.lm", make_corpus(24), encoder=FakeEncoder(), log=told.append)
     assert report.n_added == 24 and any(line.startswith("joining") for line in told)

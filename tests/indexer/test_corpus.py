@@ -14,8 +14,8 @@ import pytest
 from engine.document import Document
 from engine.errors import DocumentError
 from engine.readers import Unreadable
-from indexer.builder import build
-from indexer.corpus import corpus_files, read_corpus
+from indexer.building.builder import build
+from indexer.building.corpus import corpus_files, read_corpus
 from tests.fakes import FakeEncoder
 
 

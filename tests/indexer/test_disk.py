@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import BudgetExceeded
-from indexer.disk import DiskGuard
+from indexer.generation.disk import DiskGuard
 
 Usage = namedtuple("Usage", "total used free")
 SPARE = 1 << 24

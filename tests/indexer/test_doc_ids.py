@@ -10,10 +10,10 @@ import pytest
 from engine.readers import Unreadable
 from engine.store.catalog import CATALOG_FILE
 from engine.store.presence import stored_sources
-from indexer.build_report import BuildReport
-from indexer.builder import build
-from indexer.corpus import corpus_files, read_corpus
-from indexer.doc_ids import FileIds
+from indexer.building.builder import build
+from indexer.building.corpus import corpus_files, read_corpus
+from indexer.building.doc_ids import FileIds
+from indexer.building.report import BuildReport
 from tests.fakes import FakeEncoder
 
 

@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import indexer.generation as generation_module
+import indexer.generation.new_generation as generation_module
 from engine.document import Document
 from engine.errors import BudgetExceeded, RecallTooLow
 from engine.index import Index
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
-from indexer.builder import build, refresh_generation
-from indexer.disk import DiskGuard
-from indexer.extension import Standing
+from indexer.building.builder import build, refresh_generation
+from indexer.generation.disk import DiskGuard
+from indexer.generation.extension import Standing
 from tests.fakes import FakeEncoder, make_corpus
 
 DOCUMENTS = make_corpus(160)

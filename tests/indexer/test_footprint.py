@@ -6,7 +6,7 @@ import mmap
 import time
 from pathlib import Path
 
-from indexer.footprint import Footprint, Watch, folder_bytes
+from indexer.generation.footprint import Footprint, Watch, folder_bytes
 
 MIB = 1 << 20
 

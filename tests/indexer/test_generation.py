@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import indexer.generation as generation_module
-import indexer.recall as recall_module
+import indexer.generation.new_generation as generation_module
+import indexer.generation.recall as recall_module
 from engine.document import Document
 from engine.errors import BudgetExceeded, IndexMismatch, RecallTooLow
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
-from indexer.builder import build, refresh_generation
-from indexer.disk import DiskGuard
-from indexer.generation import Generation, is_outgrown, needs_generation, publish_generation
+from indexer.building.builder import build, refresh_generation
+from indexer.generation.disk import DiskGuard
+from indexer.generation.new_generation import Generation, is_outgrown, needs_generation, publish_generation
 from tests.fakes import FakeEncoder, make_corpus
 
 
@@ -72,7 +72,7 @@ def test_a_recall_under_the_floor_is_refused_and_the_old_generation_stays(folder
 
 def test_nprobe_is_raised_until_the_floor_is_reached(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recall_module, "_FIRST_NPROBE", 1)
-    monkeypatch.setattr("engine.search.TIERS", ((10, 13),))
+    monkeypatch.setattr("engine.search.searcher.TIERS", ((10, 13),))
     monkeypatch.setattr("engine.store.postings.LEFT_OUT", 0.0)  # so that lists alone can miss a document
     said: list[str] = []
     with Writer(folder) as writer:

@@ -10,8 +10,8 @@ import pytest
 
 from engine.document import Document
 from engine.readers import Unreadable
-from indexer.reading import DocumentReader, ReadLimits
-from indexer.requests import Request
+from indexer.reading.reader import DocumentReader, ReadLimits
+from indexer.reading.requests import Request
 from tests.indexer.hostile_files import FILES
 
 LIMITS = ReadLimits(seconds=4.0, memory_bytes=512 * 2**20)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from engine.document import Document
-from indexer.corpus import corpus_files, read_corpus
-from indexer.inclusion import without_included
+from indexer.building.corpus import corpus_files, read_corpus
+from indexer.building.inclusion import without_included
 
 
 def write(folder: Path, **files: str) -> None:

@@ -11,16 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import indexer.pipeline as pipeline_module
+import indexer.building.pipeline as pipeline_module
 from engine.document import Document
 from engine.errors import BudgetExceeded
 from engine.readers import Unreadable
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
-from indexer.build_report import BuildReport
-from indexer.disk import DiskGuard
-from indexer.footprint import folder_bytes
-from indexer.pipeline import BatchSizes, Pipeline
+from indexer.building.pipeline import BatchSizes, Pipeline
+from indexer.building.report import BuildReport
+from indexer.generation.disk import DiskGuard
+from indexer.generation.footprint import folder_bytes
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 CORPUS = make_corpus(12)

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from engine.errors import BudgetExceeded, IndexMismatch
-from indexer.budget import Budget
-from indexer.builder import build
-from indexer.corpus import read_corpus
-from indexer.footprint import Footprint
-from indexer.plan import Disk, Memory, Plan, Seconds
-from indexer.planning import make_plan
-from indexer.rates import Rates
+from indexer.building.budget import Budget
+from indexer.building.builder import build
+from indexer.building.corpus import read_corpus
+from indexer.generation.footprint import Footprint
+from indexer.plan.estimate import make_plan
+from indexer.plan.rates import Rates
+from indexer.plan.values import Disk, Memory, Plan, Seconds
 from tests.fakes import FakeEncoder
 
 
@@ -145,10 +145,12 @@ def test_nothing_to_encode_takes_no_encoding(tmp_path: Path, papers: Path) -> No
 def test_documents_that_join_a_generation_are_planned_as_such(
     tmp_path: Path, papers: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("indexer.generation.FRESH_CHUNKS", 0)
+    monkeypatch.setattr("indexer.generation.new_generation.FRESH_CHUNKS", 0)
     build(tmp_path / "x.lm", read_corpus([str(papers)]), encoder=FakeEncoder(), factory="IVF4,Flat", recall_floor=0.5)
-    monkeypatch.setattr("indexer.planning.measure_rates", lambda _: Rates(1.0, 1e12))  # comparisons are all that counts
-    monkeypatch.setattr("indexer.rates.EXTENSION_QUERIES", 24)  # fewer than there are documents
+    monkeypatch.setattr(
+        "indexer.plan.estimate.measure_rates", lambda _: Rates(1.0, 1e12)
+    )  # comparisons are all that counts
+    monkeypatch.setattr("indexer.plan.rates.EXTENSION_QUERIES", 24)  # fewer than there are documents
     write(papers, "one-more", 200)
     joined, built = (plan(tmp_path / "x.lm", papers, factory=factory) for factory in ("IVF4,Flat", "IVF5,Flat"))
     added = joined.n_chunks

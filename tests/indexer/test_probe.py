@@ -14,9 +14,17 @@ from engine.readers import Unreadable
 from engine.store.catalog import CATALOG_FILE
 from engine.store.documents import content_hash
 from engine.store.writer import Writer
-from indexer.pipeline import Pipeline
-from indexer.probe import Counts, Known, Sample, catalog_bytes, read_sample, store_seconds_per_char, tokens_per_second
-from indexer.sampling import Drawn, Unit
+from indexer.building.pipeline import Pipeline
+from indexer.plan.sample import Drawn, Unit
+from indexer.plan.sample_measurement import (
+    Counts,
+    Known,
+    Sample,
+    catalog_bytes,
+    read_sample,
+    store_seconds_per_char,
+    tokens_per_second,
+)
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 CORPUS = make_corpus(12)
@@ -100,7 +108,7 @@ def test_speeds_are_measured_on_what_was_kept() -> None:
 def test_speed_is_that_of_a_large_group_unless_encoding_is_slow(
     enough_seconds: float, largest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("indexer.probe._ENOUGH_SECONDS", enough_seconds)
+    monkeypatch.setattr("indexer.plan.sample_measurement._ENOUGH_SECONDS", enough_seconds)
     long = " ".join(f"word{number}" for number in range(5_000))
     sample = read_sample(drawn([make_document(f"long{number}", long) for number in range(12)]), FakeEncoder(), Known())
     groups: list[int] = []

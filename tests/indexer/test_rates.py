@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from indexer.ladder import SCAN, SMALL, BuildSizes, Rung, Size
-from indexer.rates import Rates, extension_seconds, generation_seconds, measure_rates
+from indexer.generation.index_choice import SCAN, SMALL, BuildSizes, Rung, Size
+from indexer.plan.rates import Rates, extension_seconds, generation_seconds, measure_rates
 
 RATES = Rates(comparisons_per_second=1e9, bytes_per_second=1e8)
 SIZE = Size(n_documents=2_000, n_chunks=100_000, width=64)

@@ -20,11 +20,11 @@ from click.testing import CliRunner
 from engine.document import Document
 from engine.errors import DocumentError
 from engine.readers import Unreadable, read_file
+from indexer.building.corpus import corpus_files, read_corpus
 from indexer.cli import main
-from indexer.corpus import corpus_files, read_corpus
-from indexer.reading import DocumentReader, ReadLimits
-from indexer.requests import Request, read_here
-from indexer.transfer import pack, unpack
+from indexer.reading.reader import DocumentReader, ReadLimits
+from indexer.reading.requests import Request, read_here
+from indexer.reading.transfer import pack, unpack
 from tests.indexer.hostile_readers import FORMATS, MARK
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +46,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="documents are read i
 
 @pytest.fixture
 def hostile(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indexer.reading._MODULE", "tests.indexer.hostile_readers")
+    monkeypatch.setattr("indexer.reading.reader._MODULE", "tests.indexer.hostile_readers")
     monkeypatch.setattr("engine.readers.reader.FORMATS", FORMATS)
 
 
@@ -101,7 +101,7 @@ def test_a_hostile_document_fails_with_its_reason_alone(tmp_path: Path, reader: 
 def test_a_document_may_take_long_by_the_clock_on_a_busy_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hostile: None
 ) -> None:
-    monkeypatch.setattr("indexer.reading._WALL_FACTOR", 2)
+    monkeypatch.setattr("indexer.reading.reader._WALL_FACTOR", 2)
     with DocumentReader(ReadLimits(1.0, 150 * 2**20)) as reader:
         assert told(reader.read(requests(tmp_path, "a.crawl"))) == [("a.crawl", "words of a.crawl")]
 
@@ -192,7 +192,7 @@ def test_an_interrupt_ends_the_caller_at_once(tmp_path: Path, reader: DocumentRe
 
 def test_the_process_ends_with_its_caller(tmp_path: Path) -> None:
     code = (
-        "import sys, time; from indexer.reading import DocumentReader; reader = DocumentReader().__enter__(); "
+        "import sys, time; from indexer.reading.reader import DocumentReader; reader = DocumentReader().__enter__(); "
         "print(reader.pid, flush=True); time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) as caller:
@@ -236,20 +236,20 @@ def test_a_query_document_is_read_within_the_limits(tmp_path: Path, hostile: Non
 
 
 def test_a_process_that_does_not_start_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("indexer.reading._MODULE", "no_such_module")
+    monkeypatch.setattr("indexer.reading.reader._MODULE", "no_such_module")
     with DocumentReader() as reader, pytest.raises(DocumentError, match="did not start"):
         list(reader.read(requests(tmp_path, "a.txt")))
 
 
 def test_the_process_imports_neither_torch_nor_faiss() -> None:
     heavy = "{'torch', 'faiss', 'numpy', 'transformers', 'sqlalchemy'}"
-    code = f"import sys, indexer.reading_process; print(sorted({heavy} & set(sys.modules)))"
+    code = f"import sys, indexer.reading.process; print(sorted({heavy} & set(sys.modules)))"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout == "[]\n"
 
 
 def test_without_processes_documents_are_read_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indexer.reading._has_processes", lambda: False)
+    monkeypatch.setattr("indexer.reading.reader._has_processes", lambda: False)
     with DocumentReader() as reader:
         assert told(reader.read(requests(tmp_path, "a.txt"))) == [("a.txt", "words of a.txt")]
         assert reader.pid is None

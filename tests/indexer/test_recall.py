@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import indexer.recall as recall_module
+import indexer.generation.recall as recall_module
 from engine.errors import RecallTooLow
 from engine.index import Index
 from engine.scoring.evidence import Scoring
-from engine.search import Searcher
+from engine.search.searcher import Searcher
 from engine.store.snapshot import OpenGeneration, Snapshot
-from indexer.builder import build
-from indexer.recall import RECALL_TARGET, RecallSample, tune
+from indexer.building.builder import build
+from indexer.generation.recall import RECALL_TARGET, RecallSample, tune
 from tests.fakes import FakeEncoder, make_corpus
 
 
@@ -38,8 +38,8 @@ def candidate(folder: Path) -> Iterator[OpenGeneration]:
 def by_lists_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither words nor document vectors name candidates, so that a poor list costs a hit."""
     chunks = partial(Scoring, document_weight=0, word_weight=0, pair_weight=0)
-    monkeypatch.setattr("engine.search.Scoring", chunks)
-    monkeypatch.setattr("engine.search.TIERS", ((10, 14),))
+    monkeypatch.setattr("engine.search.searcher.Scoring", chunks)
+    monkeypatch.setattr("engine.search.searcher.TIERS", ((10, 14),))
 
 
 def sample_of(folder: Path, n_queries: int = 20) -> RecallSample:
@@ -62,7 +62,7 @@ def test_recall_is_that_of_searches_one_by_one(folder: Path, candidate: OpenGene
 
 
 def test_one_pass_for_many_queries_ranks_as_exact_searches_do(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.search.PASS_CHUNKS", 60)  # a pass for every six queries or so
+    monkeypatch.setattr("engine.search.searcher.PASS_CHUNKS", 60)  # a pass for every six queries or so
     with Index.open(folder, encoder=FakeEncoder()) as index:
         names = index.snapshot.doc_ids()
         queries = [(name, index.stored_query(name)) for name in names[::7]]

@@ -13,7 +13,7 @@ from engine.errors import IndexDamaged
 from engine.index import Index
 from engine.store.snapshot import Snapshot
 from indexer import build, repair, verify
-from indexer.verification import Damage
+from indexer.upkeep.verify import Damage
 from tests.fakes import FakeEncoder
 
 
@@ -60,7 +60,7 @@ def test_a_sealed_catalog_that_is_gone_is_found(folder: Path) -> None:
 def test_a_generation_published_under_a_lower_floor_is_rebuilt(
     tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.search.TIERS", ((10, 10),))  # else all are candidates, and none is missed
+    monkeypatch.setattr("engine.search.searcher.TIERS", ((10, 10),))  # else all are candidates, and none is missed
     folder = tmp_path / "x.lm"
     build(folder, corpus, encoder=FakeEncoder(), factory="IVF4,PQ2x4fs", recall_floor=0.0)
     with Snapshot(folder) as snapshot:

@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 from engine.errors import IndexMismatch
 from engine.store.presence import stored_failures, stored_sources
 from engine.store.writer import Writer
+from indexer.building.retrying import find_failed
 from indexer.cli import main
-from indexer.retrying import find_failed
 
 
 def run(*arguments: str | Path) -> Result:

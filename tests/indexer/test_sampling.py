@@ -11,8 +11,8 @@ import pytest
 from engine.document import Document
 from engine.errors import DocumentError
 from engine.readers import Unreadable
-from indexer.corpus import read_corpus
-from indexer.sampling import Unit, draw, units_of
+from indexer.building.corpus import read_corpus
+from indexer.plan.sample import Unit, draw, units_of
 
 
 def unit(number: int, size: int, suffix: str = ".txt") -> Unit:

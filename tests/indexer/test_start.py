@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.builder import build
+from indexer.building.builder import build
 from tests.fakes import make_document
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from engine.store.writer import Writer
-from indexer.builder import build
+from indexer.building.builder import build
 from indexer.cli import main
 from tests.fakes import FakeEncoder, make_corpus
 
@@ -56,7 +56,7 @@ def test_ctrl_c_after_a_commit_leaves_what_was_committed(tmp_path: Path, monkeyp
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("indexer.builder.join_small_shards", interrupt)
+    monkeypatch.setattr("indexer.building.builder.join_small_shards", interrupt)
     with pytest.raises(KeyboardInterrupt):
         build(tmp_path / "x.lm", make_corpus(3), encoder=FakeEncoder())
     monkeypatch.undo()

@@ -15,11 +15,11 @@ from safetensors.torch import load_file
 from engine.encoders.loading import load_encoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
-from engine.training.fine_tuning import FineTuningSettings, Loss
-from engine.training.history import History
-from engine.training.section_contrast import ContrastSettings
-from engine.training.text_pairs import TextPairsSettings
-from engine.training.trainer import TrainerSettings
+from engine.training.run.history import History
+from engine.training.run.trainer import TrainerSettings
+from engine.training.tasks.fine_tuning import FineTuningSettings, Loss
+from engine.training.tasks.section_contrast import ContrastSettings
+from engine.training.tasks.text_pairs import TextPairsSettings
 from indexer.training import (
     Kind,
     Negatives,

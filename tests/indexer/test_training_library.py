@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.training.corpus import TrainingCorpus
-from indexer.build_report import BuildReport
+from indexer.building.report import BuildReport
 from indexer.training.library import _IndexProgress
 from tests.fakes import make_corpus
 

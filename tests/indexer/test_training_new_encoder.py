@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.encoders.colde import ColdeEncoder
-from engine.encoders.colde_config import Freeze
-from engine.encoders.smith import SmithEncoder
-from engine.encoders.smith_config import Combination
-from engine.encoders.tde import TdeEncoder
+from engine.encoders.colde.config import Freeze
+from engine.encoders.colde.encoder import ColdeEncoder
+from engine.encoders.smith.config import Combination
+from engine.encoders.smith.encoder import SmithEncoder
+from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.variant import Variant
 from engine.errors import EncoderError, TrainingError
 from indexer.training.new_encoder import Kind, Made, NewEncoder, make_encoder

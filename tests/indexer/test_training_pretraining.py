@@ -11,14 +11,14 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from engine.encoders.backbone import Pooling
+from engine.encoders.backbone.backbone import Pooling
 from engine.encoders.loading import load_encoder
 from engine.encoders.mean import MeanEncoder
 from engine.errors import TrainingError
-from engine.training.history import History
-from engine.training.samplers import Sampling
-from engine.training.smith_pretraining import Objective
-from engine.training.trainer import TrainerSettings
+from engine.training.run.history import History
+from engine.training.run.trainer import TrainerSettings
+from engine.training.tasks.samplers import Sampling
+from engine.training.tasks.smith_pretraining import Objective
 from indexer.training import (
     Kind,
     NewEncoder,

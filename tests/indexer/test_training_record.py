@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from engine.errors import TrainingError
-from engine.training.checkpoint import save_checkpoint
-from engine.training.fine_tuning import FineTuningSettings, Loss
-from engine.training.trainer import CHECKPOINT_FOLDER, TrainerSettings
+from engine.training.run.checkpoint import save_checkpoint
+from engine.training.run.trainer import CHECKPOINT_FOLDER, TrainerSettings
+from engine.training.tasks.fine_tuning import FineTuningSettings, Loss
 from indexer.training.objectives import Negatives, PairsObjective, SectionsObjective
 from indexer.training.recipe import TrainingRecipe, settings_of, shown
 from indexer.training.record import RECIPE_FILE, Record, reached_step, reconcile, write_record

@@ -11,8 +11,8 @@ import torch
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
 from engine.training.corpus import TrainingCorpus
-from engine.training.section_contrast import Classes, Graph
-from engine.training.text_pairs import TextPairsSettings
+from engine.training.tasks.section_contrast import Classes, Graph
+from engine.training.tasks.text_pairs import TextPairsSettings
 from indexer.training.new_encoder import Kind, NewEncoder, make_encoder
 from indexer.training.objectives import SectionsObjective, TextPairsObjective
 from indexer.training.relations import negatives, section_contrast, text_pairs

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from engine.training.history import History
+from engine.training.run.history import History
 from engine.training.task import Backward, Task
 from indexer.training.watch import Reporter, Step, Watched
 

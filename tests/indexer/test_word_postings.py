@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import indexer.generation as generation_module
-import indexer.reference as reference_module
+import indexer.generation.new_generation as generation_module
+import indexer.generation.reference as reference_module
 from engine.document import Document
 from engine.index import Index
 from engine.result import Result, Status
 from engine.store.snapshot import Snapshot
 from engine.words.counts import WordTables
 from engine.words.packing import PackedWords
-from indexer.builder import build
-from indexer.restoration import repair
-from indexer.verification import Damage, verify
+from indexer.building.builder import build
+from indexer.upkeep.repair import repair
+from indexer.upkeep.verify import Damage, verify
 from tests.fakes import FakeEncoder, make_corpus
 
 N = 60
@@ -29,8 +29,8 @@ CANDIDATES = 20
 @pytest.fixture(autouse=True)
 def many_is_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generation_module, "MANY_WITHOUT_VECTORS", 30)
-    monkeypatch.setattr("engine.neighbours.SCAN_BELOW_DOCUMENTS", 30)
-    monkeypatch.setattr("engine.search.TIERS", ((10, CANDIDATES),))
+    monkeypatch.setattr("engine.search.candidates.SCAN_BELOW_DOCUMENTS", 30)
+    monkeypatch.setattr("engine.search.searcher.TIERS", ((10, CANDIDATES),))
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from engine.index import Index
 from engine.report.chart import Chart, claim_chart
 from engine.report.chart_files import chart_csv, chart_docx, chart_html
 from engine.units import Unit, divide_by
-from indexer.builder import build
+from indexer.building.builder import build
 from tests.fakes import make_document
 
 FOX = "Old foxes cross the wide river at night. Nothing else happens in this part of the land."

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from engine.allowance import Allowance
 from engine.document import Document
 from engine.index import Index
 from engine.report.contract import VERSION, envelope, result_schema
 from engine.scoring.evidence import Scoring
-from indexer.builder import build
+from engine.search.allowance import Allowance
+from indexer.building.builder import build
 from longmatch.index import Index as PublicIndex
 from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.strict_schema import VALIDATOR, check
@@ -90,8 +90,8 @@ def test_a_result_of_an_index_without_all_vectors_is_valid(
     tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("FIRST_DOCUMENTS", "FEWEST_FIRST"):
-        monkeypatch.setattr(f"indexer.reference.{name}", 4)
-    monkeypatch.setattr("indexer.reference.ALL_TOKENS", 0)
+        monkeypatch.setattr(f"indexer.generation.reference.{name}", 4)
+    monkeypatch.setattr("indexer.generation.reference.ALL_TOKENS", 0)
     result = check(
         result_of(tmp_path / "x.lm", corpus, corpus[3], encode="later", allowance=Allowance(candidates=2), k=40)
     )
@@ -112,7 +112,7 @@ def test_a_result_without_hits_is_valid(index: Index, corpus: list[Document]) ->
 def test_a_pooled_query_is_valid_and_partial(
     index: Index, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.long_query.MOST_CHUNKS", 4)
+    monkeypatch.setattr("engine.search.long_query.MOST_CHUNKS", 4)
     result = check(index.search(corpus[3]).to_dict())
     assert result["query"]["coverage"]["chunks_pooled"] > 1
     assert result["status"] == "partial"

@@ -16,7 +16,7 @@ from engine.index import Index
 from engine.report.evidence import pages_label, result_view
 from engine.report.page import result_page
 from engine.result import Result
-from indexer.builder import build
+from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 HOSTILE = "<script>alert(1)</script> \"quoted\" & 'single' </script><img src=x onerror=alert(2)>"

@@ -12,7 +12,7 @@ from engine.report.html import result_html
 from engine.report.snippets import Snippet, best_sentence, pair_snippets, term_weights
 from engine.report.table import result_table
 from engine.words.segmenter import WordSegmenter
-from indexer.builder import build
+from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document
 
 TEXT = "Rain\n\nThe sun shines over hills. Old foxes\n  cross the wide river slowly. Nothing else happens."

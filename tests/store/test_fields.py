@@ -10,7 +10,7 @@ from engine.document import MetadataValue
 from engine.errors import QueryError
 from engine.index import Index
 from engine.store.fields import Field, check_fields, stored_fields
-from indexer.builder import build
+from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document
 
 METADATA: list[dict[str, MetadataValue]] = [

@@ -21,11 +21,11 @@ from engine.store.reference import is_outgrown, open_reference, sample_order, sa
 from engine.store.seal import write_seal
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
-from indexer.builder import build
-from indexer.generation import publish_generation
-from indexer.reference import rebase
-from indexer.restoration import repair
-from indexer.verification import Damage, verify
+from indexer.building.builder import build
+from indexer.generation.new_generation import publish_generation
+from indexer.generation.reference import rebase
+from indexer.upkeep.repair import repair
+from indexer.upkeep.verify import Damage, verify
 from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.store.written import ENCODER, commit
 

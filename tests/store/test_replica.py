@@ -6,11 +6,10 @@ import faiss
 import numpy as np
 import pytest
 
-import engine.store.gpu_types as gpu_types_module
+import engine.gpu.index_types as gpu_types_module
 from engine.encoders.encoder import Vectors
-from engine.store.gpu_types import can_clone, centroids, flat_parts, list_parts, lists_of
-from engine.store.gpus import MOST
-from engine.store.replica import Replica
+from engine.gpu.index_types import can_clone, centroids, flat_parts, list_parts, lists_of
+from engine.store.replica import MOST, Replica
 from tests.gpu_index import WIDTH, drawn_rows
 from tests.stand_in_gpus import StandInGpus
 

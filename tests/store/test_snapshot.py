@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 
 from engine.document import Document
 from engine.errors import IndexDamaged, IndexMismatch
-from engine.query import Query
 from engine.result import Status
-from engine.search import Searcher
+from engine.search.query import Query
+from engine.search.searcher import Searcher
 from engine.store.gathering import ranges
 from engine.store.seal import is_unsealed, write_seal
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
-from indexer.builder import build
-from indexer.compaction import compact
+from indexer.building.builder import build
+from indexer.generation.compaction import compact
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 DOCUMENTS = make_corpus(12)

@@ -12,15 +12,15 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from engine.document import Chunk, Coverage, Document
-from engine.encoders.backbone import Backbone
+from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.trainable import Embedded
 from engine.training.corpus import TrainingCorpus
-from engine.training.fine_tuning import FineTuning, FineTuningSettings, Source
-from engine.training.history import History
 from engine.training.judgments import Judgments
+from engine.training.run.history import History
 from engine.training.selection import PairBatch, RandomRuns
+from engine.training.tasks.fine_tuning import FineTuning, FineTuningSettings, Source
 from tests.fakes import make_document
 
 WORDS = (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from huggingface_hub import metadata_load
 
-from engine.training.card import (
+from engine.training.run.card import (
     CARD_FILE,
     CHANGES,
     CorpusSummary,
@@ -18,7 +18,7 @@ from engine.training.card import (
     compare_validations,
     write_card,
 )
-from engine.training.history import History
+from engine.training.run.history import History
 
 RUN = RunSummary(
     name="smith-proposals",

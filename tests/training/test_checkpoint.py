@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.optim import SGD, Adafactor, AdamW, Optimizer, RMSprop
 
 from engine.errors import EncoderError, TrainingError
-from engine.training.checkpoint import (
+from engine.training.run.checkpoint import (
     CHECKPOINT_FILE,
     MODULE_FILE,
     OPTIMIZER_FILE,

@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from engine.encoders.backbone import Backbone, Pooling
+from engine.encoders.backbone.backbone import Backbone, Pooling
 from engine.encoders.mean import MeanEncoder
 from engine.errors import TrainingError
-from engine.training.contrastive_pretraining import ContrastiveConfig, ContrastivePretraining, ProjectionHead
-from engine.training.objectives import info_nce
-from engine.training.samplers import SAMPLERS, Sampling
-from engine.training.view_pairs import ViewPairs
+from engine.training.tasks.contrastive_pretraining import ContrastiveConfig, ContrastivePretraining, ProjectionHead
+from engine.training.tasks.objectives import info_nce
+from engine.training.tasks.samplers import SAMPLERS, Sampling
+from engine.training.tasks.view_pairs import ViewPairs
 from tests.fakes import make_document
 
 TOPICS = [

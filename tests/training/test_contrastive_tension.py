@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.encoders.backbone import Backbone
+from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.mean import MeanEncoder
 from engine.errors import TrainingError
-from engine.training.contrastive_tension import ContrastiveTension, raw_vectors
-from engine.training.samplers import SAMPLERS, Sampling
-from engine.training.view_pairs import ViewPairs
+from engine.training.tasks.contrastive_tension import ContrastiveTension, raw_vectors
+from engine.training.tasks.samplers import SAMPLERS, Sampling
+from engine.training.tasks.view_pairs import ViewPairs
 from tests.fakes import make_document
 
 WORDS = "fox dog river bank model vector house light red green".split()

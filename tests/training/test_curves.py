@@ -14,8 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.image import imread
 from matplotlib.lines import Line2D
 
-from engine.training.curves import draw_curves, smooth
-from engine.training.history import History
+from engine.training.run.curves import draw_curves, smooth
+from engine.training.run.history import History
 
 ROOT = Path(__file__).parents[2]
 
@@ -142,6 +142,6 @@ def test_drawing_changes_no_setting_and_loads_no_pyplot() -> None:
     before = dict(mpl.rcParams)
     draw_curves(made_history())
     assert dict(mpl.rcParams) == before
-    code = "import sys, engine.training.curves; print('matplotlib.pyplot' in sys.modules)"
+    code = "import sys, engine.training.run.curves; print('matplotlib.pyplot' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout == "False\n"

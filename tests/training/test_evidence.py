@@ -14,7 +14,7 @@ from torch.nn.functional import normalize
 from engine.encoders.mean import MeanEncoder
 from engine.scoring import evidence as of_search
 from engine.scoring.evidence import Scoring
-from engine.training.evidence import best_matches, chunk_weights, crowd_thresholds, evidence_scores, rise
+from engine.training.tasks.evidence import best_matches, chunk_weights, crowd_thresholds, evidence_scores, rise
 from tests.fakes import make_document
 
 CASES = st.tuples(

@@ -14,9 +14,16 @@ from torch import Tensor
 from engine.encoders.mean import MeanEncoder
 from engine.errors import TrainingError
 from engine.training.corpus import TrainingCorpus, read_training_corpus
-from engine.training.fine_tuning import DEFAULT_LOSSES, FineTuning, FineTuningBatch, FineTuningSettings, Loss, Source
+from engine.training.run.validation import Validation
 from engine.training.selection import PairBatch, RandomRuns
-from engine.training.validation import Validation
+from engine.training.tasks.fine_tuning import (
+    DEFAULT_LOSSES,
+    FineTuning,
+    FineTuningBatch,
+    FineTuningSettings,
+    Loss,
+    Source,
+)
 from tests.fakes import make_corpus, make_document
 from tests.training.made import pairs_of_texts, plain_encoder, training_corpus, write_corpus
 

@@ -11,20 +11,20 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.encoders.colde import ColdeEncoder
-from engine.encoders.colde_config import ColdeConfig
+from engine.encoders.colde.config import ColdeConfig
+from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.loading import load_encoder
 from engine.encoders.mean import MeanEncoder
-from engine.encoders.smith import SmithEncoder
-from engine.encoders.smith_config import Combination, Overflow, SmithConfig
-from engine.encoders.tde import TdeEncoder
-from engine.encoders.tde_config import TdeConfig
+from engine.encoders.smith.config import Combination, Overflow, SmithConfig
+from engine.encoders.smith.encoder import SmithEncoder
+from engine.encoders.tde.config import TdeConfig
+from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.encoders.variant import Variant
 from engine.errors import TrainingError
-from engine.training.frozen import FrozenFirstStage
 from engine.training.selection import keep_chunks
+from engine.training.tasks.frozen import FrozenFirstStage
 from tests.fakes import make_document
 from tests.training.made import pairs_of_texts
 

@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.encoders.backbone import Backbone
+from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.trainable import Embedded
-from engine.training.gradient_cache import GradientCache, join
-from engine.training.objectives import ScaledCosine
+from engine.training.tasks.gradient_cache import GradientCache, join
+from engine.training.tasks.objectives import ScaledCosine
 from tests.fakes import make_document
 
 TEXTS = [

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from engine.errors import MissingExtra, TrainingError
-from engine.training.history import History, Row
+from engine.training.run.history import History, Row
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ def test_the_best_step_is_the_first_with_the_highest_mean(values: list[float], b
 def test_a_missing_matplotlib_says_how_to_get_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("matplotlib", "matplotlib.figure", "matplotlib.ticker"):
         monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, "engine.training.curves", raising=False)
+    monkeypatch.delitem(sys.modules, "engine.training.run.curves", raising=False)
     with pytest.raises(MissingExtra) as raised:
         History().save_curves(path)
     assert str(raised.value) == "training curves needs matplotlib; install it: pip install 'longmatch[training]'"

@@ -10,10 +10,10 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from transformers import AlbertConfig, AlbertModel
 
-from engine.encoders.backbone import Backbone
+from engine.encoders.backbone.backbone import Backbone
 from engine.errors import TrainingError
-from engine.training.masked_word_loss import MaskedWordLoss
-from engine.training.masked_words import choose_by_chance, mask_words, maskable
+from engine.training.tasks.masked_word_loss import MaskedWordLoss
+from engine.training.tasks.masked_words import choose_by_chance, mask_words, maskable
 
 
 @pytest.fixture

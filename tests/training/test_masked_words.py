@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import gelu, layer_norm
 
-from engine.training.masked_words import (
+from engine.training.tasks.masked_words import (
     IGNORED,
     MaskedWordHead,
     choose_by_chance,

@@ -10,7 +10,7 @@ from engine.errors import MissingExtra, QueryError
 from engine.index import Index
 from engine.training.corpus import TrainingCorpus
 from engine.training.judgments import Judgments
-from engine.training.mining import IndexMiner, LexicalMiner, hard_negatives
+from engine.training.tasks.mining import IndexMiner, LexicalMiner, hard_negatives
 from tests.fakes import make_corpus, make_document
 from tests.training.made import training_corpus
 

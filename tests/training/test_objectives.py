@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from engine.training.objectives import (
+from engine.training.tasks.objectives import (
     ScaledCosine,
     bce_of_cosine,
     contrastive_tension,

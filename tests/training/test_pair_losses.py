@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from engine.scoring.evidence import Scoring, chunk_component, margin, thresholds
-from engine.training.evidence import DOCUMENT_WEIGHT
-from engine.training.objectives import ScaledCosine
-from engine.training.pair_losses import PairLosses
-from engine.training.towers import Towers
+from engine.training.tasks.evidence import DOCUMENT_WEIGHT
+from engine.training.tasks.objectives import ScaledCosine
+from engine.training.tasks.pair_losses import PairLosses
+from engine.training.tasks.towers import Towers
 from tests.training.made import EXCLUDED, POSITIVES, embedded_batch
 
 TAU, CROWD = 0.2, 2

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from torch import nn
 
-from engine.encoders.colde import ColdeEncoder
-from engine.encoders.colde_config import ColdeConfig
+from engine.encoders.colde.config import ColdeConfig
+from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.mean import MeanEncoder
-from engine.training.trainer import TrainerSettings, _groups
+from engine.training.run.trainer import TrainerSettings, _groups
 
 RATE, HEAD_RATE = 1e-4, 1e-2
 

@@ -11,24 +11,24 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from engine.encoders.colde import ColdeEncoder
-from engine.encoders.colde_config import ColdeConfig
-from engine.encoders.smith import SmithEncoder
-from engine.encoders.smith_config import SmithConfig
-from engine.encoders.tde import TdeEncoder
-from engine.encoders.tde_config import TdeConfig
-from engine.training.contrastive_pretraining import ContrastiveConfig, ContrastivePretraining
-from engine.training.contrastive_tension import ContrastiveTension
-from engine.training.fine_tuning import FineTuning, FineTuningSettings, Loss, Source
-from engine.training.momentum_contrast import MomentumContrast
+from engine.encoders.colde.config import ColdeConfig
+from engine.encoders.colde.encoder import ColdeEncoder
+from engine.encoders.smith.config import SmithConfig
+from engine.encoders.smith.encoder import SmithEncoder
+from engine.encoders.tde.config import TdeConfig
+from engine.encoders.tde.encoder import TdeEncoder
 from engine.training.precision import full_precision
-from engine.training.samplers import SAMPLERS, Sampling
-from engine.training.section_contrast import ContrastSettings, Graph, SectionContrast
 from engine.training.selection import PairBatch, RandomRuns
-from engine.training.smith_pretraining import SmithPretraining, SmithPretrainingConfig
 from engine.training.task import Task
-from engine.training.text_pairs import LabelledPair, TextPairs
-from engine.training.view_pairs import ViewPairs
+from engine.training.tasks.contrastive_pretraining import ContrastiveConfig, ContrastivePretraining
+from engine.training.tasks.contrastive_tension import ContrastiveTension
+from engine.training.tasks.fine_tuning import FineTuning, FineTuningSettings, Loss, Source
+from engine.training.tasks.momentum_contrast import MomentumContrast
+from engine.training.tasks.samplers import SAMPLERS, Sampling
+from engine.training.tasks.section_contrast import ContrastSettings, Graph, SectionContrast
+from engine.training.tasks.smith_pretraining import SmithPretraining, SmithPretrainingConfig
+from engine.training.tasks.text_pairs import LabelledPair, TextPairs
+from engine.training.tasks.view_pairs import ViewPairs
 from tests.training.made import pairs_of_texts, plain_encoder, training_corpus
 
 DOCUMENTS = pairs_of_texts(12)

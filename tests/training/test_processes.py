@@ -13,12 +13,12 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from engine.encoders.hardware import default_dtype
-from engine.training.fine_tuning import FineTuning
+from engine.encoders.backbone.hardware import default_dtype
 from engine.training.precision import full_precision
-from engine.training.processes import Processes
-from engine.training.trainer import Trainer, TrainerSettings, rate_share, torch_seed
-from engine.training.validation import Validation
+from engine.training.run.processes import Processes
+from engine.training.run.trainer import Trainer, TrainerSettings, rate_share, torch_seed
+from engine.training.run.validation import Validation
+from engine.training.tasks.fine_tuning import FineTuning
 from tests.training.made import assert_equal, small_corpus, small_fine_tuning, weights_of, without_speed
 
 ROOT = Path(__file__).parents[2]

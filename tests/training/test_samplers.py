@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.document import Document
-from engine.training.samplers import SAMPLERS, CropHalf, DocSplit, IndependentCrops, InverseCloze, Sampling
-from engine.training.views import sentences
+from engine.training.tasks.samplers import SAMPLERS, CropHalf, DocSplit, IndependentCrops, InverseCloze, Sampling
+from engine.training.tasks.views import sentences
 from tests.fakes import make_document
 
 SEEDS = st.integers(0, 10_000)

@@ -12,11 +12,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.encoders.colde import ColdeEncoder
-from engine.encoders.colde_config import ColdeConfig
+from engine.encoders.colde.config import ColdeConfig
+from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.encoder import SegmentedDocument
 from engine.errors import TrainingError
-from engine.training.section_contrast import (
+from engine.training.tasks.section_contrast import (
     Classes,
     ContrastBatch,
     ContrastSettings,

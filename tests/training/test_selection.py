@@ -23,7 +23,7 @@ from engine.training.selection import (
     keep_chunks,
     spread_chunks,
 )
-from indexer.builder import build
+from indexer.building.builder import build
 from tests.fakes import WINDOW_WORDS, FakeEncoder, make_document
 
 ENCODER = FakeEncoder()

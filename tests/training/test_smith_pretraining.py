@@ -14,20 +14,20 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from engine.encoders.encoder import SegmentedDocument
-from engine.encoders.smith import SmithEncoder
-from engine.encoders.smith_blocks import document_windows
-from engine.encoders.smith_config import Overflow, SmithConfig
+from engine.encoders.smith.blocks import document_windows
+from engine.encoders.smith.config import Overflow, SmithConfig
+from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.variant import Variant
 from engine.errors import TrainingError
-from engine.training.masked_words import IGNORED
-from engine.training.smith_pretraining import (
+from engine.training.task import Task
+from engine.training.tasks.masked_words import IGNORED
+from engine.training.tasks.smith_pretraining import (
     Objective,
     SmithBatch,
     SmithPretraining,
     SmithPretrainingConfig,
     WordReduction,
 )
-from engine.training.task import Task
 from tests.fakes import make_document
 
 FIXED = SmithConfig(

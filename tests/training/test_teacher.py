@@ -10,7 +10,7 @@ from engine.document import Document
 from engine.errors import QueryError
 from engine.index import Index
 from engine.training.selection import PairBatch, keep_chunks
-from engine.training.teacher import IndexTeacher
+from engine.training.tasks.teacher import IndexTeacher
 from tests.fakes import FakeEncoder, make_document
 
 

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from engine.document import Document
-from engine.encoders.backbone import Pooling
-from engine.encoders.tde import TdeEncoder
-from engine.encoders.tde_config import TdeConfig
+from engine.encoders.backbone.backbone import Pooling
+from engine.encoders.tde.config import TdeConfig
+from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.variant import Variant
 from engine.errors import TrainingError
-from engine.training.text_pairs import (
+from engine.training.tasks.text_pairs import (
     LabelledPair,
     TextPairBatch,
     TextPairs,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.training.towers import Towers
+from engine.training.tasks.towers import Towers
 from tests.training.made import EXCLUDED, POSITIVES, embedded_batch
 
 

@@ -11,19 +11,19 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from engine.encoders.colde import ColdeEncoder
-from engine.encoders.colde_config import ColdeConfig
-from engine.encoders.hardware import default_dtype
+from engine.encoders.backbone.hardware import default_dtype
+from engine.encoders.colde.config import ColdeConfig
+from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.loading import load_encoder
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import MissingExtra, TrainingError
-from engine.training.fine_tuning import FineTuning, FineTuningSettings, Source
-from engine.training.history import History
+from engine.training.run.history import History
+from engine.training.run.trainer import Outcome, Trainer, TrainerSettings, rate_share, torch_seed
+from engine.training.run.validation import Validation
 from engine.training.selection import RandomRuns
 from engine.training.task import Backward
-from engine.training.trainer import Outcome, Trainer, TrainerSettings, rate_share, torch_seed
-from engine.training.validation import Validation
+from engine.training.tasks.fine_tuning import FineTuning, FineTuningSettings, Source
 from tests.training.made import assert_equal, plain_encoder, small_corpus, small_fine_tuning, weights_of, without_speed
 
 

@@ -16,11 +16,11 @@ from engine.encoders.encoder import EncodedDocument, SegmentedDocument
 from engine.encoders.mean import MeanEncoder
 from engine.errors import TrainingError
 from engine.index import Index
-from engine.query import as_stored
 from engine.scoring.evidence import Scoring
+from engine.search.query import as_stored
 from engine.training.corpus import TrainingCorpus
-from engine.training.validation import Validation, ndcg
-from indexer.builder import build
+from engine.training.run.validation import Validation, ndcg
+from indexer.building.builder import build
 from tests.fakes import make_corpus, make_document
 from tests.training.made import pairs_of_texts, plain_encoder, training_corpus
 

@@ -8,8 +8,8 @@ import pytest
 from engine.document import Document
 from engine.encoders.mean import MeanEncoder
 from engine.errors import TrainingError
-from engine.training.samplers import SAMPLERS, Sampling
-from engine.training.view_pairs import ViewPairs
+from engine.training.tasks.samplers import SAMPLERS, Sampling
+from engine.training.tasks.view_pairs import ViewPairs
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 CORPUS = make_corpus(10)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.document import Document, Section, Span
-from engine.training.views import keep, n_words, sentences, words
+from engine.training.tasks.views import keep, n_words, sentences, words
 from tests.fakes import make_document
 
 DOCUMENT = make_document(

@@ -9,10 +9,10 @@ import torch
 
 from engine.encoders.mean import MeanEncoder
 from engine.errors import TrainingError
-from engine.training.samplers import SAMPLERS, Sampling
 from engine.training.task import Task
-from engine.training.view_pairs import ViewPairs
-from engine.training.word_pretraining import WordBatch, WordPretraining
+from engine.training.tasks.samplers import SAMPLERS, Sampling
+from engine.training.tasks.view_pairs import ViewPairs
+from engine.training.tasks.word_pretraining import WordBatch, WordPretraining
 from tests.fakes import make_document
 
 TEXT = "The quick brown fox jumps over the lazy dog. We search long documents in every house. "

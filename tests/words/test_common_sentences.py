@@ -9,7 +9,7 @@ import pytest
 from engine.document import Document, Section, Span
 from engine.index import Index
 from engine.words.common_sentences import MOST_DOCUMENTS, blanked, common_sentences, common_stretches, kept_shares
-from indexer.builder import build
+from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus
 
 NOTICE = "This work is distributed without any warranty of any kind."

@@ -10,8 +10,8 @@ from engine.errors import IndexMismatch, QueryError
 from engine.index import Index
 from engine.scoring.evidence import Scoring
 from engine.store.snapshot import Snapshot
-from indexer.builder import build
-from indexer.corpus import read_corpus
+from indexer.building.builder import build
+from indexer.building.corpus import read_corpus
 from tests.fakes import FakeEncoder, make_document
 
 TEXTS = Path(__file__).parent / "texts"

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.baselines.neural_scorers import NEURAL_SCORERS, Given, neural_scorer
 from benchmarks.pairs.scorer import Budget, Fit
-from engine.encoders.weights import weights_sha256
+from engine.encoders.backbone.weights import weights_sha256
 from engine.errors import TrainingError
 from tests.benchmarks.baselines.pair_cases import topical_documents, topical_pairs
 

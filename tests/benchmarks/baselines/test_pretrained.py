@@ -80,7 +80,7 @@ def test_five_hundred_and_twelve_tokens_are_read_where_the_model_can(tmp_path: P
 
 
 def test_chunks_are_those_of_our_mean_encoder(bert_folder: Path) -> None:
-    from engine.encoders.backbone import Backbone
+    from engine.encoders.backbone.backbone import Backbone
 
     ours = MeanEncoder(Backbone(bert_folder, device="cpu", dtype=torch.float32), window_tokens=46)
     for own, theirs in zip(

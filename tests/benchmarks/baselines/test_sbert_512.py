@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from benchmarks.baselines.first_tokens import FirstTokens, first_tokens
 from benchmarks.baselines.sbert_512 import SBert512Config, sbert_512
 from benchmarks.baselines.trained_scorer import TrainedScorer
-from engine.encoders.backbone import Backbone
+from engine.encoders.backbone.backbone import Backbone
 from engine.errors import EncoderError
 from tests.benchmarks.baselines.pair_cases import OVERFITTING_TRANSFORMER, fitted, share_right, topical_pairs, turned
 from tests.fakes import make_document

@@ -12,8 +12,8 @@ from benchmarks.baselines import siamese_long as module
 from benchmarks.baselines.first_tokens import FirstTokens
 from benchmarks.baselines.pair_model import n_parameters
 from benchmarks.baselines.siamese_long import LongKind, SiameseLongConfig, random_backbone, siamese_long
-from engine.encoders.backbone import Backbone
-from engine.encoders.weights import tokenizer_sha256, weights_sha256
+from engine.encoders.backbone.backbone import Backbone
+from engine.encoders.backbone.weights import tokenizer_sha256, weights_sha256
 from tests.benchmarks.baselines.pair_cases import OVERFITTING_TRANSFORMER, fitted, share_right, topical_pairs, turned
 
 

@@ -18,7 +18,7 @@ from benchmarks.datasets import Dataset, open_dataset, read_documents, read_qrel
 from benchmarks.pairs.scorer import Budget, Fit, Pair
 from benchmarks.records import BuildCost
 from benchmarks.retrieval import Trial, measure
-from engine.origin import Origin
+from indexer.training.origin import Origin
 from tests.benchmarks.baselines.small_words import known_words, random_documents, write_vectors
 
 pytest.importorskip("gensim")

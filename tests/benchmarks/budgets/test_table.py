@@ -6,7 +6,7 @@ from benchmarks.budgets.record import Kept, PlanRecord
 from benchmarks.record_file import write_record
 from benchmarks.records import read_records
 from benchmarks.report import drawn
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 def _record(origin: Origin) -> PlanRecord:

@@ -19,7 +19,7 @@ from benchmarks.encoding.sample import Sample, draw_sample
 from benchmarks.encoding.ways import Job
 from benchmarks.peers.peer import PeerConfig
 from engine.encoders.loading import load_encoder
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 _WORDS = "the quick brown fox jumps over a lazy dog old river house light dark model finds every vector long".split()
 

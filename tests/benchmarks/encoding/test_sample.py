@@ -8,7 +8,7 @@ from benchmarks.encoding.sample import Sample, draw_sample, read_texts
 from benchmarks.peers.peer import PeerConfig
 from engine.encoders.loading import load_encoder
 from engine.index import Index
-from indexer.builder import build
+from indexer.building.builder import build
 from tests.fakes import FakeEncoder
 
 

@@ -7,9 +7,9 @@ import torch
 
 from benchmarks.encoding.sample import Sample
 from benchmarks.encoding.ways import Job, batches, encode_all, encode_texts, first_chunks, index_all
-from engine.encoders import hardware
-from indexer import pipeline
-from indexer.builder import build
+from engine.encoders.backbone import hardware
+from indexer.building import pipeline
+from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus
 
 

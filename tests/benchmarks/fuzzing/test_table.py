@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from benchmarks.fuzzing.record import FuzzRecord, FuzzRow
 from benchmarks.fuzzing.table import fuzz_table
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 def test_the_table_adds_up_the_formats(origin: Origin) -> None:

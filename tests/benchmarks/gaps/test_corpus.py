@@ -8,7 +8,7 @@ import pytest
 from benchmarks.gaps.corpus import best_documents, joint_scores, mapped_corpus, read_corpus
 from benchmarks.gaps.maps import LinearMap, unchanged
 from engine.index import Index
-from indexer.builder import build
+from indexer.building.builder import build
 from tests.benchmarks.gaps.made_corpus import made_corpus
 from tests.fakes import FakeEncoder, make_corpus
 

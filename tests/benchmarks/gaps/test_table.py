@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from benchmarks.gaps.record import BUNDLED, GapRow, GapsRecord
 from benchmarks.gaps.table import gaps_table
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 BETTER, SAME = [0.9] * 12, [0.5] * 12
 

@@ -9,7 +9,7 @@ import torch
 from threadpoolctl import threadpool_info
 
 from benchmarks.measuring.thread_limits import limited_threads
-from engine.encoders import hardware
+from engine.encoders.backbone import hardware
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.pairs.judging import judge
 from benchmarks.pairs.record import MatchingRecord
 from benchmarks.pairs.scorer import Budget, Course
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 def matching_record(origin: Origin, scorer: str, scores: list[float], *, seed: int = 0) -> MatchingRecord:

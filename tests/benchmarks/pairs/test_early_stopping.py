@@ -8,8 +8,8 @@ from torch import Tensor
 from benchmarks.pairs.early_stopping import train_to_best
 from benchmarks.pairs.scorer import Course
 from benchmarks.pairs.selection import Selection
-from engine.training.fine_tuning import FineTuning
-from engine.training.trainer import TrainerSettings
+from engine.training.run.trainer import TrainerSettings
+from engine.training.tasks.fine_tuning import FineTuning
 from tests.training.made import assert_equal, small_fine_tuning, weights_of
 
 SETTINGS = TrainerSettings(steps=6, learning_rate=1e-3, checkpoint_every=6)

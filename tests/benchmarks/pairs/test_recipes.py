@@ -8,12 +8,12 @@ from safetensors.torch import load_file
 
 from benchmarks.pairs.comparing import Comparison
 from benchmarks.pairs.recipes import RECIPES, recipe
-from engine.encoders.colde import ColdeEncoder
-from engine.encoders.smith import SmithEncoder
+from engine.encoders.colde.encoder import ColdeEncoder
+from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import EncoderError
-from engine.training.section_contrast import ContrastSettings
-from engine.training.smith_pretraining import Objective
+from engine.training.tasks.section_contrast import ContrastSettings
+from engine.training.tasks.smith_pretraining import Objective
 from indexer.training.start import starting_encoder
 
 

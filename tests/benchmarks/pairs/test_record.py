@@ -6,7 +6,7 @@ from pathlib import Path
 from benchmarks.pairs.scorer import Budget, Course
 from benchmarks.record_file import write_record
 from benchmarks.records import read_records
-from engine.origin import Origin
+from indexer.training.origin import Origin
 from tests.benchmarks.pairs.matching_records import learned, matching_record
 
 SCORES = [0.9, 0.8, 0.1, 0.7, 0.2, 0.1]

@@ -12,13 +12,13 @@ from benchmarks.pairs.judging import accuracy_threshold, judge
 from benchmarks.pairs.scorer import Budget, Fit, PairScorer
 from benchmarks.pairs.trained_encoders import Recipe, TrainedEncoder
 from benchmarks.pairs.valid_accuracy import ValidAccuracy
+from engine.encoders.backbone.weights import weights_sha256
 from engine.encoders.mean import MeanEncoder
-from engine.encoders.weights import weights_sha256
 from engine.errors import TrainingError
-from engine.training.fine_tuning import FineTuningSettings, Loss
-from engine.training.section_contrast import ContrastSettings
-from engine.training.smith_pretraining import Objective
-from engine.training.text_pairs import TextPairsSettings
+from engine.training.tasks.fine_tuning import FineTuningSettings, Loss
+from engine.training.tasks.section_contrast import ContrastSettings
+from engine.training.tasks.smith_pretraining import Objective
+from engine.training.tasks.text_pairs import TextPairsSettings
 from indexer.training.new_encoder import Kind, NewEncoder
 from indexer.training.start import Start
 from tests.benchmarks.pairs.pair_cases import BUDGET, TEST, TRAIN, VALID, texts

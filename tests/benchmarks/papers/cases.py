@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.papers.comparison import Conditions, Scale
-from engine.origin import Origin
+from indexer.training.origin import Origin
 from tests.benchmarks.labelled_corpus import write_labelled
 from tests.benchmarks.pairs.linked_corpus import write_linked
 from tests.benchmarks.scisumm_folder import TOPICS, write_scisumm

@@ -9,7 +9,7 @@ from benchmarks.papers.comparison import Comparison, Variant, above_all, flat, r
 from benchmarks.papers.encoder_arm import EncoderArm
 from benchmarks.papers.matching_task import MatchingTask
 from benchmarks.papers_run import PAPERS, comparisons_of, quick_scale
-from engine.origin import Origin
+from indexer.training.origin import Origin
 from tests.benchmarks.papers.cases import SCALE, conditions
 
 

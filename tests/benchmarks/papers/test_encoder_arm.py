@@ -9,10 +9,10 @@ from benchmarks.pairs.comparing import Comparison
 from benchmarks.pairs.scorer import Budget
 from benchmarks.papers.comparison import Size
 from benchmarks.papers.encoder_arm import EncoderArm, size_of
-from engine.encoders.smith import SmithEncoder
+from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.variant import Variant
 from engine.errors import TrainingError
-from engine.origin import Origin
+from indexer.training.origin import Origin
 from tests.benchmarks.papers.cases import SCALE, conditions
 from tests.encoders.tiny import SMITH, tiny_colde, tiny_mean
 

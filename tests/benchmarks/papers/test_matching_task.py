@@ -10,7 +10,7 @@ from benchmarks.pairs.splitting import Split
 from benchmarks.papers.comparison import Conditions
 from benchmarks.papers.encoder_arm import EncoderArm
 from benchmarks.papers.matching_task import MatchingBench, MatchingTask
-from engine.origin import Origin
+from indexer.training.origin import Origin
 from tests.benchmarks.papers.cases import conditions, write_citations
 
 TASK = MatchingTask("clscisumm")

@@ -11,9 +11,9 @@ from benchmarks.papers.comparison import Conditions
 from benchmarks.papers.pretrained_arm import PretrainedArm, Pretraining
 from engine.encoders.loading import load_encoder
 from engine.errors import TrainingError
-from engine.origin import Origin
-from engine.training.samplers import Sampling
+from engine.training.tasks.samplers import Sampling
 from indexer.training import TensionObjective, ViewsObjective
+from indexer.training.origin import Origin
 from tests.benchmarks.papers.cases import SCALE, conditions, write_articles
 
 pytest.importorskip("accelerate")

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.papers.comparison import Conditions
 from benchmarks.papers.pretrained_arm import PretrainedArm
 from benchmarks.papers.probe_task import ProbeBench, ProbeTask
-from engine.origin import Origin
+from indexer.training.origin import Origin
 from tests.benchmarks.papers.cases import conditions, write_articles
 
 pytest.importorskip("sklearn")

@@ -9,7 +9,7 @@ from benchmarks.papers.comparison import Conditions
 from benchmarks.papers.pretrained_arm import PretrainedArm
 from benchmarks.papers.retrieval_task import RetrievalBench, RetrievalTask
 from engine.encoders.loading import load_encoder
-from engine.origin import Origin
+from indexer.training.origin import Origin
 from tests.benchmarks.papers.cases import conditions, write_articles, write_citations
 
 pytest.importorskip("ir_measures")

@@ -11,7 +11,7 @@ from benchmarks.papers.runner import run_comparison
 from benchmarks.record_file import RecordError
 from benchmarks.systems import Settings
 from engine.errors import TrainingError
-from engine.origin import Origin
+from indexer.training.origin import Origin
 from tests.benchmarks.papers.cases import SCALE, conditions
 
 

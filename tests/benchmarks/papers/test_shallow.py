@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 
 from benchmarks.papers.shallow import shallow_backbone
-from engine.encoders.backbone import Backbone
+from engine.encoders.backbone.backbone import Backbone
 
 
 def test_the_lowest_layers_are_kept(bert_folder: Path, tmp_path: Path) -> None:

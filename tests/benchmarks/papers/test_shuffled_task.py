@@ -11,7 +11,7 @@ from benchmarks.papers.encoder_arm import EncoderArm
 from benchmarks.papers.matching_task import MatchingBench, MatchingTask
 from benchmarks.papers.shuffled_task import ReadingArm, ShuffledBench, ShuffledTask
 from benchmarks.papers.shuffling import Numbers, Unit
-from engine.origin import Origin
+from indexer.training.origin import Origin
 from tests.benchmarks.papers.cases import COLDE_SIZES, conditions, write_citations
 
 ARM = EncoderArm("colde", COLDE_SIZES)

@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks.papers.shuffling import Numbers, Unit, document_vector, shuffled_order
 from engine.document import Document, Section
-from engine.encoders.colde import ColdeEncoder
-from engine.encoders.colde_sections import place
+from engine.encoders.colde.encoder import ColdeEncoder
+from engine.encoders.colde.sections import place
 from engine.encoders.trainable import inference
 from tests.encoders.tiny import COLDE, tiny_colde
 

@@ -13,7 +13,7 @@ from benchmarks.papers.encoder_arm import EncoderArm
 from benchmarks.papers.summary_task import PairRanker, SummaryBench, SummaryRanking
 from benchmarks.systems import Settings
 from engine.document import Document
-from engine.origin import Origin
+from indexer.training.origin import Origin
 from tests.benchmarks.papers.cases import conditions, write_summaries
 
 pytest.importorskip("ir_measures")

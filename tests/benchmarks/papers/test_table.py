@@ -11,7 +11,7 @@ from benchmarks.papers.record import PaperRecord
 from benchmarks.papers.table import compared, paper_table
 from benchmarks.record_file import rebuild, record_text
 from benchmarks.significance import bootstrap_interval, holm, randomization_p
-from engine.origin import Origin
+from indexer.training.origin import Origin
 from tests.benchmarks.papers.cases import SCALE
 
 GROUPS = [at // 2 for at in range(80)]

@@ -10,7 +10,7 @@ import torch
 
 from benchmarks.peers.peer import PeerConfig
 from engine.document import Document
-from engine.encoders.backbone import Backbone
+from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.encoder import Vectors
 from tests.fakes import make_document
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from benchmarks.peers.chunker import Chunker
 from benchmarks.peers.peer import PeerConfig
-from engine.encoders.tokenizer import Tokenizer
+from engine.encoders.backbone.tokenizer import Tokenizer
 
 
 def n_tokens(config: PeerConfig, text: str) -> int:

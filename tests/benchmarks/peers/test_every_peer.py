@@ -13,7 +13,7 @@ from benchmarks.peers.peer import Peer, PeerConfig
 from benchmarks.peers.registry import PEERS, make_peer
 from benchmarks.systems import Ranking
 from engine.document import Document
-from engine.encoders.backbone import Backbone
+from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.encoder import Vectors
 from tests.benchmarks.peers.conftest import TEXTS
 from tests.fakes import make_document

@@ -10,7 +10,7 @@ from benchmarks.metrics import MEASURED
 from benchmarks.peers.record import PeerRun, PeersRecord
 from benchmarks.peers.table import chosen_on_valid, peers_table
 from benchmarks.record_file import rebuild
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 @pytest.fixture

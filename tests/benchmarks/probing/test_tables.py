@@ -7,7 +7,7 @@ import pytest
 from benchmarks.probing.record import ProbeRecord
 from benchmarks.probing.tables import probe_table
 from benchmarks.significance import holm, randomization_p
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ from __future__ import annotations
 from benchmarks.measuring.latency import Percentiles
 from benchmarks.measuring.peak import Memory
 from benchmarks.scaling.calibration import Calibration
-from benchmarks.scaling.neighbours import Neighbours
+from benchmarks.scaling.neighbours import CandidateLists
 from benchmarks.scaling.record import Asked, Cold, GrowthCost, ScaleRecord
 from benchmarks.scaling.stages import HITS, LISTS, OTHER, SCORES, THRESHOLDS, WORDS
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
-NEAR = Neighbours(400, 16_000, [0.1, 0.2, 0.3, 0.4, 0.5], [0.45, 0.5, 0.6, 0.7, 0.9], [0.6, 0.65, 0.7, 0.75, 0.8])
+NEAR = CandidateLists(400, 16_000, [0.1, 0.2, 0.3, 0.4, 0.5], [0.45, 0.5, 0.6, 0.7, 0.9], [0.6, 0.65, 0.7, 0.75, 0.8])
 CALIBRATION = Calibration(1.4, 0.03, {"1.4": 0.03, "2.0": 0.1}, NEAR, NEAR)
 
 

@@ -59,7 +59,7 @@ def test_few_documents_are_left_to_be_scanned(real_folder: Path, folder: Path) -
 def test_more_documents_join_and_very_many_have_all_built_anew(
     real_folder: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, n_documents: int, outcome: str
 ) -> None:
-    monkeypatch.setattr("indexer.generation.FRESH_CHUNKS", 5)
+    monkeypatch.setattr("indexer.generation.new_generation.FRESH_CHUNKS", 5)
     adding.add(Real(real_folder, 60, 0), folder, n_documents)
     told = adding.join(folder, AUTO, None, 0.0)
     assert told["outcome"] == outcome and told["seconds"] > 0

@@ -7,7 +7,7 @@ from benchmarks.record_file import write_record
 from benchmarks.records import read_records
 from benchmarks.report import drawn
 from benchmarks.scaling.addition_record import AdditionRecord, Stage
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 def _record(origin: Origin) -> AdditionRecord:

@@ -13,7 +13,7 @@ from engine.errors import IndexMismatch
 from engine.index import Index
 from engine.scoring.evidence import Scoring
 from engine.store.snapshot import Snapshot
-from indexer.verification import verify
+from indexer.upkeep.verify import verify
 
 N_CHUNKS = 400
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.scaling.neighbours import QUANTILES, Neighbours, distance, draw, nearest_by_document, neighbours
+from benchmarks.scaling.neighbours import QUANTILES, CandidateLists, distance, draw, nearest_by_document, neighbours
 from benchmarks.scaling.source import Block, Source
 
 
@@ -49,6 +49,6 @@ def test_each_document_has_the_median_of_its_chunks(small: Source) -> None:
 
 
 def test_distance_is_the_mean_difference_of_the_quantiles() -> None:
-    one = Neighbours(1, 1, [], [0.1, 0.2], [0.5, 0.5])
-    other = Neighbours(9, 9, [], [0.3, 0.2], [0.5, 0.9])
+    one = CandidateLists(1, 1, [], [0.1, 0.2], [0.5, 0.5])
+    other = CandidateLists(9, 9, [], [0.3, 0.2], [0.5, 0.9])
     assert distance(one, one) == 0 and distance(one, other) == pytest.approx(0.15)

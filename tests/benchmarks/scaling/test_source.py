@@ -10,7 +10,7 @@ from engine.errors import IndexMismatch
 from engine.index import Index
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
-from indexer.builder import build
+from indexer.building.builder import build
 from tests.fakes import make_corpus
 
 

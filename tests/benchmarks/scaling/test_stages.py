@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import engine.query as query_module
-import engine.search as search_module
+import engine.search.query as query_module
+import engine.search.searcher as search_module
 from benchmarks.scaling.building import publish
 from benchmarks.scaling.stages import (
     HITS,
@@ -21,7 +21,7 @@ from benchmarks.scaling.stages import (
     StagedSearcher,
 )
 from engine.index import Index
-from engine.neighbours import Neighbours
+from engine.search.candidates import CandidateLists
 from engine.store.postings import TermPostings
 from engine.store.snapshot import Snapshot
 
@@ -61,7 +61,7 @@ WORK = (
     (Snapshot, "position", OTHER, 1),
     (query_module, "pool_long", THRESHOLDS, 2),
     (query_module, "thresholds", THRESHOLDS, 4),
-    (Neighbours, "lists", LISTS, 8),
+    (CandidateLists, "lists", LISTS, 8),
     (TermPostings, "scores", WORDS, 8),  # of words, and of pairs
     (Snapshot, "doc_ids_of", SCORES, 32),
     (search_module, "break_down", HITS, 64),

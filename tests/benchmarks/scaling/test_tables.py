@@ -6,7 +6,7 @@ from pathlib import Path
 from benchmarks.record_file import write_record
 from benchmarks.records import read_records
 from benchmarks.report import drawn
-from engine.origin import Origin
+from indexer.training.origin import Origin
 from tests.benchmarks.scaling.made import scale_record
 
 

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.scisumm.record import SummaryRecord
 from benchmarks.scisumm.tables import summary_table
 from benchmarks.significance import holm, randomization_p
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 @pytest.fixture

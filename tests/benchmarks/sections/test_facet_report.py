@@ -9,7 +9,7 @@ from benchmarks.facets import METRICS
 from benchmarks.sections.facet_rankings import Ranking
 from benchmarks.sections.facet_report import draw_facets, facets_table, fold_means
 from benchmarks.sections.records import FacetsRecord
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.sections.faithfulness_report import draw_faithfulness, faithfulness_table
 from benchmarks.sections.records import Arm, FaithfulnessRecord
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 MEASURES = (
     *("deletion_area", "insertion_area", "comprehensiveness", "sufficiency"),

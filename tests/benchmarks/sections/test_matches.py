@@ -7,9 +7,9 @@ import pytest
 
 from benchmarks.sections.matches import Corpus, Matches, place
 from engine.index import Index
-from engine.query import Prepared, Query
 from engine.scoring.evidence import Scoring
-from engine.search import Searcher
+from engine.search.query import Prepared, Query
+from engine.search.searcher import Searcher
 from engine.store.snapshot import Positions
 from engine.words.counts import count_words
 from engine.words.segmenter import segmenter_of

@@ -9,7 +9,7 @@ from benchmarks.sections.hosts import LENGTHS
 from benchmarks.sections.planted_report import draw_planted, planted_table
 from benchmarks.sections.planting import Damage, Position
 from benchmarks.sections.records import PlantedRecord
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 @pytest.fixture

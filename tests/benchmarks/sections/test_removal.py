@@ -12,9 +12,9 @@ from benchmarks.sections.removal import Kept, Pairing, encoded_rescore, kept_doc
 from benchmarks.sections.subcorpus import index_documents
 from engine.document import Chunk
 from engine.index import Index
-from engine.query import Query, as_stored
 from engine.scoring.evidence import Scoring
-from engine.search import Searcher
+from engine.search.query import Query, as_stored
+from engine.search.searcher import Searcher
 from tests.fakes import FakeEncoder, make_document
 
 QUERY = "doc007"

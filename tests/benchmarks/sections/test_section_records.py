@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.record_file import rebuild, write_record
 from benchmarks.sections.records import Arm, FacetsRecord, FaithfulnessRecord, PlantedRecord
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 ARM = Arm("stored", "query", "random", ["a"], {"deletion": [1.0, 0.0]}, {"deletion_area": [0.5]})
 

@@ -11,7 +11,7 @@ from benchmarks.records import BuildCost, RetrievalRecord
 from benchmarks.significance import bootstrap_interval
 from benchmarks.slices.lengths import buckets, length_record, read_lengths
 from engine.document import Document
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.slices.records import LengthRecord, PositionRecord
 from benchmarks.slices.views import length_table, plot_lengths, plot_positions, position_table
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.vectors.asking import RESCORED, Asked, answer, asks_documents, nearest, ranked
 from benchmarks.vectors.collection import Collection
 from benchmarks.vectors.truth import exact
-from engine.neighbours import FIRST_DEPTH
+from engine.search.candidates import FIRST_DEPTH
 from tests.benchmarks.vectors.scan import Scan
 
 

@@ -11,7 +11,7 @@ from benchmarks.record_file import rebuild
 from benchmarks.vectors.pictures import save_pareto
 from benchmarks.vectors.record import AnnBuild, AnnPoint, AnnRecord, Found
 from benchmarks.vectors.table import ann_table, chosen_point, front
-from engine.origin import Origin
+from indexer.training.origin import Origin
 
 
 def point(setting: str, recall: float, document_recall: float | None, ms: float, deepest: int = 256) -> AnnPoint:

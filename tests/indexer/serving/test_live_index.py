@@ -9,8 +9,8 @@ from engine.document import Document
 from engine.errors import IndexMismatch
 from engine.index import Index
 from engine.store.writer import Writer
-from indexer import reference
-from indexer.builder import build
+from indexer.building.builder import build
+from indexer.generation import reference
 from indexer.serving.failures import Refusal
 from indexer.serving.live_index import LiveIndex
 from indexer.serving.settings import Settings

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from engine.document import Document
 from engine.errors import StorageError
-from indexer.builder import build
+from indexer.building.builder import build
 from indexer.cli import main
 from indexer.serving.server import serve
 from indexer.serving.settings import Settings
@@ -98,6 +98,6 @@ def test_an_address_of_others_needs_a_token(words: Path, monkeypatch: pytest.Mon
 
 
 def test_a_missing_package_is_named(words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indexer.cli.serving.find_spec", lambda _: None)
+    monkeypatch.setattr("indexer.cli.serve.find_spec", lambda _: None)
     run = CliRunner().invoke(main, ["serve", str(words)])
     assert run.output == "Error: longmatch serve needs FastAPI; install it: pip install 'longmatch[serve]'\n"

@@ -1,0 +1,1 @@
+"""BERT-like models as chunk encoders: loading, tokens, precision, batches."""

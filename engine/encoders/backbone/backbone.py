@@ -1,0 +1,296 @@
+"""A BERT-like model as chunk encoder: loading, precision, pooling. No documents here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.encoders.backbone.batching import BatchReader, token_budget_batches
+from engine.encoders.backbone.cpu_bert import CpuBert
+from engine.encoders.backbone.hardware import default_device, default_dtype, set_up_kernels
+from engine.encoders.backbone.long_attention import attention_of
+from engine.encoders.backbone.model_folder import LAYER, load_model, load_plain_bert, quiet_transformers
+from engine.encoders.backbone.plain_bert import PlainBert
+from engine.encoders.backbone.tokenizer import Tokenizer
+from engine.encoders.backbone.weights import MODEL_FILES, weights_sha256
+from engine.encoders.encoder import Vectors
+from engine.encoders.trainable import bytes_of, inference
+from engine.errors import EncoderError
+
+_USUAL_LENGTH = 512  # of models that count no positions
+
+
+class Pooling(StrEnum):
+    """How the hidden states of a sequence become one vector."""
+
+    MEAN = "mean"  # over all tokens, special ones included, as in Sentence-BERT
+    CLS = "cls"  # the first token, as in BERT and SimCSE
+
+
+class Backbone:
+    """Token ids in, one vector a sequence out.
+
+    Pooling by means is that of Sentence-BERT (Reimers & Gurevych 2019, arXiv:1908.10084).
+    Longformer, BigBird, ModernBERT and the RoBERTa family are read as they ask for, see
+    `engine.encoders.backbone.long_attention`; no vector depends on padding. A plain BERT on the CPU is
+    read faster where no gradients are recorded, see `engine.encoders.backbone.cpu_bert`, and without
+    transformers until `model` is needed.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        device: str | None = None,
+        dtype: torch.dtype | None = None,
+        pooling: Pooling = Pooling.MEAN,
+    ) -> None:
+        """Load weights from a folder.
+
+        Raises:
+            EncoderError: not a model folder, or its tokenizer gives no offsets.
+        """
+        set_up_kernels()
+        self.folder = folder
+        self.pooling = pooling
+        self.device = device or default_device()
+        self.dtype = dtype or default_dtype(self.device)
+        self.sha256 = weights_sha256(folder)
+        self.tokenizer = Tokenizer(folder)
+        self.reader = BatchReader()
+        plain = load_plain_bert(folder, self.dtype) if self.device == "cpu" else None
+        self._hold(plain or self._load_model())
+        self.tokenizer.check_ids(len(self._held.get_input_embeddings().weight))
+        if self.max_tokens < 1:
+            raise EncoderError(
+                f"{folder} reads {self.max_tokens + self.tokenizer.n_special} tokens at once, "
+                f"{self.tokenizer.n_special} of them special ones; take a model that has room for a text"
+            )
+
+    @property
+    def model(self) -> Any:  # noqa: ANN401
+        """The model of transformers, which a plain BERT on the CPU does not load before it is needed, as for training.
+
+        Raises:
+            EncoderError: the folder has been changed since.
+        """
+        self._need_model()
+        return self._held
+
+    def _need_model(self) -> None:
+        if isinstance(self._held, PlainBert):
+            if weights_sha256(self.folder) != self.sha256:
+                raise EncoderError(f"the weights in {self.folder} have changed since they were loaded; load them again")
+            # Whatever the caller is doing: these are ordinary weights in memory.
+            with torch.inference_mode(False), torch.enable_grad(), torch.device("cpu"):
+                self._hold(self._load_model())
+
+    def _load_model(self) -> Any:  # noqa: ANN401
+        model, _ = load_model(self.folder, self.dtype)
+        return model.to(self.device).eval()
+
+    def _hold(self, model: Any) -> None:  # noqa: ANN401
+        """Take a model of transformers, or the parameters of a BERT."""
+        self._held = model
+        self._attention = attention_of(model)
+        self._cpu_bert = CpuBert(model)
+        self._as_loaded = _n_changes(model)
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether weights were changed since they were loaded; the files hold others then."""
+        return _n_changes(self._held) != self._as_loaded
+
+    @property
+    def weights_bytes(self) -> int:
+        """What the weights that are loaded take on `device`."""
+        return bytes_of(self._held)
+
+    @property
+    def width(self) -> int:
+        """D, the length of a vector."""
+        return int(self._held.config.hidden_size)
+
+    @property
+    def max_tokens(self) -> int:
+        """Most tokens of one sequence, special ones not counted."""
+        readable = min(self._attention.max_length or _USUAL_LENGTH, self.tokenizer.max_length)
+        return readable - self.tokenizer.n_special
+
+    def tokenize(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
+        """As `Tokenizer.tokenize`."""
+        return self.tokenizer.tokenize(texts)
+
+    def encode(self, sequences: Sequence[Sequence[int]], token_budget: int) -> Vectors:
+        """Encode token sequences without gradients.
+
+        Args:
+            sequences: N lists of ids, without special tokens, each at most `max_tokens` long.
+            token_budget: most tokens of one forward pass, padding counted; fewer where a GPU has no room for so many.
+
+        Returns:
+            (N, D) float32, unit rows, in the order given.
+        """
+        with self.inference():
+            rows: Vectors = self.embed(sequences, token_budget).cpu().numpy()
+        return rows
+
+    def inference(self) -> AbstractContextManager[None]:
+        """No gradients and no dropout inside; see `engine.encoders.trainable.inference`."""
+        return inference(self._held)
+
+    def embed(self, sequences: Sequence[Sequence[int]], token_budget: int) -> Tensor:
+        """The same with gradients where torch records them: (N, D) float32, unit rows, on `device`."""
+        return torch.nn.functional.normalize(self.pool(sequences, token_budget), dim=-1)
+
+    def pool(self, sequences: Sequence[Sequence[int]], token_budget: int) -> Tensor:
+        """The same before rows are scaled to unit length: (N, D) float32."""
+        if not sequences:
+            return torch.empty((0, self.width), device=self.device)
+
+        return self.read(sequences, token_budget, self._pooled)
+
+    def read(
+        self, sequences: Sequence[Sequence[int]], token_budget: int, pool: Callable[[Tensor, Tensor], Tensor]
+    ) -> Tensor:
+        """Rows made otherwise than `pooling` says, with gradients where torch records them.
+
+        Args:
+            sequences: as of `encode`, at least one.
+            token_budget: as of `encode`.
+            pool: from the last hidden states (B, L, H) float32 of a batch, and its mask (B, L), to rows (B, W).
+
+        Returns:
+            (N, W) in the order given.
+        """
+
+        def read(batch: Sequence[int]) -> Tensor:
+            ids, mask = self.tokenizer.pad([sequences[position] for position in batch])
+            return pool(self.hidden_states(ids, mask).float(), mask)
+
+        def group(positions: Sequence[int], budget: int) -> Iterator[list[int]]:
+            for batch in self.batches([sequences[position] for position in positions], budget):
+                yield [positions[at] for at in batch]
+
+        return self.reader.read(len(sequences), token_budget, group, read, is_safe_in_threads=self._is_read_by_cpu_bert)
+
+    @property
+    def _is_read_by_cpu_bert(self) -> bool:
+        """Whether `CpuBert` reads, now."""
+        is_plain = not (torch.is_grad_enabled() or self._held.training or torch.is_autocast_enabled("cpu"))
+        return is_plain and self._cpu_bert.is_readable
+
+    def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Last hidden states, with gradients where torch records them.
+
+        Args:
+            ids: (B, L) int64 with special tokens, as from `Tokenizer.pad`, on any device.
+            mask: (B, L) bool, True where a token is real.
+
+        Returns:
+            (B, L, H) in the precision of the weights, on `device`.
+        """
+        if self._is_read_by_cpu_bert:
+            return self._cpu_bert.hidden_states(ids, mask)
+        self._need_model()
+        return self._attention.hidden_states(ids.to(self.device), mask)
+
+    def round_to(self, dtype: torch.dtype) -> None:
+        """Hold the weights in another precision; transformers leaves buffers, as rotary frequencies, as they are."""
+        for weight in self.model.parameters():
+            weight.data = weight.data.to(dtype)
+        self.dtype = dtype
+
+    def freeze(self, n_layers: int) -> None:
+        """Leave the embeddings and the first layers as they are in training: a third less work at half of them.
+
+        Args:
+            n_layers: from the bottom; 0 freezes nothing.
+
+        Raises:
+            EncoderError: the model has fewer layers.
+        """
+        found = {name: LAYER.search(name) for name, _ in self.model.named_parameters()}
+        numbers = [int(match[1]) for match in found.values() if match]
+        if n_layers > max(numbers, default=-1) + 1:
+            raise EncoderError(
+                f"{n_layers} layers of {self.folder} are to be frozen, it has {max(numbers, default=-1) + 1}; "
+                "freeze fewer"
+            )
+        for name, weight in self.model.named_parameters():
+            layer = found[name]
+            is_below = int(layer[1]) < n_layers if layer else name.startswith("embeddings.")
+            weight.requires_grad_(not (n_layers and is_below))
+
+    def checkpoint_gradients(self, on: bool) -> None:
+        """Keep only the inputs of each layer while training, and compute the rest again for the gradient.
+
+        Chen et al. (2016, arXiv:1604.06174): the same gradients for less memory and one more forward pass.
+
+        Raises:
+            EncoderError: the model cannot.
+        """
+        self._need_model()
+        for model in self._attention.models:
+            if on and not model.supports_gradient_checkpointing:
+                raise EncoderError(
+                    f"{self.folder} is a {model.config.model_type}, which cannot checkpoint gradients; "
+                    "train it without, with smaller batches"
+                )
+            # transformers 5 has another word for it.
+            word = "activation" if hasattr(model, "activation_checkpointing_enable") else "gradient"
+            if on:
+                getattr(model, f"{word}_checkpointing_enable")({"use_reentrant": False})
+            else:
+                getattr(model, f"{word}_checkpointing_disable")()
+
+    def batches(self, sequences: Sequence[Sequence[int]], token_budget: int) -> Iterator[list[int]]:
+        """Positions of sequences that may be read together, each once; `token_budget` as in `encode`."""
+        companies: dict[int, list[int]] = {}
+        lengths = [len(sequence) + self.tokenizer.n_special for sequence in sequences]
+        padded_length = (self._cpu_bert if self._is_read_by_cpu_bert else self._attention).padded_length
+        for position, length in enumerate(lengths):
+            companies.setdefault(self._attention.company(length), []).append(position)
+        for _, positions in sorted(companies.items(), reverse=True):
+            padded = [padded_length(lengths[position]) for position in positions]
+            for batch in token_budget_batches(padded, token_budget):
+                yield [positions[at] for at in batch]
+
+    def _pooled(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        if self.pooling is Pooling.CLS:
+            return hidden[:, 0]
+        weights = mask.to(self.device).unsqueeze(-1).float()  # (B, L, 1)
+        return (hidden * weights).sum(1) / weights.sum(1)  # (B, D)
+
+    def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
+        """Write weights (safetensors) and tokenizer.
+
+        Args:
+            folder: made if need be.
+            dtype: precision of the weights on disk; by default that in memory, or, where
+                nothing was trained since they were loaded, the very files.
+        """
+        self.tokenizer.save_pretrained(folder)
+        if dtype is not None or self.is_trained:
+            _write_as(self.model, folder, dtype or self.dtype)
+            return
+        for file in sorted(self.folder.iterdir()):
+            if file.suffix in MODEL_FILES and file.is_file():
+                (folder / file.name).write_bytes(file.read_bytes())
+
+
+def _n_changes(model: Any) -> int:  # noqa: ANN401
+    """How often weights were written to, as torch counts it for its gradients."""
+    return sum(weight._version for weight in model.parameters())
+
+
+def _write_as(model: Any, folder: Path, dtype: torch.dtype) -> None:  # noqa: ANN401
+    values = {name: value.detach().to("cpu", dtype).contiguous() for name, value in model.state_dict().items()}
+    with quiet_transformers():
+        model.save_pretrained(folder, state_dict=values)

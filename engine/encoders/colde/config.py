@@ -1,0 +1,85 @@
+"""The configuration of a CoLDE: variant, sizes, ablations. Values alone; no parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from engine.encoders.backbone.backbone import Pooling
+from engine.encoders.variant import Variant
+from engine.errors import EncoderError
+
+N_SECTION_IDS = 8  # rows of the table of section numbers
+N_CHUNK_IDS = 64  # and of that of chunk numbers
+
+
+class Freeze(StrEnum):
+    """Which weights of the backbone keep their values in training."""
+
+    NONE = "none"
+    ALL_BUT_LAST = "all_but_last"  # all but those of the last layer and the pooler
+
+
+@dataclass(frozen=True, slots=True)
+class ColdeConfig:
+    """Sizes and choices of one CoLDE.
+
+    `released` is what InterDigitalInc/CoLDE runs at commit 81d8617: section and chunk
+    numbers added to token ids, no attention, one LSTM forwards that is as wide as the
+    backbone, ten chunks a document; it was trained with `Freeze.ALL_BUT_LAST`. That
+    code also shuffles the chunks of every document and lets the LSTM run on over
+    padding. Neither is repeated here. `fixed` is the paper with sentences kept whole, and
+    without chunk numbers that were never trained.
+
+    Raises:
+        EncoderError: a value is out of its range.
+    """
+
+    variant: Variant = Variant.FIXED
+    n_sections: int = 2  # S, of a document in training; with 1 documents stay whole
+    chunk_tokens: int = 510  # cut down to what the backbone can read at once
+    max_chunks: int = 16  # of a section in training; encoding has no limit
+    heads: int = 4
+    lstm_width: int = 256  # per direction
+    projection_width: int = 256  # D
+    temperature: float = 0.5  # of the loss
+    dropout: float = 0.1
+    pooling: Pooling = Pooling.CLS  # `cls` goes through a pooler, tanh(W x + b): the backbone's, or one of our own
+    without_lstm: bool = False  # ablation: the mean of the chunks, and no attention
+    without_positions: bool = False  # ablation: no section and chunk numbers
+    freeze: Freeze = Freeze.NONE
+
+    def __post_init__(self) -> None:
+        choices: tuple[tuple[str, type[StrEnum]], ...] = (
+            ("variant", Variant),
+            ("pooling", Pooling),
+            ("freeze", Freeze),
+        )
+        for name, kind in choices:
+            if getattr(self, name) not in list(kind):
+                raise EncoderError(f"{name} {str(getattr(self, name))!r} is none of {', '.join(kind)}")
+        for name, highest in (("n_sections", N_SECTION_IDS), ("max_chunks", N_CHUNK_IDS)):
+            if not 1 <= getattr(self, name) <= highest:
+                raise EncoderError(f"{name} is {getattr(self, name)}; it must be from 1 to {highest}")
+        for name in ("chunk_tokens", "heads", "lstm_width", "projection_width"):
+            if getattr(self, name) < 1:
+                raise EncoderError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if not self.temperature > 0:
+            raise EncoderError(f"temperature is {self.temperature}; it must be above 0")
+        if not 0 <= self.dropout < 1:
+            raise EncoderError(f"dropout is {self.dropout}; it must lie in [0, 1)")
+
+    @property
+    def has_attention(self) -> bool:
+        """True where chunks look at those of the next section."""
+        return self.variant != Variant.RELEASED and not self.without_lstm
+
+    @property
+    def has_tables(self) -> bool:
+        """True where section and chunk numbers are embedded."""
+        return self.variant != Variant.RELEASED and not self.without_positions
+
+    @property
+    def shifts_ids(self) -> bool:
+        """True where section and chunk numbers are added to token ids instead."""
+        return self.variant == Variant.RELEASED and not self.without_positions

@@ -1,0 +1,284 @@
+"""CoLDE: chunks with section and chunk numbers through a backbone, chunkwise attention, a BiLSTM, one projection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+
+from engine.document import Coverage, Document
+from engine.encoders.backbone.backbone import Backbone, Pooling
+from engine.encoders.backbone.batching import group_by_length
+from engine.encoders.backbone.hardware import default_dtype
+from engine.encoders.backbone.long_attention import PlainAttention, attention_of
+from engine.encoders.backbone.weights import tokenizer_sha256
+from engine.encoders.chunking import chunk_document
+from engine.encoders.colde.config import ColdeConfig, Freeze
+from engine.encoders.colde.layers import ColdeLayers
+from engine.encoders.colde.sections import PlacedChunk, PlacedSection, place, split_document
+from engine.encoders.description import CONFIG_FILE, read_configuration, write_description
+from engine.encoders.encoder import SegmentedDocument
+from engine.encoders.own_weights import Loaded, load_weights, save_weights, sha256_of
+from engine.encoders.trainable import (
+    Embedded,
+    TrainableEncoder,
+    fingerprint_of,
+    pad_chunks,
+)
+from engine.encoders.variant import Variant
+from engine.errors import EncoderError
+from engine.segmentation import TokenWindow
+
+LAYERS_FILE = "colde.safetensors"
+TOKEN_BUDGET = 4096
+RELEASED_CHUNKS = 10  # of a document; the authors' code drops the rest
+_ONLY_TRAINING = ("temperature", "dropout", "freeze", "max_chunks")  # vectors do not depend on these
+
+
+class ColdeEncoder(TrainableEncoder):
+    """Reads a document as one section: its chunks attend to each other, and a BiLSTM reads them in order.
+
+    As in the paper (section 4.2), documents are split into sections only for training
+    (`embed_sections`); attention never leaves a document, so vectors can be indexed.
+    Document and chunk vectors share one space. See `ColdeLayers` for the equations and
+    `ColdeConfig` for the variants.
+    """
+
+    kind = "colde"
+
+    def __init__(
+        self, backbone: Backbone, config: ColdeConfig, *, name: str = "", layers: ColdeLayers | None = None
+    ) -> None:
+        """Put layers on a backbone.
+
+        Args:
+            backbone: of any precision.
+            config: of the layers.
+            name: what `load_encoder` was given; empty for one that was never saved.
+            layers: by default with random weights; `create` draws them from a seed.
+
+        Raises:
+            EncoderError: the backbone does not fit the configuration.
+        """
+        if not isinstance(attention_of(backbone.model), PlainAttention):
+            raise EncoderError(
+                f"{backbone.folder} is a {backbone.model.config.model_type}, made to read long texts at once; "
+                "CoLDE reads chunks: give it a BERT-like model"
+            )
+        self.backbone = backbone
+        self.device, self.reader = backbone.device, backbone.reader
+        self.config = config
+        self.name = name
+        self.width = config.projection_width
+        self.chunk_tokens = min(config.chunk_tokens, backbone.max_tokens)
+        self.layers = (layers or _new_layers(backbone, config)).to(backbone.device)
+        self.module: nn.Module = nn.ModuleDict({"backbone": backbone.model, "layers": self.layers}).eval()
+        self._tokenizer_sha256 = tokenizer_sha256(backbone.folder)
+        self._loaded: Loaded | None = None
+        if config.freeze == Freeze.ALL_BUT_LAST:
+            self._freeze_all_but_last()
+
+    @classmethod
+    def create(
+        cls,
+        backbone_folder: Path,
+        config: ColdeConfig | None = None,
+        *,
+        seed: int = 0,
+        device: str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> Self:
+        """Put new layers on a backbone, to be trained.
+
+        Args:
+            backbone_folder: a BERT-like model of transformers.
+            config: `ColdeConfig()` by default.
+            seed: of the new weights; those of torch's own generator stay as they are.
+            device: as in `load_encoder`.
+            dtype: of the backbone, as in `load_encoder`; train in float32.
+
+        Raises:
+            EncoderError: the backbone cannot be loaded, or does not fit the configuration.
+        """
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return cls(Backbone(backbone_folder, device=device, dtype=dtype), config or ColdeConfig())
+
+    @classmethod
+    def load(
+        cls, folder: Path, config: Mapping[str, Any], *, name: str, device: str | None, dtype: torch.dtype | None
+    ) -> Self:
+        """Load what `save_pretrained` wrote; see `TrainableEncoder.load`."""
+        made = read_configuration(ColdeConfig, config, folder / CONFIG_FILE)
+        backbone = Backbone(folder, device=device, dtype=torch.float32)
+        layers = load_weights(lambda: _new_layers(backbone, made), folder / LAYERS_FILE)
+        encoder = cls(backbone, made, name=name, layers=layers)
+        dtype = dtype or default_dtype(backbone.device)
+        encoder._loaded = Loaded.rounded(encoder.module, lambda: backbone.round_to(dtype))
+        return encoder
+
+    def _freeze_all_but_last(self) -> None:
+        """As the authors' code: layers 0 to 10 of 12, and all embeddings, ours too, keep their weights.
+
+        No gradient has then to pass through the frozen layers, nor memory for it be held.
+        """
+        model = self.backbone.model
+        n_layers = model.config.num_hidden_layers
+        stacks = [part for part in model.modules() if isinstance(part, nn.ModuleList) and len(part) == n_layers]
+        if not stacks:
+            raise EncoderError(
+                f"{self.backbone.folder} has no stack of {n_layers} layers to freeze; use freeze 'none' with it"
+            )
+        trained = {id(weight) for part in (stacks[0][-1], getattr(model, "pooler", None)) for weight in _weights(part)}
+        for weight in (*_weights(model), *_weights(self.layers.positions)):
+            weight.requires_grad_(id(weight) in trained)
+
+    @property
+    def fingerprint(self) -> str:
+        """See `Encoder` and `Loaded`; computed anew each time, a second for a BERT-base."""
+        read_by = {
+            "weights": sha256_of(self.module, self._loaded),
+            "tokenizer": self._tokenizer_sha256,
+            "chunk_tokens": self.chunk_tokens,
+        }
+        settings = {name: value for name, value in self._config().items() if name not in _ONLY_TRAINING}
+        return fingerprint_of({**settings, **read_by})
+
+    def _config(self) -> dict[str, str | int | float | bool]:
+        return {"encoder": self.kind, **asdict(self.config)}
+
+    def segment(self, document: Document) -> SegmentedDocument:
+        """Cut a document into chunks; see `Encoder.segment`.
+
+        `fixed` fills them with whole sentences, the others cut wherever a chunk is full.
+        `released` reads the first `RELEASED_CHUNKS` alone, and its coverage says so.
+        """
+        if self.config.variant == Variant.FIXED:
+            return chunk_document(document, self.backbone.tokenizer, self.chunk_tokens)
+        whole = chunk_document(document, self.backbone.tokenizer, self._plain_windows)
+        if self.config.variant == Variant.PAPER:
+            return whole
+        chunks = whole.chunks[:RELEASED_CHUNKS]
+        coverage = Coverage(sum(chunk.n_tokens for chunk in chunks), whole.coverage.tokens_total)
+        return SegmentedDocument(document, chunks, whole.token_ids[:RELEASED_CHUNKS], coverage)
+
+    def _plain_windows(self, sentence_ends: Sequence[int]) -> list[TokenWindow]:
+        stop = sentence_ends[-1] if sentence_ends else 0
+        return [TokenWindow(first, min(first + self.chunk_tokens, stop)) for first in range(0, stop, self.chunk_tokens)]
+
+    def states(self, documents: Sequence[SegmentedDocument]) -> list[Tensor]:
+        """The pooled output of the backbone, g (C, H), for chunks of documents left whole."""
+        return self.section_states([place([document.token_ids])[0] for document in documents])
+
+    def combine(self, documents: Sequence[SegmentedDocument], states: Sequence[Tensor]) -> Embedded:
+        """Attention among the chunks of each document, BiLSTM and projection; see `ColdeLayers`."""
+        padded, mask = pad_chunks([own.float() for own in states])
+        vectors, chunks = self.layers(padded, mask, torch.arange(len(documents), device=mask.device))
+        return Embedded(vectors, chunks, mask)
+
+    def split(self, document: SegmentedDocument, n_sections: int) -> tuple[PlacedSection, ...]:
+        """Split a document for training, see `split_document`; long sections end after `max_chunks`.
+
+        With one section, the limit is that of the document's S sections together.
+        """
+        limit = self.config.max_chunks * (self.config.n_sections if n_sections == 1 else 1)
+        return place([part[:limit] for part in split_document(document, n_sections, self.chunk_tokens)])
+
+    def embed_sections(self, documents: Sequence[Sequence[PlacedSection]]) -> Tensor:
+        """The vectors of sections, each attending to the next one of its document, the last to the first.
+
+        The paper tells only of two sections, "p" and "p + 1"; the circle gives every one exactly
+        one to attend to, and leaves a document of one section with itself.
+
+        Args:
+            documents: of each its sections, with one chunk at least in each.
+
+        Returns:
+            z (N, D) float32, unit rows: one for each section, in the order given.
+        """
+        keys: list[int] = []
+        for sections in documents:
+            first = len(keys)
+            keys.extend(first + (number + 1) % len(sections) for number in range(len(sections)))
+        states = self.section_states([section for sections in documents for section in sections])
+        padded, mask = pad_chunks([own.float() for own in states])
+        vectors: Tensor = self.layers(padded, mask, torch.tensor(keys, device=mask.device))[0]
+        return vectors
+
+    def section_states(self, sections: Sequence[PlacedSection]) -> list[Tensor]:
+        """First stage: for each section g (n, H); the chunks of all of them go in common batches."""
+        chunks = [chunk for section in sections for chunk in section]
+        lengths = [len(chunk.token_ids) + self.backbone.tokenizer.n_special for chunk in chunks]
+        if not chunks:
+            return []
+        rows = self.backbone.reader.read(
+            len(chunks),
+            TOKEN_BUDGET,
+            group_by_length(lengths),
+            lambda batch: self._read([chunks[position] for position in batch]),
+        )
+        return list(torch.split(rows, [len(section) for section in sections]))
+
+    def _read(self, chunks: Sequence[PlacedChunk]) -> Tensor:
+        """The backbone over a batch of chunks: (B, H) float32."""
+        device, model = self.backbone.device, self.backbone.model
+        ids, mask = self.backbone.tokenizer.pad([chunk.token_ids for chunk in chunks])
+        p = torch.tensor([chunk.section for chunk in chunks], device=device)
+        q = torch.tensor([chunk.chunk for chunk in chunks], device=device)
+        output = model(
+            **self._inputs(ids.to(device), p, q),
+            # Without padding no mask is passed: attention then takes its faster path.
+            attention_mask=None if mask.all() else mask.long().to(device),
+        )
+        if self.config.pooling == Pooling.MEAN:
+            weights = mask.to(device).unsqueeze(-1).float()
+            mean: Tensor = (output[0].float() * weights).sum(1) / weights.sum(1)
+            return mean
+        if self.layers.pooler is not None:
+            return torch.tanh(self.layers.pooler(output[0][:, 0].float()))
+        pooled: Tensor = output.pooler_output.float()
+        return pooled
+
+    def _inputs(self, ids: Tensor, p: Tensor, q: Tensor) -> dict[str, Tensor]:
+        model = self.backbone.model
+        if self.config.shifts_ids:
+            shifted = (ids + (p + q).unsqueeze(-1)).clamp(max=model.config.vocab_size - 1)
+            if getattr(model.config, "type_vocab_size", 1) < 2:
+                return {"input_ids": shifted}
+            return {"input_ids": shifted, "token_type_ids": p.clamp(max=1).unsqueeze(-1).expand_as(ids)}
+        if self.layers.positions is None:
+            return {"input_ids": ids}
+        words = model.get_input_embeddings()(ids)  # (B, L, H)
+        return {"inputs_embeds": words + self.layers.positions(p, q).unsqueeze(1).to(words.dtype)}
+
+    def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
+        """Write backbone, layers, configuration and model card; see `TrainableEncoder.save_pretrained`."""
+        as_loaded = dtype is None and self._loaded is not None and self._loaded.are_in(self.module)
+        self.backbone.save_pretrained(folder, dtype=None if as_loaded else dtype or self.backbone.dtype)
+        save_weights(self.layers.state_dict(), folder / LAYERS_FILE, dtype=dtype)
+        self.name = self.name or str(folder)
+        write_description(folder, self._config(), _CARD.format(config=self.config, chunk_tokens=self.chunk_tokens))
+
+
+def _new_layers(backbone: Backbone, config: ColdeConfig) -> ColdeLayers:
+    own_pooler = config.pooling is Pooling.CLS and getattr(backbone.model, "pooler", None) is None
+    return ColdeLayers(backbone.width, config, own_pooler=own_pooler)
+
+
+def _weights(module: nn.Module | None) -> list[nn.Parameter]:
+    return [] if module is None else list(module.parameters())
+
+
+_CARD = """# CoLDE
+
+The contrastive long document encoder of Jha et al. (2022, TKDD; arXiv:2108.09190), variant
+`{config.variant}`: chunks of {chunk_tokens} tokens are read by a backbone ({config.pooling} pooling), look at each
+other with {config.heads} heads, and are read in order by an LSTM. Vectors are {config.projection_width} wide and of
+unit length, for documents, sections and chunks alike. Made for training on documents split
+into {config.n_sections} sections, temperature {config.temperature}. Left out of it: LSTM and attention
+{config.without_lstm}, section and chunk numbers {config.without_positions}.
+"""

@@ -1,0 +1,165 @@
+"""The torch modules of CoLDE around its backbone: position tables, chunkwise attention, aggregation, projection.
+
+CoLDE is the Contrastive Long Document Encoder of Jha et al. (2022, TKDD, "Supervised
+Contrastive Learning for Interpretable Long-Form Document Matching"; arXiv:2108.09190).
+
+Letters in shapes: N sections, n chunks of a section (padded: the most of the batch),
+H width of a state, A width of an aggregated chunk, D width of a vector.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize, scaled_dot_product_attention
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from engine.encoders.colde.config import N_CHUNK_IDS, N_SECTION_IDS, ColdeConfig
+from engine.encoders.variant import Variant
+from engine.errors import EncoderError
+
+
+class Positions(nn.Module):
+    """E_sec[p] + E_chunk[q], added to the word embeddings of every token of a chunk.
+
+    Section 3.1 of the paper. Its formula is printed as a sum over all p, q and r;
+    what is meant is one sum of three embeddings for each of them.
+
+    A section number counts up to the S of training, any above is read as the last.
+    `largest` is the highest chunk number that was seen in training: with `clamp` the
+    chunks of a longer document share it, rather than add rows that nothing has trained.
+    """
+
+    def __init__(self, width: int, n_sections: int, *, clamp: bool) -> None:
+        super().__init__()
+        self.sections = nn.Embedding(N_SECTION_IDS, width)
+        self.chunks = nn.Embedding(N_CHUNK_IDS, width)
+        for table in (self.sections, self.chunks):
+            nn.init.normal_(table.weight, std=0.02)
+        self.n_sections = n_sections
+        self.clamp = clamp
+        self.largest: Tensor
+        self.register_buffer("largest", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, sections: Tensor, chunks: Tensor) -> Tensor:
+        """Embed section numbers p (N,) and chunk numbers q (N,), both from 0: (N, H)."""
+        chunks = chunks.clamp(max=N_CHUNK_IDS - 1)
+        if self.training:
+            self.largest.copy_(torch.maximum(self.largest, chunks.max()))
+        elif self.clamp:
+            chunks = torch.minimum(chunks, self.largest)
+        embedded: Tensor = self.sections(sections.clamp(max=self.n_sections - 1)) + self.chunks(chunks)
+        return embedded
+
+
+class ChunkAttention(nn.Module):
+    """Multi-headed attention between chunks.
+
+    Vaswani et al. (2017, arXiv:1706.03762), with softmax(Q K^T / sqrt(d_k)) V for each
+    head, d_k = H / heads; CoLDE, section 3.2, prints the same.
+    """
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        if width % heads:
+            raise EncoderError(f"states {width} wide cannot be shared by {heads} heads; choose heads that divide it")
+        self.heads = heads
+        self.query, self.key, self.value, self.out = (nn.Linear(width, width) for _ in range(4))
+
+    def forward(self, queries: Tensor, keys: Tensor, key_mask: Tensor) -> Tensor:
+        """Let every query chunk look at all key chunks.
+
+        Args:
+            queries: (N, n, H).
+            keys: (N, m, H); they are the values too.
+            key_mask: (N, m) bool, True where a key is real; one at least in each row.
+
+        Returns:
+            (N, n, H).
+        """
+        # Without padding no mask is passed: the memory of attention is then linear in m.
+        mask = None if key_mask.all() else key_mask[:, None, None]
+        heads = scaled_dot_product_attention(
+            self._split(self.query(queries)), self._split(self.key(keys)), self._split(self.value(keys)), mask
+        )
+        out: Tensor = self.out(heads.transpose(1, 2).flatten(2))
+        return out
+
+    def weights(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """The attention of query chunks (n, H) over key chunks (m, H): (n, m), the mean over heads; rows sum to 1."""
+        query, key = self._split(self.query(queries)[None]), self._split(self.key(keys)[None])
+        logits = query @ key.mT / query.shape[-1] ** 0.5  # (1, heads, n, m)
+        alpha: Tensor = logits.softmax(dim=-1).mean(dim=(0, 1))
+        return alpha
+
+    def _split(self, rows: Tensor) -> Tensor:
+        return rows.reshape(*rows.shape[:2], self.heads, -1).transpose(1, 2)  # (N, heads, n, d_k)
+
+
+class ColdeLayers(nn.Module):
+    """All weights of a CoLDE beside those of its backbone.
+
+        a_q = MHA(g_q, keys and values: the chunks of the next section)
+        h_q = BiLSTM(LN(g_q + a_q)) at q
+        c_q = unit(W h_q + b),  z = unit(W [forwards at the last q; backwards at the first] + b)
+
+    The paper says neither how attention is joined (residual and LayerNorm here), nor
+    that vectors are scaled to unit length (its code does).
+    """
+
+    def __init__(self, width: int, config: ColdeConfig, *, own_pooler: bool = False) -> None:
+        """Make the layers with random weights.
+
+        Args:
+            width: H, of the backbone.
+            config: which layers there are, and how wide.
+            own_pooler: for a backbone that has none.
+
+        Raises:
+            EncoderError: the width cannot be shared by the heads.
+        """
+        super().__init__()
+        clamp = config.variant == Variant.FIXED
+        self.positions = Positions(width, config.n_sections, clamp=clamp) if config.has_tables else None
+        self.pooler = nn.Linear(width, width) if own_pooler else None
+        self.attention = ChunkAttention(width, config.heads) if config.has_attention else None
+        self.norm = nn.LayerNorm(width) if config.has_attention else None
+        self.lstm: nn.LSTM | None = None
+        aggregated = width
+        if not config.without_lstm and config.variant == Variant.RELEASED:
+            self.lstm = nn.LSTM(width, width, batch_first=True)
+        elif not config.without_lstm:
+            self.lstm = nn.LSTM(width, config.lstm_width, batch_first=True, bidirectional=True)
+            aggregated = 2 * config.lstm_width
+        self.projection = nn.Linear(aggregated, config.projection_width)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, states: Tensor, mask: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
+        """From chunk states to the vectors of sections and chunks.
+
+        Args:
+            states: g (N, n, H).
+            mask: (N, n) bool, True where a chunk is real: the first ones of each row, at least one.
+            keys: (N,) int64, the section that each section attends to; itself for a document left whole.
+
+        Returns:
+            z (N, D) and c (N, n, D), unit rows; c is zero where padded.
+        """
+        states = self.dropout(states)
+        if self.attention is not None and self.norm is not None:
+            states = self.norm(states + self.attention(states, states[keys], mask[keys]))
+        chunks, sections = self._aggregate(states, mask)
+        return self._project(sections), self._project(chunks) * mask.unsqueeze(-1)
+
+    def _aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """(N, n, A) for each chunk, and (N, A) for each section."""
+        lengths = mask.sum(dim=1)
+        if self.lstm is None:
+            return states, (states * mask.unsqueeze(-1)).sum(dim=1) / lengths.unsqueeze(-1)
+        packed = pack_padded_sequence(states, lengths.cpu(), batch_first=True, enforce_sorted=False)
+        outputs, (last, _) = self.lstm(packed)
+        chunks, _ = pad_packed_sequence(outputs, batch_first=True, total_length=mask.shape[1])
+        return chunks, last.transpose(0, 1).flatten(1)  # (directions, N, width) -> (N, A)
+
+    def _project(self, rows: Tensor) -> Tensor:
+        return normalize(self.projection(self.dropout(rows)).float(), dim=-1)

@@ -1,0 +1,1 @@
+"""SMITH: sentence blocks under two transformers (Yang et al. 2020)."""

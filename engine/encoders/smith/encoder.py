@@ -1,0 +1,240 @@
+"""SMITH, the siamese hierarchical encoder of sentence blocks, as an `Encoder`: making, loading, saving, encoding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from engine.document import Document
+from engine.encoders.backbone.batching import BatchReader, group_by_length, token_budget_batches
+from engine.encoders.backbone.hardware import default_device, default_dtype, set_up_kernels
+from engine.encoders.backbone.tokenizer import Tokenizer
+from engine.encoders.backbone.warm_start import take_over_bert, take_over_words
+from engine.encoders.backbone.weights import tokenizer_sha256
+from engine.encoders.chunking import chunk_document
+from engine.encoders.description import CONFIG_FILE, read_configuration, write_description
+from engine.encoders.encoder import SegmentedDocument
+from engine.encoders.own_weights import Loaded, load_weights, save_weights, sha256_of
+from engine.encoders.smith.blocks import BlockFilling, document_windows
+from engine.encoders.smith.config import SmithConfig
+from engine.encoders.smith.layers import SmithModule
+from engine.encoders.trainable import (
+    Embedded,
+    TrainableEncoder,
+    fingerprint_of,
+    pad_chunks,
+    read_chunks,
+)
+from engine.errors import EncoderError
+
+WEIGHTS_FILE = "smith.safetensors"
+TOKEN_BUDGET = 4096  # of one pass over blocks, padding counted
+BLOCK_BUDGET = 1536  # of one pass over documents: 32 windows of 48
+
+
+class SmithEncoder(TrainableEncoder):
+    """SMITH (Yang et al. 2020, arXiv:2004.12297): a BERT over each block of sentences, and one over the blocks.
+
+    Chunks are the blocks. A state is the block vector h before positions, a chunk
+    vector v_i the last layer over the contextual block C_i, and the document's vector
+    v_1, as in the paper (equations: `SmithModule.documents`). The paper names no
+    block vector; v_i was chosen over h_i because it lies in the space of the
+    document vectors, is trained by what trains those, and knows its context.
+
+    A document of more blocks than `max_blocks` is read in windows, with n_w the
+    tokens of window w,
+
+        E = unit(sum_w n_w E_w)
+
+    where the paper reads the first window and no more. Blocks end where sections
+    end; the paper knows no sections. Headings are read as text.
+    """
+
+    kind = "smith"
+
+    def __init__(
+        self, module: SmithModule, tokenizer: Tokenizer, *, name: str = "", device: str = "cpu", tower: int = 0
+    ) -> None:
+        """Wrap a module that lies on `device`.
+
+        Args:
+            module: with the configuration.
+            tokenizer: whose ids the module reads.
+            name: what `load_encoder` was given; empty for one that was never saved.
+            device: of the module.
+            tower: which last layer, where towers are not tied.
+
+        Raises:
+            EncoderError: the tokenizer is not BERT's kind.
+        """
+        if (len(tokenizer.prefix), len(tokenizer.suffix)) != (1, 1):
+            raise EncoderError(
+                f"the tokenizer of {tokenizer.folder} puts {len(tokenizer.prefix)} tokens before a text and "
+                f"{len(tokenizer.suffix)} after it, SMITH reads [CLS] text [SEP]; take a BERT's tokenizer"
+            )
+        tokenizer.check_ids(tokenizer.vocabulary_size)
+        set_up_kernels()
+        self.module: SmithModule = module
+        self.config = module.config
+        self.tokenizer = tokenizer
+        self.name = name
+        self.device = device
+        self.reader = BatchReader()
+        self.width = self.config.vector_width
+        self.chunk_tokens = self.config.capacity
+        self.tower = tower
+        self._tokenizer_sha256 = tokenizer_sha256(tokenizer.folder)
+        self._loaded: Loaded | None = None
+        self._file: Path | None = None  # that it was loaded from
+
+    @classmethod
+    def create(
+        cls,
+        tokenizer_folder: Path,
+        config: SmithConfig = SmithConfig(),  # noqa: B008
+        *,
+        seed: int = 0,
+        device: str | None = None,
+        dtype: torch.dtype = torch.float32,
+        sentence_encoder: Path | None = None,
+        word_embeddings: Path | None = None,
+    ) -> Self:
+        """Make one with random weights.
+
+        Args:
+            tokenizer_folder: a folder with a fast WordPiece tokenizer.
+            config: `smith()`, `smith_short()`, `match_bert()`, or any other.
+            seed: of the weights.
+            device: by default a GPU where torch sees one.
+            dtype: of the weights; train in float32.
+            sentence_encoder: folder of a BERT of the same sizes, whose weights are taken over.
+            word_embeddings: folder of a BERT of the same width, of which only the words are taken over.
+
+        Raises:
+            EncoderError: a folder holds not what is asked of it.
+        """
+        device = device or default_device()
+        tokenizer = Tokenizer(tokenizer_folder)
+        module = SmithModule(config, tokenizer.vocabulary_size, pad_id=tokenizer.pad_id, seed=seed)
+        if sentence_encoder is not None:
+            take_over_bert(module.sentence.bert, sentence_encoder)
+        if word_embeddings is not None:
+            take_over_words(module.sentence.bert, word_embeddings)
+        return cls(module.to(device, dtype).eval(), tokenizer, device=device)
+
+    @classmethod
+    def load(
+        cls, folder: Path, config: Mapping[str, Any], *, name: str, device: str | None, dtype: torch.dtype | None
+    ) -> Self:
+        """Load what `save_pretrained` wrote; see `TrainableEncoder.load`."""
+        made = read_configuration(SmithConfig, config, folder / CONFIG_FILE)
+        tokenizer = Tokenizer(folder)
+        module = load_weights(
+            lambda: SmithModule(made, tokenizer.vocabulary_size, pad_id=tokenizer.pad_id), folder / WEIGHTS_FILE
+        ).eval()
+        device = device or default_device()
+        encoder = cls(module, tokenizer, name=name, device=device)
+        encoder._loaded = Loaded.rounded(module, lambda: module.to(device, dtype or default_dtype(device)))
+        encoder._file = folder / WEIGHTS_FILE
+        return encoder
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the weights (see `Loaded`), the tokenizer and what of the configuration changes vectors."""
+        settings = {name: value for name, value in asdict(self.config).items() if name != "dropout"}
+        read_by = {"weights": sha256_of(self.module, self._loaded), "tokenizer": self._tokenizer_sha256}
+        return fingerprint_of({"encoder": self.kind, **settings, **read_by})
+
+    def second_tower(self) -> Self:
+        """The encoder of the second documents of pairs, over the same weights; the same where towers are tied."""
+        second = type(self)(
+            self.module, self.tokenizer, name=self.name, device=self.device, tower=0 if self.config.tied else 1
+        )
+        second._loaded, second._file = self._loaded, self._file
+        return second
+
+    def segment(self, document: Document) -> SegmentedDocument:
+        """Cut a document into blocks; see `Encoder.segment`."""
+        return chunk_document(document, self.tokenizer, BlockFilling(self.config))
+
+    def pad(self, blocks: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+        """Put [CLS] and [SEP] around blocks, and pad them to the longest.
+
+        Returns:
+            (N, L) int64 ids, and (N, L) bool, True where a token is real; on the CPU.
+        """
+        more = self.tokenizer.suffix * (self.config.n_separators - 1)
+        return self.tokenizer.pad([[*ids, *more] for ids in blocks])
+
+    def states(self, documents: Sequence[SegmentedDocument]) -> list[Tensor]:
+        """The block vectors h; the blocks of all documents go in common batches."""
+        return read_chunks(documents, self._read)
+
+    def _read(self, blocks: Sequence[Sequence[int]]) -> Tensor:
+        if not blocks:
+            return torch.empty((0, self.config.width), device=self.device)
+
+        def read(batch: Sequence[int]) -> Tensor:
+            ids, mask = self.pad([blocks[position] for position in batch])
+            seen = None if mask.all() else mask.to(self.device)
+            return self.module.blocks(ids.to(self.device), seen)[1]
+
+        lengths = [len(ids) + 1 + self.config.n_separators for ids in blocks]
+        return self.reader.read(len(blocks), TOKEN_BUDGET, group_by_length(lengths), read)
+
+    def combine(self, documents: Sequence[SegmentedDocument], states: Sequence[Tensor]) -> Embedded:
+        """The document encoder over windows of blocks, those of like length together; see the class."""
+        spans = [
+            (number, window)
+            for number, document in enumerate(documents)
+            for window in document_windows(document.chunks, self.config.max_blocks)
+        ]
+        read: dict[int, tuple[Tensor, Tensor]] = {}
+        for batch in token_budget_batches([window.stop - window.first for _, window in spans], BLOCK_BUDGET):
+            picked = [spans[position] for position in batch]
+            blocks, mask = pad_chunks([states[number][window.first : window.stop] for number, window in picked])
+            vectors, chunks = self.module.documents(blocks.float(), mask, tower=self.tower)
+            for row, (position, (_, window)) in enumerate(zip(batch, picked, strict=True)):
+                read[position] = vectors[row], chunks[row, : window.stop - window.first]
+        sums = [torch.zeros(self.width, device=self.device) for _ in documents]
+        rows: list[list[Tensor]] = [[] for _ in documents]
+        for position, (number, window) in enumerate(spans):
+            vector, chunks = read[position]
+            n_tokens = sum(chunk.n_tokens for chunk in documents[number].chunks[window.first : window.stop])
+            sums[number] = sums[number] + n_tokens * vector
+            rows[number].append(chunks)
+        padded, mask = pad_chunks([torch.cat(own) for own in rows])
+        return Embedded(normalize(torch.stack(sums), dim=-1), padded, mask)
+
+    def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
+        """Write weights, tokenizer, configuration and model card; see `TrainableEncoder.save_pretrained`."""
+        self.tokenizer.save_pretrained(folder)
+        self._save_weights(folder / WEIGHTS_FILE, dtype)
+        self.name = self.name or str(folder)
+        card = _CARD.format(config=self.config, width=self.width)
+        write_description(folder, {"encoder": self.kind, **asdict(self.config)}, card)
+
+    def _save_weights(self, file: Path, dtype: torch.dtype | None) -> None:
+        if dtype is None and self._file is not None and self._loaded is not None and self._loaded.are_in(self.module):
+            # What was read, for what is in memory may have been rounded.
+            if file != self._file:
+                file.write_bytes(self._file.read_bytes())
+            return
+        save_weights(self.module.state_dict(), file, dtype=dtype)
+        if file == self._file:
+            self._loaded, self._file = None, None
+
+
+_CARD = """# SMITH
+
+The siamese hierarchical encoder of Yang et al. (2020, arXiv:2004.12297), variant
+`{config.variant}`: {config.sentence_layers} layers read blocks of {config.block_tokens} tokens,
+{config.document_layers} layers read up to {config.max_blocks} blocks together. Vectors are {width} wide
+and of unit length, for documents, sections and blocks alike.
+"""

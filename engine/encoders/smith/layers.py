@@ -1,0 +1,251 @@
+"""The torch modules of SMITH (Yang et al. 2020, arXiv:2004.12297): token ids to blocks, blocks to documents.
+
+Letters in shapes: N blocks, L tokens of a block (padded), B documents, n blocks
+of a document (padded), H width of a state, D width of a vector.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+from transformers import BertConfig, BertModel
+from transformers.models.bert.modeling_bert import BertEncoder
+
+from engine.encoders.smith.config import Activation, Combination, SmithConfig
+from engine.encoders.variant import Variant
+
+INITIAL_STD = 0.02
+_HALF = math.sqrt(0.5)
+
+
+class SentenceEncoder(nn.Module):
+    """Reads each block by itself.
+
+        p = tanh(W_p T[CLS] + b),  h = unit(relu(W_s p + b_s))
+
+    with T the output of BERT. The paper names a dense layer without ReLU, the
+    released code has it, and so have we. MatchBERT has no such layer: h = unit(p).
+    """
+
+    def __init__(self, config: SmithConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        self.bert: Any = BertModel(
+            _bert_config(
+                config,
+                layers=config.sentence_layers,
+                heads=config.sentence_heads,
+                ffn=config.sentence_ffn,
+                positions=config.sentence_positions,
+                vocabulary_size=vocabulary_size,
+            )
+        )
+        self.dense = nn.Linear(config.width, config.width) if config.is_hierarchical else None
+
+    def forward(
+        self,
+        ids: Tensor,  # (N, L) int64
+        mask: Tensor | None,  # (N, L) bool, True where a token is real; None where all are
+    ) -> tuple[Tensor, Tensor]:
+        """Contextual tokens (N, L, H), and h (N, H) float32, unit rows."""
+        output = self.bert(input_ids=ids, attention_mask=None if mask is None else mask.long())
+        pooled: Tensor = output[1]
+        if self.dense is not None:
+            pooled = torch.relu(self.dense(pooled))
+        return output[0], normalize(pooled.float(), dim=-1)
+
+
+class DocumentEncoder(nn.Module):
+    """Reads the blocks of a document together.
+
+        C = BERT(dropout(LN(h + position))),  d = tanh(W_dp C + b)
+
+    There is no token for the document: its vector is that of its first block.
+    Positions are learned, as in the released code.
+    """
+
+    def __init__(self, config: SmithConfig) -> None:
+        super().__init__()
+        self.positions = nn.Embedding(config.document_positions, config.width)
+        self.norm = nn.LayerNorm(config.width, eps=1e-12)
+        self.dropout = nn.Dropout(config.dropout)
+        self.encoder: Any = BertEncoder(
+            _bert_config(
+                config,
+                layers=config.document_layers,
+                heads=config.document_heads,
+                ffn=config.document_ffn,
+                positions=config.document_positions,
+                vocabulary_size=1,  # it has no words
+            )
+        )
+        self.pooler = nn.Linear(config.width, config.width)
+
+    def forward(
+        self,
+        blocks: Tensor,  # (B, n, H), before positions
+        mask: Tensor,  # (B, n) bool, True where a block is real
+    ) -> Tensor:
+        """Contextual blocks C, (B, n, H)."""
+        n = blocks.shape[1]
+        placed = blocks.to(self.norm.weight.dtype) + self.positions.weight[:n]
+        # Without padding no mask is passed: attention then takes its faster path.
+        attended = None if mask.all() else mask[:, None, None, :].expand(-1, -1, n, -1)
+        contextual: Tensor = self.encoder(self.dropout(self.norm(placed)), attention_mask=attended)[0]
+        return contextual
+
+
+class BlockAttention(nn.Module):
+    """Weights of blocks: a = softmax_i(v . tanh(W h_i + b)); the paper prints it without tanh and b."""
+
+    def __init__(self, config: SmithConfig) -> None:
+        super().__init__()
+        self.is_printed = config.variant is Variant.PAPER
+        self.projection = nn.Linear(config.width, config.width, bias=not self.is_printed)
+        self.context = nn.Parameter(torch.zeros(config.width))
+
+    def forward(self, blocks: Tensor, mask: Tensor) -> Tensor:
+        """(B, n) that sum to 1 over the real blocks."""
+        projected: Tensor = self.projection(blocks.to(self.context.dtype))
+        if not self.is_printed:
+            projected = torch.tanh(projected)
+        scores = (projected @ self.context).float()
+        return scores.masked_fill(~mask, float("-inf")).softmax(-1)
+
+
+class SmithModule(nn.Module):
+    """All weights of a SMITH, drawn from a seed.
+
+    Truncated normal of 0.02, but Glorot-uniform for the two dense layers that the
+    released code leaves to TensorFlow's default, and for the attention's vector.
+    """
+
+    def __init__(self, config: SmithConfig, vocabulary_size: int, *, pad_id: int = 0, seed: int = 0) -> None:
+        super().__init__()
+        self.config = config
+        self.pad_id = pad_id
+        with torch.random.fork_rng(devices=[]):  # transformers draws weights of its own, to be drawn again here
+            self.sentence = SentenceEncoder(config, vocabulary_size)
+            self.document = DocumentEncoder(config) if config.is_hierarchical else None
+            n_heads = (1 if config.tied else 2) if config.is_hierarchical else 0
+            self.heads = nn.ModuleList(nn.Linear(config.width, config.width) for _ in range(n_heads))
+            attends = config.combination is Combination.ATTENTION
+            self.attention = BlockAttention(config) if attends else None
+        self._initialize(torch.Generator().manual_seed(seed))
+
+    def _initialize(self, generator: torch.Generator) -> None:
+        initialize(self, generator)
+        dense = [self.sentence.dense, *self.heads]
+        for layer in dense:
+            if isinstance(layer, nn.Linear):
+                nn.init.xavier_uniform_(layer.weight, generator=generator)
+        if self.attention is not None:
+            limit = math.sqrt(3 / self.config.width)
+            nn.init.uniform_(self.attention.context, -limit, limit, generator=generator)
+
+    def blocks(self, ids: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """First stage; see `SentenceEncoder.forward`."""
+        tokens, rows = self.sentence(ids, mask)
+        return tokens, rows
+
+    def padding_block(self) -> Tensor:
+        """(H,), what the released code reads where a document has no block.
+
+        Its mask lowers the attention to all tokens alike, which is no mask at all.
+        """
+        device = self.sentence.bert.device
+        ids = torch.full((1, self.config.block_tokens), self.pad_id, device=device)
+        return self.blocks(ids, None)[1][0]
+
+    def documents(self, blocks: Tensor, mask: Tensor, *, tower: int = 0) -> tuple[Tensor, Tensor]:
+        """Second stage.
+
+            v_i = unit(W_d tanh(W_dp C_i + b) + b_d),  E = v_1
+
+        `released` has a ReLU before `unit`, and a W_d for each tower. With a
+        combination, g is the sum, mean or attended sum of the h_i, and vectors are
+
+            paper, released: document unit([g; E]), block unit([h_i; v_i])
+            fixed:           document [unit(g); E] / sqrt 2, block [h_i; v_i] / sqrt 2
+
+        so that in `fixed` each half has the same say, and sum and mean are one. In
+        `released` g runs over `max_blocks` blocks, those that do not exist included,
+        as its code does; that code then takes the raw product of [g; E], which no index
+        of unit vectors can hold.
+
+        Args:
+            blocks: (B, n, H) float32, unit rows, padded along n; n = 1 without a document encoder.
+            mask: (B, n) bool, True where a block is real; the first of each document is.
+            tower: 0, or 1 for the second documents of pairs where towers are not tied.
+
+        Returns:
+            The documents (B, D) and their blocks (B, n, D), float32, unit rows; padded blocks hold anything.
+        """
+        if self.document is None:
+            return blocks[:, 0], blocks
+        rows = self._head(self.document(blocks, mask), tower)
+        if self.config.combination is Combination.NORMAL:
+            return rows[:, 0], rows
+        beside = self._beside(blocks, mask)
+        chunks = torch.cat([blocks, rows], -1) * _HALF
+        if self.config.variant is Variant.FIXED:
+            return torch.cat([normalize(beside, dim=-1), rows[:, 0]], -1) * _HALF, chunks
+        return normalize(torch.cat([beside, rows[:, 0]], -1), dim=-1), chunks
+
+    def _head(self, contextual: Tensor, tower: int) -> Tensor:
+        assert self.document is not None
+        rows: Tensor = self.heads[tower](torch.tanh(self.document.pooler(contextual)))
+        if self.config.final_activation is Activation.RELU:
+            rows = torch.relu(rows)
+        return normalize(rows.float(), dim=-1)
+
+    def _beside(self, blocks: Tensor, mask: Tensor) -> Tensor:
+        """(B, H): g in `documents`."""
+        if self.config.variant is Variant.RELEASED:
+            blocks, mask = self._with_padding(blocks, mask)
+        if self.attention is not None:
+            attended = (self.attention(blocks, mask).unsqueeze(-1) * blocks).sum(1)
+            return nn.functional.dropout(attended, self.config.dropout, self.training)
+        total = (blocks * mask.unsqueeze(-1)).sum(1)
+        return total if self.config.combination is Combination.SUM else total / mask.sum(1, keepdim=True)
+
+    def _with_padding(self, blocks: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        padding = self.padding_block()
+        real = torch.where(mask.unsqueeze(-1), blocks, padding)
+        missing = padding.expand(len(blocks), self.config.max_blocks - blocks.shape[1], -1)
+        whole = torch.cat([real, missing], 1)
+        return whole, torch.ones_like(whole[..., 0], dtype=torch.bool)
+
+
+def initialize(module: nn.Module, generator: torch.Generator) -> None:
+    """Draw dense and embedding weights from a normal of 0.02, cut at two deviations; biases 0, norms 1."""
+    for part in module.modules():
+        if isinstance(part, nn.Linear | nn.Embedding):
+            limit = 2 * INITIAL_STD
+            nn.init.trunc_normal_(part.weight, std=INITIAL_STD, a=-limit, b=limit, generator=generator)
+        if isinstance(part, nn.Linear) and part.bias is not None:
+            nn.init.zeros_(part.bias)
+        if isinstance(part, nn.LayerNorm):
+            nn.init.ones_(part.weight)
+            nn.init.zeros_(part.bias)
+
+
+def _bert_config(
+    config: SmithConfig, *, layers: int, heads: int, ffn: int, positions: int, vocabulary_size: int
+) -> Any:  # noqa: ANN401
+    return BertConfig(
+        vocab_size=vocabulary_size,
+        hidden_size=config.width,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        intermediate_size=ffn,
+        max_position_embeddings=positions,
+        hidden_act="gelu_pytorch_tanh",
+        hidden_dropout_prob=config.dropout,
+        attention_probs_dropout_prob=config.dropout,
+        pad_token_id=None,  # else its row would stay zero
+        attn_implementation="sdpa",
+    )

@@ -1,0 +1,1 @@
+"""TDE: sentence states beside topics."""

@@ -1,0 +1,244 @@
+"""TDE: a text as the mean of its sentence vectors, each one the backbone's state beside the sentence's topics.
+
+After "Topic-informed and Decoupled sentence Embeddings" (Findings of NAACL 2024).
+Sentences are read one by one and no text sees its partner (this is what "decoupled"
+means), so every vector can be indexed.
+
+Letters in shapes: C sentences (chunks) of a document, H width of the backbone, W width
+of a topic embedding, D = H + W.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from engine.document import Document
+from engine.encoders.backbone.backbone import Backbone, Pooling
+from engine.encoders.backbone.hardware import default_dtype
+from engine.encoders.backbone.weights import tokenizer_sha256
+from engine.encoders.chunking import chunk_document
+from engine.encoders.description import CONFIG_FILE, read_configuration, write_description
+from engine.encoders.encoder import SegmentedDocument, Vectors
+from engine.encoders.own_weights import Loaded, load_weights, save_weights, sha256_of
+from engine.encoders.tde.config import TdeConfig
+from engine.encoders.tde.layers import TdeLayers, TdeModule
+from engine.encoders.tde.sentences import sentence_windows
+from engine.encoders.tde.topics import Vocabulary
+from engine.encoders.trainable import (
+    Embedded,
+    TrainableEncoder,
+    fingerprint_of,
+    inference,
+    module_sha256,
+    pad_chunks,
+    read_chunks,
+)
+from engine.encoders.variant import Variant
+from engine.errors import EncoderError
+
+TOKEN_BUDGET = 4096
+WEIGHTS_FILE = "tde.safetensors"
+VOCABULARY_FILE = "topic_vocabulary.json"
+_SHORTEST_SENTENCE = 8
+_OF_THE_VOCABULARY = ("min_df", "max_df", "max_words")  # vectors depend on the words alone
+
+
+class TdeEncoder(TrainableEncoder):
+    """Reads every sentence by itself, and takes the mean over them.
+
+    With b_s the unit backbone state of sentence s and t_s its topics (`TopicVectors`),
+
+        x_s = [b_s ; t_s],    h = mean_s x_s
+
+    A chunk is a sentence, its vector unit(x_s); the document's is unit(h). The paper
+    tells no scale of b_s, t_s and h.
+    """
+
+    kind = "tde"
+    module: TdeModule
+
+    def __init__(self, backbone: Backbone, layers: TdeLayers, config: TdeConfig, *, name: str = "") -> None:
+        """Put layers beside a backbone.
+
+        Args:
+            backbone: that pools as `config` says.
+            layers: made for its width and the same configuration.
+            config: what it is made of.
+            name: what `load_encoder` was given; empty for one that was never saved.
+
+        Raises:
+            EncoderError: the backbone has no room or no [CLS] for what `config` asks.
+        """
+        tokenizer = backbone.tokenizer
+        self.config = config
+        self.name = name
+        self.backbone = backbone
+        self.device, self.reader = backbone.device, backbone.reader
+        self.chunk_tokens = min(config.sentence_tokens - tokenizer.n_special, backbone.max_tokens)
+        if self.chunk_tokens < 1:
+            raise EncoderError(
+                f"sentence_tokens is {config.sentence_tokens}, the tokenizer adds {tokenizer.n_special} of its own; "
+                f"give at least {tokenizer.n_special + 1}"
+            )
+        if config.pooling is Pooling.CLS and not tokenizer.prefix:
+            raise EncoderError(f"{backbone.folder} puts no token before a text to pool at; use Pooling.MEAN")
+        self.width = backbone.width + (config.topic_width if config.n_topics else 0)
+        self.module = TdeModule(backbone.model, layers.to(backbone.device)).eval()
+        self._loaded: Loaded | None = None
+
+    @classmethod
+    def create(
+        cls,
+        backbone_folder: Path,
+        texts_for_vocabulary: Iterable[str],
+        config: TdeConfig | None = None,
+        *,
+        seed: int = 0,
+        device: str | None = None,
+        dtype: torch.dtype = torch.float32,
+    ) -> Self:
+        """Make an encoder to be trained.
+
+        Args:
+            backbone_folder: a BERT-like model of transformers.
+            texts_for_vocabulary: the documents that the topics will be of; not read
+                where `config.n_topics` is 0.
+            config: `TdeConfig()` by default.
+            seed: of the random weights.
+            device: as in `load_encoder`.
+            dtype: of the backbone; all else is float32.
+
+        Raises:
+            EncoderError: the folder is no backbone, the texts hold no vocabulary, or
+                the configuration does not fit.
+        """
+        config = config or TdeConfig()
+        vocabulary = None
+        if config.n_topics:
+            vocabulary = Vocabulary.fit(
+                texts_for_vocabulary, min_df=config.min_df, max_df=config.max_df, max_words=config.max_words
+            )
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            backbone = _backbone(backbone_folder, config, device)
+            encoder = cls(backbone, TdeLayers(backbone.width, config, vocabulary), config)
+        backbone.round_to(dtype)
+        return encoder
+
+    @classmethod
+    def load(
+        cls, folder: Path, config: Mapping[str, Any], *, name: str, device: str | None, dtype: torch.dtype | None
+    ) -> Self:
+        """Load what `save_pretrained` wrote; see `TrainableEncoder.load`."""
+        made = read_configuration(TdeConfig, config, folder / CONFIG_FILE)
+        vocabulary = Vocabulary.load(folder / VOCABULARY_FILE) if made.n_topics else None
+        backbone = _backbone(folder, made, device)
+        layers = load_weights(lambda: TdeLayers(backbone.width, made, vocabulary), folder / WEIGHTS_FILE)
+        encoder = cls(backbone, layers, made, name=name)
+        dtype = dtype or default_dtype(backbone.device)
+        encoder._loaded = Loaded.rounded(backbone.model, lambda: backbone.round_to(dtype))
+        return encoder
+
+    @property
+    def fingerprint(self) -> str:
+        """See `Encoder` and `Loaded`; not of the pair head, which makes no vectors."""
+        topics = self.module.topics
+        settings = {name: value for name, value in self._config().items() if name not in _OF_THE_VOCABULARY}
+        return fingerprint_of(
+            {
+                **settings,
+                "backbone": sha256_of(self.backbone.model, self._loaded),
+                "tokenizer": tokenizer_sha256(self.backbone.folder),
+                "topics": module_sha256(topics) if topics else "",
+                "vocabulary": topics.model.vocabulary.words if topics else (),
+            }
+        )
+
+    def _config(self) -> dict[str, str | int | float]:
+        return {"encoder": self.kind, **asdict(self.config)}
+
+    def segment(self, document: Document) -> SegmentedDocument:
+        """Cut a document into sentences; see `Encoder.segment`."""
+        shortest = _SHORTEST_SENTENCE if self.config.variant is Variant.FIXED else 1
+        return chunk_document(
+            document,
+            self.backbone.tokenizer,
+            lambda ends: sentence_windows(ends, self.chunk_tokens, shortest=shortest),
+        )
+
+    def states(self, documents: Sequence[SegmentedDocument]) -> list[Tensor]:
+        """First stage: b_s of all sentences, (C, H) a document; those of all documents go in common batches."""
+        return read_chunks(documents, lambda sequences: self.backbone.embed(sequences, TOKEN_BUDGET))
+
+    def combine(self, documents: Sequence[SegmentedDocument], states: Sequence[Tensor]) -> Embedded:
+        """Second stage: the topics of each sentence, and the mean; see the equation above."""
+        rows = [self._with_topics(document, own.float()) for document, own in zip(documents, states, strict=True)]
+        sentences, mask = pad_chunks(rows)
+        # The direction of a mean is that of the sum.
+        return Embedded(normalize(sentences.sum(1), dim=-1), normalize(sentences, dim=-1), mask)
+
+    def _with_topics(self, document: SegmentedDocument, states: Tensor) -> Tensor:
+        if self.module.topics is None:
+            return states
+        text = document.document.text
+        sentences = [text[chunk.start : chunk.stop] for chunk in document.chunks]
+        return torch.cat([states, self.module.topics(sentences, text)], dim=-1)
+
+    def match_probability(self, query: Vectors, target: Vectors) -> Vectors:
+        """How likely it is that texts match, by the pair head.
+
+        It reads document vectors as they stand in an index; query and target do not swap.
+
+        Args:
+            query: (..., D) unit rows.
+            target: (..., D) likewise, of a shape that broadcasts, as (T, D) for one query.
+
+        Returns:
+            (...) float32 in [0, 1].
+
+        Raises:
+            EncoderError: the widths are not the encoder's.
+        """
+        for given in (query, target):
+            if given.shape[-1] != self.width:
+                raise EncoderError(
+                    f"a vector is {given.shape[-1]} wide, those of this encoder {self.width}; encode with it"
+                )
+        one, other = (torch.as_tensor(given, device=self.backbone.device) for given in (query, target))
+        with inference(self.module):
+            probability: Vectors = self.module.head(one, other).softmax(-1)[..., 1].cpu().numpy()
+        return probability
+
+    def top_words(self, n: int = 10) -> list[list[str]]:
+        """The n likeliest words of each topic, for people; none without a topic model."""
+        return self.module.topics.model.top_words(n) if self.module.topics else []
+
+    def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
+        """Write backbone, own weights, vocabulary, configuration and card; see `TrainableEncoder.save_pretrained`."""
+        as_loaded = dtype is None and self._loaded is not None and self._loaded.are_in(self.backbone.model)
+        self.backbone.save_pretrained(folder, dtype=None if as_loaded else dtype or self.backbone.dtype)
+        save_weights(self.module.own_weights(), folder / WEIGHTS_FILE, dtype=dtype)
+        if self.module.topics:
+            self.module.topics.model.vocabulary.save(folder / VOCABULARY_FILE)
+        self.name = self.name or str(folder)
+        card = _CARD.format(config=self.config, tokens=self.chunk_tokens, width=self.width)
+        write_description(folder, self._config(), card)
+
+
+def _backbone(folder: Path, config: TdeConfig, device: str | None) -> Backbone:
+    return Backbone(folder, device=device, dtype=torch.float32, pooling=config.pooling or Pooling.MEAN)
+
+
+_CARD = """# TDE: topic-informed and decoupled sentence embeddings
+
+Variant {config.variant}, {config.pooling} pooling, sentences of at most {tokens} tokens, {config.n_topics} topics,
+vectors {width} wide. A sentence's vector is its backbone state beside its topics (an embedded topic model); a
+document's is the mean of its sentences. A pair head gives the probability of a match.
+"""

@@ -1,0 +1,1 @@
+"""FAISS indexes and matrix products on GPUs."""

@@ -1,0 +1,112 @@
+"""Which FAISS indexes a GPU can hold, and filling those that it can from blocks of vectors. No files, no catalog.
+
+What GPU FAISS 1.15 has beside flat vectors: inverted lists of float32, of scalar codes of 4, 8
+or 16 bits, of product codes of 8 bits, over a flat quantizer. It has no fast-scan codes, no
+RaBitQ, no graphs; for those the lists are kept and the codes made anew from the shards.
+
+Letters in shapes: B rows of a block, L lists, D width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from engine.encoders.encoder import Vectors
+from engine.gpu.gpus import Gpus
+from engine.store.ann import Ids, inverted_lists
+from engine.store.faiss_distribution import require_one_faiss
+from engine.store.replica import Part
+
+require_one_faiss()
+import faiss  # noqa: E402
+
+Blocks = Iterable[tuple[Ids, Vectors]]
+
+# A flat index on a GPU is moved whenever it grows, so both the old and the new room are needed: parts keep that small.
+# Their numbers stay countable in 32 bits, too.
+PART_NUMBERS = 1 << 30
+_CODES = ("QT_4bit", "QT_8bit", "QT_8bit_direct", "QT_4bit_uniform", "QT_8bit_uniform", "QT_fp16")
+
+
+def lists_of(index: Any, width: int) -> Any:  # noqa: ANN401
+    """The inverted lists of an index whose centroids are as wide as the vectors; None of any other."""
+    lists = inverted_lists(index)
+    is_all = isinstance(faiss.downcast_index(index), faiss.IndexIVF)  # vectors meet the lists as they are
+    return lists if lists is not None and is_all and lists.d == width else None
+
+
+def can_clone(index: Any) -> bool:  # noqa: ANN401
+    """Whether a GPU can hold these inverted lists with their codes."""
+    made: Any = faiss.downcast_index(index)
+    if not isinstance(faiss.downcast_index(made.quantizer), faiss.IndexFlat):
+        return False
+    # By name: fast-scan and refined lists are subclasses, and would lose what makes them so.
+    kind = type(made).__name__
+    if kind == "IndexIVFScalarQuantizer":
+        return made.sq.qtype in [getattr(faiss.ScalarQuantizer, code) for code in _CODES]
+    return kind == "IndexIVFFlat" or (kind == "IndexIVFPQ" and made.pq.nbits == 8)
+
+
+def centroids(lists: Any) -> Vectors:  # noqa: ANN401
+    """(L, D) of inverted lists."""
+    found: Vectors = faiss.downcast_index(lists.quantizer).reconstruct_n(0, int(lists.nlist))
+    return found
+
+
+def flat_parts(gpus: Gpus, blocks: Blocks, n_vectors: int, width: int) -> list[Part]:
+    """Flat vectors in float16, as many parts on each GPU as on any other.
+
+    Args:
+        gpus: where.
+        blocks: ids (B,) and rows (B, D) float32; one block never is of two parts.
+        n_vectors: of all blocks.
+        width: D.
+    """
+    n_gpus = len(gpus.numbers)
+    n_parts = n_gpus * -(-n_vectors * width // (PART_NUMBERS * n_gpus))
+    limit = -(-n_vectors // n_parts)
+    made: list[tuple[Any, int, list[Ids]]] = []
+    n_held = limit
+    for ids, rows in blocks:
+        if n_held >= limit:
+            number = gpus.numbers[len(made) % n_gpus]
+            made.append((gpus.place(faiss.IndexFlatIP(width), number), number, []))
+            n_held = 0
+        made[-1][0].add(np.ascontiguousarray(rows, np.float32))
+        made[-1][2].append(ids)
+        n_held += len(ids)
+    return [Part(index, number, np.concatenate(ids)) for index, number, ids in made]
+
+
+def list_parts(gpus: Gpus, quantizer: Vectors, code: str, sample: Vectors, blocks: Blocks) -> list[Part]:
+    """Inverted lists around given centroids, one part a GPU; blocks go to each in turn.
+
+    Args:
+        gpus: where.
+        quantizer: (L, D) centroids.
+        code: of the vectors, as `QT_fp16`.
+        sample: (n, D) rows that the range of codes is learned from.
+        blocks: ids (B,) and rows (B, D) float32.
+    """
+    width = quantizer.shape[1]
+    flat = faiss.IndexFlatIP(width)
+    flat.add(np.ascontiguousarray(quantizer, np.float32))
+    lists = faiss.IndexIVFScalarQuantizer(
+        flat, width, len(quantizer), getattr(faiss.ScalarQuantizer, code), faiss.METRIC_INNER_PRODUCT, False
+    )
+    lists.train(np.ascontiguousarray(sample, np.float32))
+    placed = [gpus.place(lists, number) for number in gpus.numbers]
+    for (ids, rows), index in zip(blocks, _in_turn(placed), strict=False):
+        index.add_with_ids(np.ascontiguousarray(rows, np.float32), ids)
+    for index in placed:
+        if hasattr(index, "reclaimMemory"):
+            index.reclaimMemory()  # lists that grew hold room for more
+    return [Part(index, number, None) for index, number in zip(placed, gpus.numbers, strict=True)]
+
+
+def _in_turn(placed: list[Any]) -> Iterator[Any]:
+    while True:
+        yield from placed

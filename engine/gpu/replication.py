@@ -1,0 +1,157 @@
+"""Copies the searchable vectors of a snapshot onto GPUs: chooses the type that fits, and fills it.
+
+The first of these that fits, and that GPU FAISS takes, is made:
+
+1. All chunk vectors in float16, as the shards hold them: exact. Nothing removed is in it, and
+   nothing is too new for it.
+2. The published generation itself, where a GPU can hold its type; one GPU only.
+3. The lists of the generation with codes of 16, then of 8 bits, made from the shards.
+
+Where so many vectors make comparing all of them slow, the first comes last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from engine.encoders.encoder import Vectors
+from engine.gpu.gpus import RESERVED_BYTES, Gpus
+from engine.gpu.index_types import PART_NUMBERS, can_clone, centroids, flat_parts, list_parts, lists_of
+from engine.store.ann import Ids
+from engine.store.gathering import ranges
+from engine.store.replica import MOST, OpenReplica, Part, Replica
+from engine.store.snapshot import OpenGeneration, Positions, Snapshot
+
+FLAT_VECTORS = 20_000_000  # on each GPU, up to which all are compared; an estimate, not measured on a GPU yet
+BLOCK_CHUNKS = 65_536
+SAMPLE_CHUNKS = 65_536
+_HALVES, _BYTES = "QT_fp16", "QT_8bit"
+_LIST_GROWTH = 1.5  # lists on a GPU are moved as they grow, and hold room for more
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """A type of replica."""
+
+    name: str
+    size_bytes: int  # on all GPUs together, while it is made
+    make: Callable[[], OpenReplica]
+
+
+def replicate(snapshot: Snapshot, gpus: Gpus) -> tuple[OpenReplica | None, str]:
+    """Copy an index onto GPUs.
+
+    Args:
+        snapshot: stays open meanwhile.
+        gpus: where.
+
+    Returns:
+        The replica and what it is, or None and why there is none.
+
+    Raises:
+        IndexDamaged: a file is not the one that was written.
+    """
+    if not snapshot.n_chunks:
+        return None, "there is nothing to search"
+    room = len(gpus.numbers) * (min(map(gpus.free_bytes, gpus.numbers)) - RESERVED_BYTES)
+    refused: list[str] = []
+    for rung in rungs(snapshot, gpus):
+        if rung.size_bytes > room:
+            refused.append(f"{rung.name} wants {_gib(rung.size_bytes)}")
+            continue
+        try:
+            made = rung.make()
+        except RuntimeError as error:
+            refused.append(f"{rung.name} was refused ({str(error).splitlines()[-1].strip()[-120:]})")
+            continue
+        return made, made.summary
+    return None, f"there is room for {_gib(max(0, room))}; {', '.join(refused)}"
+
+
+def rungs(snapshot: Snapshot, gpus: Gpus) -> list[Rung]:
+    """The types that come into question, the best first."""
+    n, width = snapshot.n_chunks, snapshot.width
+    flat_bytes = n * (2 * width + 4) + len(gpus.numbers) * min(2 * PART_NUMBERS, 2 * n * width)
+    flat = Rung("every chunk in float16", flat_bytes, partial(_flat, snapshot, gpus))
+    generation = snapshot.generation
+    lists = None if generation is None else lists_of(generation.ann.inner, width)
+    if generation is None or lists is None or generation.ann.nprobe > MOST:
+        return [flat]
+    of_lists = []
+    if can_clone(lists) and len(gpus.numbers) == 1:
+        row = snapshot.generation_row
+        assert row is not None
+        cloned = int(_LIST_GROWTH * row.size_bytes)
+        of_lists.append(Rung("the generation as it is", cloned, partial(_clone, generation, gpus)))
+    for code, code_bytes in ((_HALVES, 2 * width), (_BYTES, width)):
+        size = int(_LIST_GROWTH * n * (code_bytes + 8)) + len(gpus.numbers) * 4 * width * generation.ann.n_lists
+        name = f"its lists with {8 * code_bytes // width} bits a number"
+        of_lists.append(Rung(name, size, partial(_lists, snapshot, generation, gpus, code)))
+    is_slow = n > FLAT_VECTORS * len(gpus.numbers)
+    return [*of_lists, flat] if is_slow else [flat, *of_lists]
+
+
+def _flat(snapshot: Snapshot, gpus: Gpus) -> OpenReplica:
+    parts = flat_parts(gpus, _blocks(snapshot), snapshot.n_chunks, snapshot.width)
+    size = snapshot.n_chunks * 2 * snapshot.width
+    return _opened(Replica(parts), _last_chunk(snapshot), gpus, "every chunk in float16", size, is_exact=True)
+
+
+def _clone(generation: OpenGeneration, gpus: Gpus) -> OpenReplica:
+    (number,) = gpus.numbers
+    ann = generation.ann
+    before = gpus.free_bytes(number)
+    part = Part(gpus.place(ann.inner, number), number, None)
+    size = max(0, before - gpus.free_bytes(number))
+    replica = Replica([part], nprobe=ann.nprobe, n_lists=ann.n_lists)
+    return _opened(replica, generation.through_chunk, gpus, "the generation as it is", size, is_exact=False)
+
+
+def _lists(snapshot: Snapshot, generation: OpenGeneration, gpus: Gpus, code: str) -> OpenReplica:
+    around = centroids(lists_of(generation.ann.inner, snapshot.width))
+    parts = list_parts(gpus, around, code, _sample(snapshot), _blocks(snapshot))
+    replica = Replica(parts, nprobe=generation.ann.nprobe, n_lists=generation.ann.n_lists)
+    bits = 16 if code == _HALVES else 8
+    size = snapshot.n_chunks * (snapshot.width * bits // 8 + 8)
+    name = f"the lists of the generation with {bits} bits a number"
+    return _opened(replica, _last_chunk(snapshot), gpus, name, size, is_exact=False)
+
+
+def _opened(
+    replica: Replica, through_chunk: int, gpus: Gpus, name: str, size_bytes: int, *, is_exact: bool
+) -> OpenReplica:
+    where = ", ".join(map(gpus.name, gpus.numbers))
+    summary = f"{name}, {replica.n_vectors:,} vectors in {_gib(size_bytes)} on {where}"
+    return OpenReplica(replica, through_chunk, is_exact, summary)
+
+
+def _last_chunk(snapshot: Snapshot) -> int:
+    return int((snapshot.roster.first_chunk + snapshot.roster.n_chunks).max()) - 1
+
+
+def _blocks(snapshot: Snapshot, block_chunks: int | None = None) -> Iterator[tuple[Ids, Vectors]]:
+    """All chunks that can be found, with their ids; whole documents, so about so many at once."""
+    roster = snapshot.roster
+    block = (np.cumsum(roster.n_chunks) - 1) // (block_chunks or BLOCK_CHUNKS)
+    for positions in np.split(np.arange(len(roster)), np.flatnonzero(np.diff(block)) + 1):
+        rows, _ = snapshot.chunk_vectors(positions)
+        yield ranges(roster.first_chunk[positions], roster.n_chunks[positions]), rows
+
+
+def _sample(snapshot: Snapshot) -> Vectors:
+    return snapshot.chunk_vectors(spread_documents(snapshot, SAMPLE_CHUNKS))[0]
+
+
+def spread_documents(snapshot: Snapshot, n_chunks: int) -> Positions:
+    """Documents evenly spread over an index, of about so many chunks together, and at least one."""
+    n = snapshot.n_documents
+    wanted = max(1, min(n, n_chunks * n // max(1, snapshot.n_chunks)))
+    return np.unique(np.linspace(0, n - 1, wanted).astype(np.int64))
+
+
+def _gib(size_bytes: int) -> str:
+    return f"{size_bytes / 2**30:,.2f} GiB"

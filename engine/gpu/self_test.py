@@ -1,0 +1,160 @@
+"""Self-test of a GPU copy of an index: searches a few stored chunks and compares the results with the CPU's.
+
+Four things are looked at:
+
+- numbers: the similarity of each chunk that both know, at most `TOLERANCE` apart;
+- finding: of all chunks of a sample that are nearer than the last one found, which are
+  multiplied here, an exact replica finds each, another about as many as the CPU's index;
+- the most that can be asked for, which must come back complete, no vector twice;
+- filters: with every second document left out, lists of documents are held against the CPU's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.encoders.encoder import Vectors
+from engine.gpu.replication import spread_documents
+from engine.scoring.similarity import Multiply, products
+from engine.search.candidates import FIRST_DEPTH, CandidateLists
+from engine.store.ann import Ids
+from engine.store.gathering import ranges
+from engine.store.replica import OpenReplica, Replica
+from engine.store.snapshot import Snapshot
+
+TOLERANCE = 1e-3  # of a cosine: float16 has 11 bits
+MAY_LACK = 0.05  # share of near chunks that the CPU's index finds and a replica that is not exact may not
+SAMPLE_CHUNKS = 20_000
+_QUERIES = 8
+_LIST = 11
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What a replica said, beside the CPU."""
+
+    n_queries: int
+    n_near: int  # chunks of the sample that should be found
+    largest_error: float  # of a similarity
+    found: float  # share of the near chunks
+    found_on_cpu: float | None  # by the published generation; None without one
+    filtered: float  # share of the places of filtered lists that are no further than the CPU's
+    product_error: float  # of `Multiply`, largest
+    faults: tuple[str, ...]  # empty where the replica may be used
+
+    @property
+    def summary(self) -> str:
+        """In a line."""
+        cpu = "" if self.found_on_cpu is None else f" (CPU {self.found_on_cpu:.0%})"
+        return (
+            f"{self.n_queries} stored chunks searched, similarities within {self.largest_error:.0e} of the CPU's, "
+            f"{self.found:.0%} of {self.n_near:,} near chunks found{cpu}, filtered lists agree by {self.filtered:.0%}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    ids: Ids  # (C,) rising
+    queries: Vectors  # (I, D) some of the rows
+    table: Vectors  # (I, C) their similarities
+
+
+def probe(snapshot: Snapshot, replica: OpenReplica, multiply: Multiply = products) -> Probe:
+    """Look a replica over before it is used.
+
+    Args:
+        snapshot: that it is a replica of.
+        replica: the replica.
+        multiply: products on the GPU, looked over too.
+
+    Raises:
+        BudgetExceeded: the GPU failed.
+    """
+    sample, rows = _drawn(snapshot)
+    faults: list[str] = []
+    known = sample.ids <= replica.through_chunk
+    ids, similarities = replica.ann.search(sample.queries, FIRST_DEPTH)
+    error = _largest_error(sample, ids, similarities)
+    if error > TOLERANCE:
+        faults.append(f"similarities are up to {error:.3f} off, {TOLERANCE} is allowed")
+    near = known & (sample.table > similarities[:, -1:] + TOLERANCE)
+    if not (ids >= 0).all() or ids.shape[1] == replica.ann.n_vectors:
+        near = np.broadcast_to(known, near.shape)
+    found, on_cpu = _share_found(sample, near, ids), _cpu_share(snapshot, sample, near)
+    wanted = 1.0 if replica.is_exact else (on_cpu if on_cpu is not None else 1.0) - MAY_LACK
+    if found < wanted:
+        faults.append(f"{found:.1%} of near chunks were found, {wanted:.1%} are required")
+    faults += _faults_at_most(replica.ann, sample.queries)
+    filtered = _filtered_share(snapshot, replica, sample.queries)
+    if filtered < (1.0 if replica.is_exact else 1.0 - MAY_LACK):
+        faults.append(f"filtered lists agree with the CPU's by {filtered:.1%}")
+    product_error = float(np.abs(multiply(sample.queries, rows) - sample.table).max())
+    if product_error > TOLERANCE:
+        faults.append(f"products are up to {product_error:.3f} off")
+    n_near = int(near.sum())
+    return Probe(len(sample.queries), n_near, error, found, on_cpu, filtered, product_error, tuple(faults))
+
+
+def _drawn(snapshot: Snapshot) -> tuple[_Sample, Vectors]:
+    positions = spread_documents(snapshot, SAMPLE_CHUNKS)
+    rows, _ = snapshot.chunk_vectors(positions)
+    ids = ranges(snapshot.roster.first_chunk[positions], snapshot.roster.n_chunks[positions])
+    order = np.argsort(ids)
+    rows, ids = rows[order], ids[order]
+    queries = rows[np.unique(np.linspace(0, len(rows) - 1, _QUERIES).astype(np.int64))]
+    return _Sample(ids, queries, queries @ rows.T), rows
+
+
+def _places(sample: _Sample, ids: Ids) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Columns of the table for ids, and whether each is of the sample."""
+    at = np.minimum(np.searchsorted(sample.ids, ids), len(sample.ids) - 1)
+    return at, sample.ids[at] == ids
+
+
+def _largest_error(sample: _Sample, ids: Ids, similarities: Vectors) -> float:
+    at, is_known = _places(sample, ids)
+    exact = np.take_along_axis(sample.table, at, axis=1)
+    return float(np.abs(similarities - exact)[is_known].max(initial=0.0))
+
+
+def _share_found(sample: _Sample, near: NDArray[np.bool_], ids: Ids) -> float:
+    at, is_known = _places(sample, ids)
+    found = np.zeros(near.shape, bool)
+    rows, columns = np.nonzero(is_known)
+    found[rows, at[rows, columns]] = True
+    return float(found[near].mean()) if near.any() else 1.0
+
+
+def _cpu_share(snapshot: Snapshot, sample: _Sample, near: NDArray[np.bool_]) -> float | None:
+    generation = snapshot.generation
+    if generation is None:
+        return None
+    covered = near & (sample.ids <= generation.through_chunk)
+    ids, _ = generation.ann.search(sample.queries, FIRST_DEPTH)
+    return _share_found(sample, covered, ids)
+
+
+def _faults_at_most(ann: Replica, queries: Vectors) -> list[str]:
+    """What is wrong with the longest lists that can be asked for."""
+    ids, _ = ann.search(queries, ann.most_k)
+    wanted = min(ann.most_k, ann.n_vectors)
+    if ids.shape[1] != wanted:
+        return [f"{ids.shape[1]} vectors came, {wanted} were requested"]
+    counted = [row[row >= 0] for row in ids]
+    is_twice = any(len(np.unique(row)) != len(row) for row in counted)
+    return ["a vector was found twice"] if is_twice else []
+
+
+def _filtered_share(snapshot: Snapshot, replica: OpenReplica, queries: Vectors) -> float:
+    allowed = np.arange(snapshot.n_documents) % 2 == 0
+    neighbours = CandidateLists(snapshot)
+    here = neighbours.by_generation(queries, allowed, _LIST)
+    there = neighbours.by_replica(replica, queries, allowed, _LIST)
+    if not allowed[there.documents[there.documents >= 0]].all():
+        return 0.0
+    width = min(here.similarities.shape[1], there.similarities.shape[1])
+    is_as_near = there.similarities[:, :width] >= here.similarities[:, :width] - TOLERANCE
+    return float(is_as_near.mean()) if width else 1.0

@@ -1,0 +1,170 @@
+"""Ranked lists of the documents nearest to each query chunk, by FAISS or by a GPU. Scores nothing.
+
+Letters in shapes: I query chunks, N documents of the index, R length of a list, D width.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.encoders.encoder import Vectors
+from engine.scoring.lists import RankedLists, empty_lists, with_rows
+from engine.search.document_lists import LAST_DEPTH, document_lists
+from engine.store.postings import Postings
+from engine.store.replica import OpenReplica
+from engine.store.snapshot import OpenGeneration, Positions, Snapshot
+
+FIRST_DEPTH = 128  # chunks asked of the ANN index for each query chunk
+SCAN_BELOW_CHUNKS = 20_000  # a filter that leaves fewer is scanned exactly
+SCAN_BELOW_SHARE = 0.05
+SCAN_BELOW_DOCUMENTS = 5_000  # of an index without lists, whose term counts are then all read
+FILTER_BELOW_SHARE = 0.5  # where FAISS is told what may be found; above, what it finds is sifted
+FULL_QUERY_CHUNKS = 40  # a query of fewer looks into more lists for each of them
+
+
+class CandidateLists:
+    """Builds lists over the documents of a snapshot that a generation covers."""
+
+    def __init__(
+        self, snapshot: Snapshot, generation: OpenGeneration | None = None, replica: OpenReplica | None = None
+    ) -> None:
+        """Look into a snapshot.
+
+        Args:
+            snapshot: stays open meanwhile.
+            generation: one that is not published yet, in place of the snapshot's own.
+            replica: searched first, where it can answer.
+        """
+        self.snapshot = snapshot
+        self._candidate = generation
+        self._replica = replica
+
+    @property
+    def generation(self) -> OpenGeneration | None:
+        """The one that is searched."""
+        return self._candidate or self.snapshot.generation
+
+    def is_scanned(self, allowed: NDArray[np.bool_]) -> bool:
+        """Whether comparing all documents is the way: there are no lists, or so few documents may be found."""
+        if self._has_lists:
+            return self._is_filtered_hard(allowed)
+        return self.postings is None or int(np.count_nonzero(allowed)) <= SCAN_BELOW_DOCUMENTS
+
+    @property
+    def _has_lists(self) -> bool:
+        return self._replica is not None or (self.generation is not None and not self.generation.is_exact)
+
+    @property
+    def postings(self) -> Postings | None:
+        """Those by which words choose candidates."""
+        generation = self.generation
+        if generation is not None and not generation.is_exact:
+            return generation.postings
+        return self.snapshot.word_postings
+
+    def is_covered(self) -> NDArray[np.bool_]:
+        """(N,) True for the documents that lists or postings can name."""
+        if not self._has_lists and self.postings is not None:
+            # The few documents with vectors are scored exactly, like those that came later.
+            return np.isin(self.snapshot.roster.ids, self.postings.ids) & ~self.snapshot.has_vectors
+        found = self._replica or self.generation
+        if found is None:
+            return np.zeros(self.snapshot.n_documents, bool)
+        return ~self.snapshot.is_fresh(found.through_chunk)
+
+    def lists(self, queries: Vectors, allowed: NDArray[np.bool_], length: int) -> RankedLists:
+        """The documents nearest to each query chunk, as far as the index finds them, with exact similarities.
+
+        Args:
+            queries: (I, D).
+            allowed: (N,) the documents that may be found.
+            length: R.
+        """
+        if not len(queries):
+            return empty_lists(len(queries))
+        if self._replica is not None:
+            return self.by_replica(self._replica, queries, allowed, length)
+        return self.by_generation(queries, allowed, length)
+
+    def by_generation(self, queries: Vectors, allowed: NDArray[np.bool_], length: int) -> RankedLists:
+        """As `lists`, by the FAISS index on the CPU."""
+        generation = self.generation
+        if generation is None:
+            return empty_lists(len(queries))
+        return self._covered(_Filtered(self.snapshot, generation, allowed, len(queries)), queries, length)
+
+    def by_replica(
+        self, replica: OpenReplica, queries: Vectors, allowed: NDArray[np.bool_], length: int
+    ) -> RankedLists:
+        """As `lists`, by a GPU; the CPU answers what that cannot reach, and query chunks that it left short."""
+        filtered = _Filtered(self.snapshot, replica, allowed, len(queries))
+        if not filtered.is_within_reach:
+            return self.by_generation(queries, allowed, length)
+        lists = self._covered(filtered, queries, length)
+        is_short = np.count_nonzero(lists.documents >= 0, axis=1) < min(length, filtered.n_documents)
+        if not is_short.any():
+            return lists
+        return with_rows(lists, is_short, self.by_generation(queries[is_short], allowed, length))
+
+    def _covered(self, filtered: _Filtered, queries: Vectors, length: int) -> RankedLists:
+        if not filtered.n_documents:
+            return empty_lists(len(queries))
+        return document_lists(filtered, queries, length, filtered.n_documents)
+
+    def _is_filtered_hard(self, allowed: NDArray[np.bool_]) -> bool:
+        """Whether so little may be found that scanning it is quicker than searching past the rest."""
+        n_left_out = len(allowed) - int(np.count_nonzero(allowed))
+        if n_left_out <= 1:
+            return False
+        n_chunks = int(self.snapshot.roster.n_chunks[allowed].sum())
+        return n_chunks <= max(SCAN_BELOW_CHUNKS, SCAN_BELOW_SHARE * self.snapshot.n_chunks)
+
+
+class _Filtered:
+    """A generation or a replica as `engine.search.document_lists` asks it, so that documents left out cost no recall.
+
+    Of n vectors a share s may be found. FAISS looks into 1 / s as many lists, so that as
+    many vectors that count are compared as without a filter. Where s is small, it is told
+    which count; else it is asked for 1 / s as many chunks, and what does not is dropped.
+
+    What a list misses weighs more the fewer chunks a query has: one of I looks into
+    `FULL_QUERY_CHUNKS` / I as many lists for each, so into no more in all than a full one.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        generation: OpenGeneration | OpenReplica,
+        allowed: NDArray[np.bool_],
+        n_query_chunks: int,
+    ) -> None:
+        self._snapshot = snapshot
+        self._ann = generation.ann
+        self._allowed = allowed & ~snapshot.is_fresh(generation.through_chunk)
+        self.n_documents = int(np.count_nonzero(self._allowed))
+        share = int(snapshot.roster.n_chunks[self._allowed].sum()) / max(1, self._ann.n_vectors)
+        self._chunks: NDArray[np.bool_] | None = None
+        nprobe = min(self._ann.n_lists, round(self._ann.nprobe / max(share, 1 / self._ann.n_vectors)))
+        wider = round(nprobe * FULL_QUERY_CHUNKS / n_query_chunks)
+        self._nprobe = max(nprobe, min(wider, self._ann.n_lists, self._ann.most_nprobe))
+        self.first_depth = int(FIRST_DEPTH / max(share, FIRST_DEPTH / LAST_DEPTH))
+        if share < FILTER_BELOW_SHARE and self._ann.can_filter:
+            self._chunks = snapshot.chunks_of(self._allowed)
+            self.first_depth = FIRST_DEPTH
+        self.is_within_reach = self.first_depth <= self._ann.most_k and nprobe <= self._ann.most_nprobe
+        n_vectors = min(self._ann.n_vectors, self._ann.most_k)
+        self.last_depth = n_vectors if generation.is_exact else min(n_vectors, LAST_DEPTH)
+        # A GPU rounds otherwise than the CPU, by which its hits would not be the same.
+        self.is_coded = not generation.is_exact or isinstance(generation, OpenReplica)
+        self.is_bounded = self._ann.n_lists > 0
+
+    def search(self, queries: Vectors, depth: int) -> tuple[NDArray[np.int64], Vectors]:
+        return self._ann.search(queries, depth, allowed=self._chunks, nprobe=self._nprobe)
+
+    def documents(self, ids: NDArray[np.int64]) -> Positions:
+        positions = self._snapshot.documents_of_chunks(ids)
+        return np.where(self._allowed[positions], positions, -1)
+
+    def vectors(self, ids: NDArray[np.int64], documents: Positions) -> Vectors:
+        return self._snapshot.chunks_by_id(ids, documents)

@@ -1,0 +1,156 @@
+"""Vectors when a query needs them: its best documents by words are encoded before they are scored.
+
+Words choose the candidates, the encoder looks at a few of them. What it made is attached to the
+opened index and, where no other process writes, committed, so that no document is encoded twice.
+
+Letters in shapes: R documents.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from sqlalchemy.exc import SQLAlchemyError
+
+from engine.encoders.encoder import EncodedDocument, Encoder
+from engine.errors import DocumentError, EngineError, IndexBusy
+from engine.result import Encoding
+from engine.scoring.evidence import Scoring
+from engine.search.allowance import Allowance
+from engine.search.query import Query
+from engine.search.searcher import Searcher
+from engine.store.snapshot import Positions, Snapshot
+from engine.store.writer import Writer
+
+WANTED = 50  # best documents by words that are remembered as wanted, by which a later run encodes first
+DOCUMENTS_AT_ONCE = 8  # between which the budget is looked at
+MEASURED_TOKENS = 2_000  # from which on the speed of encoding says something
+
+BY_WORDS = Scoring(chunk_weight=0, document_weight=0)
+
+
+@dataclass(slots=True)
+class _Made:
+    """What was encoded for one query."""
+
+    positions: list[int] = field(default_factory=list)
+    encoded: list[EncodedDocument] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def n_tokens(self) -> int:
+        return sum(one.coverage.tokens_read for one in self.encoded)
+
+
+class OnDemand:
+    """Encodes documents of one snapshot that have no vectors."""
+
+    def __init__(
+        self, snapshot: Snapshot, encoder: Callable[[], Encoder], *, store: bool, log: Callable[[str], None]
+    ) -> None:
+        """Encode into a snapshot.
+
+        Args:
+            snapshot: stays open meanwhile; documents that are encoded get their vectors attached.
+            encoder: gives the encoder of the index; called when one is needed.
+            store: whether vectors are committed to the index as well, where no other process writes it.
+            log: called with one line before documents are encoded, and one where they cannot be stored.
+        """
+        self._snapshot = snapshot
+        self._encoder = encoder
+        self._store = store
+        self._log = log
+
+    def for_query(
+        self, query: Query, allowance: Allowance, *, where: str | None, without: str | Sequence[str] | None
+    ) -> Encoding:
+        """Encode the best candidates of a query that have no vectors.
+
+        Args:
+            query: the document to search with.
+            allowance: how many candidates, how many tokens.
+            where: metadata filter of the search.
+            without: doc_id that the search leaves out, or several.
+
+        Raises:
+            QueryError: the filter does not parse.
+        """
+        snapshot = self._snapshot
+        by_words = Searcher(snapshot, BY_WORDS)
+        n_wanted = max(WANTED, allowance.candidates)
+        best, _ = by_words.rank(query, k=n_wanted, where=where, without=without)
+        candidates = best[: allowance.candidates]
+        made = self.encode(candidates[~snapshot.has_vectors[candidates]], allowance.tokens, wanted=best)
+        allowed = by_words.allowed(where, without)
+        missing = snapshot.missing_tokens[allowed & ~snapshot.has_vectors]
+        n_tokens, speed = int(missing.sum()), made.n_tokens / made.seconds if made.seconds else 0
+        return Encoding(
+            n_missing=len(missing),
+            n_candidates=len(candidates),
+            n_encoded=int(np.count_nonzero(snapshot.has_vectors[candidates])),
+            n_encoded_now=len(made.positions),
+            tokens_now=made.n_tokens,
+            seconds_now=round(made.seconds, 3),
+            tokens_missing=n_tokens,
+            seconds_missing=round(n_tokens / speed, 1) if made.n_tokens >= MEASURED_TOKENS else None,
+        )
+
+    def encode(self, positions: Positions, tokens: int | None = None, *, wanted: Positions | None = None) -> _Made:
+        """Encode documents, attach their vectors, and store them if that can be done.
+
+        Args:
+            positions: documents without vectors, the most wanted first.
+            tokens: about how many may be read; one document is encoded at least.
+            wanted: documents that are remembered as wanted, where they still have no vectors then.
+        """
+        made = _Made()
+        if len(positions):
+            n_tokens = int(self._snapshot.missing_tokens[positions].sum())
+            limit = "" if tokens is None or tokens >= n_tokens else f", {tokens:,} at most"
+            self._log(f"encoding {len(positions)} documents without vectors, about {n_tokens:,} tokens{limit}")
+            self._make(made, positions, tokens)
+        others = np.empty(0, np.int64) if wanted is None else wanted[~self._snapshot.has_vectors[wanted]]
+        if made.positions:
+            at = np.array(made.positions)
+            others = np.setdiff1d(others, at)
+            if self._store:
+                self._commit(at, made.encoded, others)
+            self._snapshot.attach(at, made.encoded)
+        return made
+
+    def _make(self, made: _Made, positions: Positions, tokens: int | None) -> None:
+        started, encoder = time.perf_counter(), self._encoder()
+        for first in range(0, len(positions), DOCUMENTS_AT_ONCE):
+            block = positions[first : first + DOCUMENTS_AT_ONCE]
+            if tokens is not None:
+                within = made.n_tokens + np.cumsum(self._snapshot.missing_tokens[block]) <= tokens
+                block = block[: max(int(np.argmin(np.append(within, False))), 0 if made.positions else 1)]
+            segmented = []
+            for position, (document, _) in zip(block.tolist(), self._snapshot.documents(block), strict=True):
+                try:
+                    segmented.append((position, encoder.segment(document)))
+                except DocumentError:
+                    continue  # without a token: words alone rank it
+            if segmented:
+                made.encoded += encoder.encode_segmented([one for _, one in segmented])
+                made.positions += [position for position, _ in segmented]
+            made.seconds = time.perf_counter() - started
+            if tokens is not None and made.n_tokens >= tokens:
+                break
+
+    def _commit(self, positions: Positions, encoded: list[EncodedDocument], wanted: Positions) -> None:
+        """Store vectors, unless another process writes the index, or it cannot be written; they serve this one then."""
+        snapshot = self._snapshot
+        ids = snapshot.roster.ids
+        words = snapshot.words(positions) if snapshot.language is not None else None
+        try:
+            with Writer(snapshot.folder) as writer:
+                writer.add_vectors(ids[positions].tolist(), encoded, words)
+                writer.add_demand(ids[wanted].tolist())
+        except IndexBusy:
+            self._log("another process writes the index: these vectors serve this process alone")
+        except (EngineError, OSError, SQLAlchemyError) as error:
+            self._log(f"these vectors serve this process alone, the index cannot be written: {error}")

@@ -1,0 +1,135 @@
+"""A query with everything that scoring needs: vectors, thresholds and term weights. Searches nothing.
+
+Letters in shapes: I query chunks, R documents of the reference, D width.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.document import Document, Span
+from engine.encoders.encoder import EncodedDocument, Vectors
+from engine.scoring.evidence import Scoring, Thresholds, chunk_weights, reference_threshold, thresholds
+from engine.scoring.similarity import Multiply, best_matches, cosines
+from engine.search.long_query import pool_long
+from engine.search.skipping import query_stretches
+from engine.section_kinds import SectionKind
+from engine.store.documents import content_hash
+from engine.store.reference import SAMPLE_DOCUMENTS, Reference, content_key
+from engine.words.common_sentences import blanked, common_stretches, kept_shares
+from engine.words.counts import WordTables, count_words
+from engine.words.likelihood import QueryTerms, query_terms
+from engine.words.segmenter import segmenter_of
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A document to search with, and its vectors as float32 of half precision, as targets have them."""
+
+    document: Document
+    vectors: EncodedDocument
+    words: WordTables | None = None  # its term counts; counted from its text where they are not given
+    key: int | None = None  # of its content, see `engine.store.reference`; computed where it is not given
+    skip: frozenset[SectionKind] = frozenset()  # kinds of its sections that take no part in the score
+
+
+def as_stored(encoded: EncodedDocument) -> EncodedDocument:
+    """Round vectors as a shard would, so that a file and its indexed copy are the same query."""
+
+    def rounded(rows: Vectors) -> Vectors:
+        return rows.astype(np.float16).astype(np.float32)
+
+    return EncodedDocument(
+        rounded(encoded.document),
+        rounded(encoded.sections),
+        rounded(encoded.chunks),
+        encoded.chunk_spans,
+        encoded.coverage,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A query with all that scoring a document needs of the reference."""
+
+    vectors: EncodedDocument  # in pooled chunks where there were very many
+    chunk_weights: NDArray[np.float64]  # (I,) w_i
+    limits: Thresholds
+    words: QueryTerms | None
+    pairs: QueryTerms | None
+    weights: dict[str, float]  # of the components
+    text: str  # of the query, with blanks in the place of common sentences
+
+
+class Background(Protocol):
+    """What the score of two documents depends on beside them; a `Snapshot` is one."""
+
+    @property
+    def reference(self) -> Reference:
+        """For thresholds and statistics of words."""
+
+    @property
+    def language(self) -> str | None:
+        """By which words are segmented; None without words."""
+
+
+def prepare(query: Query, background: Background, scoring: Scoring, multiply: Multiply) -> Prepared:
+    """Take thresholds and weights of a query from a reference, its own content left out of it.
+
+    Sentences of the query that many documents have are left out of its evidence, and sections that it skips.
+
+    Args:
+        query: the document to search with.
+        background: the snapshot of an index, or what stands for one.
+        scoring: the constants.
+        multiply: makes products.
+
+    Raises:
+        QueryError: nothing of the query would be left.
+    """
+    reference, vectors = background.reference, pool_long(query.vectors)
+    weights = scoring.weights(vectors=len(vectors.chunks) > 0, words=background.language is not None)
+    key = content_key(content_hash(query.document)) if query.key is None else query.key
+    stretches = query_stretches(query.document, query.skip, common_stretches(query.document.text, reference.common))
+    text = blanked(query.document.text, stretches)
+    kept = kept_shares(stretches, [Span(chunk.start, chunk.stop) for chunk in vectors.chunk_spans])
+    given = kept * chunk_weights(np.array([chunk.n_tokens for chunk in vectors.chunk_spans], np.int64))
+    limits = thresholds(
+        _chunk_thresholds(vectors.chunks, reference, key, scoring, multiply),
+        _document_threshold(vectors.document, reference, key, scoring) if weights["document"] else 0.0,
+        given,
+        scoring,
+    )
+    words = pairs = None
+    if background.language is not None and weights["words"] + weights["pairs"] > 0:
+        counted = None if stretches else query.words
+        tables = counted or count_words(segmenter_of(background.language), [text])
+        words = query_terms(tables.words, reference.statistics.words)
+        pairs = query_terms(tables.pairs, reference.statistics.pairs)
+    return Prepared(vectors, given, limits, words, pairs, weights, text)
+
+
+def _chunk_thresholds(chunks: Vectors, reference: Reference, key: int, scoring: Scoring, multiply: Multiply) -> Vectors:
+    is_other = reference.hashes != key
+    if not is_other.any() or not len(chunks):
+        return np.zeros(len(chunks), np.float32)
+
+    def theta(best: Vectors) -> Vectors:
+        return reference_threshold(best[:, is_other], _exceeding(reference, scoring))
+
+    return theta(best_matches(chunks, reference.vectors, reference.starts, theta, multiply).similarities)
+
+
+def _document_threshold(vector: Vectors, reference: Reference, key: int, scoring: Scoring) -> float:
+    found = cosines(reference.documents[reference.hashes != key], vector)
+    return float(reference_threshold(found[None], _exceeding(reference, scoring))[0])
+
+
+def _exceeding(reference: Reference, scoring: Scoring) -> int:
+    """m for this sample: as large a share of it as m of a full one, at least 1."""
+    full = max(1, min(reference.n_corpus, SAMPLE_DOCUMENTS))
+    return max(1, round(scoring.exceeding * reference.n_documents / full))

@@ -1,0 +1,202 @@
+"""Scores of documents from their stored vectors and term counts, which are read in blocks. Chooses no candidates.
+
+Letters in shapes: I query chunks, R documents, D width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.encoders.encoder import Vectors
+from engine.scoring.evidence import COMPONENTS, Components, Scoring, chunk_component, combine, margin
+from engine.scoring.similarity import Matches, Multiply, best_chunks, best_matches, cosines, no_matches
+from engine.search.pool import Pool, chosen
+from engine.search.query import Prepared
+from engine.store.snapshot import Positions, Snapshot
+from engine.words.likelihood import scores
+
+SCAN_BLOCK_CHUNKS = 32_768  # target chunks gathered at once
+SCAN_BLOCK_DOCUMENTS = 2_048  # target documents whose term counts are gathered at once
+_EXACT_AT_ONCE = 2  # times the documents wanted, up to which all are scored exactly at once
+_SAME = 2e-5  # scores from products of different shapes differ by less
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """Documents with their scores to the last digit, and what these are made of."""
+
+    positions: Positions  # (R,)
+    scores: NDArray[np.float64]  # (R,) of float32 precision
+    components: Components
+    matches: Matches  # (I, R)
+    cosines: Vectors | None  # (R,) of the document vectors; None where they have no weight
+
+    def of(self, at: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Exact:
+        """The same of some documents, in the order given."""
+        matches = Matches(self.matches.similarities[:, at], self.matches.chunks[:, at])
+        of_documents = None if self.cosines is None else self.cosines[at]
+        return Exact(self.positions[at], self.scores[at], self.components.of(at), matches, of_documents)
+
+    def without(self, positions: Positions) -> Exact:
+        """The same but for some documents."""
+        return self.of(~np.isin(self.positions, positions))
+
+
+def join_exact(one: Exact, other: Exact) -> Exact:
+    """Two of the same query over different documents as one."""
+    components = (
+        np.concatenate([getattr(one.components, name), getattr(other.components, name)]) for name in COMPONENTS
+    )
+    matches = Matches(
+        np.concatenate([one.matches.similarities, other.matches.similarities], axis=1),
+        np.concatenate([one.matches.chunks, other.matches.chunks], axis=1),
+    )
+    of_documents = None
+    if one.cosines is not None and other.cosines is not None:
+        of_documents = np.concatenate([one.cosines, other.cosines])
+    return Exact(
+        np.concatenate([one.positions, other.positions]),
+        np.concatenate([one.scores, other.scores]),
+        Components(*components),
+        matches,
+        of_documents,
+    )
+
+
+class Scorer:
+    """Scores documents of one snapshot."""
+
+    def __init__(
+        self, snapshot: Snapshot, scoring: Scoring, multiply: Multiply, scan_chunks: int | None = None
+    ) -> None:
+        """Score documents of a snapshot.
+
+        Args:
+            snapshot: stays open meanwhile.
+            scoring: the constants.
+            multiply: makes products.
+            scan_chunks: target chunks in memory at one time, `SCAN_BLOCK_CHUNKS` by default.
+        """
+        self._snapshot = snapshot
+        self._scoring = scoring
+        self._multiply = multiply
+        self._scan_chunks = scan_chunks
+
+    def pool(self, prepared: Prepared, positions: Positions) -> Pool:
+        """Documents with all components, whose last digits depend on the shapes of products."""
+        return self.pools([prepared], positions)[0]
+
+    def pools(self, queries: Sequence[Prepared], positions: Positions) -> list[Pool]:
+        """The same for several queries, which share the pass over the vectors."""
+        chunks = np.zeros((len(queries), len(positions)))
+        compared = [row for row, one in enumerate(queries) if one.weights["chunks"]]
+        for at in self._blocks(positions) if compared else []:
+            vectors, starts = self._snapshot.chunk_vectors(positions[at])
+            for row in compared:
+                one = queries[row]
+                best = best_chunks(one.vectors.chunks, vectors, starts, self._multiply)
+                chunks[row, at] = chunk_component(best, one.limits, self._scoring)
+        return [
+            Pool(
+                positions,
+                Components(
+                    chunks[row], self._document_component(one, positions), *self.word_components(one, positions)
+                ),
+            ).rate(one, self._scoring.root)
+            for row, one in enumerate(queries)
+        ]
+
+    def word_components(
+        self, prepared: Prepared, positions: Positions
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Two of (R,): the components of words and of pairs; zeros without words."""
+        words, pairs = np.zeros(len(positions)), np.zeros(len(positions))
+        if prepared.words is None or prepared.pairs is None:
+            return words, pairs
+        for first in range(0, len(positions), SCAN_BLOCK_DOCUMENTS):
+            for members, part in self._snapshot.word_parts(positions[first : first + SCAN_BLOCK_DOCUMENTS]):
+                words[first + members] = scores(prepared.words, part.words)
+                pairs[first + members] = scores(prepared.pairs, part.pairs)
+        return words, pairs
+
+    def top(self, prepared: Prepared, positions: Positions, n_most: int) -> tuple[Exact, int, int]:
+        """The best of some documents, as `best_of` ranks them; and how many have a score, and a chunk component."""
+        if len(positions) <= _EXACT_AT_ONCE * n_most:
+            every = self.exact(prepared, positions)
+            counts = every.scores, every.components.chunks
+            best = self.ranked(every, n_most)
+        else:
+            pool = self.pool(prepared, positions)
+            counts = pool.scores, pool.components.chunks
+            best = self.best_of(prepared, pool, n_most)
+        return best, int(np.count_nonzero(counts[0])), int(np.count_nonzero(counts[1]))
+
+    def best_of(self, prepared: Prepared, pool: Pool, n_most: int) -> Exact:
+        """The best documents of a pool with a score above 0, ranked; only these are scored exactly."""
+        found = np.flatnonzero(pool.scores > 0)
+        if not len(found) or n_most < 1:
+            return self.exact(prepared, np.empty(0, np.int64))
+        # Only those that the last digits of a product could move in or out are computed to the end.
+        last = _nth_best(pool.scores[found], n_most)
+        near = chosen(pool, found[pool.scores[found] >= last - _SAME])
+        return self.ranked(self.exact(prepared, near.positions, near.components), n_most)
+
+    def ranked(self, exact: Exact, n_most: int) -> Exact:
+        """The best documents with a score above 0: by falling score, equal ones by doc_id."""
+        found = np.flatnonzero(exact.scores > 0)
+        if not len(found) or n_most < 1:
+            return exact.of(slice(0))
+        best = exact.of(found[exact.scores[found] >= _nth_best(exact.scores[found], n_most)])
+        names = np.array(self._snapshot.doc_ids_of(best.positions))
+        return best.of(np.lexsort((names, -best.scores))[:n_most])
+
+    def exact(self, prepared: Prepared, positions: Positions, known: Components | None = None) -> Exact:
+        """Scores as they are shown, from similarities that are the same whatever was multiplied beside them.
+
+        Args:
+            prepared: the query.
+            positions: R documents.
+            known: components of the same documents, of which those of words are exact.
+        """
+        matches = self._matches(prepared, positions)
+        of_documents, document = None, np.zeros(len(positions))
+        if prepared.weights["document"]:
+            of_documents = cosines(self._snapshot.document_index.rows[positions], prepared.vectors.document)
+            document = margin(of_documents, prepared.limits.document, self._scoring.power)
+        chunks = chunk_component(matches.similarities, prepared.limits, self._scoring)
+        words = self.word_components(prepared, positions) if known is None else (known.words, known.pairs)
+        components = Components(chunks, document, *words)
+        rounded = combine(components, prepared.weights, self._scoring.root).astype(np.float32)
+        return Exact(positions, rounded.astype(np.float64), components, matches, of_documents)
+
+    def _document_component(self, prepared: Prepared, positions: Positions) -> NDArray[np.float64]:
+        if not prepared.weights["document"] or not len(positions):
+            return np.zeros(len(positions))
+        found = self._snapshot.document_index.similarities(prepared.vectors.document, positions)
+        return margin(found, prepared.limits.document, self._scoring.power)
+
+    def _matches(self, prepared: Prepared, positions: Positions) -> Matches:
+        """The best chunks of documents for each query chunk, where they are above its threshold."""
+        chunks, floor = prepared.vectors.chunks, prepared.limits.chunks
+        found = no_matches(len(chunks), len(positions))
+        for at in self._blocks(positions) if prepared.weights["chunks"] else []:
+            vectors, starts = self._snapshot.chunk_vectors(positions[at])
+            found.put(at, best_matches(chunks, vectors, starts, floor, self._multiply))
+        return found
+
+    def _blocks(self, positions: Positions) -> list[NDArray[np.int64]]:
+        """Places in `positions` of the documents with vectors, in runs of about as many chunks as may be in memory."""
+        places = np.flatnonzero(self._snapshot.has_vectors[positions])
+        ends = np.cumsum(self._snapshot.roster.n_chunks[positions[places]])
+        block = (ends - 1) // (self._scan_chunks or SCAN_BLOCK_CHUNKS)
+        return np.split(places, np.flatnonzero(np.diff(block)) + 1) if len(places) else []
+
+
+def _nth_best(scores: NDArray[np.float64], n: int) -> float:
+    """The n-th largest of some scores; the least where there are fewer."""
+    at = min(n, len(scores)) - 1
+    return float(-np.partition(-scores, at)[at])

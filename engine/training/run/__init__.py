@@ -1,0 +1,1 @@
+"""How a task is run: the loop, checkpoints, validation, history and model card."""

@@ -1,0 +1,1 @@
+"""What an encoder learns from: tasks, their pairs and views, and their losses."""

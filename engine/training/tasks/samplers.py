@@ -1,0 +1,176 @@
+"""Pairs of views of one document: what unsupervised training takes for two documents that belong together.
+
+Views are documents, so that any encoder reads them. Lengths are counted in words,
+which are a little longer than the tokens that the papers count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import accumulate
+from types import MappingProxyType
+from typing import Protocol
+
+import numpy as np
+
+from engine.document import Document, Span
+from engine.training.tasks.views import keep, n_words, sentences, words
+
+_REDRAWS = 100
+
+
+class PairSampler(Protocol):
+    """Draws two views of a document."""
+
+    def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
+        """Draw.
+
+        Args:
+            document: of any length.
+            rng: where all chance comes from.
+
+        Returns:
+            Two documents, with a word each where the given one has any; one that is too
+            small for the method comes back twice, and dropout alone tells its vectors apart.
+        """
+
+
+class Sampling(StrEnum):
+    """The samplers by name; see `SAMPLERS`."""
+
+    DOCSPLIT = "docsplit"
+    CROP_HALF = "crop_half"
+    CONTRIEVER = "contriever"
+    ICT = "ict"
+    SIMCSE = "simcse"
+    CT = "ct"
+
+
+@dataclass(frozen=True, slots=True)
+class DocSplit:
+    """Each sentence goes to one of two views by a fair coin, in order.
+
+    DocSplit (EMNLP 2023 Findings, "DocSplit: Simple Contrastive Pretraining for Large
+    Document Embeddings", section 2.2). What is too lopsided is drawn again.
+    """
+
+    min_sentences: int = 4  # a document with fewer is too small
+    min_share: float = 0.1  # of the words, in each view
+
+    def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
+        """See `PairSampler.views`."""
+        found = sentences(document)
+        if len(found) < self.min_sentences:
+            return document, document
+        sizes = np.array([n_words(document, sentence) for sentence in found])
+        for _ in range(_REDRAWS):  # one endless sentence can make every draw lopsided
+            heads = rng.random(len(found)) < 0.5
+            share = sizes[heads].sum() / sizes.sum()
+            if self.min_share <= share <= 1 - self.min_share:
+                one = [sentence for sentence, head in zip(found, heads, strict=True) if head]
+                other = [sentence for sentence, head in zip(found, heads, strict=True) if not head]
+                return keep(document, one), keep(document, other)
+        return document, document
+
+
+@dataclass(frozen=True, slots=True)
+class CropHalf:
+    """The first half and the second: what DocSplit's section 3.1 says that Contriever does.
+
+    The cut is the sentence's end that is nearest to the middle, of one sentence the
+    middle itself.
+    """
+
+    def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
+        """See `PairSampler.views`; nothing is left to chance."""
+        pieces = sentences(document)
+        if len(pieces) < 2:
+            pieces = words(document)
+        if len(pieces) < 2:
+            return document, document
+        before = list(accumulate(n_words(document, piece) for piece in pieces))
+        first = min(range(1, len(pieces)), key=lambda number: abs(2 * before[number - 1] - before[-1]))
+        cut = pieces[first].start
+        return keep(document, [Span(0, cut)]), keep(document, [Span(cut, len(document.text))])
+
+
+@dataclass(frozen=True, slots=True)
+class IndependentCrops:
+    """Two crops of one stretch, drawn without regard to each other, with words deleted.
+
+    Contriever (Izacard et al. 2022, arXiv:2112.09118) as its code has it:
+    lengths are uniform in `min_share` to `max_share` of the stretch, every place is as
+    likely as another, and crops may overlap.
+    """
+
+    chunk_words: int = 256  # the code takes 256 tokens
+    min_share: float = 0.1
+    max_share: float = 0.5
+    deletion: float = 0.1  # chance of each word to go
+
+    def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
+        """See `PairSampler.views`."""
+        every = words(document)
+        if not every:
+            return document, document
+        first = int(rng.integers(max(1, len(every) - self.chunk_words + 1)))
+        chunk = every[first : first + self.chunk_words]
+        return keep(document, self._crop(chunk, rng)), keep(document, self._crop(chunk, rng))
+
+    def _crop(self, chunk: list[Span], rng: np.random.Generator) -> list[Span]:
+        length = max(1, int(len(chunk) * rng.uniform(self.min_share, self.max_share)))
+        first = int(rng.integers(len(chunk) - length + 1))
+        crop = chunk[first : first + length]
+        left = [word for word, fate in zip(crop, rng.random(length), strict=True) if fate >= self.deletion]
+        return left or crop[:1]
+
+
+@dataclass(frozen=True, slots=True)
+class InverseCloze:
+    """Some sentences beside each other, and the rest of the document.
+
+    The inverse cloze task (Lee et al. 2019, arXiv:1906.00300, section 4) with spans of one
+    sentence or more. DocSplit's section 3.1 calls the rest a negative; it is the positive.
+    """
+
+    max_share: float = 0.2  # of the words, in a span of several sentences
+    kept: float = 0.1  # chance that the span stays in the rest
+
+    def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
+        """See `PairSampler.views`."""
+        found = sentences(document)
+        if len(found) < 2:
+            return document, document
+        sizes = [n_words(document, sentence) for sentence in found]
+        wanted = rng.uniform(0, self.max_share) * sum(sizes)
+        first = int(rng.integers(len(found)))
+        stop = first + 1
+        while stop < len(found) and sum(sizes[first : stop + 1]) <= wanted:
+            stop += 1
+        span = keep(document, found[first:stop])
+        if rng.random() < self.kept:
+            return span, document
+        return span, keep(document, found[:first] + found[stop:])
+
+
+@dataclass(frozen=True, slots=True)
+class SameTwice:
+    """The document, twice: dropout makes the difference in SimCSE, and another encoder in Contrastive Tension."""
+
+    def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
+        """See `PairSampler.views`; nothing is left to chance."""
+        return document, document
+
+
+SAMPLERS: Mapping[Sampling, PairSampler] = MappingProxyType(
+    {
+        Sampling.DOCSPLIT: DocSplit(),
+        Sampling.CROP_HALF: CropHalf(),
+        Sampling.CONTRIEVER: IndependentCrops(),
+        Sampling.ICT: InverseCloze(),
+        Sampling.SIMCSE: SameTwice(),
+        Sampling.CT: SameTwice(),
+    }
+)

@@ -1,0 +1,287 @@
+"""SMITH's pretraining on plain documents: hidden words and hidden sentence blocks are guessed. No optimizer here.
+
+Letters in shapes: B documents, N blocks of all of them, n of one (padded), L tokens
+of a block, H width of a state, M hidden blocks, R of them real.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, pad
+
+from engine.encoders.encoder import SegmentedDocument
+from engine.encoders.smith.blocks import document_windows
+from engine.encoders.smith.encoder import SmithEncoder
+from engine.encoders.trainable import pad_chunks
+from engine.encoders.variant import Variant
+from engine.errors import TrainingError
+from engine.segmentation import TokenWindow
+from engine.training.precision import full_precision
+from engine.training.task import Backward, epoch_slice, step_generator
+from engine.training.tasks.masked_words import (
+    IGNORED,
+    MaskedWordHead,
+    MaskedWords,
+    PredictionTransform,
+    choose_by_chance,
+    choose_by_count,
+    mask_words,
+    maskable,
+)
+
+
+class Objective(StrEnum):
+    """What is guessed."""
+
+    WORDS = "wp"
+    BLOCKS = "sp"
+
+
+class WordReduction(StrEnum):
+    """How the losses of the hidden words become one number."""
+
+    MEAN = "mean"  # over all of them
+    SUM_BLOCKS = "sum_blocks"  # over those at one block position, then summed: up to `max_blocks` times as much
+
+
+@dataclass(frozen=True, slots=True)
+class SmithPretrainingConfig:
+    """Choices of the pretraining; {wp} is SMITH-WP, {wp, sp} SMITH-WP+SP.
+
+    Raises:
+        TrainingError: a number is out of range.
+    """
+
+    objectives: frozenset[Objective] = frozenset(Objective)
+    batch_size: int = 32  # documents
+    wp_reduction: WordReduction | None = None  # by default SUM_BLOCKS in `released`, else MEAN
+    masked_blocks: int = 2  # of a document
+    temperature: float | None = None  # where given, it starts there and is learned
+    stop_gradient: bool = False  # no gradient through the blocks that are to be guessed
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("batch_size", "masked_blocks"):
+            if getattr(self, name) < 1:
+                raise TrainingError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if self.temperature is not None and self.temperature <= 0:
+            raise TrainingError(f"temperature is {self.temperature}; it must be above 0, about 1")
+
+
+@dataclass(frozen=True, slots=True)
+class SmithBatch:
+    """Documents in blocks, with what is hidden in them."""
+
+    words: MaskedWords  # (N, L) each
+    mask: Tensor  # (N, L) bool, True where a token is real
+    n_blocks: tuple[int, ...]  # B of them, their sum is N
+    hidden: Tensor  # (M, 2) int64: document, and block of it; in `released` there may be no such block
+
+
+class SmithPretrainingModule(nn.Module):
+    """The encoder's weights, and those that only the pretraining needs."""
+
+    def __init__(self, encoder: SmithEncoder, config: SmithPretrainingConfig) -> None:
+        super().__init__()
+        width, generator = encoder.config.width, torch.Generator().manual_seed(config.seed)
+        self.encoder = encoder.module
+        self.word_head = MaskedWordHead(width, encoder.tokenizer.vocabulary_size, generator)
+        # The paper compares the contextual block itself with the true one.
+        is_printed = encoder.config.variant is Variant.PAPER
+        self.block_head = nn.Identity() if is_printed else PredictionTransform(width, generator)
+        self.hidden_block = nn.Parameter(torch.empty(width))
+        nn.init.trunc_normal_(self.hidden_block, std=0.02, a=-0.04, b=0.04, generator=generator)
+        is_released = encoder.config.variant is Variant.RELEASED
+        self.slot_bias = nn.Parameter(torch.zeros(config.batch_size * config.masked_blocks)) if is_released else None
+        learned = None if config.temperature is None else torch.tensor(math.log(config.temperature))
+        self.log_temperature = None if learned is None else nn.Parameter(learned)
+
+
+class SmithPretraining:
+    """A `Task`: the two losses of section 4.2 of the paper, summed.
+
+    L_wp is BERT's loss of hidden words. For L_sp, m block vectors of each document
+    are replaced by one learned vector before positions are added, and with C the
+    output of the document encoder at a hidden block k, h the vectors that were there,
+
+        s = LN(gelu(W C + b)),   L_sp = -mean_k log(exp(s_k . h_k) / sum_r exp(s_k . h_r))
+
+    over all hidden blocks r of the batch. `paper` has s = C. `released` draws
+    positions where a document may have no block (not guessed, but among the
+    candidates), adds a bias by place in the batch, and hides the same words of a
+    document in every epoch, at most five of a block; so does `paper`. `fixed` draws real
+    blocks only, never all of a document, hides words anew at each step, and of a
+    document with several windows reads one, drawn at each step.
+
+    L_wp trains the token path of the sentence encoder alone; its pooler and dense
+    layer and the document encoder learn from L_sp; the last layer from neither.
+    """
+
+    def __init__(
+        self,
+        encoder: SmithEncoder,
+        documents: Sequence[SegmentedDocument],
+        config: SmithPretrainingConfig = SmithPretrainingConfig(),
+    ) -> None:
+        """Hold an encoder and what it is trained on.
+
+        Args:
+            encoder: its weights are changed.
+            documents: segmented by it.
+            config: of the pretraining.
+
+        Raises:
+            TrainingError: there is nothing to read or to guess.
+        """
+        if not documents or not config.objectives:
+            raise TrainingError(
+                f"{len(documents)} documents and {len(config.objectives)} objectives; give at least one of each"
+            )
+        if Objective.BLOCKS in config.objectives and not encoder.config.is_hierarchical:
+            raise TrainingError("an encoder of 0 document layers cannot guess blocks; leave out the objective 'sp'")
+        self.encoder = encoder
+        self.documents = documents
+        self.config = config
+        is_released = encoder.config.variant is Variant.RELEASED
+        self._reduction = config.wp_reduction or (WordReduction.SUM_BLOCKS if is_released else WordReduction.MEAN)
+        self._special = {*encoder.tokenizer.prefix, *encoder.tokenizer.suffix, encoder.tokenizer.pad_id}
+        if Objective.WORDS in config.objectives:
+            self._special.add(encoder.tokenizer.mask_id)
+        self._module = SmithPretrainingModule(encoder, config).to(encoder.device)
+
+    @property
+    def module(self) -> SmithPretrainingModule:
+        """See `Task.module`."""
+        return self._module
+
+    def batch(self, step: int) -> SmithBatch:
+        """See `Task.batch`."""
+        rng = step_generator(self.config.seed, step)
+        drawn = [
+            self.documents[position]
+            for position in epoch_slice(len(self.documents), self.config.batch_size, step, self.config.seed)
+        ]
+        read = [self._read(document, rng) for document in drawn]
+        n_blocks = tuple(len(mask) for _, mask in read)
+        words = MaskedWords(
+            torch.cat([words.ids for words, _ in read]).to(self.encoder.device),
+            torch.cat([words.targets for words, _ in read]).to(self.encoder.device),
+        )
+        mask = torch.cat([mask for _, mask in read]).to(self.encoder.device)
+        return SmithBatch(words, mask, n_blocks, self._hidden_blocks(n_blocks, rng).to(self.encoder.device))
+
+    def n_tokens(self, batch: SmithBatch) -> int:
+        """See `Task.n_tokens`; special tokens are not counted."""
+        return int(batch.mask.sum()) - len(batch.mask) * (1 + self.encoder.config.n_separators)
+
+    def _read(self, document: SegmentedDocument, rng: np.random.Generator) -> tuple[MaskedWords, Tensor]:
+        """One window of a document, (n, L), with its words hidden."""
+        encoder = self.encoder
+        windows = document_windows(document.chunks, encoder.config.max_blocks)
+        is_fixed = encoder.config.variant is Variant.FIXED
+        window = windows[int(rng.integers(len(windows)))] if is_fixed else windows[0]
+        ids, mask = self._padded(document, window)
+        if Objective.WORDS not in self.config.objectives:
+            return MaskedWords(ids, torch.full_like(ids, IGNORED)), mask
+        free = maskable(ids, mask, self._special)
+        if is_fixed:
+            generator = torch.Generator().manual_seed(int(rng.integers(2**63)))
+            chosen = choose_by_chance(free, generator)
+        else:
+            generator = torch.Generator().manual_seed(_document_seed(document, self.config.seed))
+            chosen = choose_by_count(free, mask, generator)
+        tokenizer = encoder.tokenizer
+        hidden = mask_words(
+            ids, chosen, generator, mask_id=tokenizer.mask_id, vocabulary_size=tokenizer.vocabulary_size
+        )
+        return hidden, mask
+
+    def _padded(self, document: SegmentedDocument, window: TokenWindow) -> tuple[Tensor, Tensor]:
+        ids, mask = self.encoder.pad(document.token_ids[window.first : window.stop])
+        # To full length, so that the draws for a document do not depend on others.
+        missing = (0, self.encoder.config.block_tokens - ids.shape[1])
+        return pad(ids, missing, value=self.encoder.tokenizer.pad_id), pad(mask, missing, value=False)
+
+    def _hidden_blocks(self, n_blocks: Sequence[int], rng: np.random.Generator) -> Tensor:
+        """(M, 2): the blocks to be guessed, by document."""
+        m, max_blocks = self.config.masked_blocks, self.encoder.config.max_blocks
+        rows: list[tuple[int, int]] = []
+        for document, n in enumerate(n_blocks):
+            among, count = {
+                Variant.PAPER: (n, min(m, n)),
+                Variant.RELEASED: (max_blocks, min(m, max_blocks)),
+                Variant.FIXED: (n, min(m, n - 1)),  # with all of them hidden nothing is left to guess from
+            }[self.encoder.config.variant]
+            rows.extend((document, int(block)) for block in sorted(rng.choice(among, count, replace=False)))
+        return torch.tensor(rows, dtype=torch.int64).reshape(-1, 2)
+
+    def backward(self, batch: SmithBatch, backward: Backward) -> Mapping[str, float]:
+        """See `Task.backward`; the parts are "wp" and "sp"."""
+        tokens, blocks = self.module.encoder.blocks(batch.words.ids, batch.mask)
+        losses: dict[str, Tensor] = {}
+        if Objective.WORDS in self.config.objectives:
+            losses["wp"] = self._word_loss(tokens, batch)
+        if Objective.BLOCKS in self.config.objectives:
+            losses["sp"] = self._block_loss(blocks, batch)
+        loss = torch.stack(list(losses.values())).sum()
+        if loss.requires_grad:  # else nothing was hidden in the whole batch
+            backward(loss)
+        return {name: part.item() for name, part in {**losses, "loss": loss}.items()}
+
+    def _word_loss(self, tokens: Tensor, batch: SmithBatch) -> Tensor:
+        is_hidden = batch.words.targets != IGNORED
+        if not is_hidden.any():
+            return tokens.new_zeros(())
+        embeddings = self.module.encoder.sentence.bert.get_input_embeddings().weight
+        with full_precision(tokens.device):
+            logits = self.module.word_head(tokens[is_hidden], embeddings)
+            losses = cross_entropy(logits, batch.words.targets[is_hidden], reduction="none")
+        if self._reduction is WordReduction.MEAN:
+            return losses.mean()
+        places = torch.cat([torch.arange(n, device=losses.device) for n in batch.n_blocks])
+        place = places[:, None].expand_as(is_hidden)[is_hidden]  # of each hidden word its block's
+        sums = losses.new_zeros(max(batch.n_blocks)).index_add(0, place, losses)
+        counts = torch.bincount(place, minlength=len(sums))
+        return (sums / counts.clamp(min=1)).sum()
+
+    def _block_loss(self, blocks: Tensor, batch: SmithBatch) -> Tensor:
+        lengths = torch.tensor(batch.n_blocks, device=blocks.device)
+        is_real = batch.hidden[:, 1] < lengths[batch.hidden[:, 0]]
+        if not is_real.any():
+            return blocks.new_zeros(())
+        document, block = batch.hidden[is_real].T
+        seen, mask = pad_chunks(torch.split(blocks, list(batch.n_blocks)))
+        truth = seen[document, block]  # (R, H)
+        hidden = seen.index_put((document, block), self.module.hidden_block.expand(len(block), -1))
+        encoder = self.module.encoder.document
+        assert encoder is not None
+        contextual = encoder(hidden, mask)[document, block]  # (R, H)
+        candidates = self._candidates(truth, is_real)  # (M, H)
+        with full_precision(blocks.device):
+            logits = self.module.block_head(contextual.float()) @ candidates.float().T  # (R, M)
+            if self.module.slot_bias is not None:
+                logits = logits + self.module.slot_bias[: len(is_real)]
+            if self.module.log_temperature is not None:
+                logits = logits / self.module.log_temperature.exp()
+            return cross_entropy(logits, is_real.nonzero()[:, 0])
+
+    def _candidates(self, truth: Tensor, is_real: Tensor) -> Tensor:
+        """(M, H): the true blocks, in `released` the padding in their midst."""
+        if not is_real.all():
+            padding = self.module.encoder.padding_block()
+            truth = padding.repeat(len(is_real), 1).index_put((is_real.nonzero()[:, 0],), truth)
+        return truth.detach() if self.config.stop_gradient else truth
+
+
+def _document_seed(document: SegmentedDocument, seed: int) -> int:
+    """The same for the same tokens, wherever the document stands."""
+    content = repr((seed, [list(ids) for ids in document.token_ids])).encode()
+    return int.from_bytes(hashlib.sha256(content).digest()[:8]) >> 1

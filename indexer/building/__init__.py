@@ -1,0 +1,1 @@
+"""From paths to committed documents: corpus, ids, pipeline."""

@@ -1,0 +1,52 @@
+"""The current activity of a run between two commits, for progress within a batch and within a long document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol, runtime_checkable
+
+from engine.encoders.encoder import Encoder, SegmentedDocument
+from indexer.building.report import BuildReport
+
+
+class Activity:
+    """The state of a run; changes while the run goes on, and may be read by another thread."""
+
+    def __init__(self, report: BuildReport) -> None:
+        """Belong to a run.
+
+        Args:
+            report: of the run; counts what is committed.
+        """
+        self.report = report
+        self.n_read = 0  # documents that were read and are new or changed
+        self.n_to_encode = 0  # documents that the run encodes once all are indexed; 0 before
+        self._batch: tuple[Encoder, int, int, int] | None = None  # documents, chunks, chunks read before
+
+    @contextmanager
+    def encoding(self, encoder: Encoder, documents: Sequence[SegmentedDocument]) -> Iterator[None]:
+        """A batch is encoded inside."""
+        n_chunks = sum(len(one.chunks) for one in documents)
+        self._batch = encoder, len(documents), n_chunks, encoder.n_read
+        try:
+            yield
+        finally:
+            self._batch = None
+
+    @property
+    def n_being_encoded(self) -> float:
+        """Documents of the batch at hand that are encoded, by the share of its chunks."""
+        batch = self._batch  # another thread may end the batch meanwhile
+        if batch is None:
+            return 0.0
+        encoder, n_documents, n_chunks, n_before = batch
+        return n_documents * min(1.0, (encoder.n_read - n_before) / max(1, n_chunks))
+
+
+@runtime_checkable
+class LiveProgress(Protocol):
+    """Progress that is shown between commits too."""
+
+    def begin(self, activity: Activity) -> None:
+        """A run begins; `activity` changes until it ends."""

@@ -1,0 +1,95 @@
+"""The limits of a run, and the batch sizes that follow from them. Measures and encodes nothing.
+
+What is given up when memory is short: first the number of documents that are read
+together, then their batches; last the type of the FAISS index, see `indexer.generation.index_choice`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.errors import BudgetExceeded
+from indexer.building.pipeline import BATCH_CHARS, LOOKUP_CHARS, BatchSizes
+from indexer.generation.footprint import Footprint
+
+USUAL = BatchSizes(BATCH_CHARS, LOOKUP_CHARS)
+SMALLEST = BatchSizes(1 << 15, 1 << 18)
+CHARS_PER_CHUNK = 380.0  # of the demo corpus, in chunks of 126 tokens
+
+# Measured on the demo corpus: text, chunks and token ids of a segmented document.
+_SEGMENTED_BYTES = 3.2  # a character
+_BATCHES_SEGMENTED = 3  # one that is filled, one that waits, one that is encoded
+_TEXT_BYTES = 2  # a character, of most scripts; 1 of Latin-1
+# Of a chunk's row: the state, the vector that is made of it, both float32; float16 twice while a shard is written.
+_ENCODED_BYTES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a run may take; None is no limit."""
+
+    memory_bytes: int | None = None  # own memory of the whole process, see `indexer.generation.footprint`
+    vram_bytes: int | None = None  # weights and batches on the GPU
+    disk_bytes: int | None = None  # the index folder, both generations while one replaces the other
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether anything is limited."""
+        return any(limit is not None for limit in (self.memory_bytes, self.vram_bytes, self.disk_bytes))
+
+
+def left_beside(memory_bytes: int | None, footprint: Footprint) -> int | None:
+    """What the process may take beside what it holds now; None without a limit."""
+    return None if memory_bytes is None else memory_bytes - footprint.own_bytes()
+
+
+def batch_bytes(sizes: BatchSizes, width: int, chars_per_chunk: float = CHARS_PER_CHUNK) -> int:
+    """Memory of the documents that are read, segmented and encoded at one time."""
+    per_char = _BATCHES_SEGMENTED * _SEGMENTED_BYTES + _ENCODED_BYTES * width / chars_per_chunk
+    return round(sizes.batch_chars * per_char + sizes.lookup_chars * _TEXT_BYTES)
+
+
+def fit_batches(left_bytes: int | None, width: int, chars_per_chunk: float = CHARS_PER_CHUNK) -> BatchSizes:
+    """The largest batches, up to the usual, that leave half of the memory to the index.
+
+    Args:
+        left_bytes: what the process may take beside what it holds; None is no limit.
+        width: D.
+        chars_per_chunk: characters of a chunk, in the mean.
+
+    Returns:
+        `SMALLEST` at least, whether it fits or not: see `refuse_memory`.
+    """
+    sizes = USUAL
+    while left_bytes is not None and sizes != SMALLEST and 2 * batch_bytes(sizes, width, chars_per_chunk) > left_bytes:
+        sizes = BatchSizes(
+            max(sizes.batch_chars // (1 if sizes.lookup_chars > SMALLEST.lookup_chars else 2), SMALLEST.batch_chars),
+            max(sizes.lookup_chars // 2, SMALLEST.lookup_chars),
+        )
+    return sizes
+
+
+def refuse_memory(budget: Budget, held_bytes: int, width: int, *, has_encoded: bool = False) -> None:
+    """Refuse a memory that does not hold the program, the encoder and the smallest batches.
+
+    Args:
+        budget: what may be taken.
+        held_bytes: what program and encoder take.
+        width: D.
+        has_encoded: whether what encoding takes is among it.
+
+    Raises:
+        BudgetExceeded: it does not.
+    """
+    smallest = held_bytes + batch_bytes(SMALLEST, width)
+    if budget.memory_bytes is not None and smallest > budget.memory_bytes:
+        beside = "" if has_encoded else " and room to encode, which longmatch plan estimates"
+        raise BudgetExceeded(
+            f"program and encoder take {held_bytes / 1e6:,.0f} MB, with the smallest batches "
+            f"{smallest / 1e6:,.0f} MB; --memory allows {budget.memory_bytes / 1e6:,.0f} MB: "
+            f"allow at least {_rounded_up(smallest)}M{beside}, or take a smaller --encoder"
+        )
+
+
+def _rounded_up(size: int) -> int:
+    return -(-size // 1_000_000)

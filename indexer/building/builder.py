@@ -1,0 +1,230 @@
+"""`build`: make or update an index from documents; the order of the steps, nothing more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from engine.document import Document
+from engine.encoders.encoder import Encoder
+from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
+from engine.faults import named_faults
+from engine.readers import Unreadable
+from engine.store.ann import AUTO
+from engine.store.presence import stored_meta
+from engine.store.snapshot import Snapshot
+from engine.store.writer import Writer
+from indexer.building.accelerator import limited_vram
+from indexer.building.budget import Budget, fit_batches, left_beside, refuse_memory
+from indexer.building.pipeline import Pipeline
+from indexer.building.report import BuildReport, Progress
+from indexer.building.stub import has_only_failures, is_free, remove_stub, without_stub
+from indexer.generation.compaction import join_small_shards
+from indexer.generation.disk import DiskGuard
+from indexer.generation.extension import can_extend, extend_generation
+from indexer.generation.footprint import Footprint, Watch, folder_bytes
+from indexer.generation.index_choice import SCAN, check_factory_option, describe_ladder
+from indexer.generation.new_generation import (
+    add_postings,
+    needs_generation,
+    publish_generation,
+    refresh_word_postings,
+    rungs_for,
+)
+from indexer.generation.recall import RECALL_FLOOR
+from indexer.generation.reference import refresh_reference, sample_documents, upgrade_words
+
+EncodeNow: TypeAlias = Literal["none", "later", "all"]
+
+
+@named_faults
+def build(
+    path: str | Path,
+    documents: Iterable[Document | Unreadable],
+    *,
+    encoder: Encoder | str | None = None,
+    device: str | None = None,
+    factory: str = AUTO,
+    memory_bytes: int | None = None,
+    vram_bytes: int | None = None,
+    disk_bytes: int | None = None,
+    recall_floor: float = RECALL_FLOOR,
+    language: str | None = None,
+    encode: EncodeNow = "all",
+    prune: bool = False,
+    replace_files: bool = False,
+    progress: Progress | None = None,
+    log: Callable[[str], None] = lambda _: None,
+) -> BuildReport:
+    """Create or update an index.
+
+    What is unchanged is skipped, what changed is replaced, whatever order the
+    documents come in; a run that was killed goes on where its last commit was.
+    A first run that commits nothing, because it is refused, interrupted or all
+    documents fail, leaves no folder.
+
+    Args:
+        path: the index folder; made if need be.
+        documents: a stream; `indexer.read_corpus` makes one from paths.
+        encoder: an encoder or its name; by default the one of the index, or the bundled one.
+        device: where a named encoder runs.
+        factory: FAISS factory string, `auto`, or `scan` for none: queries then read all vectors.
+        memory_bytes: what the process may take, see `indexer.generation.footprint`; batches and the type of
+            the FAISS index follow from it.
+        vram_bytes: what weights and batches may take on a GPU.
+        disk_bytes: what the index folder may take.
+        recall_floor: least document recall of a new generation.
+        language: by which words are segmented, see `engine.words.languages`; by default that of the index, or the
+            one that is detected in the first documents.
+        encode: which documents get vectors in this run: `all` of the index; `later`, those of a sample by which
+            queries are scored, the others when a query comes near them, see `engine.search.on_demand`; or `none`, for
+            an index that is searched by words alone.
+        prune: remove documents that did not come.
+        replace_files: whether a file replaces another one, which is still there, of the same doc_id; by default
+            it is recorded as a failure, and the first one stays.
+        progress: called after each commit.
+        log: called with one line a step of building the generation, and when something is done otherwise than usual.
+
+    Raises:
+        IndexBusy: another process writes the index.
+        IndexMismatch: the index belongs to another encoder or language, or FAISS does not know the factory string.
+        QueryError: there is no such language.
+        BudgetExceeded: memory or GPU do not hold the encoder, and nothing was read; or the disk is full, or the
+            factory string asked for does not fit, and what was committed is safe.
+        IndexDamaged: a shard that had to be read is damaged; what was committed is safe, repair first.
+        RecallTooLow: the factory string cannot reach the floor; documents are committed, the generation is not.
+    """
+    folder = Path(path)
+    with without_stub(folder):
+        is_new = is_free(folder)
+        run = _Run(folder, Budget(memory_bytes, vram_bytes, disk_bytes), factory, recall_floor, log)
+        with Writer(folder) as writer:
+            used = _claimed(writer, encoder, device, factory) if encode != "none" else None
+            upgrade_words(writer, language, log)
+            if language is not None:
+                writer.set_language(language)
+            report = run.write(writer, documents, used, encode, progress, prune=prune, replace_files=replace_files)
+    if is_new and has_only_failures(report):
+        remove_stub(folder)
+    report.disk_bytes = folder_bytes(folder)
+    return report
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One run of `build`: its arguments that say what may be taken, and how the generation is built."""
+
+    folder: Path
+    budget: Budget
+    factory: str
+    recall_floor: float
+    log: Callable[[str], None]
+
+    def write(
+        self,
+        writer: Writer,
+        documents: Iterable[Document | Unreadable],
+        used: Encoder | None,
+        encode: EncodeNow,
+        progress: Progress | None,
+        *,
+        prune: bool,
+        replace_files: bool,
+    ) -> BuildReport:
+        """Commit documents and publish what is derived from them."""
+        log, memory_bytes, vram_bytes = self.log, self.budget.memory_bytes, self.budget.vram_bytes
+        disk, footprint = DiskGuard(self.folder, self.budget.disk_bytes), Footprint()
+        refuse_memory(self.budget, footprint.own_bytes(), writer.width)
+        with Watch(footprint) as watch, limited_vram(used, vram_bytes) if used is not None else nullcontext():
+            sizes = fit_batches(left_beside(memory_bytes, footprint), writer.width)
+            at_once = used if encode == "all" else None
+            pipeline = Pipeline(writer, at_once, progress, sizes=sizes, disk=disk, replace_files=replace_files, log=log)
+            report = pipeline.run(documents, prune=prune)
+            if used is not None:
+                pipeline.encoder = used
+                pipeline.encode_missing(_missing(writer, encode))
+            started = time.perf_counter()
+            join_small_shards(writer, disk, left_bytes=left_beside(memory_bytes, footprint), log=log)
+            report.seconds += time.perf_counter() - started
+            started = time.perf_counter()
+            left = left_beside(memory_bytes, footprint)
+            if writer.holds_anything:
+                refresh_reference(writer, log)
+            if _is_complete(writer, report):
+                refresh_generation(
+                    writer, self.factory, left_bytes=left, disk=disk, recall_floor=self.recall_floor, log=log
+                )
+            refresh_word_postings(writer, disk)
+            report.generation_seconds = time.perf_counter() - started
+        report.peak_memory_bytes = watch.peak_bytes
+        return report
+
+
+def _claimed(writer: Writer, encoder: Encoder | str | None, device: str | None, factory: str) -> Encoder:
+    """The encoder of a run, to which the index is bound."""
+    requested = encoder or writer.meta.get("encoder", {}).get("name", DEFAULT_ENCODER)
+    used = load_encoder(requested, device=device) if isinstance(requested, str) else requested
+    check_factory_option(factory, used.width)
+    writer.claim({"name": used.name, "fingerprint": used.fingerprint, "width": used.width})
+    return used
+
+
+def _missing(writer: Writer, encode: EncodeNow) -> list[int]:
+    """Catalog ids of the documents without vectors that get some in this run."""
+    if encode == "all" or not writer.unencoded():
+        return writer.unencoded()
+    with Snapshot(writer.folder) as snapshot:
+        return sample_documents(snapshot)
+
+
+def _is_complete(writer: Writer, report: BuildReport) -> bool:
+    """Whether a FAISS index is due: all documents have vectors, or there is one that must keep up.
+
+    Sets how many documents have none.
+    """
+    if not writer.holds_anything:
+        return False
+    with Snapshot(writer.folder) as snapshot:
+        missing = snapshot.missing_tokens[~snapshot.has_vectors]
+        report.n_missing, report.tokens_missing = len(missing), int(missing.sum())
+        return not len(missing) or snapshot.generation_row is not None
+
+
+def encoder_for(path: Path, name: str | None, device: str | None) -> Encoder:
+    """The encoder that `build` would use: the named one, the one of the index, or the default."""
+    name = name or stored_meta(path).get("encoder", {}).get("name")
+    return load_encoder(name or DEFAULT_ENCODER, device=device)
+
+
+def refresh_generation(
+    writer: Writer,
+    factory: str,
+    *,
+    left_bytes: int | None = None,
+    disk: DiskGuard | None = None,
+    recall_floor: float = RECALL_FLOOR,
+    log: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Publish a generation if the documents have outgrown the one there is, and some type of index fits.
+
+    New documents are added to the published one where it can take them, see `indexer.generation.extension`,
+    and all is built anew otherwise. Where nothing fits, queries scan the documents that no
+    generation covers. Arguments and errors as of `publish_generation`.
+    """
+    add_postings(writer)
+    with Snapshot(writer.folder) as snapshot:
+        if not needs_generation(snapshot, factory):
+            return
+        rungs = rungs_for(snapshot, factory, left_bytes)
+        is_extended = can_extend(snapshot, factory, rungs[-1], left_bytes)
+    if rungs[-1].factory == SCAN:
+        for line in describe_ladder(rungs, left_bytes):
+            log(line)
+        return
+    if is_extended and extend_generation(writer, rungs[-1], disk=disk, recall_floor=recall_floor, log=log):
+        return
+    publish_generation(writer, factory, left_bytes=left_bytes, disk=disk, recall_floor=recall_floor, log=log)

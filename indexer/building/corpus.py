@@ -1,0 +1,120 @@
+"""Paths, folders, globs and standard input as one stream of documents, in an order that never changes."""
+
+from __future__ import annotations
+
+import glob
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+
+from engine.document import Document
+from engine.errors import DocumentError
+from engine.readers import Unreadable, is_readable, jsonl
+from indexer.building.doc_ids import FileIds, absolute
+from indexer.building.inclusion import without_included
+from indexer.reading.reader import DocumentReader
+from indexer.reading.requests import Request, is_json_lines
+
+STDIN = "-"
+
+
+def corpus_files(paths: Sequence[str], ids: FileIds | None = None) -> list[tuple[Path, str]]:
+    """Find the files of a corpus.
+
+    Args:
+        paths: files, folders (searched through, hidden files and files that another one
+            includes left out) and glob patterns.
+        ids: what the doc_ids depend on; by default on the paths alone.
+
+    Returns:
+        (absolute path, doc_id), sorted by doc_id; see `indexer.building.doc_ids`. A file of JSON lines
+        names its documents itself.
+
+    Raises:
+        DocumentError: a path does not exist, or nothing readable was found.
+    """
+    roots: dict[Path, Path] = {}
+    for given in paths:
+        for path in map(absolute, _expand(given)):
+            is_folder = path.is_dir()
+            root = path if is_folder else path.parent
+            for file in without_included(_files_below(path)) if is_folder else [path]:
+                if file not in roots or len(root.parts) < len(roots[file].parts):
+                    roots[file] = root
+    if not roots:
+        raise DocumentError(f"no readable file in {', '.join(paths)}; formats: see longmatch index --help")
+    names = (ids or FileIds()).of(roots)
+    return sorted(names.items(), key=lambda item: (item[1], str(item[0])))
+
+
+def _files_below(folder: Path) -> list[Path]:
+    """Readable files of a folder and its folders that are not hidden."""
+    return [
+        file
+        for file in folder.rglob("*")
+        if is_readable(file)
+        and not any(part.startswith(".") for part in file.relative_to(folder).parts)
+        and file.is_file()
+    ]
+
+
+def _expand(given: str) -> list[Path]:
+    path = Path(given)
+    if path.exists():
+        return [path]
+    matches = sorted(glob.glob(given, recursive=True))  # noqa: PTH207 - Path.glob takes no absolute pattern
+    if not matches:
+        raise DocumentError(f"{given} does not exist and no file matches it as a pattern")
+    return [Path(match) for match in matches]
+
+
+def count_files(paths: Sequence[str]) -> int | None:
+    """Files of a corpus, where that says how many documents to expect; None with JSON lines or stdin."""
+    if STDIN in paths:
+        return None
+    files = corpus_files(paths)
+    return None if any(is_json_lines(str(file)) for file, _ in files) else len(files)
+
+
+def read_corpus(
+    paths: Sequence[str], reader: DocumentReader | None = None, *, ids: FileIds | None = None
+) -> Iterator[Document | Unreadable]:
+    """Read the documents of paths one after another; `-` reads JSON lines from standard input.
+
+    Args:
+        paths: files, folders and patterns, as in `corpus_files`.
+        reader: reads the files, and stays open; by default one with the usual limits. Standard input is read
+            in this process, without limits of time and memory.
+        ids: what the doc_ids depend on; by default on the paths alone.
+
+    Raises:
+        DocumentError: a path does not exist, or nothing readable was found.
+    """
+    ids = ids or FileIds()
+    named = [path for path in paths if path != STDIN]
+    if STDIN in paths:
+        yield from with_prefix(ids.prefix, jsonl.stream(sys.stdin.buffer, "stdin"))
+    requests = [Request(str(file), doc_id) for file, doc_id in corpus_files(named, ids)] if named else []
+    if reader is not None:
+        yield from _read(requests, reader, ids.prefix)
+    elif requests:
+        with DocumentReader() as own:
+            yield from _read(requests, own, ids.prefix)
+
+
+def _read(requests: Sequence[Request], reader: DocumentReader, prefix: str) -> Iterator[Document | Unreadable]:
+    """The documents of files, those of JSON lines with the prefix in front of their own doc_ids."""
+    if not prefix:
+        yield from reader.read(requests)
+        return
+    for is_lines, group in groupby(requests, key=lambda request: is_json_lines(request.source)):
+        found = reader.read(group)
+        yield from with_prefix(prefix, found) if is_lines else found
+
+
+def with_prefix(prefix: str, documents: Iterator[Document | Unreadable]) -> Iterator[Document | Unreadable]:
+    """Put a prefix in front of each doc_id."""
+    for one in documents:
+        yield replace(one, doc_id=prefix + one.doc_id) if prefix and one.doc_id else one

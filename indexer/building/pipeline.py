@@ -1,0 +1,393 @@
+"""Read -> compare -> segment -> encode -> commit, resumable at every batch.
+
+Reading, comparing and segmenting run one batch ahead of encoding, in a thread. A
+batch is committed whole or not at all; what is committed is never encoded again
+while it stays the same. Without an encoder documents are committed with their words
+alone, and `encode_missing` gives them vectors later.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TypeVar
+
+from engine.document import Document
+from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
+from engine.errors import DocumentError
+from engine.readers import Unreadable
+from engine.store.documents import content_hash, stored_documents
+from engine.store.writer import Indexed, Writer
+from engine.words.counts import WordTables
+from indexer.building.activity import Activity, LiveProgress
+from indexer.building.collisions import full_source, is_another_file, is_gone, of_another_file, repeated
+from indexer.building.prefetch import ahead
+from indexer.building.report import BuildReport, Progress
+from indexer.generation.disk import DiskGuard
+
+BATCH_CHARS = 1 << 19  # about 9 s of encoding on two cores; what a kill can cost
+LOOKUP_DOCUMENTS = 64  # documents compared with the catalog in one statement, at most
+LOOKUP_CHARS = 1 << 23  # and their text, which is held in memory
+BYTES_PER_TOKEN = 4.4  # of text, by which the tokens of a document that no encoder has read are estimated
+
+Read = TypeVar("Read", bound=Document | Unreadable)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSizes:
+    """How much is held in memory at one time, in characters."""
+
+    batch_chars: int  # encoded and committed together
+    lookup_chars: int  # compared with the catalog together
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A batch that waits to be encoded, or to be committed with its words alone."""
+
+    documents: list[Document]
+    segmented: list[SegmentedDocument] | None  # None without an encoder
+    words: WordTables | None  # their term counts; None in an index without words
+    n_replaced: int
+
+
+class _Seen:
+    """Which catalog ids this run has met; a bit each."""
+
+    def __init__(self) -> None:
+        self._bits = bytearray()
+
+    def add(self, document_id: int) -> None:
+        byte = document_id >> 3
+        if byte >= len(self._bits):
+            self._bits.extend(bytes(byte + 1024 - len(self._bits)))
+        self._bits[byte] |= 1 << (document_id & 7)
+
+    def __contains__(self, document_id: int) -> bool:
+        byte = document_id >> 3
+        return byte < len(self._bits) and bool(self._bits[byte] >> (document_id & 7) & 1)
+
+
+class Pipeline:
+    """One run over a corpus, into a writer."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        encoder: Encoder | None,
+        progress: Progress | None = None,
+        *,
+        sizes: BatchSizes | None = None,
+        disk: DiskGuard | None = None,
+        replace_files: bool = False,
+        log: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Bind the run to an open writer and a loaded encoder.
+
+        Args:
+            writer: of the index.
+            encoder: that the writer has claimed; None to commit words alone.
+            progress: called after each commit.
+            sizes: of batches; the usual by default.
+            disk: that the index may fill; by default all that is free.
+            replace_files: whether a file replaces another one, which is still there, of the same doc_id;
+                by default it fails.
+            log: called with one line when something is done otherwise than planned.
+        """
+        self.writer = writer
+        self.encoder = encoder
+        self.report = BuildReport()
+        self.activity = Activity(self.report)
+        self.sizes = sizes or BatchSizes(BATCH_CHARS, LOOKUP_CHARS)
+        self._disk = disk or DiskGuard(writer.folder)
+        self._replace_files = replace_files
+        self._log = log
+        self._progress = progress
+        self._seen = _Seen()
+        self._in_flight: set[str] = set()  # read, but not known to be in the catalog yet
+        self._landed: deque[str] = deque()  # committed since the reading thread last looked
+        self._failed_before: dict[str, str] = {}  # sources by file, and as they are recorded
+        self._well: set[str] = set()  # of those, the sources that could be read now
+        self._moved: tuple[str, str] | None = None  # the first document that came from a file which is gone: from, to
+        self._n_moved = 0
+
+    def run(self, documents: Iterable[Document | Unreadable], *, prune: bool = False) -> BuildReport:
+        """Index what is new or changed; with `prune`, remove what the corpus no longer holds."""
+        started = time.perf_counter()
+        self._failed_before = {full_source(one): one for one in self.writer.failed_sources()}
+        if isinstance(self._progress, LiveProgress):
+            self._progress.begin(self.activity)
+        try:
+            with closing(ahead(self._batches(documents))) as batches:
+                for pending in batches:
+                    self._encode_and_commit(pending)
+                    self.report.seconds = time.perf_counter() - started
+                    self._report_progress()
+            self.writer.forget_failures(sorted(self._well.difference(one.source for one in self.report.failures)))
+            self._report_moved()
+            if prune:
+                self._prune()
+        finally:
+            self.report.seconds = time.perf_counter() - started
+        return self.report
+
+    def encode_again(self, documents: Iterable[Document]) -> BuildReport:
+        """Commit documents that are indexed already again: with new vectors, or with words alone without an encoder."""
+        for group in _groups(documents, self.sizes.lookup_chars):
+            batch = [self._segmented(document) for document in group]
+            self._encode_and_commit(self._pending(batch, len(group)))
+        return self.report
+
+    def encode_missing(self, document_ids: Sequence[int]) -> BuildReport:
+        """Give vectors to documents that are indexed without.
+
+        A document without a token is recorded as a failure, and stays as it is.
+
+        Args:
+            document_ids: catalog ids, the most urgent first.
+        """
+        assert self.encoder is not None
+        started, before = time.perf_counter(), self.report.seconds
+        self.activity.n_to_encode = self.report.n_encoded + len(document_ids) if document_ids else 0
+        for ids, documents in self._stored_batches(document_ids):
+            segmented, kept = [], []
+            for one, document in zip(ids, documents, strict=True):
+                try:
+                    segmented.append(self.encoder.segment(document))
+                    kept.append(one)
+                except DocumentError as error:
+                    self._fail(Unreadable(document.source or document.doc_id, str(error), document.doc_id))
+            if kept:
+                batch = [one.document for one in segmented]
+                words, encoded = self.writer.count_words(batch), self._encode(segmented)
+                with self._disk.room_for(_stored_bytes([], encoded, words), f"vectors of {len(batch):,} documents"):
+                    self.report.n_encoded += self.writer.add_vectors(kept, encoded, words)
+                self._count(encoded)
+            self.report.seconds = before + time.perf_counter() - started
+            self._report_progress()
+        return self.report
+
+    def _stored_batches(self, document_ids: Sequence[int]) -> Iterator[tuple[list[int], list[Document]]]:
+        """Documents of the catalog in batches to encode."""
+        waiting: list[tuple[int, Document]] = []
+        n_chars = 0
+        for first in range(0, len(document_ids), LOOKUP_DOCUMENTS):
+            ids = list(document_ids[first : first + LOOKUP_DOCUMENTS])
+            with self.writer.read() as connection:
+                documents = [document for document, _ in stored_documents(connection, ids)]
+            for one, document in zip(ids, documents, strict=True):
+                waiting.append((one, document))
+                n_chars += len(document.text)
+                if n_chars >= self.sizes.batch_chars:
+                    yield [row[0] for row in waiting], [row[1] for row in waiting]
+                    waiting, n_chars = [], 0
+        if waiting:
+            yield [row[0] for row in waiting], [row[1] for row in waiting]
+
+    def _report_progress(self) -> None:
+        if self._progress is not None:
+            self._progress(self.report)
+
+    def _batches(self, documents: Iterable[Document | Unreadable]) -> Iterator[_Pending]:
+        batch: list[SegmentedDocument | Document] = []
+        n_replaced = n_chars = 0
+        for document, known in self._changed(documents):
+            try:
+                segmented = self._segmented(document)
+            except DocumentError as error:
+                self._fail(Unreadable(document.source or document.doc_id, str(error), document.doc_id))
+                continue
+            self._in_flight.add(document.doc_id)
+            self.activity.n_read += 1
+            batch.append(segmented)
+            n_replaced += known is not None
+            n_chars += len(document.text)
+            if n_chars >= self.sizes.batch_chars:
+                yield self._pending(batch, n_replaced)
+                batch, n_replaced, n_chars = [], 0, 0
+        if batch:
+            yield self._pending(batch, n_replaced)
+
+    def _segmented(self, document: Document) -> SegmentedDocument | Document:
+        """A document cut into chunks; itself where there is no encoder.
+
+        Raises:
+            DocumentError: the document has no token, or no letter or digit.
+        """
+        if self.encoder is not None:
+            return self.encoder.segment(document)
+        if not any(character.isalnum() for character in document.text):
+            raise DocumentError("no text that has a word; leave the document out")
+        return document
+
+    def _pending(self, batch: list[SegmentedDocument | Document], n_replaced: int) -> _Pending:
+        segmented = [one for one in batch if isinstance(one, SegmentedDocument)]
+        documents = [one.document if isinstance(one, SegmentedDocument) else one for one in batch]
+        words = self.writer.count_words(documents)
+        return _Pending(documents, segmented if self.encoder is not None else None, words, n_replaced)
+
+    def _changed(self, documents: Iterable[Document | Unreadable]) -> Iterator[tuple[Document, Indexed | None]]:
+        """The documents that must be encoded, each with what the index holds in its place."""
+        for group in _groups(map(_storable, documents), self.sizes.lookup_chars):
+            while self._landed:
+                self._in_flight.discard(self._landed.popleft())
+            known = self.writer.indexed([document.doc_id for document in group if isinstance(document, Document)])
+            moved: list[tuple[int, Document]] = []
+            for document in group:
+                if isinstance(document, Unreadable):
+                    self._fail(document)
+                elif self._is_due(document, there := known.get(document.doc_id), moved):
+                    yield document, there
+            if moved:
+                self.writer.update_metadata(moved)
+
+    def _is_due(self, document: Document, there: Indexed | None, moved: list[tuple[int, Document]]) -> bool:
+        """Whether a document must be indexed.
+
+        Args:
+            document: that was read.
+            there: what the index holds in its place.
+            moved: gets the document if its metadata or its source alone have changed.
+        """
+        if (source := document.source or document.doc_id) in self._failed_before:
+            self._well.add(self._failed_before[source])
+        if document.doc_id in self._in_flight or (there is not None and there.id in self._seen):
+            self._fail(repeated(document))
+            return False
+        if there is None:
+            return True
+        is_another = is_another_file(there.source, document.source)
+        if there.content_hash != content_hash(document):
+            if is_another and not self._replace_files:
+                self._fail(of_another_file(document, there.source))
+                return False
+            self._take_note(document, there)
+            return True
+        self._seen.add(there.id)
+        self.report.n_unchanged += 1
+        # A copy changes nothing: the document stays that of the first file.
+        if not is_another and (dict(there.metadata), there.source) != (dict(document.metadata), document.source):
+            moved.append((there.id, document))
+        return False
+
+    def _take_note(self, document: Document, there: Indexed) -> None:
+        """Count a document that replaces one whose file is gone, so that the run reports it."""
+        if is_gone(there.source, document.source):
+            self._moved = self._moved or (there.source, document.source)
+            self._n_moved += 1
+
+    def _report_moved(self) -> None:
+        if self._moved is not None:
+            before, now = self._moved
+            self._log(
+                f"{self._n_moved:,} documents were replaced by files from another place, as the files they came "
+                f"from are gone: {before} by {now}"
+            )
+
+    def _fail(self, unreadable: Unreadable) -> None:
+        """Record a failure; the version that the index holds, if any, stays and is not pruned."""
+        self.report.failures.append(unreadable)
+        if (recorded := self._failed_before.get(unreadable.source, unreadable.source)) != unreadable.source:
+            self._well.add(recorded)  # an earlier version recorded it under a path from another folder
+        self.writer.record_failure(unreadable.source, unreadable.reason, unreadable.doc_id)
+        if unreadable.doc_id:
+            there = self.writer.indexed([unreadable.doc_id]).get(unreadable.doc_id)
+            if there is not None:
+                self._seen.add(there.id)
+
+    def _encode_and_commit(self, pending: _Pending) -> None:
+        documents = pending.documents
+        if pending.segmented is None:
+            encoded = [EncodedDocument.unencoded(self.writer.width, estimated_tokens(one)) for one in documents]
+        else:
+            encoded = self._encode(pending.segmented)
+            self.report.n_encoded += len(encoded)
+        with self._disk.room_for(
+            _stored_bytes(documents, encoded, pending.words), f"a batch of {len(documents):,} documents"
+        ):
+            ids = self.writer.commit(list(zip(documents, encoded, strict=True)), pending.words)
+        for document_id in ids:
+            self._seen.add(document_id)
+        self._landed.extend(document.doc_id for document in documents)
+        self.report.n_added += len(documents) - pending.n_replaced
+        self.report.n_replaced += pending.n_replaced
+        self._count(encoded)
+        for document in documents:
+            self.report.n_sections_merged += sum(section.n_merged - 1 for section in document.sections)
+            self.report.n_sections_cut += sum(section.n_parts > 1 for section in document.sections)
+
+    def _count(self, encoded: list[EncodedDocument]) -> None:
+        self.report.n_tokens += sum(one.coverage.tokens_read for one in encoded)
+        self.report.n_chunks += sum(len(one.chunks) for one in encoded)
+
+    def _encode(self, documents: list[SegmentedDocument]) -> list[EncodedDocument]:
+        assert self.encoder is not None
+        started, before = time.perf_counter(), self.encoder.tokens_at_once
+        with self.activity.encoding(self.encoder, documents):
+            encoded = self.encoder.encode_segmented(documents)
+        self.report.encode_seconds += time.perf_counter() - started
+        if before is None and (now := self.encoder.tokens_at_once) is not None:
+            self._log(f"the GPU has no room for larger batches: going on with {now:,} tokens at once")
+        return encoded
+
+    def _prune(self) -> None:
+        failed = frozenset(failure.source for failure in self.report.failures)
+        gone = [
+            document_id
+            for document_id, source in self.writer.sources()
+            if document_id not in self._seen and not _is_of(source, failed)
+        ]
+        self.writer.remove(gone)
+        self.writer.keep_failures([failure.source for failure in self.report.failures])
+        self.report.n_removed = len(gone)
+
+
+def estimated_tokens(document: Document) -> int:
+    """Tokens of a document that no encoder has read, about; at least 1."""
+    return max(1, round(len(document.text.encode()) / BYTES_PER_TOKEN))
+
+
+def _is_of(source: str, files: frozenset[str]) -> bool:
+    """Whether a document came from one of the files, or from a line of one."""
+    return source in files or source.rpartition(":")[0] in files
+
+
+def _storable(document: Document | Unreadable) -> Document | Unreadable:
+    """The document, unless it holds what UTF-8 or JSON cannot write; one such must not end a run."""
+    if isinstance(document, Unreadable):
+        return document
+    headings = [part for section in document.sections for part in (section.heading, *section.path)]
+    try:
+        metadata = json.dumps(dict(document.metadata), ensure_ascii=False, allow_nan=False)
+        for part in (document.doc_id, document.title, document.source, document.text, metadata, *headings):
+            part.encode()
+    except (ValueError, TypeError) as error:
+        doc_id, source = (part.encode(errors="replace").decode() for part in (document.doc_id, document.source))
+        return Unreadable(source or doc_id, f"it cannot be stored ({error}); clean it", doc_id)
+    return document
+
+
+def _stored_bytes(documents: list[Document], encoded: list[EncodedDocument], words: WordTables | None) -> int:
+    """What a commit may write, at most: rows in float16, term counts, and texts as if they could not be deflated."""
+    texts = sum(len(document.text.encode()) for document in documents)
+    rows = sum(2 * len(one.document) * (1 + len(one.sections) + len(one.chunks)) for one in encoded)
+    spans = sum(16 * len(one.chunks) for one in encoded)
+    terms = 0 if words is None else 6 * (len(words.words.terms) + len(words.pairs.terms)) + 16 * len(documents)
+    return texts + rows + spans + terms
+
+
+def _groups(documents: Iterable[Read], most_chars: int) -> Iterator[list[Read]]:
+    group: list[Read] = []
+    n_chars = 0
+    for document in documents:
+        group.append(document)
+        n_chars += len(document.text) if isinstance(document, Document) else 0
+        if len(group) >= LOOKUP_DOCUMENTS or n_chars >= most_chars:
+            yield group
+            group, n_chars = [], 0
+    if group:
+        yield group

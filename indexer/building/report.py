@@ -1,0 +1,43 @@
+"""Counters of an indexing run, and its progress callback."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from engine.readers import Unreadable
+
+
+@dataclass
+class BuildReport:
+    """What a run did; counts rows that are on disk."""
+
+    n_added: int = 0
+    n_replaced: int = 0
+    n_unchanged: int = 0
+    n_removed: int = 0
+    n_encoded: int = 0  # documents that got vectors
+    n_tokens: int = 0  # encoded in this run
+    n_chunks: int = 0
+    n_sections_merged: int = 0  # tiny headed parts that went into a neighbour
+    n_sections_cut: int = 0  # pieces that came of huge ones
+    encode_seconds: float = 0.0
+    seconds: float = 0.0  # reading, encoding and storing
+    generation_seconds: float = 0.0
+    peak_memory_bytes: int = 0  # own memory of the process, see `indexer.generation.footprint`; 0 where nobody watched
+    disk_bytes: int = 0  # of the index folder afterwards; likewise
+    n_missing: int = 0  # documents of the index that have no vectors afterwards
+    tokens_missing: int = 0  # tokens of those documents, estimated
+    failures: list[Unreadable] = field(default_factory=list)
+
+    @property
+    def n_seen(self) -> int:
+        """Documents read, the failed ones included."""
+        return self.n_added + self.n_replaced + self.n_unchanged + len(self.failures)
+
+
+class Progress(Protocol):
+    """What hears of durable progress."""
+
+    def __call__(self, report: BuildReport) -> None:
+        """Take note; called after each commit."""

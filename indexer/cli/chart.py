@@ -1,0 +1,152 @@
+"""`longmatch chart`: a table of a document and its hits, passage by passage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from indexer.cli.options import device_option, existing_index_argument, opened_index, typed_command
+from indexer.cli.output_file import output_option, write_output
+from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
+from indexer.cli.reading import read_memory_option, read_seconds_option
+from indexer.cli.standard_input import as_option, check_form
+
+if TYPE_CHECKING:
+    from engine import Document, Index
+    from engine.report.chart import Chart
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a chart shows."""
+
+    by: str
+    least: float
+    options: dict[str, Any]  # of the search
+
+
+@click.command()
+@existing_index_argument
+@click.argument("document", required=False)
+@click.option("--id", "doc_id", metavar="ID", help="Chart this document of INDEX, in place of a DOCUMENT.")
+@as_option
+@click.option(
+    "--by",
+    type=click.Choice(["section", "sentence", "claim"]),
+    default="section",
+    show_default=True,
+    help="A row is a section, a sentence or a numbered claim of the document.",
+)
+@click.option("-k", "k", default=5, show_default=True, type=click.IntRange(1), metavar="N", help="Hits, as columns.")
+@click.option(
+    "--least",
+    default=0.0,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    metavar="X",
+    help="Leave a cell empty that adds less than X to the score.",
+)
+@click.option("--where", metavar="FILTER", help="Metadata filter, as of query.")
+@click.option("--without", multiple=True, metavar="ID", help="Leave this document out; may be repeated.")
+@click.option("--exact", is_flag=True, help="Score every document, so that the ranking is certified.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["html", "csv", "docx"]),
+    default="html",
+    show_default=True,
+    help="Output format.",
+)
+@output_option
+@read_seconds_option
+@read_memory_option
+@device_option
+def chart(
+    index: Path,
+    document: str | None,
+    doc_id: str | None,
+    form_of_stdin: str | None,
+    by: str,
+    k: int,
+    least: float,
+    where: str | None,
+    without: tuple[str, ...],
+    exact: bool,
+    form: str,
+    output: Path | None,
+    read_seconds: float,
+    read_memory: int,
+    device: str | None,
+) -> None:
+    """Chart a DOCUMENT: a row for each part of it, a column for each hit in INDEX.
+
+    A cell holds the best passage of the hit, its page, what the row adds to the
+    score and the matched words. It is empty where no passage is above its
+    threshold and the words of the row add less than an even share of the score.
+    Sentences and claims are encoded one by one, so scores differ from those of
+    query.
+
+    \b
+    Example:
+        longmatch chart papers.lm patent.xml --by claim -k 3 --format docx -o chart.docx
+    """
+    if (document is None) == (doc_id is None):
+        raise click.UsageError("name one query: a DOCUMENT, '-' for standard input, or --id DOC_ID")
+    if form == "docx" and output is None:
+        raise click.UsageError("a Word file does not go to the terminal; name a file: -o chart.docx")
+    wanted = _Wanted(by, least, {"k": k, "where": where, "without": without, "exact": exact})
+    read = None if document is None else _read(document, check_form(form_of_stdin), read_seconds, read_memory)
+    with opened_index(index, device) as opened:
+        _write(_chart(opened, read, doc_id, wanted), by, form, output)
+
+
+def _read(name: str, suffix: str | None, read_seconds: float, read_memory: int) -> Document:
+    """The one document of a file.
+
+    Raises:
+        click.ClickException: it could not be read, or there are several.
+    """
+    found: list[Document | Failure] = list(missing_files([name]))
+    if not found:
+        with opened_reader([name], read_seconds, read_memory) as reader:
+            found = list(read_named([name], reader, suffix))
+    if len(found) != 1:
+        raise click.ClickException(f"{name} holds {len(found):,} documents, not one; chart a file of one document")
+    (one,) = found
+    if isinstance(one, Failure):
+        raise click.ClickException(f"{one.source}: {one.reason}")
+    return one
+
+
+def _chart(index: Index, read: Document | None, doc_id: str | None, wanted: _Wanted) -> Chart:
+    from engine.report.chart import claim_chart
+    from engine.units import Unit, divide_by
+
+    document = index.document(doc_id) if doc_id is not None else read
+    assert document is not None, "the command has one of the two"
+    unit = Unit(wanted.by)
+    divided = divide_by(document, unit)
+    if doc_id is not None and unit is Unit.SECTION:
+        return claim_chart(index.search_id(doc_id, **wanted.options), divided.rows, least=wanted.least)
+    without = [*wanted.options["without"], *index.copies(document)]
+    if doc_id is not None:
+        without.append(doc_id)
+    options = wanted.options | {"without": list(dict.fromkeys(without))}
+    return claim_chart(index.search(divided.document, **options), divided.rows, least=wanted.least)
+
+
+def _write(chart: Chart, by: str, form: str, output: Path | None) -> None:
+    from engine.report.chart_files import chart_csv, chart_docx, chart_html
+    from engine.units import Unit
+
+    if form == "docx" and output is not None:
+        write_output(output, chart_docx(chart, Unit(by), command=typed_command()))
+        return
+    text = chart_csv(chart) if form == "csv" else chart_html(chart, Unit(by), command=typed_command())
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_output(output, text)

@@ -1,0 +1,297 @@
+"""`longmatch index`: create or update."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from engine.report.durations import duration
+from indexer.cli.options import FAILED, PARTLY, device_option, index_argument, json_option
+from indexer.cli.plan import (
+    describe_outcome,
+    describe_plan,
+    disk_option,
+    encoder_option,
+    factory_option,
+    memory_option,
+    show_plan,
+    vram_option,
+)
+from indexer.cli.reading import STDIN, document_reader, read_memory_option, read_seconds_option
+
+if TYPE_CHECKING:
+    from engine.document import Document
+    from engine.encoders.encoder import Encoder
+    from engine.readers import Unreadable
+    from indexer.building.budget import Budget
+    from indexer.building.builder import EncodeNow
+    from indexer.building.doc_ids import FileIds
+    from indexer.building.report import BuildReport
+    from indexer.plan.values import Plan
+    from indexer.reading.reader import DocumentReader, ReadLimits
+    from indexer.reading.requests import Request
+
+_WAYS = {  # said before a run
+    "none": "words alone: no vectors, no model (--encode later adds vectors as queries need them)",
+    "later": "words now, vectors of a sample now and others as queries need them (--encode all: all vectors now)",
+    "all": "words and vectors of all documents (--encode later: first answers much sooner)",
+}
+
+
+@click.command()
+@index_argument
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option(
+    "--encode",
+    type=click.Choice(["none", "later", "all"]),
+    help="Which documents get vectors: none; later: a sample now, others when queries need them; all: every "
+    "document now. [default: later; all without PATH]",
+)
+@click.option("--prune", is_flag=True, help="Remove documents whose files are no longer under PATH.")
+@click.option(
+    "--id-prefix", default="", metavar="TEXT", help="Put TEXT in front of each new doc_id, for example 2022/."
+)
+@click.option(
+    "--replace",
+    is_flag=True,
+    help="Let a file replace another file with the same doc_id; by default the new file fails.",
+)
+@click.option(
+    "--retry-failures", is_flag=True, help="Read only the documents that failed in earlier runs; takes no PATH."
+)
+@click.option("--dry-run", is_flag=True, help="Print what would be done and its estimated cost; write nothing.")
+@encoder_option
+@click.option(
+    "--language", metavar="NAME", help="Language of the documents, for stems and stop words; detected by default."
+)
+@factory_option
+@memory_option
+@vram_option
+@disk_option
+@read_seconds_option
+@read_memory_option
+@device_option
+@json_option
+def index(
+    index: Path,
+    paths: tuple[str, ...],
+    encode: EncodeNow | None,
+    prune: bool,
+    id_prefix: str,
+    replace: bool,
+    retry_failures: bool,
+    dry_run: bool,
+    encoder: str | None,
+    language: str | None,
+    factory: str,
+    memory: int | None,
+    vram: int | None,
+    disk: int | None,
+    read_seconds: float,
+    read_memory: int,
+    device: str | None,
+    as_json: bool,
+) -> None:
+    """Create or update INDEX from files, folders or patterns ('-' reads JSON lines from stdin).
+
+    Unchanged documents are skipped, changed documents are replaced. To continue a
+    run that was interrupted, run the same command again. With --memory, --vram or
+    --disk the run is planned first, and refused if the budget is too small.
+
+    The words of all documents are indexed at once. Vectors take most of the time:
+    with --encode later a query encodes only its best candidates. Without PATH the
+    documents that have no vectors yet are encoded, beginning with those that
+    queries needed.
+
+    The doc_id of a file is its path below PATH, or its name if PATH is the file.
+    If files of several folders would get the same doc_id, the doc_ids include the
+    names of the folders. A file that is already in INDEX keeps its doc_id. A file
+    that would get the doc_id of another existing file fails; use --id-prefix or
+    --replace.
+
+    Formats: .txt .rst .md .html .pdf .docx .odt .epub .xml (JATS, TEI, patents)
+    .tex .json .jsonl, each also with .gz.
+
+    \b
+    Example:
+        longmatch index papers.lm ./papers notes/*.md
+        longmatch index papers.lm ./2022 --id-prefix 2022/
+    """
+    _check_arguments(index, paths, prune=prune, dry_run=dry_run, retry_failures=retry_failures)
+    corpus = _failed_before(index) if retry_failures else _named(index, paths, id_prefix)
+    if retry_failures and not corpus.requests:
+        sys.exit(PARTLY if _echo_left_out(corpus) else 0)
+    from engine.words.languages import check_language
+    from indexer.building.budget import Budget
+    from indexer.building.builder import build
+    from indexer.cli.progress import BuildProgress
+    from indexer.reading.reader import ReadLimits
+
+    if language is not None:
+        check_language(language)
+    encode = encode or ("later" if corpus.sources else "all")
+    budget = Budget(memory, vram, disk)
+    used: Encoder | str | None = encoder
+    plan = None
+    if dry_run or (budget.is_limited and paths and STDIN not in paths and encode != "none"):
+        limits = ReadLimits(read_seconds, read_memory)
+        used, plan = _planned(index, corpus, encoder, device, factory=factory, budget=budget, read_limits=limits)
+        if dry_run:
+            show_plan(plan, as_json)
+            return
+    with (
+        document_reader(corpus.sources, read_seconds, read_memory) as reader,
+        BuildProgress(corpus.n_files, plan=plan) as progress,
+    ):
+        progress.log(_WAYS[encode])
+        if plan is not None:
+            progress.log(describe_plan(plan))
+        report = build(
+            index,
+            corpus.read(reader),
+            encoder=used,
+            device=device,
+            factory=factory,
+            memory_bytes=memory,
+            vram_bytes=vram,
+            disk_bytes=disk,
+            language=language,
+            encode=encode,
+            prune=prune,
+            replace_files=replace,
+            progress=progress,
+            log=progress.log,
+        )
+    _print_build(index, report, plan, as_json)
+    n_left_out = _echo_left_out(corpus)
+    if report.failures:
+        sys.exit(PARTLY if report.n_seen > len(report.failures) else FAILED)
+    if n_left_out:
+        sys.exit(PARTLY)
+
+
+@dataclass(frozen=True)
+class _Corpus:
+    """What a run reads: paths, or documents that failed before; nothing where the rest is to be encoded."""
+
+    paths: tuple[str, ...] = ()
+    ids: FileIds | None = None
+    n_files: int | None = None  # where known
+    requests: Sequence[Request] = ()
+    left_out: Sequence[tuple[str, str]] = ()  # source and reason of failures that cannot be read again
+
+    @property
+    def sources(self) -> Sequence[str]:
+        """What is read, by its names."""
+        return self.paths or [request.source for request in self.requests]
+
+    def read(self, reader: DocumentReader | None) -> Iterator[Document | Unreadable]:
+        """The documents."""
+        from indexer.building.corpus import read_corpus
+
+        if self.paths:
+            return read_corpus(self.paths, reader, ids=self.ids)
+        return iter(()) if reader is None else reader.read(self.requests)
+
+
+def _named(index: Path, paths: tuple[str, ...], id_prefix: str) -> _Corpus:
+    """The corpus of PATH...; a path that is not there ends the run here, before slow imports."""
+    from indexer.building.corpus import count_files
+    from indexer.building.doc_ids import FileIds
+
+    return _Corpus(paths, FileIds(id_prefix, index), count_files(paths)) if paths else _Corpus()
+
+
+def _failed_before(index: Path) -> _Corpus:
+    """The documents that failed before."""
+    from indexer.building.retrying import find_failed
+
+    retry = find_failed(index)
+    if not retry.requests and not retry.left_out:
+        click.echo(f"no document of {index} has failed")
+    return _Corpus(n_files=len(retry.requests), requests=retry.requests, left_out=retry.left_out)
+
+
+def _echo_left_out(corpus: _Corpus) -> int:
+    """Print which failures were not read again, and why; returns how many."""
+    for source, reason in corpus.left_out:
+        click.echo(f"not read again: {source}: {reason}", err=True)
+    return len(corpus.left_out)
+
+
+def _planned(
+    index: Path,
+    corpus: _Corpus,
+    encoder: str | None,
+    device: str | None,
+    *,
+    factory: str,
+    budget: Budget,
+    read_limits: ReadLimits,
+) -> tuple[Encoder, Plan]:
+    """The encoder of a run, and its plan."""
+    from indexer.building.builder import encoder_for
+    from indexer.plan.estimate import make_plan
+
+    used, prefix = encoder_for(index, encoder, device), corpus.ids.prefix if corpus.ids else ""
+    made = make_plan(
+        index, corpus.paths, used, factory=factory, budget=budget, read_limits=read_limits, id_prefix=prefix
+    )
+    return used, made
+
+
+def _check_arguments(index: Path, paths: tuple[str, ...], *, prune: bool, dry_run: bool, retry_failures: bool) -> None:
+    """Whether arguments and options go together.
+
+    Raises:
+        click.UsageError: PATH is missing or one too much, or there is no index.
+    """
+    given = [name for name, is_given in (("--prune", prune), ("--dry-run", dry_run)) if is_given]
+    if retry_failures and (paths or given):
+        raise click.UsageError(f"--retry-failures reads what failed before; leave out {' '.join([*paths, *given])}")
+    if given and not paths:
+        raise click.UsageError(f"{given[0]} needs PATH...: the corpus as it is now")
+    if paths:
+        return
+    from engine.store.catalog import CATALOG_FILE
+
+    if not (index / CATALOG_FILE).exists():
+        raise click.UsageError(f"{index} holds no index; name what to index: longmatch index {index} PATH...")
+
+
+def _print_build(index: Path, report: BuildReport, plan: Plan | None, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(asdict(report) | ({} if plan is None else {"plan": plan.to_dict()})))
+        return
+    click.echo(
+        f"{report.n_added:,} added, {report.n_replaced:,} replaced, {report.n_unchanged:,} unchanged, "
+        f"{report.n_removed:,} removed, {len(report.failures):,} failed; "
+        f"{report.n_encoded:,} encoded: {report.n_tokens:,} tokens in {duration(report.seconds)}"
+    )
+    if report.n_missing:
+        click.echo(_missing_line(index, report))
+    if report.n_sections_merged or report.n_sections_cut:
+        click.echo(
+            f"{report.n_sections_merged:,} tiny sections were joined with a neighbour, "
+            f"{report.n_sections_cut:,} are parts of long ones"
+        )
+    if plan is not None:
+        click.echo(describe_outcome(plan, report))
+    for failure in report.failures[:20]:
+        click.echo(f"failed: {failure.source}: {failure.reason}", err=True)
+    if len(report.failures) > 20:
+        click.echo(f"and {len(report.failures) - 20:,} more: longmatch info INDEX --failures", err=True)
+
+
+def _missing_line(index: Path, report: BuildReport) -> str:
+    """What is left to encode, by the speed of this run where it encoded."""
+    left = f"{report.n_missing:,} documents have no vectors yet: about {report.tokens_missing:,} tokens"
+    if report.n_tokens and report.encode_seconds:
+        left += f", {duration(report.tokens_missing / report.n_tokens * report.encode_seconds)}"
+    return f"{left}; queries encode what they need, this encodes all: longmatch index {index}"

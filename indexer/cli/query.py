@@ -1,0 +1,245 @@
+"""`longmatch query`: rank an index against documents."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import click
+
+from engine.search.allowance import CANDIDATES, Allowance
+from indexer.cli.options import (
+    FAILED,
+    PARTLY,
+    existing_index_argument,
+    opened_index,
+    search_device_option,
+    typed_command,
+)
+from indexer.cli.output_file import output_option, write_output
+from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
+from indexer.cli.reading import read_memory_option, read_seconds_option
+from indexer.cli.standard_input import as_option, check_form
+
+if TYPE_CHECKING:
+    from engine import Document, Index, Result
+    from engine.result import SectionMatrix
+
+    _Found: TypeAlias = tuple[Result, tuple[SectionMatrix, ...]]
+
+_N_NAMED = 3  # documents of the same content that are listed
+
+
+@click.command()
+@existing_index_argument
+@click.argument("documents", nargs=-1, metavar="[DOCUMENT]...")
+@click.option(
+    "--id", "doc_ids", multiple=True, metavar="ID", help="Use this document of INDEX as the query; may be repeated."
+)
+@click.option("--text", "texts", multiple=True, help="Use this text as the query; may be repeated.")
+@as_option
+@click.option(
+    "-k", "k", default=10, show_default=True, type=click.IntRange(1), metavar="N", help="Number of hits per query."
+)
+@click.option(
+    "--offset",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0),
+    metavar="N",
+    help="Number of hits to skip, for pages.",
+)
+@click.option(
+    "--where",
+    metavar="FILTER",
+    help="Metadata filter, for example: family = 'pep' and number >= 400; "
+    "longmatch info INDEX --fields lists the fields.",
+)
+@click.option("--without", multiple=True, metavar="ID", help="Leave this document out of the hits; may be repeated.")
+@click.option(
+    "--skip",
+    multiple=True,
+    type=click.Choice(["references", "acknowledgements", "appendix", "boilerplate"]),
+    help="Leave sections of this kind out of the query; may be repeated.",
+)
+@click.option("--with-itself", is_flag=True, help="Keep documents with the same content as the query among the hits.")
+@click.option(
+    "--candidates",
+    default=CANDIDATES,
+    show_default=True,
+    type=click.IntRange(0),
+    metavar="N",
+    help="Encode the N best candidates by words that have no vectors yet.",
+)
+@click.option("--encode-tokens", type=click.IntRange(1), metavar="N", help="Limit of tokens to encode for candidates.")
+@click.option("--exact", is_flag=True, help="Score every document instead of candidates; the result is certified.")
+@click.option(
+    "--sections",
+    "n_pairs",
+    default=None,
+    show_default="3, in HTML 10",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Number of section pairs to show per hit.",
+)
+@click.option("--matrix", is_flag=True, help="Also print the cosines of all section pairs of each hit.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "jsonl", "csv", "trec", "html"]),
+    default="table",
+    show_default=True,
+    help="Output format; html is a report in one file.",
+)
+@output_option
+@read_seconds_option
+@read_memory_option
+@search_device_option
+def query(
+    index: Path,
+    documents: tuple[str, ...],
+    doc_ids: tuple[str, ...],
+    texts: tuple[str, ...],
+    form_of_stdin: str | None,
+    k: int,
+    offset: int,
+    where: str | None,
+    without: tuple[str, ...],
+    skip: tuple[str, ...],
+    with_itself: bool,
+    candidates: int,
+    encode_tokens: int | None,
+    exact: bool,
+    n_pairs: int | None,
+    matrix: bool,
+    form: str,
+    output: Path | None,
+    read_seconds: float,
+    read_memory: int,
+    device: str | None,
+) -> None:
+    """Find the documents of INDEX that match a DOCUMENT, and show why.
+
+    '-' is standard input. Each DOCUMENT, and each line of a .jsonl file, is a
+    separate query. A document of INDEX with the same content as the query is left
+    out of its hits and named on standard error.
+
+    \b
+    Example:
+        longmatch query papers.lm draft.pdf -k 5 --sections 2
+    """
+    if not documents and not doc_ids and not texts:
+        raise click.UsageError("no query: name a DOCUMENT, '-' for standard input, --id DOC_ID or --text TEXT")
+    if matrix and form == "html":
+        raise click.UsageError("--matrix is for tables and JSON; the report has a heat map: leave --matrix out")
+    if not all(map(str.strip, texts)):
+        raise click.UsageError("--text is empty; give it some words")
+    suffix = check_form(form_of_stdin)
+    failed = missing_files(documents)
+    named = [name for name in documents if name not in {failure.source for failure in failed}]
+    answers: list[_Found] = []
+    if named or doc_ids or texts:
+        options = {
+            "k": k,
+            "offset": offset,
+            "where": where,
+            "without": without,
+            "skip": skip,
+            "exact": exact,
+            "allowance": Allowance(candidates, encode_tokens),
+        }
+        with opened_reader(named, read_seconds, read_memory) as reader, opened_index(index, device) as opened:
+            found = chain(_text_queries(texts), _documents(read_named(named, reader, suffix), failed))
+            answers = _answers(opened, doc_ids, found, options, with_itself=with_itself, matrix=matrix)
+    if answers:
+        _print(answers, form, n_pairs, output)
+    for failure in failed:
+        click.echo(f"failed: {failure.source}: {failure.reason}", err=True)
+    if failed:
+        sys.exit(PARTLY if answers else FAILED)
+
+
+def _text_queries(texts: Sequence[str]) -> Iterator[Document]:
+    # Loads the segmentation, which a wrong use of the command does without.
+    from engine.document import Document
+    from engine.segmentation import divide
+
+    for text in texts:
+        title = textwrap.shorten(text, 60, placeholder="…")
+        yield Document("text", title, text, divide(text))
+
+
+def _documents(found: Iterator[Document | Failure], failed: list[Failure]) -> Iterator[Document]:
+    """The documents that could be read; the others are added to `failed`."""
+    for one in found:
+        if isinstance(one, Failure):
+            failed.append(one)
+        else:
+            yield one
+
+
+def _answers(
+    index: Index,
+    doc_ids: Sequence[str],
+    documents: Iterable[Document],
+    options: dict[str, Any],
+    *,
+    with_itself: bool,
+    matrix: bool,
+) -> list[_Found]:
+    """Search with indexed documents, then with others."""
+    for doc_id in options["without"]:
+        index.position(doc_id)
+    answers = []
+    for doc_id in doc_ids:
+        result = index.search_id(doc_id, **options)
+        answers.append((result, _matrices(index, doc_id, result) if matrix else ()))
+    for document in documents:
+        copies = [] if with_itself else index.copies(document)
+        if copies:
+            click.echo(_left_out(document, copies), err=True)
+        without = [*options["without"], *(copy for copy in copies if copy not in options["without"])]
+        result = index.search(document, **options | {"without": without})
+        answers.append((result, _matrices(index, document, result) if matrix else ()))
+    return answers
+
+
+def _left_out(query: Document, copies: Sequence[str]) -> str:
+    names = ", ".join(copies[:_N_NAMED])
+    more = f" and {len(copies) - _N_NAMED:,} more" if len(copies) > _N_NAMED else ""
+    return f"left out: {names}{more}; same content as the query {query.doc_id}, shown by --with-itself"
+
+
+def _matrices(index: Index, query: Document | str, result: Result) -> tuple[SectionMatrix, ...]:
+    return tuple(index.section_matrix(query, hit.doc_id) for hit in result.hits)
+
+
+def _print(found: Sequence[_Found], form: str, n_pairs: int | None, output: Path | None) -> None:
+    """Write answers to a file or to standard output; why a table of another format is empty goes to standard error."""
+    from engine.report.matrix import matrix_lines
+    from engine.report.table import N_PAIRS, no_hits, result_lines
+    from engine.result import N_MATCHES
+    from indexer.cli.output import Answer, Layout, render
+    from indexer.cli.terminal import PIPE_WIDTH, has_styles, show, width
+
+    if n_pairs is None:
+        n_pairs = N_MATCHES if form == "html" else N_PAIRS
+    answers = [Answer(*one) for one in found]
+    if form != "table":
+        for answer in answers:
+            if not answer.result.hits:
+                click.echo(f"{answer.result.query.title}: {no_hits(answer.result)}", err=True)
+    if output is not None:
+        write_output(output, render(answers, form, Layout(n_pairs, PIPE_WIDTH, typed_command())))
+    elif form == "table" and has_styles():
+        for number, answer in enumerate(answers):
+            lines = result_lines(answer.result, n_pairs=n_pairs, width=width())
+            for matrix in answer.matrices:
+                lines += [(), *matrix_lines(matrix, width=width())]
+            show([(), *lines] if number else lines)
+    else:
+        click.echo(render(answers, form, Layout(n_pairs, width(), typed_command())), nl=False)

@@ -1,0 +1,183 @@
+"""`longmatch replay` and `longmatch diff`: searches repeated, and what differs."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from indexer.cli.options import FAILED, PARTLY, device_option, json_option, opened_index
+from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
+from indexer.cli.reading import read_memory_option, read_seconds_option
+
+if TYPE_CHECKING:
+    from engine import Document, Index
+    from engine.report.differences import Differences
+
+_LINE = re.compile(r":\d+$")  # of a document in a file of JSON lines
+_FOLDER = click.Path(file_okay=False, exists=True, path_type=Path)
+
+
+@click.command()
+@click.argument("file", type=click.Path(dir_okay=False, exists=True, path_type=Path))
+@click.option("--index", "index", type=_FOLDER, metavar="INDEX", help="By default the folder that FILE names.")
+@click.option("--query", "document", metavar="DOCUMENT", help="By default the file, text or id that FILE names.")
+@json_option
+@read_seconds_option
+@read_memory_option
+@device_option
+def replay(
+    file: Path,
+    index: Path | None,
+    document: str | None,
+    as_json: bool,
+    read_seconds: float,
+    read_memory: int,
+    device: str | None,
+) -> None:
+    """Repeat the searches of a result FILE (JSON or JSON lines) and compare.
+
+    Prints "equal", or which hits differ, which section pairs caused it, and what
+    else changed: query, encoder, documents, generation, reference, parameters.
+    Exit status 1 where a result differs.
+
+    \b
+    Example:
+        longmatch query papers.lm draft.pdf --format json -o result.json
+        longmatch replay result.json
+    """
+    from engine.replay import check_replayable, recorded_results, replay
+
+    recorded = recorded_results(file)
+    for one in recorded:
+        check_replayable(one)
+    found: list[Differences] = []
+    for one in recorded:
+        query = _query(one, document, read_seconds, read_memory)
+        with opened_index(index or _folder(one), device) as opened:
+            found.append(replay(opened, one, query))
+    _print(found, as_json)
+    if not all(one.is_equal for one in found):
+        sys.exit(FAILED)
+
+
+def _folder(recorded: Mapping[str, Any]) -> Path:
+    folder = Path(recorded["provenance"]["index"]["path"])
+    if not folder.is_dir():
+        raise click.ClickException(f"the index {folder} of the result is not there; name it: --index INDEX")
+    return folder
+
+
+def _query(recorded: Mapping[str, Any], name: str | None, read_seconds: float, read_memory: int) -> Document | None:
+    """The document of a recorded search; None for one of the index.
+
+    Raises:
+        click.ClickException: its file is not there, or cannot be read.
+    """
+    from engine.replay import kept_query
+
+    if name is None and recorded["provenance"]["is_indexed"]:
+        return None
+    if name is None and (kept := kept_query(recorded)) is not None:
+        return kept
+    query = recorded["query"]
+    source = name or query["source"]
+    if not Path(source).exists():
+        source = _LINE.sub("", source)
+    if missing := missing_files([source]):
+        raise click.ClickException(f"the query {source}: {missing[0].reason}; name its file: --query DOCUMENT")
+    with opened_reader([source], read_seconds, read_memory) as reader:
+        read = [one for one in read_named([source], reader, None) if not isinstance(one, Failure)]
+    named = [one for one in read if one.doc_id == query["id"]] or read
+    if not named:
+        raise click.ClickException(f"the query {source} cannot be read; name its file: --query DOCUMENT")
+    return named[0]
+
+
+@click.command()
+@click.argument("before", type=_FOLDER, metavar="INDEX1")
+@click.argument("after", type=_FOLDER, metavar="INDEX2")
+@click.argument("documents", nargs=-1, metavar="[PATH]...")
+@click.option("--queries", "queries", multiple=True, metavar="PATH", help="Documents to search with; more may follow.")
+@click.option(
+    "--id", "doc_ids", multiple=True, metavar="ID", help="Search with this document of both; may be repeated."
+)
+@click.option("-k", "k", default=10, show_default=True, type=click.IntRange(1), metavar="N", help="Hits of each query.")
+@click.option("--exact", is_flag=True, help="Score every document, so that the rankings are certified.")
+@json_option
+@read_seconds_option
+@read_memory_option
+@device_option
+def diff(
+    before: Path,
+    after: Path,
+    documents: tuple[str, ...],
+    queries: tuple[str, ...],
+    doc_ids: tuple[str, ...],
+    k: int,
+    exact: bool,
+    as_json: bool,
+    read_seconds: float,
+    read_memory: int,
+    device: str | None,
+) -> None:
+    """Search two indexes with the same documents; show which hits moved, and which sections caused it.
+
+    A document of the same content as the query is left out of both.
+
+    \b
+    Example:
+        longmatch diff old.lm new.lm --queries draft.pdf patents/*.xml -k 20
+    """
+    names = [*queries, *documents]
+    if not names and not doc_ids:
+        raise click.UsageError("no query: name documents, as --queries draft.pdf, or --id DOC_ID")
+    failed = missing_files(names)
+    readable = [name for name in names if name not in {failure.source for failure in failed}]
+    with (
+        opened_reader(readable, read_seconds, read_memory) as reader,
+        opened_index(before, device) as old,
+        opened_index(after, device) as new,
+    ):
+        found = [_difference(old, new, doc_id, k=k, exact=exact) for doc_id in doc_ids]
+        for one in read_named(readable, reader, None):
+            if isinstance(one, Failure):
+                failed.append(one)
+            else:
+                found.append(_difference(old, new, one, k=k, exact=exact))
+    _print(found, as_json)
+    for failure in failed:
+        click.echo(f"failed: {failure.source}: {failure.reason}", err=True)
+    if failed:
+        sys.exit(PARTLY if found else FAILED)
+
+
+def _difference(old: Index, new: Index, query: Document | str, *, k: int, exact: bool) -> Differences:
+    from engine.report.differences import compare_results
+
+    before, after = (_values(one, query, k=k, exact=exact) for one in (old, new))
+    was_there, is_there = ((lambda doc_id, one=one: one.snapshot.position(doc_id) is not None) for one in (old, new))
+    return compare_results(before, after, was_there=was_there, is_there=is_there)
+
+
+def _values(index: Index, query: Document | str, *, k: int, exact: bool) -> dict[str, Any]:
+    if isinstance(query, str):
+        return index.search_id(query, k=k, exact=exact).to_dict()
+    return index.search(query, k=k, exact=exact, without=index.copies(query)).to_dict()
+
+
+def _print(found: Sequence[Differences], as_json: bool) -> None:
+    from engine.report.differences import differences_text
+
+    if as_json:
+        rows = [{"is_equal": one.is_equal, **asdict(one)} for one in found]
+        click.echo(json.dumps(rows, ensure_ascii=False, indent=1))
+        return
+    for one in found:
+        click.echo(differences_text(one))

@@ -1,0 +1,1 @@
+"""FAISS generations: choice of type, building, extension, compaction, reference, recall."""

@@ -1,0 +1,210 @@
+"""Rewrites shards without the vectors of removed documents, and joins small ones. Encodes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import case, func, select
+
+from engine.faults import named_faults
+from engine.store.ann import AUTO
+from engine.store.catalog import DocumentRow, GenerationRow, ShardRow
+from engine.store.gathering import ranges
+from engine.store.shards import Shard
+from engine.store.snapshot import Positions, Snapshot
+from engine.store.writer import Writer
+from engine.words.counts import WordTables, join
+from engine.words.packing import unpacked
+from indexer.generation.disk import DiskGuard
+from indexer.generation.new_generation import publish_generation
+
+SHARD_CHUNKS = 65_536  # of a joined shard, at most; 50 MB at width 384
+WORDS_CHUNKS = 12  # chunks that take the room of the term counts of a document, about
+MANY_SHARDS = 8  # small ones, from which on they are joined
+_GROUPS_AT_ONCE = 8  # between which the files that went are let go
+
+
+@dataclass(frozen=True, slots=True)
+class CompactReport:
+    """What compaction changed."""
+
+    n_shards_before: int
+    n_shards_after: int
+    bytes_before: int
+    bytes_after: int
+    n_dead_vectors: int  # in the generation, before it was rebuilt
+
+
+@named_faults
+def compact(path: str | Path, *, log: Callable[[str], None] = lambda _: None) -> CompactReport:
+    """Give back the space of removed documents; ids, and so results, stay the same.
+
+    Each new shard is committed by itself, so a kill loses nothing. A generation
+    that holds vectors of removed documents is rebuilt.
+
+    Raises:
+        IndexBusy: another process writes the index.
+        IndexDamaged: a shard is damaged; repair first.
+    """
+    with Writer(Path(path)) as writer:
+        before = _sizes(writer)
+        groups = (group for group in _groups(_shards(writer), SHARD_CHUNKS) if len(group) > 1 or group[0].has_dead)
+        _rewrite_all(writer, groups, log)
+        n_dead = _dead_vectors(writer)
+        if n_dead:
+            with writer.read() as connection:
+                factory = connection.execute(select(GenerationRow.factory)).scalars().first() or AUTO
+            publish_generation(writer, factory, log=log)
+        writer.vacuum()
+        after = _sizes(writer)
+    return CompactReport(before[0], after[0], before[1], after[1], n_dead)
+
+
+def _sizes(writer: Writer) -> tuple[int, int]:
+    with writer.read() as connection:
+        statement = select(func.count(), func.coalesce(func.sum(ShardRow.size_bytes), 0)).select_from(ShardRow)
+        count, size = connection.execute(statement).one()
+    return int(count), int(size)
+
+
+def join_small_shards(
+    writer: Writer,
+    disk: DiskGuard,
+    *,
+    left_bytes: int | None = None,
+    log: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Join the shards of many batches into few, from which a search gathers its vectors sooner.
+
+    Shards under half of `SHARD_CHUNKS` are small. They are left alone until there are
+    `MANY_SHARDS`, so that documents may come in any number of runs, and each vector is
+    rewritten a few times at most. Ids, and so results, stay the same.
+
+    Args:
+        writer: holds the index.
+        disk: that the index may fill; where it has no room, nothing is done.
+        left_bytes: memory that may be taken beside what the process holds, by which shards stay smaller; None is
+            no limit.
+        log: called with one line a group.
+
+    Raises:
+        IndexDamaged: a small shard is damaged; what was committed before is safe, repair first.
+    """
+    shards = _shards(writer)
+    bytes_a_chunk = sum(shard.size_bytes for shard in shards) / max(1, sum(shard.n_live for shard in shards))
+    # Pieces and the whole are in memory together; files that are still mapped keep their place on disk.
+    room = SHARD_CHUNKS if left_bytes is None else int(left_bytes / 2 / max(1, bytes_a_chunk))
+    most_chunks = min(SHARD_CHUNKS, room)
+    small = [shard for shard in shards if shard.n_live <= most_chunks // 2]
+    groups = [group for group in _groups(small, most_chunks) if len(group) > 1]
+    written = sum(sorted(sum(shard.size_bytes for shard in group) for group in groups)[-_GROUPS_AT_ONCE:])
+    if len(small) >= MANY_SHARDS and written <= disk.left_bytes():
+        _rewrite_all(writer, groups, log)
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """Of a shard."""
+
+    number: int
+    n_live: int  # chunks of documents that are still there; one without vectors counts as `WORDS_CHUNKS`
+    size_bytes: int
+    has_dead: bool
+
+
+def _shards(writer: Writer) -> list[_Size]:
+    weight = case((DocumentRow.n_chunks == 0, WORDS_CHUNKS), else_=DocumentRow.n_chunks)
+    live = select(DocumentRow.shard_id, func.sum(weight), func.count()).group_by(DocumentRow.shard_id)
+    columns = (ShardRow.id, ShardRow.n_documents, ShardRow.size_bytes)
+    with writer.read() as connection:
+        n_live = {shard: (int(chunks), int(documents)) for shard, chunks, documents in connection.execute(live)}
+        rows = connection.execute(select(*columns).order_by(ShardRow.id)).all()
+    sizes = []
+    for row in rows:
+        n_chunks, n_documents = n_live.get(row.id, (0, 0))
+        sizes.append(_Size(row.id, n_chunks, int(row.size_bytes), n_documents < row.n_documents))
+    return sizes
+
+
+def _groups(shards: Iterable[_Size], most_chunks: int) -> Iterator[list[_Size]]:
+    """Cut shards into runs of up to so many live chunks; one that has more is one by itself."""
+    group: list[_Size] = []
+    n_chunks = 0
+    for shard in shards:
+        if group and n_chunks + shard.n_live > most_chunks:
+            yield group
+            group, n_chunks = [], 0
+        group.append(shard)
+        n_chunks += shard.n_live
+    if group:
+        yield group
+
+
+def _rewrite_all(writer: Writer, groups: Iterable[list[_Size]], log: Callable[[str], None]) -> None:
+    """Make one shard of each group; an opened index serves for several."""
+    waiting = iter(groups)
+    while some := list(islice(waiting, _GROUPS_AT_ONCE)):
+        with Snapshot(writer.folder) as snapshot:
+            for group in some:
+                log(f"joining {len(group)} shards")
+                _rewrite(writer, snapshot, [shard.number for shard in group])
+
+
+def _rewrite(writer: Writer, snapshot: Snapshot, shards: list[int]) -> None:
+    roster = snapshot.roster
+    members = [live_members(snapshot, number) for number in shards]
+    pieces = [live_shard(snapshot, number) for number in shards]
+    joined = Shard(
+        documents=_rows(snapshot, [piece.documents for piece in pieces]),
+        sections=_rows(snapshot, [piece.sections for piece in pieces]),
+        chunks=_rows(snapshot, [piece.chunks for piece in pieces]),
+        spans=np.concatenate([piece.spans for piece in pieces]),
+        words=_joined_words(pieces),
+    )
+    order = np.concatenate(members)
+    ids = roster.ids[order].tolist()
+    writer.replace_shards(shards, joined, ids, roster.n_sections[order], roster.n_chunks[order])
+
+
+def _rows(snapshot: Snapshot, pieces: Sequence[NDArray[np.float16]]) -> NDArray[np.float16]:
+    """Rows of several shards; those that were written before the index had an encoder are zeros and have no width."""
+    wide = [piece if piece.shape[1] else np.zeros((len(piece), snapshot.width), np.float16) for piece in pieces]
+    return np.concatenate(wide)
+
+
+def live_members(snapshot: Snapshot, number: int) -> Positions:
+    """The documents of a shard that are still there, in the order of `live_shard`."""
+    return np.flatnonzero(snapshot.roster.shard == number)
+
+
+def live_shard(snapshot: Snapshot, number: int) -> Shard:
+    """A shard without what removed documents left in it."""
+    roster, shard, members = snapshot.roster, snapshot.shard(number), live_members(snapshot, number)
+    chunks = ranges(roster.chunk_row[members], roster.n_chunks[members])
+    return Shard(
+        documents=shard.documents[roster.document_row[members]],
+        sections=shard.sections[ranges(roster.section_row[members], roster.n_sections[members])],
+        chunks=shard.chunks[chunks],
+        spans=shard.spans[chunks],
+        words=None if shard.words is None else unpacked(shard.words.of(roster.document_row[members])),
+    )
+
+
+def _joined_words(pieces: Sequence[Shard]) -> WordTables | None:
+    """The term counts of all pieces; None where one has none, which an upgrade mends."""
+    tables = [unpacked(piece.words) for piece in pieces if piece.words is not None]
+    return join(tables) if len(tables) == len(pieces) else None
+
+
+def _dead_vectors(writer: Writer) -> int:
+    with Snapshot(writer.folder) as snapshot:
+        row = snapshot.generation_row
+        if row is None:
+            return 0
+        n_covered = int(snapshot.roster.n_chunks[~snapshot.is_fresh(row.through_chunk)].sum())
+        return int(row.n_vectors) - n_covered

@@ -1,0 +1,86 @@
+"""Keeps a run from filling the disk, or the share of it that an index may take. Measures; writes nothing."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from engine.errors import BudgetExceeded
+from indexer.generation.footprint import folder_bytes
+
+_SPARE_BYTES = 1 << 24  # left free, so that the catalog can be closed and sealed whatever happens
+
+
+class DiskGuard:
+    """What an index folder may still grow by."""
+
+    def __init__(self, folder: Path, limit_bytes: int | None = None) -> None:
+        """Guard a folder, which need not be there yet.
+
+        Args:
+            folder: of the index.
+            limit_bytes: what it may take; without one, what the disk has.
+        """
+        self.folder = folder
+        self.limit_bytes = limit_bytes
+
+    def left_bytes(self) -> int:
+        """What may still be written."""
+        there = self.folder.resolve()
+        while not there.exists():
+            there = there.parent
+        free = shutil.disk_usage(there).free - _SPARE_BYTES
+        if self.limit_bytes is None:
+            return free
+        return min(free, self.limit_bytes - folder_bytes(self.folder))
+
+    def refuse(self, needed_bytes: int) -> None:
+        """Refuse a run, before it starts, whose files would not fit.
+
+        Raises:
+            BudgetExceeded: they would not.
+        """
+        left = self.left_bytes()
+        if needed_bytes > left:
+            raise BudgetExceeded(
+                f"{self.folder} would grow by {_mb(needed_bytes)}, {self._bound()} leaves {_mb(left)}; "
+                f"make room for {_mb(needed_bytes - left)} more, or index fewer documents"
+            )
+
+    @contextmanager
+    def room_for(self, needed_bytes: int, what: str) -> Iterator[None]:
+        """Write something inside, if there is room for it.
+
+        Raises:
+            BudgetExceeded: there is not, or there was not when writing failed. What is
+                committed stays.
+        """
+        self._check(needed_bytes, what)
+        try:
+            yield
+        except Exception as error:
+            # SQLite, FAISS and safetensors each have another word for a full disk.
+            if self.left_bytes() + _SPARE_BYTES < needed_bytes:
+                raise self._full(needed_bytes, what) from error
+            raise
+
+    def _check(self, needed_bytes: int, what: str) -> None:
+        if needed_bytes > self.left_bytes():
+            raise self._full(needed_bytes, what)
+
+    def _full(self, needed_bytes: int, what: str) -> BudgetExceeded:
+        return BudgetExceeded(
+            f"{what} needs {_mb(needed_bytes)}, {self._bound()} leaves {_mb(self.left_bytes())}; what was committed "
+            "is safe: make room and run the same command again to go on"
+        )
+
+    def _bound(self) -> str:
+        if self.limit_bytes is not None:
+            return f"--disk {_mb(self.limit_bytes)}"
+        return "the disk"
+
+
+def _mb(size: int) -> str:
+    return f"{max(0, size) / 1e6:,.1f} MB"

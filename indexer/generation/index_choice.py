@@ -1,0 +1,168 @@
+"""Fallbacks when memory is short: index types from best to smallest, and the memory to build each of them.
+
+    float32, exact  ->  float16, exact  ->  8 bits  ->  4-bit codes in lists, coarser and coarser,
+    with exact similarities from the shards  ->  no index: queries scan the mapped shards
+
+Many vectors begin at the lists, because those are quicker. Before a type is given up, it is
+trained on fewer vectors, and those are added in smaller blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.errors import BudgetExceeded
+from engine.scoring.similarity import QUERY_BLOCK
+from engine.search.scorer import SCAN_BLOCK_CHUNKS
+from engine.search.searcher import PASS_CHUNKS
+from engine.store.ann import (
+    AUTO,
+    MIN_POINTS_PER_LIST,
+    TRAINING_POINTS_PER_LIST,
+    check_factory,
+    choose_factory,
+    factory_ladder,
+    index_bytes,
+    is_exact_factory,
+    n_lists_of,
+    training_size,
+)
+
+SCAN = "scan"  # no FAISS index: asked for, or where no factory string fits
+# Of a number of a row: float32 and float16 while it is gathered, float32 and codes inside FAISS.
+_BLOCK_BYTES = 10
+_SCAN_BYTES = 6  # likewise, when it is multiplied with queries
+# The roster, twice while it is read, and a name.
+_DOCUMENT_BYTES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSizes:
+    """How much of the vectors is in memory at one time while an index is built."""
+
+    points_per_list: int = TRAINING_POINTS_PER_LIST  # training vectors
+    block_chunks: int = 16_384  # vectors added at once
+    scan_chunks: int = SCAN_BLOCK_CHUNKS  # compared at once, when the recall is measured
+
+
+SMALL = BuildSizes(MIN_POINTS_PER_LIST, 2_048, 2_048)
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What an index is over."""
+
+    n_documents: int
+    n_chunks: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One type of index, and the memory that building it takes."""
+
+    factory: str  # or `SCAN`
+    index_bytes: int
+    work_bytes: int  # beyond the index: training before it is filled, blocks, or measuring its recall; the largest
+    sizes: BuildSizes
+    fits: bool
+
+    @property
+    def needed_bytes(self) -> int:
+        """Of index and work."""
+        return self.index_bytes + self.work_bytes
+
+
+def climb_down(factory: str, size: Size, left_bytes: int | None) -> tuple[Rung, ...]:
+    """The rungs down to the first that fits.
+
+    Args:
+        factory: a FAISS factory string or `scan`, which is then the only rung, or `auto`.
+        size: of the index.
+        left_bytes: what the process may take beside what it holds; None is no limit.
+
+    Returns:
+        All but the last do not fit; the last does, if only because it is `SCAN`.
+
+    Raises:
+        BudgetExceeded: a factory string was named, and does not fit.
+    """
+    scanning = Rung(SCAN, 0, 0, SMALL, fits=True)
+    if factory == SCAN:
+        return (scanning,)
+    rungs: list[Rung] = []
+    for one in factory_ladder(size.n_chunks, size.width) if factory == AUTO else [factory]:
+        rungs.append(_rung(one, size, left_bytes))
+        if rungs[-1].fits:
+            return tuple(rungs)
+    if factory != AUTO:
+        raise _does_not_fit(rungs[-1], size, left_bytes)
+    return (*rungs, scanning)
+
+
+def check_factory_option(factory: str, width: int) -> None:
+    """Refuse a factory string that FAISS does not know, before anything is read or encoded.
+
+    Raises:
+        IndexMismatch: it is one.
+    """
+    if factory not in (AUTO, SCAN):
+        check_factory(factory, width)
+
+
+def describe_ladder(rungs: Sequence[Rung], left_bytes: int | None) -> list[str]:
+    """One line a rung: what it takes, whether it was chosen, and else why not."""
+    lines = []
+    for rung in rungs:
+        if rung.factory == SCAN:
+            lines.append("> no FAISS index: queries scan the mapped shards, exactly and slowly")
+            continue
+        need = f"{rung.factory} ({_precision(rung.factory)}) takes {rung.needed_bytes / 1e6:,.1f} MB to build"
+        if not rung.fits:
+            assert left_bytes is not None
+            lines.append(f"  {need}, {max(0, left_bytes) / 1e6:,.1f} MB are left")
+        else:
+            lines.append(f"> {need}" + (", in small blocks" if rung.sizes == SMALL else ""))
+    return lines
+
+
+def _precision(factory: str) -> str:
+    if is_exact_factory(factory):
+        return "exact"
+    if n_lists_of(factory):
+        return "codes in lists, rescored exactly from the shards"
+    return "codes, rescored exactly from the shards"
+
+
+def _rung(factory: str, size: Size, left_bytes: int | None) -> Rung:
+    held = index_bytes(factory, size.n_chunks, size.width)
+    for sizes in (BuildSizes(), SMALL):
+        work = _work_bytes(factory, size, sizes, held)
+        fits = left_bytes is None or held + work <= left_bytes
+        if fits:
+            break
+    return Rung(factory, held, work, sizes, fits)
+
+
+def _work_bytes(factory: str, size: Size, sizes: BuildSizes, held: int) -> int:
+    n_training = min(training_size(factory, sizes.points_per_list), size.n_chunks)
+    training = 4 * size.width * (n_training + n_lists_of(factory)) - held
+    block = _BLOCK_BYTES * size.width * min(sizes.block_chunks, size.n_chunks)
+    documents = _DOCUMENT_BYTES * size.n_documents
+    if is_exact_factory(factory):
+        return block + documents
+    n_scanned = min(sizes.scan_chunks, size.n_chunks)
+    scanned = (_SCAN_BYTES * size.width + 4 * QUERY_BLOCK) * n_scanned
+    query_bytes = 8 * size.width * min(PASS_CHUNKS, size.n_chunks)  # query chunks, one by one and together
+    return max(training, block, scanned + query_bytes + 2 * size.width * size.n_documents) + documents
+
+
+def _does_not_fit(rung: Rung, size: Size, left_bytes: int | None) -> BudgetExceeded:
+    smaller = choose_factory(size.n_chunks, size.width, left_bytes)
+    return BudgetExceeded(
+        f"a {rung.factory} index over {size.n_chunks:,} vectors {size.width} wide takes "
+        f"{rung.needed_bytes / 1e6:,.1f} MB while it is built, --memory leaves {max(0, left_bytes or 0) / 1e6:,.1f} MB "
+        f"for it; allow {-(-(rung.needed_bytes - (left_bytes or 0)) // 1_000_000):,} MB more, or use "
+        f"--factory auto, or a smaller one, for example {smaller}"
+    )

@@ -1,0 +1,264 @@
+"""A new FAISS generation: built from the shards, measured against exact search, and only then published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.encoders.encoder import Vectors
+from engine.errors import BudgetExceeded
+from engine.store.ann import AUTO, AnnIndex, Ids, index_bytes, is_exact_factory, training_size
+from engine.store.gathering import ranges
+from engine.store.postings import Postings
+from engine.store.snapshot import OpenGeneration, Positions, Snapshot
+from engine.store.writer import Writer
+from engine.words.counts import WordTables
+from indexer.generation.disk import DiskGuard
+from indexer.generation.index_choice import SCAN, BuildSizes, Rung, Size, climb_down, describe_ladder
+from indexer.generation.recall import RECALL_FLOOR, RecallSample, tune
+
+FRESH_SHARE = 0.01  # fresh chunks, relative to those covered, that make a new generation worth its time
+FRESH_CHUNKS = 5_000  # fewer are scanned in a few milliseconds
+FRESH_MOST = 20_000  # and more are not, however many are covered
+POSTINGS_FILE = "words.safetensors"
+MANY_WITHOUT_VECTORS = 5_000  # documents whose term counts all queries would read; from there on postings choose
+_POSTINGS_AT_ONCE = 1_000  # documents whose term counts are turned around together
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What was published."""
+
+    number: int
+    factory: str
+    nprobe: int
+    n_vectors: int
+    recall: float
+    is_exact: bool
+
+
+def needs_generation(snapshot: Snapshot, factory: str) -> bool:
+    """Whether fresh documents, removals or another factory string call for a new generation."""
+    row = snapshot.generation_row
+    if row is None:
+        return snapshot.n_chunks > 0
+    if factory != AUTO and factory != row.factory:
+        return True
+    n_fresh = int(snapshot.roster.n_chunks[snapshot.is_fresh(row.through_chunk)].sum())
+    return is_outgrown(int(row.n_vectors), snapshot.n_chunks - n_fresh, n_fresh)
+
+
+def is_outgrown(n_vectors: int, n_covered: int, n_fresh: int) -> bool:
+    """Whether a generation has too little to do with the documents that are there.
+
+    Args:
+        n_vectors: in it.
+        n_covered: of those, of documents that are still there.
+        n_fresh: chunks that came later.
+    """
+    n_dead = n_vectors - n_covered
+    n_scanned = max(FRESH_CHUNKS, min(FRESH_SHARE * n_covered, FRESH_MOST))
+    return n_fresh > n_scanned or n_dead > max(FRESH_CHUNKS, n_covered)
+
+
+def publish_generation(
+    writer: Writer,
+    factory: str = AUTO,
+    *,
+    left_bytes: int | None = None,
+    disk: DiskGuard | None = None,
+    recall_floor: float = RECALL_FLOOR,
+    seed: int = 0,
+    log: Callable[[str], None] = lambda _: None,
+) -> Generation:
+    """Build, measure, and publish a generation over all documents.
+
+    Args:
+        writer: holds the index.
+        factory: a FAISS factory string, or `auto`.
+        left_bytes: memory that may be taken beside what the process holds; None is no limit.
+        disk: that the index may fill; by default all that is free.
+        recall_floor: least share of the exact top 10 documents that must be found.
+        seed: of the training sample and the measured queries.
+        log: called with one line a step.
+
+    Raises:
+        BudgetExceeded: memory or disk do not hold it; nothing changed.
+        RecallTooLow: no nprobe reaches the floor; nothing changed.
+        IndexMismatch: FAISS cannot build the factory string over these vectors.
+    """
+    with Snapshot(writer.folder) as snapshot:
+        rungs = rungs_for(snapshot, factory, left_bytes)
+        rung, chosen = rungs[-1], rungs[-1].factory
+        for line in describe_ladder(rungs, left_bytes) if left_bytes is not None else []:
+            log(line)
+        if chosen == SCAN:
+            raise BudgetExceeded(
+                f"no FAISS index over {snapshot.n_chunks:,} vectors {snapshot.width} wide can be built in "
+                f"{max(0, left_bytes or 0) / 1e6:,.1f} MB; queries go on scanning the shards, or allow more --memory"
+            )
+        log(f"building {chosen} over {snapshot.n_chunks:,} chunk vectors")
+        rng = np.random.default_rng(seed)
+        ann = _built(snapshot, chosen, rung.sizes, rng)
+        is_exact = is_exact_factory(chosen)
+        postings = None if is_exact else build_postings(snapshot)
+        candidate = OpenGeneration(ann, last_chunk(snapshot), is_exact, postings)
+        recall, n_queries = 1.0, 0
+        if not candidate.is_exact:
+            sample = RecallSample(snapshot, rng, scan_chunks=rung.sizes.scan_chunks)
+            recall, n_queries = tune(sample, candidate, recall_floor, log), len(sample)
+        guard = disk or DiskGuard(writer.folder)
+        return publish(writer, candidate, Measured(chosen, recall, n_queries), guard, trained_vectors=ann.n_vectors)
+
+
+def last_chunk(snapshot: Snapshot) -> int:
+    """The highest id of a chunk."""
+    return int((snapshot.roster.first_chunk + snapshot.roster.n_chunks).max(initial=1)) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What is recorded of a generation beside its file."""
+
+    factory: str
+    recall: float  # 1 for an exact one, which is not measured
+    n_queries: int
+
+
+def publish(
+    writer: Writer, candidate: OpenGeneration, measured: Measured, disk: DiskGuard, *, trained_vectors: int
+) -> Generation:
+    """Write an index, and name it in the catalog in place of the generation before.
+
+    Args:
+        writer: holds the index.
+        candidate: built or grown in memory.
+        measured: its type and recall.
+        disk: that it may fill.
+        trained_vectors: how many there were when it was trained.
+
+    Raises:
+        BudgetExceeded: the disk does not hold it; nothing changed.
+    """
+    ann = candidate.ann
+    with disk.room_for(index_bytes(measured.factory, ann.n_vectors, ann.width), "the FAISS index"):
+        number, path = writer.next_generation_file()
+        written = ann.write(path)
+    postings = None
+    if candidate.postings is not None:
+        with disk.room_for(candidate.postings.n_bytes, "the postings of words"):
+            words = path.with_name(POSTINGS_FILE)
+            postings = words.relative_to(writer.folder).as_posix(), candidate.postings.write(words)
+    nprobe = ann.nprobe if ann.n_lists else 0
+    generation = {
+        "id": number,
+        "factory": measured.factory,
+        "nprobe": nprobe,
+        "through_chunk": candidate.through_chunk,
+        "n_vectors": ann.n_vectors,
+        "is_exact": candidate.is_exact,
+        "recall": measured.recall,
+        "recall_queries": measured.n_queries,
+        "file": path.relative_to(writer.folder).as_posix(),
+        "size_bytes": written.size_bytes,
+        "digest": written.digest,
+    }
+    writer.publish(generation, trained_vectors=trained_vectors, postings=postings)
+    return Generation(number, measured.factory, nprobe, ann.n_vectors, measured.recall, candidate.is_exact)
+
+
+def rungs_for(snapshot: Snapshot, factory: str, left_bytes: int | None) -> tuple[Rung, ...]:
+    """The types of index that were considered, the chosen one last; see `climb_down`."""
+    return climb_down(factory, Size(snapshot.n_documents, snapshot.n_chunks, snapshot.width), left_bytes)
+
+
+def build_postings(snapshot: Snapshot, through_chunk: int | None = None) -> Postings | None:
+    """The postings of words over the documents of a snapshot; None for an index without words.
+
+    Args:
+        snapshot: of the index.
+        through_chunk: the last chunk of the generation that they belong to; all documents by default.
+    """
+    if snapshot.language is None:
+        return None
+    last = last_chunk(snapshot) if through_chunk is None else through_chunk
+    return _postings_over(snapshot, np.flatnonzero(~snapshot.is_fresh(last)))
+
+
+def _postings_over(snapshot: Snapshot, positions: Positions) -> Postings:
+    def blocks() -> Iterator[WordTables]:
+        for first in range(0, len(positions), _POSTINGS_AT_ONCE):
+            yield snapshot.words(positions[first : first + _POSTINGS_AT_ONCE])
+
+    return Postings.build(snapshot.roster.ids[positions], blocks, snapshot.reference.statistics)
+
+
+def refresh_word_postings(writer: Writer, disk: DiskGuard | None = None) -> None:
+    """Publish postings over the documents without vectors, where they are many and no generation has postings.
+
+    They are built again when the documents have outgrown them, and withdrawn when few are without vectors.
+
+    Args:
+        writer: holds the index.
+        disk: that the index may fill; by default all that is free.
+
+    Raises:
+        BudgetExceeded: the disk does not hold them; nothing changed.
+    """
+    if not writer.holds_anything:
+        return
+    with Snapshot(writer.folder) as snapshot:
+        there, generation = snapshot.word_postings_row, snapshot.generation_row
+        without = np.flatnonzero(~snapshot.has_vectors)
+        is_chosen_otherwise = generation is not None and not generation.is_exact
+        if snapshot.language is None or len(without) <= MANY_WITHOUT_VECTORS or is_chosen_otherwise:
+            if there is not None:
+                writer.withdraw_word_postings()
+            return
+        if there is not None and snapshot.word_postings is not None:
+            covered = np.isin(snapshot.roster.ids[without], snapshot.word_postings.ids)
+            if not is_outgrown(there.n_documents, int(np.count_nonzero(covered)), int(np.count_nonzero(~covered))):
+                return
+        postings = _postings_over(snapshot, without)
+    with (disk or DiskGuard(writer.folder)).room_for(postings.n_bytes, "the postings of words"):
+        writer.publish_word_postings(postings)
+
+
+def add_postings(writer: Writer) -> None:
+    """Give postings to a generation that an earlier version published without; the FAISS index stays."""
+    with Snapshot(writer.folder) as snapshot:
+        row = snapshot.generation_row
+        if row is None or row.is_exact or snapshot.language is None or snapshot.postings_row is not None:
+            return
+        postings = build_postings(snapshot, through_chunk=row.through_chunk)
+        assert postings is not None
+        path = (writer.folder / row.file).with_name(POSTINGS_FILE)
+        writer.publish_postings(row.id, path.relative_to(writer.folder).as_posix(), postings.write(path))
+
+
+def _built(snapshot: Snapshot, factory: str, sizes: BuildSizes, rng: np.random.Generator) -> AnnIndex:
+    n_training = training_size(factory, sizes.points_per_list)
+    blocks = chunk_blocks(snapshot, np.flatnonzero(snapshot.has_vectors), sizes.block_chunks)
+    return AnnIndex.build(
+        factory, snapshot.width, lambda: _sample(snapshot, n_training, rng), blocks, n_vectors=snapshot.n_chunks
+    )
+
+
+def _sample(snapshot: Snapshot, size: int, rng: np.random.Generator) -> Vectors:
+    """Training rows, drawn by whole documents so that few shards are touched."""
+    order = rng.permutation(snapshot.n_documents)
+    enough = int(np.searchsorted(np.cumsum(snapshot.roster.n_chunks[order]), size)) + 1
+    vectors, _ = snapshot.chunk_vectors(np.sort(order[:enough]))
+    # A view: drawing rows would be a copy, for the few by which the last document goes beyond.
+    return vectors[:size]
+
+
+def chunk_blocks(snapshot: Snapshot, positions: Positions, block_chunks: int) -> Iterator[tuple[Ids, Vectors]]:
+    """Ids and vectors of documents in runs of about so many chunks; a longer document is one by itself."""
+    roster = snapshot.roster
+    block = (np.cumsum(roster.n_chunks[positions]) - 1) // block_chunks
+    for run in np.split(positions, np.flatnonzero(np.diff(block)) + 1):
+        vectors, _ = snapshot.chunk_vectors(run)
+        yield ranges(roster.first_chunk[run], roster.n_chunks[run]), vectors

@@ -1,0 +1,116 @@
+"""How many documents of an exact search a FAISS index finds, and the least nprobe that is enough. Builds nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from engine.errors import RecallTooLow
+from engine.index import Index
+from engine.search.searcher import Searcher
+from engine.store.snapshot import OpenGeneration, Snapshot
+
+RECALL_FLOOR = 0.95  # of the exact top 10 documents; under it nothing is published
+RECALL_TARGET = 0.985  # and up to which nprobe is raised; long queries, and other samples, find up to .005 less
+RECALL_K = 10
+RECALL_QUERIES = 128  # of fewer, the recall found for them is not that of others
+_FIRST_NPROBE = 8
+_STEP = 8  # nprobe is found to one part in so many
+_NO_GAIN = 0.001  # of recall; two doublings that bring no more end the search, once the floor is reached
+
+
+class RecallSample:
+    """Documents of an index as queries, and what an exact search finds for them; that takes one pass for all."""
+
+    def __init__(
+        self, snapshot: Snapshot, rng: np.random.Generator, *, n_queries: int = RECALL_QUERIES, scan_chunks: int
+    ) -> None:
+        """Draw documents, and search exactly for each, itself left out.
+
+        Args:
+            snapshot: of the index.
+            rng: draws.
+            n_queries: at most; all documents where there are fewer.
+            scan_chunks: target chunks in memory at one time.
+        """
+        index, names = Index(snapshot), snapshot.doc_ids()
+        encoded = np.flatnonzero(snapshot.has_vectors)
+        chosen = np.sort(rng.choice(encoded, min(n_queries, len(encoded)), replace=False))
+        self._queries = [(names[position], index.stored_query(names[position])) for position in chosen]
+        self._snapshot = snapshot
+        self._scan_chunks = scan_chunks
+        found = Searcher(snapshot, scan_chunks=scan_chunks).exact_top_positions(self._queries, k=RECALL_K)
+        self._truth = [set(positions.tolist()) for positions in found]
+
+    def __len__(self) -> int:
+        return len(self._queries)
+
+    def recall(self, candidate: OpenGeneration) -> float:
+        """Share of the exact top documents that a generation finds, in [0, 1], the mean over the queries."""
+        searcher = Searcher(self._snapshot, generation=candidate, scan_chunks=self._scan_chunks)
+        shares = [
+            len(truth.intersection(searcher.rank(query, k=RECALL_K, without=doc_id)[0].tolist())) / len(truth)
+            for (doc_id, query), truth in zip(self._queries, self._truth, strict=True)
+            if truth
+        ]
+        return float(np.mean(shares)) if shares else 1.0
+
+
+def tune(
+    sample: RecallSample,
+    candidate: OpenGeneration,
+    floor: float,
+    log: Callable[[str], None],
+    first_nprobe: int | None = None,
+    slack: float = 0.0,
+) -> float:
+    """Set the least nprobe that reaches the target, found by doubling and then by halving the last step.
+
+    Where no nprobe reaches it, the least is set that finds as much as any, if that is
+    the floor at least.
+
+    Args:
+        sample: to measure with.
+        candidate: whose `nprobe` is set.
+        floor: least recall.
+        log: called with one line a measurement.
+        first_nprobe: to begin with, and the least that is tried; 8 by default.
+        slack: how far under the target is enough, where it was reached before and a sample may say less by chance.
+
+    Returns:
+        The recall measured there.
+
+    Raises:
+        RecallTooLow: no nprobe reaches the floor.
+    """
+    ann, wanted = candidate.ann, max(floor, RECALL_TARGET - slack)
+    measured: dict[int, float] = {}
+
+    def reaches(nprobe: int) -> bool:
+        ann.nprobe = nprobe
+        measured[nprobe] = sample.recall(candidate)
+        log(f"nprobe {nprobe}: document recall@{RECALL_K} {measured[nprobe]:.3f} over {len(sample)} queries")
+        return measured[nprobe] >= wanted
+
+    too_few, nprobe = 0, min(first_nprobe or _FIRST_NPROBE, ann.n_lists)
+    while not (is_enough := reaches(nprobe)) and nprobe < ann.n_lists and not _is_flat(measured, floor):
+        too_few, nprobe = nprobe, min(2 * nprobe, ann.n_lists)
+    while is_enough and too_few and nprobe - too_few > max(1, nprobe // _STEP):
+        middle = (too_few + nprobe) // 2
+        too_few, nprobe = (too_few, middle) if reaches(middle) else (middle, nprobe)
+    if not is_enough:
+        nprobe = min(one for one, recall in measured.items() if recall >= max(measured.values()) - _NO_GAIN)
+    if measured[nprobe] < floor:
+        raise RecallTooLow(
+            f"document recall@{RECALL_K} is {measured[nprobe]:.3f} at best, under the floor of {floor}; nothing was "
+            "published: use --factory auto, or codes with more bits"
+        )
+    ann.nprobe = nprobe
+    return measured[nprobe]
+
+
+def _is_flat(measured: dict[int, float], floor: float) -> bool:
+    """Whether the last two doublings brought nothing, and the floor is reached without."""
+    recalls = list(measured.values())
+    return len(recalls) > 2 and recalls[-3] >= floor and max(recalls[-2:]) < recalls[-3] + _NO_GAIN

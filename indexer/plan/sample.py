@@ -1,0 +1,137 @@
+"""A sample of a corpus, stratified by format and size. Parses only the drawn files.
+
+A stratum holds what is alike: files of one format, or lines of JSON, whose sizes differ by a
+factor of two at most, and of which the index does or does not know the name. So documents
+of all lengths are drawn, wherever in the corpus they stand.
+"""
+
+from __future__ import annotations
+
+import gzip
+import random
+import sys
+import zlib
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from engine.document import Document
+from engine.readers import MAX_DOCUMENT_BYTES, Unreadable
+from indexer.building.corpus import STDIN, corpus_files
+from indexer.building.doc_ids import FileIds
+from indexer.reading.reader import DocumentReader
+from indexer.reading.requests import Request, is_json_lines, read_here
+
+_MOST = 16  # drawn of a stratum
+_LEAST = 6
+_BYTES = 1 << 20  # of a stratum; `_LEAST` are drawn even of larger ones
+_MAX_LINE_BYTES = 4 * MAX_DOCUMENT_BYTES  # a longer line is refused, so its rest need not be held
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What becomes one document: a file, or a line of a file that holds many."""
+
+    source: str
+    doc_id: str  # "" of a line, which has to be parsed to know
+    size_bytes: int
+    line: bytes | None = None
+
+    def read(self, reader: DocumentReader | None = None) -> Document | Unreadable:
+        """Parse it, with the limits of a reader where one is given."""
+        request = Request(self.source, self.doc_id, self.line)
+        results = list(read_here(request) if reader is None else reader.read([request]))
+        return results[0] if results else Unreadable(self.source, "the line is empty")
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A unit, and how much of its stratum it stands for."""
+
+    unit: Unit
+    n_units: float  # at least 1
+    share: float  # bytes of the stratum by those drawn of it, at least 1
+
+
+@dataclass
+class _Stratum:
+    n_units: int = 0
+    n_bytes: int = 0
+    drawn: list[Unit] = field(default_factory=list)
+
+
+def units_of(paths: Sequence[str], ids: FileIds | None = None) -> Iterator[Unit]:
+    """All units of paths, as `read_corpus` takes them; lines are read, not parsed.
+
+    Args:
+        paths: as `read_corpus` takes them.
+        ids: what the doc_ids depend on; by default on the paths alone.
+
+    Raises:
+        DocumentError: a path does not exist, or nothing readable was found.
+    """
+    if STDIN in paths:
+        yield from _lines(sys.stdin.buffer, "stdin")
+    named = [path for path in paths if path != STDIN]
+    for file, doc_id in corpus_files(named, ids) if named else []:
+        if is_json_lines(file.name):
+            yield from _lines_of(file)
+        else:
+            yield Unit(str(file), doc_id, file.stat().st_size)
+
+
+def _lines_of(file: Path) -> Iterator[Unit]:
+    try:
+        with file.open("rb") as stream:
+            if file.name.lower().endswith(".gz"):
+                with cast(BinaryIO, gzip.GzipFile(fileobj=stream)) as unpacked:
+                    yield from _lines(unpacked, str(file))
+            else:
+                yield from _lines(stream, str(file))
+    except (OSError, EOFError, zlib.error):
+        return  # the run tells of it
+
+
+def _lines(stream: BinaryIO, source: str) -> Iterator[Unit]:
+    while line := stream.readline(_MAX_LINE_BYTES):
+        size, part = len(line), line
+        while not part.endswith(b"\n") and (part := stream.readline(_MAX_LINE_BYTES)):
+            size += len(part)
+        if line.strip():
+            yield Unit(source, "", size, line)
+
+
+def draw(units: Iterable[Unit], known: Container[str] = (), seed: int = 0) -> list[Drawn]:
+    """Draw some units of each stratum, all of a small one.
+
+    Algorithm R of Vitter (1985, doi:10.1145/3147.3165) in each stratum: one pass, and every
+    unit is drawn as likely as the others.
+
+    Args:
+        units: of a corpus.
+        known: names that the index holds.
+        seed: of the draw.
+    """
+    rng = random.Random(seed)
+    strata: dict[tuple[str, int, bool], _Stratum] = {}
+    for unit in units:
+        size_class = unit.size_bytes.bit_length()
+        suffix = "" if unit.line is not None else "".join(Path(unit.source).suffixes[-2:]).lower()
+        stratum = strata.setdefault((suffix, size_class, unit.doc_id in known), _Stratum())
+        stratum.n_units += 1
+        stratum.n_bytes += unit.size_bytes
+        most = max(_LEAST, min(_MOST, _BYTES >> size_class))
+        if len(stratum.drawn) < most:
+            stratum.drawn.append(unit)
+        elif (place := rng.randrange(stratum.n_units)) < most:
+            stratum.drawn[place] = unit
+    return [one for _, stratum in sorted(strata.items()) for one in _weighted(stratum)]
+
+
+def _weighted(stratum: _Stratum) -> Iterator[Drawn]:
+    n_units = stratum.n_units / len(stratum.drawn)
+    n_bytes = sum(unit.size_bytes for unit in stratum.drawn)
+    share = stratum.n_bytes / n_bytes if n_bytes else n_units
+    for unit in stratum.drawn:
+        yield Drawn(unit, n_units, share)

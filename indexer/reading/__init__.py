@@ -1,0 +1,1 @@
+"""Reading of documents in a process with limits."""

@@ -1,0 +1,161 @@
+"""The process that reads documents for `indexer.reading.reader`: sets its own limits, and ends when one is exceeded.
+
+Processor time is limited by a timer of the system that kills the process, so a loop in C is ended like one in
+Python. Memory is limited by the system too (Linux alone): an allocation beyond the limit fails.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+import traceback
+from multiprocessing.connection import Connection
+from pathlib import Path
+from queue import SimpleQueue
+
+from engine.document import Document
+from engine.readers import Unreadable
+from indexer.reading.reader import ALL_SENT, END, FAILED, OUT_OF_MEMORY, READY, RETIRED
+from indexer.reading.requests import Request, results_of
+from indexer.reading.transfer import pack, unpack_request
+
+_STATM = Path("/proc/self/statm")  # Linux alone
+_KEPT_SHARE = 8  # a process that still holds this part of the limit after a document is replaced
+_COLLECTED_AFTER = 10_000  # new containers
+_BATCH_RESULTS, _BATCH_CHARS, _BATCH_SECONDS = 64, 2**18, 0.05
+_LEAST_KEPT = 64 * 2**20  # but not below this: parsers load tables once
+
+
+def serve(fd: int, seconds: float, memory_bytes: int) -> None:
+    """Read what is requested until the caller closes its end; never returns.
+
+    Args:
+        fd: of a socket on which requests come and results are sent.
+        seconds: processor time of one document.
+        memory_bytes: of one document, beside what the process holds now.
+    """
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    gc.freeze()  # the modules stay, so no search for garbage needs to pass through them
+    gc.set_threshold(_COLLECTED_AFTER)
+    connection = Connection(fd)
+    requests: SimpleQueue[Request] = SimpleQueue()
+    memory = _Memory(memory_bytes)
+    threading.Thread(target=_take, args=(connection, requests), daemon=True).start()
+    try:
+        connection.send_bytes(READY)
+        while True:
+            _answer(connection, requests.get(), seconds, memory)
+            if memory.is_too_much():
+                os._exit(RETIRED)
+    except MemoryError:
+        os._exit(OUT_OF_MEMORY)
+    except OSError:  # the caller is gone
+        os._exit(0)
+    except BaseException:  # noqa: BLE001 - a fault of a reader; the caller records it and goes on
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(FAILED)
+
+
+def _take(connection: Connection, requests: SimpleQueue[Request]) -> None:
+    """Take requests while a document is read; end the process when the caller has ended, however it did.
+
+    C code that does not release the lock of the interpreter delays the end, to the limit of time at most.
+    """
+    try:
+        while True:
+            requests.put(unpack_request(connection.recv_bytes()))
+    except (EOFError, OSError):
+        os._exit(0)
+
+
+def _answer(connection: Connection, request: Request, seconds: float, memory: _Memory) -> None:
+    batch = _Batch(connection, 1 if request.is_unbatched else _BATCH_RESULTS)
+    results = results_of(request, batch.announce)
+    is_skipping = request.n_skipped > 0  # which takes as long as the file is large
+    result: Document | Unreadable | int | None = None
+    while True:
+        if not batch.results:
+            memory.limit()
+        # The default action of SIGPROF ends the process, also while C code runs.
+        signal.setitimer(signal.ITIMER_PROF, 0 if is_skipping else seconds)
+        if (result := next(results, None)) is None:
+            break
+        batch.add(result)
+        is_skipping = False
+    batch.send()
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    connection.send_bytes(END)
+
+
+class _Batch:
+    """Results on their way to the caller: small ones travel together, as each message costs two processes time."""
+
+    def __init__(self, connection: Connection, n_most: int) -> None:
+        """Send batches of so many results at most."""
+        self.results: list[Document | Unreadable | int] = []
+        self._connection = connection
+        self._n_most = n_most
+        self._n_chars = 0
+        self._started = 0.0
+        self._is_announced = False
+
+    def add(self, result: Document | Unreadable | int) -> None:
+        """Take a result, and send the batch when it is large or old."""
+        if not self.results:
+            self._started = time.monotonic()
+        self.results.append(result)
+        self._n_chars += len(result.text) if isinstance(result, Document) else 0
+        if (
+            self._is_announced
+            or len(self.results) >= self._n_most
+            or self._n_chars >= _BATCH_CHARS
+            or time.monotonic() - self._started > _BATCH_SECONDS
+        ):
+            self.send()
+
+    def send(self) -> None:
+        """Send the results, if there are any."""
+        if self.results:
+            self._connection.send_bytes(pack(self.results))
+        self.results, self._n_chars, self._is_announced = [], 0, False
+
+    def announce(self) -> None:
+        """Send the results before a document that may end this process, so that none is lost; send its own at once."""
+        self.send()
+        self._connection.send_bytes(ALL_SENT)
+        self._is_announced = True
+
+
+class _Memory:
+    """The private memory of this process."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        """Take what is held now for the program."""
+        self._limit = limit_bytes
+        self._most_kept = _data_bytes() + max(_LEAST_KEPT, limit_bytes // _KEPT_SHARE)
+
+    def limit(self) -> None:
+        """Let one more document take the limit."""
+        held = _data_bytes()
+        if held:
+            hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+            soft = min(held, self._most_kept) + self._limit
+            resource.setrlimit(resource.RLIMIT_DATA, (soft if hard < 0 else min(soft, hard), hard))
+
+    def is_too_much(self) -> bool:
+        """Whether documents that were read left too much behind."""
+        return _data_bytes() > self._most_kept
+
+
+def _data_bytes() -> int:
+    """Private memory that was allocated; 0 where the system does not tell."""
+    if not _STATM.exists():
+        return 0
+    return int(_STATM.read_bytes().split()[5]) * resource.getpagesize()

@@ -1,0 +1,322 @@
+"""Reads documents in a process of their own, so that no document can stop a job or fill the memory of the machine.
+
+One process reads many documents, one ahead of the caller. A document that exceeds a limit or crashes
+its parser ends the process: the document becomes `Unreadable` with the reason, and a new process reads
+the next one. A document whose process was killed from outside is read a second time.
+
+The process imports the readers alone: no torch, no FAISS. On systems other than POSIX documents are read in
+the process of the caller, without limits.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+from multiprocessing.connection import Connection
+from pathlib import Path, PurePath
+from types import TracebackType
+from typing import Self, TypeAlias
+
+from engine.document import Document
+from engine.errors import DocumentError
+from engine.readers import Unreadable
+from engine.readers.assembly import without_gz
+from indexer.reading.requests import Request, is_json_lines, read_here
+from indexer.reading.transfer import pack_request, unpack
+
+OUT_OF_MEMORY, FAILED, RETIRED = 81, 82, 83  # exit statuses of the process; retired: it held too much memory
+READY, ALL_SENT, END = b"ready", b"all", b""  # messages: it has started; no result waits; a request is answered
+
+_MODULE = "indexer.reading.process"
+# What Ctrl-C sends ends the process without a traceback. The caller's search path finds the same packages.
+_START = """\
+import importlib, signal, sys
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+module, fd, seconds, memory_bytes, *sys.path[:] = sys.argv[1:]
+importlib.import_module(module).serve(int(fd), float(seconds), int(memory_bytes))
+"""
+_N_REQUESTS = 2  # sent at one time: one that is read, and one ahead
+_WALL_FACTOR = 10  # a document that uses no processor time, as on a hung file system, may wait this much longer
+_LEAST_BUSY = 0.01  # share of the clock that a process uses which waits for its turn on a busy machine
+_FROM_OUTSIDE = frozenset(
+    -getattr(signal, name) for name in ("SIGKILL", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)
+)
+
+Results: TypeAlias = Iterator[Document | Unreadable]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLimits:
+    """What reading one document may take."""
+
+    seconds: float = 60.0  # processor time; ten times as much by the clock
+    memory_bytes: int = 2**30  # beside the program itself; enforced on Linux alone
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """The end of a process: why, and what follows for the document it was reading."""
+
+    reason: str
+    was_killed: bool = False  # from outside, so that the document may be sound
+    has_retired: bool = False  # between two documents
+
+
+class DocumentReader:
+    """Reads documents in another process, each within limits; a context manager that starts the process at once."""
+
+    def __init__(self, limits: ReadLimits | None = None) -> None:
+        """Set the limits of one document; the process starts with `with` or with the first document."""
+        self.limits = limits or ReadLimits()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._connection: Connection | None = None
+        self._is_ready = False
+
+    def __enter__(self) -> Self:
+        if _has_processes():
+            self._start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int | None:
+        """The id of the process; None where there is none at this time."""
+        return None if self._process is None else self._process.pid
+
+    def close(self) -> None:
+        """End the process; the next document starts a new one."""
+        if self._connection is not None:
+            self._connection.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._process, self._connection, self._is_ready = None, None, False
+
+    def read(self, requests: Iterable[Request]) -> Results:
+        """Read documents in their order; the next one is read while the caller works on a result.
+
+        Never raises for a bad document, as `engine.readers.read_file`. One call at a time.
+
+        Raises:
+            DocumentError: the process does not start.
+        """
+        if not _has_processes():
+            for request in requests:
+                yield from read_here(request)
+            return
+        waiting: deque[Request] = deque()
+        rest = iter(requests)
+        try:
+            while True:
+                for request in islice(rest, _N_REQUESTS - len(waiting)):
+                    waiting.append(request)
+                    self._send(request)
+                if not waiting:
+                    return
+                yield from self._results(waiting)
+                waiting.popleft()
+        finally:
+            if waiting:  # the caller takes no more, but the process would send them
+                self.close()
+
+    def _results(self, waiting: deque[Request]) -> Results:
+        """Results of the first request, read by as many processes as that takes."""
+        progress, others = _Progress(waiting[0]), list(waiting)[1:]
+        while (answer := self._receive()) != END:
+            if isinstance(answer, bytes):
+                yield from progress.results(answer)
+            elif (failure := progress.failure(answer)) is not None:
+                yield failure
+                self._restart(others)
+                return
+            else:
+                self._restart([progress.request, *others])
+
+    def _restart(self, requests: Iterable[Request]) -> None:
+        self.close()
+        for request in requests:
+            self._send(request)
+
+    def _send(self, request: Request) -> None:
+        if self._connection is None:
+            self._start()
+        assert self._connection is not None
+        with suppress(OSError):  # the process has ended; `_receive` finds out why
+            self._connection.send_bytes(pack_request(request))
+
+    def _start(self) -> None:
+        """Start the process; does not wait for it.
+
+        Raises:
+            DocumentError: the system refuses another process.
+        """
+        if self._process is not None:
+            return
+        ours, theirs = socket.socketpair()
+        fd, seconds, memory_bytes = theirs.fileno(), self.limits.seconds, self.limits.memory_bytes
+        settings = [_MODULE, str(fd), str(seconds), str(memory_bytes)]
+        with theirs:
+            self._connection = Connection(ours.detach())
+            try:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-c", _START, *settings, *map(str, sys.path)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,  # parsers may print
+                    pass_fds=[fd],
+                )
+            except OSError as error:
+                self.close()
+                raise DocumentError(f"no process to read documents can be started ({error}); end others") from error
+
+    def _receive(self) -> bytes | _End:
+        """The next message, or why there is none.
+
+        Raises:
+            DocumentError: the process did not start.
+            KeyboardInterrupt: the process was interrupted together with this one.
+        """
+        if self._connection is None:  # the request before ended it
+            self._start()
+        connection = self._connection
+        assert connection is not None
+        seconds, spent = _WALL_FACTOR * self.limits.seconds, self._processor_seconds()
+        arrivals = select.poll()
+        arrivals.register(connection.fileno(), select.POLLIN)
+        try:
+            while True:
+                if not arrivals.poll(1000 * seconds):
+                    before, spent = spent, self._processor_seconds()
+                    if spent - before > _LEAST_BUSY * seconds:
+                        continue  # the machine is busy; the limit of processor time ends it
+                    return _End(f"no answer within {seconds:g} s; {_more('seconds')}")
+                message = connection.recv_bytes()
+                if self._is_ready:
+                    return message
+                self._is_ready = message == READY
+        except (EOFError, OSError):
+            return self._end()
+
+    def _processor_seconds(self) -> float:
+        """Processor time that the process has used; 0 where the system does not say."""
+        if self._process is None:
+            return 0.0
+        try:
+            fields = Path(f"/proc/{self._process.pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+        except OSError:  # it has ended, or this is no Linux
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def _end(self) -> _End:
+        """Why the process ended.
+
+        Raises:
+            DocumentError: it did not start.
+            KeyboardInterrupt: it was interrupted.
+        """
+        assert self._process is not None
+        status, had_started = self._process.wait(), self._is_ready
+        if status == -signal.SIGINT:
+            raise KeyboardInterrupt
+        if status >= 0 and not had_started:
+            raise DocumentError(f"the process that reads documents did not start (exit status {status}); see above")
+        if status == -signal.SIGPROF:
+            return _End(f"reading needs more than {self.limits.seconds:g} s of processor time; {_more('seconds')}")
+        if status == OUT_OF_MEMORY:
+            return _End(f"reading needs more than {_size(self.limits.memory_bytes)} of memory; {_more('memory')}")
+        if status in _FROM_OUTSIDE:
+            name = signal.Signals(-status).name
+            return _End(f"the process that read it was killed twice ({name}); is the memory full?", was_killed=True)
+        if status < 0:
+            return _End(
+                f"the parser crashed ({_signal_name(-status)}): the file is damaged, or needs more than "
+                f"{_size(self.limits.memory_bytes)} of memory (--read-memory)"
+            )
+        reason = f"the reader failed (exit status {status}); the file may be damaged"
+        return _End(reason, has_retired=status == RETIRED)
+
+
+def _has_processes() -> bool:
+    return os.name == "posix" and bool(sys.executable)
+
+
+class _Progress:
+    """How far a request was read. Small results of JSON lines come in batches, so those of a process that ended
+    may be lost; the next process then sends each alone, until the line that ends it is known.
+    """
+
+    def __init__(self, request: Request) -> None:
+        """Start at the beginning of a request."""
+        self.request = request  # for the next process
+        self._has_lines = request.line is None and is_json_lines(request.source)
+        self._n_results = 0
+        self._is_exact = not self._has_lines  # whether the next result, no other, is the one that is being read
+        self._was_killed = False  # from outside, while the next result was read
+        self._failed = ""  # why a line failed, until its number is known
+
+    def results(self, message: bytes) -> Results:
+        """Results in a message."""
+        self._is_exact = message == ALL_SENT or self.request.is_unbatched or not self._has_lines
+        for result in [] if message == ALL_SENT else _loaded(message, self.request):
+            if not isinstance(result, int):
+                self._n_results, self._was_killed = self._n_results + 1, False
+                yield result
+            elif self._failed:
+                yield Unreadable(f"{self.request.source}:{result}", self._failed)
+                self._failed = ""
+
+    def failure(self, end: _End) -> Unreadable | None:
+        """What becomes of the request when a process has ended: a failure, or None to read `request` again."""
+        is_unbatched = self.request.is_unbatched
+        if end.was_killed and not self._was_killed:
+            self._was_killed = True
+        elif not self._is_exact:
+            is_unbatched = True
+        elif not end.has_retired:
+            if self._failed or not self._has_lines:
+                return Unreadable(self.request.source, self._failed or end.reason, _doc_id(self.request))
+            self._n_results, self._failed, is_unbatched = self._n_results + 1, end.reason, False
+        self.request = replace(self.request, n_skipped=self._n_results, is_unbatched=is_unbatched)
+        self._is_exact = is_unbatched or not self._has_lines
+        return None
+
+
+def _loaded(message: bytes, request: Request) -> list[Document | Unreadable | int]:
+    """Results, and where some were skipped, the line number of the last one skipped."""
+    try:
+        return unpack(message)
+    except ValueError as error:
+        return [Unreadable(request.source, f"the parser gave no document ({error})", _doc_id(request))]
+
+
+def _doc_id(request: Request) -> str:
+    if request.line is not None or is_json_lines(request.source):
+        return ""
+    return request.doc_id or without_gz(PurePath(request.source).name)
+
+
+def _more(what: str) -> str:
+    return f"leave the document out, or allow more with --read-{what}"
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / 2**20:,.0f} MiB"
+
+
+def _signal_name(number: int) -> str:
+    with suppress(ValueError):
+        return signal.Signals(number).name
+    return f"signal {number}"

@@ -1,0 +1,154 @@
+"""Repairs an index: rebuilds derived files, encodes documents that lost only their vectors, lists what is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sqlalchemy import select
+
+from engine.document import Document
+from engine.encoders.encoder import Encoder
+from engine.encoders.loading import load_encoder
+from engine.errors import IndexDamaged, RecallTooLow
+from engine.faults import named_faults
+from engine.store.ann import AUTO
+from engine.store.catalog import CATALOG_FILE, DocumentRow, GenerationRow, ShardRow
+from engine.store.documents import load_documents
+from engine.store.seal import SEAL_SUFFIX
+from engine.store.writer import Writer
+from indexer.building.builder import refresh_generation
+from indexer.building.pipeline import Pipeline
+from indexer.generation.new_generation import refresh_word_postings
+from indexer.generation.recall import RECALL_FLOOR
+from indexer.generation.reference import refresh_reference, upgrade_words
+from indexer.upkeep.verify import Damage, Finding, verify
+
+_RECALL_NOISE = 0.02  # by which two trainings over the same vectors may differ
+
+
+@dataclass
+class RepairReport:
+    """What was found and what became of it."""
+
+    found: list[Finding]
+    mended: list[str] = field(default_factory=list)  # one line each
+    lost: list[str] = field(default_factory=list)  # doc_ids that are no longer in the index
+    reencoded: list[str] = field(default_factory=list)  # doc_ids encoded again from their stored text
+
+
+@named_faults
+def repair(
+    path: str | Path,
+    *,
+    encode: bool = False,
+    encoder: Encoder | None = None,
+    device: str | None = None,
+    log: Callable[[str], None] = lambda _: None,
+) -> RepairReport:
+    """Bring an index back to a state in which every query is right.
+
+    FAISS files are rebuilt from shards, and the seal from a sound catalog, without
+    encoding. Documents whose shard is damaged are encoded again from their stored
+    text with `encode`, and otherwise removed and named.
+
+    Raises:
+        IndexDamaged: SQLite cannot read the catalog; index the corpus again or restore a copy.
+        IndexBusy: another process writes the index.
+    """
+    report = RepairReport(found=verify(path))
+    kinds = {finding.damage for finding in report.found}
+    if Damage.CATALOG in kinds:
+        first = next(finding for finding in report.found if finding.damage is Damage.CATALOG)
+        raise IndexDamaged(
+            f"{Path(path) / CATALOG_FILE} is damaged beyond repair ({first.what}); restore a copy of the folder, "
+            "or delete it and index the corpus again"
+        )
+    with Writer(Path(path), trust_catalog=True) as writer:
+        if Damage.SEAL in kinds:
+            report.mended.append(f"{CATALOG_FILE}{SEAL_SUFFIX}: every page and text was checked; sealed again")
+        _drop_documents(writer, report)
+        _drop_shards(writer, report, encode=encode, encoder=encoder, device=device)
+        upgrade_words(writer, None, log)
+        _drop_reference(writer, report)
+        factory, floor = _drop_generations(writer, report)
+        try:
+            refresh_generation(writer, factory, recall_floor=floor, log=log)
+        except RecallTooLow as error:
+            report.mended.append(f"no generation was published, queries scan all vectors ({error})")
+        refresh_word_postings(writer)
+    return report
+
+
+def _drop_documents(writer: Writer, report: RepairReport) -> None:
+    names = [finding.where for finding in report.found if finding.damage is Damage.DOCUMENT]
+    if names:
+        writer.remove([known.id for known in writer.indexed(names).values()])
+        report.lost += names
+
+
+def _drop_shards(
+    writer: Writer, report: RepairReport, *, encode: bool, encoder: Encoder | None, device: str | None
+) -> None:
+    """Take out the documents of damaged shards, after encoding them again elsewhere if that is wished."""
+    files = [finding.where for finding in report.found if finding.damage is Damage.SHARD]
+    if not files:
+        return
+    with writer.read() as connection:
+        shards = connection.execute(select(ShardRow.id).where(ShardRow.file.in_(files))).scalars().all()
+        rows = connection.execute(
+            select(DocumentRow.id, DocumentRow.doc_id, DocumentRow.n_chunks)
+            .where(DocumentRow.shard_id.in_(shards))
+            .order_by(DocumentRow.id)
+        ).all()
+    by_words = [row.id for row in rows if not row.n_chunks]
+    if by_words:  # the text is all that they were made of
+        Pipeline(writer, None).encode_again(_stored(writer, by_words))
+        report.mended.append(f"words of {len(by_words):,} documents: counted again in their stored text")
+    rows = [row for row in rows if row.n_chunks]
+    if encode and rows:
+        loaded = encoder or load_encoder(writer.meta["encoder"]["name"], device=device)
+        _encode_again(writer, [row.id for row in rows], loaded)
+        report.reencoded += [row.doc_id for row in rows]
+    else:
+        writer.remove([row.id for row in rows])
+        report.lost += [row.doc_id for row in rows]
+    writer.drop_shards(shards)
+    report.mended += [f"{file}: taken out" for file in files]
+
+
+def _encode_again(writer: Writer, ids: Sequence[int], encoder: Encoder) -> None:
+    documents = _stored(writer, ids)
+    writer.claim({"name": encoder.name, "fingerprint": encoder.fingerprint, "width": encoder.width})
+    Pipeline(writer, encoder).encode_again(documents)
+
+
+def _stored(writer: Writer, ids: Sequence[int]) -> list[Document]:
+    with writer.read() as connection:
+        return [document for document, _ in load_documents(connection, ids)]
+
+
+def _drop_reference(writer: Writer, report: RepairReport) -> None:
+    """Draw another reference in the place of a damaged one, and pin one where there is none."""
+    damaged = [finding.where for finding in report.found if finding.damage is Damage.REFERENCE]
+    if damaged:
+        writer.withdraw_reference()
+        report.mended += [
+            f"{file}: another reference was drawn, so scores differ from those before" for file in damaged
+        ]
+    refresh_reference(writer, report.mended.append)
+
+
+def _drop_generations(writer: Writer, report: RepairReport) -> tuple[str, float]:
+    """Forget damaged generations; returns what to build anew with: factory string, and recall floor.
+
+    Where the old one was published under a lower floor than the usual, its own recall is about the floor.
+    """
+    damaged = [finding.where for finding in report.found if finding.damage is Damage.GENERATION]
+    with writer.read() as connection:
+        row = connection.execute(select(GenerationRow.factory, GenerationRow.recall)).first()
+    if damaged:
+        writer.withdraw_generations()
+        report.mended += [f"{file}: rebuilt from the shards" for file in damaged]
+    return (row.factory, min(RECALL_FLOOR, row.recall - _RECALL_NOISE)) if row is not None else (AUTO, RECALL_FLOOR)

@@ -1,0 +1,3 @@
+from tests.store.conftest import folder
+
+__all__ = ["folder"]

@@ -1,0 +1,209 @@
+"""An index searched on GPUs gives the hits of the CPU; FAISS on the CPU plays the part of the GPUs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import engine.search.candidates as neighbours_module
+from engine.encoders.encoder import Vectors
+from engine.errors import BudgetExceeded, EncoderError
+from engine.gpu.acceleration import Acceleration, accelerate, accelerate_on
+from engine.index import Index
+from engine.result import Result, Status
+from engine.scoring.lists import top_documents
+from engine.scoring.similarity import best_chunks, products
+from engine.store.ann import Ids
+from engine.store.snapshot import Snapshot
+from engine.store.writer import Writer
+from tests.gpu_index import write_index
+from tests.stand_in_gpus import CappedIndex, StandInGpus
+
+SIZES = [4 + number % 17 for number in range(300)]  # some 3,600 chunks
+ASKED = ["doc0000", "doc0107", "doc0298"]
+
+
+@pytest.fixture(autouse=True)
+def filters_are_never_scanned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbours_module, "SCAN_BELOW_CHUNKS", 0)
+    monkeypatch.setattr(neighbours_module, "SCAN_BELOW_SHARE", 0.0)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Coded lists over 260 documents, 40 newer ones, and a few that are gone."""
+    folder = tmp_path_factory.mktemp("gpu") / "x.lm"
+    write_index(folder, [*SIZES[:260], 9, 9], factory="IVF16,PQ16x4fs")
+    write_index(folder, SIZES[260:], factory=None, first=260)
+    with Writer(folder) as writer:
+        writer.remove([there.id for there in writer.indexed(["doc0030", "doc0031", "doc0150"]).values()])
+    return folder
+
+
+def assert_same(there: Result, here: Result) -> None:
+    assert [hit.doc_id for hit in there.hits] == [hit.doc_id for hit in here.hits]
+    np.testing.assert_allclose([hit.score for hit in there.hits], [hit.score for hit in here.hits], atol=1e-6)
+
+
+def answers(folder: Path, gpus: StandInGpus, where: str | None = None) -> list[tuple[Result, Result]]:
+    """By the GPUs, and by scanning."""
+    with Index.open(folder) as exact, Snapshot(folder) as snapshot:
+        index = Index(snapshot, acceleration=accelerate_on(snapshot, gpus))
+        assert index.acceleration is not None and index.acceleration.replica is not None, index.acceleration
+        return [(index.search_id(name, where=where), exact.search_id(name, where=where, exact=True)) for name in ASKED]
+
+
+@pytest.mark.parametrize("n_gpus", [1, 2])
+@pytest.mark.parametrize("where", [None, "third = 1", "number < 30", "number = 7"])
+def test_hits_are_those_of_an_exact_scan(folder: Path, n_gpus: int, where: str | None) -> None:
+    for there, here in answers(folder, StandInGpus(n_gpus), where):
+        assert_same(there, here)
+        assert there.status is Status.ESTIMATED  # lists chose the candidates
+
+
+def test_an_index_without_a_generation_is_searched_there(tmp_path: Path) -> None:
+    for there, here in answers(write_index(tmp_path / "x.lm", SIZES, factory=None), StandInGpus()):
+        assert_same(there, here)
+
+
+def test_query_chunks_that_a_gpu_leaves_short_are_asked_of_the_cpu(tmp_path: Path) -> None:
+    """One document fills all 2,048 places of the lists of its neighbours."""
+    write_index(tmp_path / "x.lm", [6, 2100, 6, *SIZES[:40]], factory="Flat")
+    with Index.open(tmp_path / "x.lm") as exact, Snapshot(tmp_path / "x.lm") as snapshot:
+        acceleration = accelerate_on(snapshot, StandInGpus())
+        replica = acceleration.replica
+        assert replica is not None
+        query = exact.stored_query("doc0001").vectors.chunks[::300]
+        allowed = np.ones(snapshot.n_documents, bool)
+        lists = neighbours_module.CandidateLists(snapshot, replica=replica).lists(query, allowed, 30)
+        best = best_chunks(query, *snapshot.chunk_vectors(np.arange(snapshot.n_documents)))
+        owners = snapshot.documents_of_chunks(replica.ann.search(query, 4000)[0])
+    assert owners.shape == (7, 2048) and max(len(np.unique(row)) for row in owners) < 30
+    assert np.array_equal(lists.documents, top_documents(best, np.arange(len(allowed)), 30).documents)
+
+
+def test_the_summary_names_what_was_found(folder: Path) -> None:
+    with Snapshot(folder) as snapshot:
+        acceleration = accelerate_on(snapshot, StandInGpus())
+    assert acceleration.probe is not None and acceleration.probe.found == 1.0
+    assert acceleration.summary.startswith("searched on the GPU: every chunk in float16, ")
+    assert " on stand-in 0; probe: 8 stored chunks searched, similarities within " in acceleration.summary
+
+
+def test_without_room_the_cpu_searches_and_says_what_was_wanted(folder: Path) -> None:
+    with Snapshot(folder) as snapshot:
+        acceleration = accelerate_on(snapshot, StandInGpus(free_bytes=1 << 30))
+        assert acceleration.replica is None
+        result = Index(snapshot, acceleration=acceleration).search_id("doc0107")
+    assert acceleration.summary.startswith(
+        "searched on the CPU: there is room for 0.00 GiB; every chunk in float16 wants 0.00 GiB, its lists with 16 "
+    )
+    assert result.hits
+
+
+class Wrong(CappedIndex):
+    """Finds what it should, and gets the numbers or the vectors wrong."""
+
+    def __init__(self, of: CappedIndex, fault: str) -> None:
+        super().__init__(of._index, is_half=True)
+        self._fault = fault
+
+    def search(self, queries: Vectors, k: int, *, params: object = None) -> tuple[Vectors, Ids]:
+        if self._fault == "out of memory":
+            raise RuntimeError("Error in allocMemory: cudaMalloc error out of memory [2]")
+        D, I = super().search(queries, k, params=params)  # noqa: E741
+        return {"numbers": (D * 0.99, I), "vectors": (D, (I + 1) % self.ntotal), "twice": (D, I // 2)}[self._fault]
+
+
+class WrongGpus(StandInGpus):
+    def __init__(self, fault: str) -> None:
+        super().__init__()
+        self._fault = fault
+
+    def place(self, index: object, number: int) -> CappedIndex:
+        return Wrong(super().place(index, number), self._fault)
+
+
+@pytest.mark.parametrize(
+    ("fault", "summary"),
+    [
+        ("numbers", r"probe of every chunk in float16.*failed: similarities are up to 0\.01\d? off, 0\.001 is allowed"),
+        ("vectors", r"similarities are up to .*% of near chunks were found, 100\.0% are required"),
+        ("twice", r"similarities are up to .*; a vector was found twice; filtered lists agree"),
+        ("out of memory", r"the GPU failed in a search of 8 chunks for 128 each \(.*out of memory \[2\]\)"),
+    ],
+)
+def test_a_gpu_that_answers_wrongly_is_not_used(folder: Path, fault: str, summary: str) -> None:
+    with Snapshot(folder) as snapshot:
+        acceleration = accelerate_on(snapshot, WrongGpus(fault))
+    assert acceleration.replica is None
+    assert acceleration.multiply is products
+    assert re.search(summary, acceleration.summary)
+
+
+def test_products_that_are_off_are_found(folder: Path) -> None:
+    with Snapshot(folder) as snapshot:
+        acceleration = accelerate_on(snapshot, StandInGpus(), lambda one, other: 0.99 * (one @ other.T))
+    assert acceleration.replica is None
+    assert "products are up to 0.01" in acceleration.summary
+
+
+def test_thresholds_and_candidates_are_multiplied_on_the_gpu(folder: Path) -> None:
+    rows: list[int] = []
+
+    def counted(one: Vectors, other: Vectors) -> Vectors:
+        rows.append(len(other))
+        return products(one, other)
+
+    with Snapshot(folder) as snapshot:
+        found = accelerate_on(snapshot, StandInGpus())
+        acceleration = Acceleration(found.replica, counted, found.probe, found.summary)
+        there, here = (Index(snapshot, acceleration=one).search_id("doc0107") for one in (acceleration, found))
+        assert len(snapshot.reference.rows) in rows
+    assert_same(there, here)
+
+
+def test_a_search_that_fails_later_says_what_to_do(folder: Path) -> None:
+    with Snapshot(folder) as snapshot:
+        acceleration = accelerate_on(snapshot, StandInGpus())
+        assert acceleration.replica is not None
+        broken = Wrong(acceleration.replica.ann.parts[0].index, "out of memory")
+        object.__setattr__(acceleration.replica.ann.parts[0], "index", broken)
+        with pytest.raises(BudgetExceeded, match="or open the index on the CPU: --device cpu"):
+            Index(snapshot, acceleration=acceleration).search_id("doc0107")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="torch sees a GPU")
+@pytest.mark.parametrize("device", ["cuda", "cuda:1"])
+def test_a_gpu_that_is_not_there_is_refused_when_the_index_is_opened(folder: Path, device: str) -> None:
+    with pytest.raises(EncoderError, match=rf"device '{device}' was requested, torch .* sees 0 GPUs; use --device cpu"):
+        Index.open(folder, device=device)
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_without_a_named_gpu_there_is_no_summary(folder: Path, device: str | None) -> None:
+    with Index.open(folder, device=device) as index:
+        assert index.acceleration is None
+        assert index.search_id("doc0107").hits
+
+
+def test_a_faiss_without_gpus_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.gpu.acceleration.gpu_numbers", lambda _: [99])
+    with Snapshot(folder) as snapshot:
+        acceleration = accelerate(snapshot, "cuda")
+    assert acceleration.replica is None
+    assert re.match(r"searched on the CPU: faiss-\S+ \S+ (was built without GPU|sees \d GPUs)", acceleration.summary)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")
+def test_a_real_gpu_gives_the_hits_of_the_cpu(folder: Path) -> None:
+    with Index.open(folder, device="cuda") as there, Index.open(folder, device="cpu") as here:
+        assert there.acceleration is not None and there.acceleration.replica is not None, there.acceleration
+        for name in ASKED:
+            for where in (None, "third = 1", "number < 30"):
+                assert_same(there.search_id(name, where=where), here.search_id(name, where=where, exact=True))

@@ -1,0 +1,122 @@
+"""Which copy of an index is made, and that it covers what can be found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import engine.gpu.replication as replication_module
+from engine.gpu.gpus import RESERVED_BYTES
+from engine.gpu.replication import replicate, rungs, spread_documents
+from engine.store.replica import OpenReplica
+from engine.store.snapshot import Snapshot
+from engine.store.writer import Writer
+from tests.gpu_index import write_index
+from tests.stand_in_gpus import CappedIndex, StandInGpus
+
+SIZES = [5 + number % 9 for number in range(120)]
+FLAT, CLONE = "every chunk in float16", "the generation as it is"
+HALVES, BYTES = "its lists with 16 bits a number", "its lists with 8 bits a number"
+
+
+def write(folder: Path, factory: str | None) -> Path:
+    write_index(folder, SIZES[:100], factory=factory)
+    write_index(folder, SIZES[100:], factory=None, first=100)
+    with Writer(folder) as writer:
+        writer.remove([there.id for there in writer.indexed(["doc0003"]).values()])
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("factory", "n_gpus", "names"),
+    [
+        (None, 1, [FLAT]),
+        ("Flat", 1, [FLAT]),
+        ("SQ8", 1, [FLAT]),
+        ("HNSW8", 1, [FLAT]),
+        ("IVF8,PQ8x4fs", 1, [FLAT, HALVES, BYTES]),
+        ("IVF8,SQ8", 1, [FLAT, CLONE, HALVES, BYTES]),
+        ("IVF8,SQ8", 2, [FLAT, HALVES, BYTES]),
+    ],
+)
+def test_types_are_tried_in_order(factory: str | None, n_gpus: int, names: list[str], tmp_path: Path) -> None:
+    with Snapshot(write(tmp_path / "x.lm", factory)) as snapshot:
+        assert [rung.name for rung in rungs(snapshot, StandInGpus(n_gpus))] == names
+
+
+def chunks_of(replica: OpenReplica, snapshot: Snapshot) -> list[int]:
+    query = snapshot.chunk_vectors(np.array([0]))[0][:1]
+    ids, _ = replica.ann.search(query, 2000, nprobe=8)
+    assert ids.shape[1] == replica.ann.n_vectors
+    return sorted(ids[ids >= 0].tolist())
+
+
+def fresh_chunks(snapshot: Snapshot, replica: OpenReplica) -> int:
+    return int(snapshot.roster.n_chunks[snapshot.is_fresh(replica.through_chunk)].sum())
+
+
+class Picky(StandInGpus):
+    """Takes only the n-th type that is offered."""
+
+    def __init__(self, refused: int) -> None:
+        super().__init__()
+        self._refused = refused
+
+    def place(self, index: object, number: int) -> CappedIndex:
+        if self._refused:
+            self._refused -= 1
+            raise RuntimeError("Error in GpuIndex\nnot on this GPU")
+        return super().place(index, number)
+
+
+@pytest.mark.parametrize(
+    ("refused", "is_exact", "covers_all"), [(0, True, True), (1, False, False), (2, False, True), (3, False, True)]
+)
+def test_each_type_holds_every_chunk_that_it_says_it_covers(
+    refused: int, is_exact: bool, covers_all: bool, tmp_path: Path
+) -> None:
+    with Snapshot(write(tmp_path / "x.lm", "IVF8,SQ8")) as snapshot:
+        replica, _ = replicate(snapshot, Picky(refused))
+        assert replica is not None and replica.is_exact is is_exact
+        found = snapshot.documents_of_chunks(np.array(chunks_of(replica, snapshot)))
+        live = found[found >= 0]
+        assert len(live) == snapshot.n_chunks - fresh_chunks(snapshot, replica)
+        assert (not fresh_chunks(snapshot, replica) and -1 not in found) is covers_all
+
+
+def test_what_is_refused_is_told(tmp_path: Path) -> None:
+    with Snapshot(write(tmp_path / "x.lm", "IVF8,SQ8")) as snapshot:
+        replica, told = replicate(snapshot, Picky(4))
+    assert replica is None
+    assert told.endswith(
+        f"{FLAT} was refused (not on this GPU), {CLONE} was refused (not on this GPU), "
+        f"{HALVES} was refused (not on this GPU), {BYTES} was refused (not on this GPU)"
+    )
+
+
+def test_the_room_decides(tmp_path: Path) -> None:
+    with Snapshot(write(tmp_path / "x.lm", "IVF8,PQ8x4fs")) as snapshot:
+        sizes = {rung.name: rung.size_bytes for rung in rungs(snapshot, StandInGpus())}
+        assert sizes[FLAT] > sizes[HALVES] > sizes[BYTES]
+        for size, name in zip((sizes[FLAT], sizes[HALVES], sizes[BYTES]), (FLAT, "16 bits", "8 bits"), strict=True):
+            replica, told = replicate(snapshot, StandInGpus(free_bytes=RESERVED_BYTES + size))
+            assert replica is not None and name in told
+        assert replicate(snapshot, StandInGpus(free_bytes=RESERVED_BYTES + sizes[BYTES] - 1))[0] is None
+
+
+def test_where_comparing_all_is_slow_it_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replication_module, "FLAT_VECTORS", 100)
+    with Snapshot(write(tmp_path / "x.lm", "IVF8,PQ8x4fs")) as snapshot:
+        assert [rung.name for rung in rungs(snapshot, StandInGpus())] == [HALVES, BYTES, FLAT]
+
+
+@pytest.mark.parametrize("n_chunks", [1, 50, 400, 100_000])
+def test_documents_are_spread_over_the_index(n_chunks: int, tmp_path: Path) -> None:
+    with Snapshot(write(tmp_path / "x.lm", None)) as snapshot:
+        positions = spread_documents(snapshot, n_chunks)
+        assert positions[0] == 0 and len(positions) <= snapshot.n_documents
+        if n_chunks >= 50:
+            assert positions[-1] == snapshot.n_documents - 1
+        assert abs(int(snapshot.roster.n_chunks[positions].sum()) - min(n_chunks, snapshot.n_chunks)) < 30

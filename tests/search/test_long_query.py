@@ -1,0 +1,101 @@
+"""A very long query is asked in few chunks; one of usual length as it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import engine.search.long_query as long_query_module
+from engine.document import Chunk, Coverage, Document
+from engine.encoders.encoder import EncodedDocument, unit
+from engine.index import Index
+from engine.result import Status
+from engine.search.long_query import MOST_CHUNKS, pool_long
+from tests.fakes import make_document
+
+
+def encoded(lengths: list[int], seed: int = 0) -> EncodedDocument:
+    """Sections of so many chunks, of one to nine tokens each, ten characters a chunk."""
+    rng = np.random.default_rng(seed)
+    sections = np.repeat(np.arange(len(lengths)), lengths).tolist()
+    tokens = rng.integers(1, 10, len(sections)).tolist()
+    spans = tuple(
+        Chunk(section, 10 * at, 10 * at + 9, n) for at, (section, n) in enumerate(zip(sections, tokens, strict=True))
+    )
+    rows = unit(rng.standard_normal((len(sections), 4)).astype(np.float32))
+    total = sum(tokens)
+    return EncodedDocument(rows[0], rows[:1], rows, spans, Coverage(total, total))
+
+
+def runs_by_hand(vectors: EncodedDocument, per_run: int) -> list[list[int]]:
+    runs: list[list[int]] = []
+    for number, chunk in enumerate(vectors.chunk_spans):
+        last = vectors.chunk_spans[number - 1].section if number else None
+        if chunk.section != last or len(runs[-1]) == per_run:
+            runs.append([])
+        runs[-1].append(number)
+    return runs
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=8), st.integers(1, 30))
+def test_pooled_chunks_are_the_runs_of_a_loop(lengths: list[int], most: int) -> None:
+    vectors = encoded(lengths)
+    pooled = pool_long(vectors, most)
+    if len(vectors.chunks) <= most:
+        assert pooled is vectors
+        return
+    assert len(pooled.chunks) <= most
+    per_run = next((r for r in range(1, max(lengths)) if len(runs_by_hand(vectors, r)) <= most), max(lengths))
+    runs = runs_by_hand(vectors, per_run)
+    runs = sorted(sorted(runs, key=lambda run: -sum(vectors.chunk_spans[at].n_tokens for at in run))[:most])
+    for run, row, span in zip(runs, pooled.chunks, pooled.chunk_spans, strict=True):
+        first, last = vectors.chunk_spans[run[0]], vectors.chunk_spans[run[-1]]
+        n_tokens = [vectors.chunk_spans[at].n_tokens for at in run]
+        assert span == Chunk(first.section, first.start, last.stop, sum(n_tokens))
+        total = sum(n * vectors.chunks[at] for n, at in zip(n_tokens, run, strict=True))
+        np.testing.assert_allclose(row, total / np.linalg.norm(total), atol=1e-5)
+    asked = sum(span.n_tokens for span in pooled.chunk_spans)
+    assert pooled.coverage == Coverage(asked, vectors.coverage.tokens_total, per_run)
+
+
+def test_some_hundreds_of_chunks_are_asked_as_they_are() -> None:
+    vectors = encoded([MOST_CHUNKS])
+    assert pool_long(vectors) is vectors
+    assert len(pool_long(encoded([MOST_CHUNKS + 1])).chunks) == MOST_CHUNKS // 2 + 1
+
+
+def test_a_book_of_two_thousand_chunks_is_pooled_by_five() -> None:
+    pooled = pool_long(encoded([50] * 50))
+    assert (len(pooled.chunks), pooled.coverage.chunks_pooled, pooled.coverage.share) == (500, 5, 1.0)
+
+
+def test_where_sections_are_too_many_the_longest_are_asked_and_the_coverage_says_so() -> None:
+    vectors = encoded([1, 1, 1])
+    spans = [replace(chunk, n_tokens=n) for chunk, n in zip(vectors.chunk_spans, (5, 2, 3), strict=True)]
+    pooled = pool_long(replace(vectors, chunk_spans=tuple(spans), coverage=Coverage(10, 20)), 2)
+    assert [chunk.section for chunk in pooled.chunk_spans] == [0, 2]
+    assert pooled.coverage == Coverage(8, 20, 1)
+
+
+def test_a_pooled_query_answers_with_parts_that_add_up(
+    index: Index, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(long_query_module, "MOST_CHUNKS", 7)
+    asked = make_document("long", [(f"part {number}", corpus[number].text) for number in range(4)])
+    result = index.search(asked)
+    assert (result.query_coverage.share, result.query_coverage.chunks_pooled) == (1.0, 9)
+    assert index.search(asked, exact=True).status is Status.PARTIAL
+    assert {hit.metadata["topic"] for hit in result.hits[:4]} == {0, 1, 2, 3}
+    for shown in (str(result), result._repr_html_()):
+        assert "up to 9 chunks pooled into one" in shown
+    assert result.to_dict()["query"]["coverage"]["chunks_pooled"] == 9
+    for hit in result.hits:
+        assert hit.breakdown.score == pytest.approx(hit.score, abs=1e-6)
+        for pair in hit.breakdown.pairs:
+            section = asked.sections[pair.query_section]
+            assert all(section.start <= part.query.start < part.query.stop <= section.stop for part in pair.parts)
+    assert len({part.query for hit in result.hits for pair in hit.breakdown.pairs for part in pair.parts}) <= 7

@@ -1,0 +1,73 @@
+"""A deferred value is what a whole one is."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+
+from engine.document import Document, Section
+from engine.lazy import deferred
+
+WHOLE = Document("d", "Title", "text", (Section("", (), 0, 4),), {"year": 2020}, "d.txt", (0,))
+
+
+class Maker:
+    """Counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.n_asked = 0
+
+    def __call__(self) -> Mapping[str, Any]:
+        self.n_asked += 1
+        return {"text": WHOLE.text, "sections": WHOLE.sections}
+
+
+def later(make: Maker) -> Document:
+    return deferred(Document, make, doc_id="d", title="Title", metadata={"year": 2020}, source="d.txt", pages=(0,))
+
+
+def test_fields_are_made_once_and_when_they_are_read() -> None:
+    make = Maker()
+    document = later(make)
+    assert (document.doc_id, document.metadata, make.n_asked) == ("d", {"year": 2020}, 0)
+    assert (document.text, document.sections, document.text, make.n_asked) == ("text", WHOLE.sections, "text", 1)
+
+
+def test_a_deferred_value_equals_prints_copies_and_pickles_as_a_whole_one() -> None:
+    assert later(Maker()) == WHOLE == later(Maker())
+    assert replace(WHOLE, text="other") != later(Maker())
+    assert repr(later(Maker())) == repr(WHOLE)
+    assert asdict(later(Maker())) == asdict(WHOLE)
+    assert replace(later(Maker()), title="new") == replace(WHOLE, title="new")
+    for again in (copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))):
+        assert again(later(Maker())) == WHOLE
+
+
+def test_a_wrong_name_is_an_error_before_and_after() -> None:
+    make = Maker()
+    for document in (later(make), WHOLE):
+        with pytest.raises(AttributeError, match="'Document' object has no attribute 'txt'"):
+            document.txt  # type: ignore[attr-defined]  # noqa: B018
+    assert make.n_asked == 0
+
+
+def test_an_error_of_making_is_raised_each_time() -> None:
+    def fail() -> Mapping[str, Any]:
+        raise ValueError("torn")
+
+    document = deferred(Document, fail, doc_id="d")
+    for _ in range(2):
+        with pytest.raises(ValueError, match="torn"):
+            document.text  # noqa: B018
+
+
+def test_what_it_was_made_of_is_let_go() -> None:
+    make = Maker()
+    document = later(make)
+    assert document.text == "text"
+    assert not hasattr(document, "_make")
