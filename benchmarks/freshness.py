@@ -1,7 +1,7 @@
 """Which records are older than the code that they measure, by what git knows of this checkout; no network.
 
 A record is stale when a module that its kind is declared to measure (`MEASURED`) differs now from the
-commit of the record, docstrings and comments aside, or when the history has no such commit.
+commit of the record, docstrings, comments and imports aside, or when the history has no such commit.
 """
 
 from __future__ import annotations
@@ -154,16 +154,24 @@ class History:
         return bool(commit)
 
     def _compared(self, commit: str) -> tuple[str, ...]:
-        paths = sorted({path for paths in MEASURED.values() for path in paths} | {"benchmarks/bm25.py"})
-        raw = self._git("diff", "--raw", "-z", "--no-abbrev", "--no-renames", commit, "--", *paths).split("\0")[:-1]
-        return tuple(file for fields, file in zip(raw[::2], raw[1::2], strict=True) if self._differs(fields, file))
+        rooms = sorted({path.split("/")[0] for paths in MEASURED.values() for path in paths})
+        arguments = ("--raw", "-z", "--no-abbrev", "--find-renames", commit, "--", *(f"{room}/*.py" for room in rooms))
+        raw = iter(self._git("diff", *arguments).split("\0")[:-1])
+        changed = []
+        for fields in raw:
+            file = next(raw)
+            if fields.split()[-1].startswith("R"):
+                file = next(raw)  # the new name follows the old one
+            if self._differs(fields, file):
+                changed.append(file)
+        return tuple(changed)
 
     def _differs(self, fields: str, file: str) -> bool:
         """Whether the code differs; `fields` are those of git diff --raw."""
         _, _, blob, _, status = fields.split()
         if status == "A":
             return Path(file).name != "__init__.py"
-        return status != "M" or self._code_of_blob(blob) != self._code_now(file)
+        return status[0] not in "MR" or self._code_of_blob(blob) != self._code_now(file)
 
     def _text(self, file: str) -> str:
         return (self._root / file).read_text("utf-8", errors="replace")
@@ -194,12 +202,17 @@ def _is_in(file: str, path: str) -> bool:
 
 
 def _code(text: str) -> str:
-    """Python without comments, docstrings and layout; other text as it is."""
+    """Python without comments, docstrings, imports and layout; other text as it is.
+
+    Imports name where a module lies, so that moving it alone makes no record stale.
+    """
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return text
     for node in ast.walk(tree):
+        if isinstance(body := getattr(node, "body", None), list):
+            node.body = [one for one in body if not isinstance(one, ast.Import | ast.ImportFrom)]  # type: ignore[attr-defined]
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
             node.body = node.body[1:]
     return ast.dump(tree)

@@ -82,6 +82,20 @@ def test_a_file_that_is_moved_away_or_added_is_a_change(
     assert History(checkout).age(exact(first)).changed == ("engine/scoring", "engine/words")
 
 
+def test_a_module_that_only_moves_leaves_a_record_fresh(
+    checkout: Path, exact: Callable[[str], ExactnessRecord]
+) -> None:
+    body = "".join(f"def component_{n}(a):\n    return a + {n}\n" for n in range(20))
+    commit(checkout, "engine/old.py", f"from engine.far import A\n{body}")
+    first = git(checkout, "rev-parse", "HEAD")
+    (checkout / "engine/scoring").mkdir()
+    git(checkout, "mv", "engine/old.py", SCORING)
+    commit(checkout, SCORING, f"from engine.near import A\n{body}")
+    assert not History(checkout).age(exact(first)).is_stale
+    commit(checkout, SCORING, body.replace("a + 7", "a + 8"))
+    assert History(checkout).age(exact(first)).changed == ("engine/scoring",)
+
+
 @pytest.mark.parametrize("lost", ["", "0" * 40])
 def test_a_commit_that_the_history_lacks_is_stale(
     checkout: Path, exact: Callable[[str], ExactnessRecord], lost: str
