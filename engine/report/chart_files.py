@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.report.chart import Cell, Chart, Row
 from engine.report.page import render
+from engine.report.rows import as_cell
 from engine.units import Unit
 
 _XML = {code: None for code in range(32) if chr(code) not in "\t\n\r"}  # characters that XML does not have
@@ -35,10 +36,10 @@ def chart_csv(chart: Chart) -> str:
         for hit in chart.result.hits
         for column in ("passage", "section", "pages", "contribution", "words")
     ]
-    lines.writerow(["row", "label", "pages", "text", *names])
+    lines.writerow(map(as_cell, ["row", "label", "pages", "text", *names]))
     for number, row in enumerate(chart.rows, start=1):
         cells = [value for cell in row.cells for value in _csv_cell(cell)]
-        lines.writerow([number, row.label, row.pages, row.text, *cells])
+        lines.writerow(map(as_cell, [number, row.label, row.pages, row.text, *cells]))
     return text.getvalue()
 
 

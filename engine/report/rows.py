@@ -14,6 +14,7 @@ HIT_COLUMNS = ("query_id", "rank", "score", "doc_id", "title", "status")
 COUNT_COLUMNS = tuple(  # whole numbers; empty where a part has no sections, a page also for a format without pages
     f"{side}_{field}" for side in ("query", "target") for field in ("section", "start", "end", "page")
 )
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters that make a cell a formula
 PART_COLUMNS = (
     *HIT_COLUMNS,
     "kind",
@@ -53,6 +54,11 @@ def part_rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 "threshold": part["threshold"],
                 "words": "; ".join(word["term"] for word in part["words"]) or None,
             }
+
+
+def as_cell(value: Any) -> Any:  # noqa: ANN401
+    """A value as a cell of CSV: text that a spreadsheet would compute as a formula gets an apostrophe first."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def _section(side: str, section: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from engine.report.contract import envelope
 from engine.report.matrix import matrix_table
-from engine.report.rows import PART_COLUMNS, part_rows
+from engine.report.rows import PART_COLUMNS, as_cell, part_rows
 from engine.report.table import result_table
 from engine.result import Result, SectionMatrix
 
@@ -76,7 +76,8 @@ def _csv(answers: Sequence[Answer], layout: Layout) -> str:
     rows = csv.DictWriter(text, PART_COLUMNS, lineterminator="\n")
     rows.writeheader()
     for answer in answers:
-        rows.writerows(part_rows(_as_dict(answer, layout)))
+        for row in part_rows(_as_dict(answer, layout)):
+            rows.writerow({name: as_cell(value) for name, value in row.items()})
     return text.getvalue()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import docx
@@ -65,6 +66,12 @@ def test_csv_has_a_line_for_each_row_and_five_columns_for_each_hit(chart: Chart)
     assert first["foxes passage"] == "Old foxes cross the wide river at night."
     assert float(first["foxes contribution"]) == chart.rows[0].cells[0].contribution  # type: ignore[union-attr]
     assert (second["label"], second["foxes passage"], second["foxes contribution"]) == ("Rest", "", "")
+
+
+def test_passages_in_csv_are_no_formulas(chart: Chart) -> None:
+    row = replace(chart.rows[0], label="=1+1", text="-2 degrees")
+    (line,) = csv.DictReader(io.StringIO(chart_csv(replace(chart, rows=(row,)))))
+    assert (line["label"], line["text"]) == ("'=1+1", "'-2 degrees")
 
 
 def test_html_escapes_and_states_the_sum_of_its_cells(chart: Chart) -> None:

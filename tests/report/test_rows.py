@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import io
+from dataclasses import replace
 
 import pandas
 import pytest
 
 from engine.document import Document
 from engine.index import Index
-from engine.report.rows import PART_COLUMNS, part_rows
+from engine.report.rows import PART_COLUMNS, as_cell, part_rows
 from indexer.cli.output import Answer, Layout, render
 
 
@@ -41,10 +43,26 @@ def test_pandas_reads_csv_as_the_table_of_parts(index: Index, corpus: list[Docum
     pandas.testing.assert_frame_equal(read.astype(expected.dtypes), expected)
 
 
+def test_titles_in_csv_are_no_formulas(index: Index, corpus: list[Document]) -> None:
+    query = replace(corpus[3], doc_id="=cmd()")
+    (line, *_) = csv.DictReader(io.StringIO(render([Answer(index.search(query, k=1))], "csv", Layout(2, 80))))
+    assert line["query_id"] == "'=cmd()"
+
+
 def test_contributions_of_a_hit_sum_to_its_score(index: Index, corpus: list[Document]) -> None:
     frame = index.search(corpus[3]).parts_to_pandas(n_pairs=2)
     for _, rows in frame.groupby("rank"):
         assert rows["contribution"].sum() == pytest.approx(rows["score"].iloc[0], abs=1e-5)
+
+
+@pytest.mark.parametrize("value", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
+def test_text_that_a_spreadsheet_would_compute_gets_an_apostrophe(value: str) -> None:
+    assert as_cell(value) == f"'{value}"
+
+
+@pytest.mark.parametrize("value", ["a=1", "", -1.5, 3, None])
+def test_other_values_stay_as_they_are(value: object) -> None:
+    assert as_cell(value) == value
 
 
 def test_csv_of_no_hits_is_a_header(index: Index, corpus: list[Document]) -> None:
