@@ -49,10 +49,23 @@ def search(index: Index, query: Document | str, parameters: Parameters, where: s
         exact=parameters.exact,
         allowance=Allowance(parameters.candidates, parameters.encode_tokens),
     )
-    values = result.to_dict(n_pairs=parameters.sections)
+    values = _without_paths(result.to_dict(n_pairs=parameters.sections))
     if parameters.matrix:
         _add_matrices(index, query, result, values)
     return as_json(envelope([values]))
+
+
+def _without_paths(values: dict[str, Any]) -> dict[str, Any]:
+    """A result whose files and index are named without the folders of this machine."""
+    for one in (values["query"], *values["hits"]):
+        one["source"] = _name(one["source"])
+    if (origin := values["provenance"]) is not None and origin["index"] is not None:
+        origin["index"] = {**origin["index"], "path": _name(origin["index"]["path"])}
+    return values
+
+
+def _name(source: str) -> str:
+    return source.rstrip("/").rpartition("/")[2]
 
 
 def _add_matrices(index: Index, query: Document | str, result: Result, values: dict[str, Any]) -> None:
@@ -65,7 +78,7 @@ def compare(index: Index, query: Document | str, target: Document | str, n_pairs
     for one in (query, target):
         if isinstance(one, str):
             check_is_there(index, one)
-    return as_json(envelope([index.compare(query, target).to_dict(n_pairs=n_pairs)]))
+    return as_json(envelope([_without_paths(index.compare(query, target).to_dict(n_pairs=n_pairs))]))
 
 
 def matrix(index: Index, query: Document | str, doc_id: str) -> bytes:
@@ -121,7 +134,7 @@ def _entry(found: Document, coverage: Coverage, has_vectors: bool) -> dict[str, 
     return {
         "id": found.doc_id,
         "title": found.title,
-        "source": found.source,
+        "source": _name(found.source),
         "metadata": dict(found.metadata),
         "coverage": {
             "tokens_read": coverage.tokens_read,

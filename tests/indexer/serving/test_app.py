@@ -50,7 +50,11 @@ def found(client: TestClient, body: object, path: str = "/v1/search") -> dict[st
 
 
 def of_python(result: Any, n_pairs: int | None = 3) -> dict[str, Any]:  # noqa: ANN401
-    return timeless(json.loads(json.dumps(envelope([result.to_dict(n_pairs=n_pairs)]))))
+    values = json.loads(json.dumps(result.to_dict(n_pairs=n_pairs)))
+    for one in (values["query"], *values["hits"]):
+        one["source"] = Path(one["source"]).name
+    values["provenance"]["index"]["path"] = Path(values["provenance"]["index"]["path"]).name
+    return timeless(envelope([values]))
 
 
 def refused(response: Any, status: int, code: str) -> str:  # noqa: ANN401
@@ -61,6 +65,17 @@ def refused(response: Any, status: int, code: str) -> str:  # noqa: ANN401
 
 def test_a_text_is_answered_as_in_python(client: TestClient, index: Index) -> None:
     assert found(client, {"text": TEXT}) == of_python(index.search(Document.from_text(TEXT)))
+
+
+def test_no_response_names_a_folder_of_the_server(client: TestClient, index: Index) -> None:
+    folder = str(Path(index.snapshot.folder).parent)
+    bodies = [
+        ("/v1/search", {"text": TEXT}),
+        ("/v1/compare", {"query": {"doc_id": "doc003"}, "target": {"text": TEXT}}),
+    ]
+    answers = [client.post(path, json=body).text for path, body in bodies]
+    answers += [client.get(path).text for path in ("/v1/documents", "/v1/documents/doc003", "/health")]
+    assert [answer for answer in answers if folder in answer] == []
 
 
 def test_every_option_means_what_it_means_in_python(client: TestClient, index: Index) -> None:
