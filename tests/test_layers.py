@@ -78,7 +78,7 @@ def test_a_package_imports_only_itself_and_what_lies_below(package: str) -> None
 
 @pytest.mark.parametrize("package", BELOW)
 def test_no_package_imports_in_a_circle(package: str) -> None:
-    graph = imported_modules(package, at_top_only=True)
+    graph = imported_modules(package, at_top_only=package in ("engine", "benchmarks"))
     tuple(TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from engine.comparison import Comparison
+from typing import TYPE_CHECKING
+
 from engine.document import Coverage, Document
 from engine.report.lines import Line, Run, Style, cut, line, plain
 from engine.report.table import N_PAIRS, WIDTH, coverage_note, hit_lines
+
+if TYPE_CHECKING:
+    from engine.comparison import Comparison
 
 _NO_BACKGROUND = (
     "without an index there are no thresholds: the score is high for any two",
