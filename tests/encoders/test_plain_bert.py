@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from transformers import BertModel
 
 from engine.document import Document
-from engine.encoders import backbone as backbone_module
+from engine.encoders.backbone import backbone as backbone_module
 from engine.encoders.backbone import model_folder
 from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.backbone.plain_bert import PlainBert, read_bert

@@ -9,9 +9,9 @@ from engine.document import Document
 from engine.index import Index
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
-from indexer import compaction
 from indexer.building.builder import build
 from indexer.building.pipeline import BatchSizes
+from indexer.generation import compaction
 from indexer.generation.compaction import compact, join_small_shards
 from indexer.generation.disk import DiskGuard
 from tests.fakes import FakeEncoder, make_corpus

@@ -42,7 +42,7 @@ def test_a_result_is_that_of_the_engine(read_only: longmatch.Index, index: Engin
     with EngineIndex.open(built_folder, encoder=FakeEncoder()) as engine:
         for document in corpus[::13]:
             mine = read_only.search(document, k=5, where={"topic": [1, 3, 5, 9]}).to_dict()
-            theirs = engine.search.searcher(document, k=5, where="topic in (1, 3, 5, 9)").to_dict()
+            theirs = engine.search(document, k=5, where="topic in (1, 3, 5, 9)").to_dict()
             assert mine["hits"] == theirs["hits"]
             assert (
                 read_only.search_id(document.doc_id, k=3).to_dict()["hits"]
