@@ -35,6 +35,7 @@ from engine.store.seal import break_seal, check_seal, is_sealed, is_unsealed, se
 from engine.store.shards import SHARD_FOLDER
 
 LOCK_FILE = "writer.lock"
+FILE_TABLES = (ShardRow, GenerationRow, PostingsRow, WordPostingsRow, ReferenceRow)  # whose rows name files
 
 
 @named_faults
@@ -164,11 +165,10 @@ class WritableIndex:
 
 def named_files(connection: Connection) -> set[str]:
     """The files that the catalog names, relative to the index folder."""
-    tables = (ShardRow, GenerationRow, PostingsRow, WordPostingsRow, ReferenceRow)
     is_there = inspect(connection).has_table
     return {
         file
-        for table in tables
+        for table in FILE_TABLES
         if is_there(table.__tablename__)
         for file in connection.execute(select(table.file)).scalars()
     }

@@ -9,6 +9,7 @@ import click
 
 from engine.errors import EngineError
 from engine.faults import faults_named
+from indexer.cli.backup import backup, restore
 from indexer.cli.chart import chart
 from indexer.cli.compare import compare
 from indexer.cli.index import index
@@ -75,6 +76,8 @@ for command in (
     repair,
     rebase,
     compact,
+    backup,
+    restore,
     doctor,
     pretrain,
     train,

@@ -1,0 +1,47 @@
+"""`longmatch backup` and `restore`: an index as one file, and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from indexer.cli.options import index_argument
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command()
+@index_argument
+@click.argument("file", type=_FILE)
+def backup(index: Path, file: Path) -> None:
+    """Write INDEX, as its newest commit left it, into one FILE.
+
+    Another run may write the index meanwhile. Every file is checked as it is copied.
+
+    \b
+    Example:
+        longmatch backup papers.lm papers.lmbackup
+    """
+    from indexer.upkeep.backup import backup as write
+
+    report = write(index, file)
+    click.echo(f"{report.n_documents} documents in {report.n_files} files, {report.size_bytes / 1e6:,.1f} MB: {file}")
+
+
+@click.command()
+@click.argument("file", type=_FILE)
+@index_argument
+def restore(file: Path, index: Path) -> None:
+    """Unpack the backup FILE into a new folder INDEX.
+
+    Every file is compared with its checksum. INDEX appears complete, or not at all.
+
+    \b
+    Example:
+        longmatch restore papers.lmbackup restored.lm
+    """
+    from indexer.upkeep.backup import restore as unpack
+
+    report = unpack(file, index)
+    click.echo(f"{report.n_documents} documents in {report.n_files} files, {report.size_bytes / 1e6:,.1f} MB: {index}")

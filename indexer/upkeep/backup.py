@@ -1,0 +1,309 @@
+"""One file that holds an index as it was at a commit, made while a writer may be at work; and the way back.
+
+The file is a tar archive. Its first member lists the others with size and checksum; the catalog and
+the files that the catalog names follow. The seal is not kept: a restored catalog is sealed again.
+Backups of the same commit are equal byte for byte.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import sqlite3
+import tarfile
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import IO, Any
+
+import xxhash
+from sqlalchemy import inspect, select
+
+from engine.errors import BudgetExceeded, IndexBusy, IndexDamaged, IndexMismatch, QueryError
+from engine.faults import named_faults
+from engine.store.catalog import CATALOG_FILE, DocumentRow, connect, read_meta
+from engine.store.durable import Checksum, checksum, fsync_folder, write_durably
+from engine.store.seal import check_seal, write_seal
+from engine.store.writable import FILE_TABLES
+
+FORMAT = "longmatch-backup/1"
+LIST_FILE = "longmatch-backup.json"
+_MOST_LIST_BYTES = 1 << 28  # of a list that is read into memory
+_ATTEMPTS = 5  # a writer that compacts or publishes deletes files while they are copied
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class BackupReport:
+    """What a backup holds."""
+
+    n_documents: int
+    n_files: int
+    size_bytes: int  # of the files in it
+
+
+class _Vanished(Exception):
+    """A writer deleted a file that an older commit names."""
+
+
+@named_faults
+def backup(index: str | Path, file: str | Path) -> BackupReport:
+    """Write an index, as its newest commit left it, into one file. A writer may be at work meanwhile.
+
+    Every file is compared with its checksum as it is copied, so that no damage is kept.
+
+    Args:
+        index: folder of the index.
+        file: the backup; appears complete and on disk, or not at all.
+
+    Raises:
+        IndexMismatch: there is no index.
+        IndexDamaged: a file of the index is not the one that was written.
+        IndexBusy: a writer replaced files again and again while they were copied.
+        QueryError: `file` is there already.
+    """
+    folder, target = Path(index), Path(file)
+    catalog = folder / CATALOG_FILE
+    if not catalog.exists():
+        raise IndexMismatch(f"{folder} holds no index; make one: longmatch index {folder} PATH...")
+    if target.exists():
+        raise QueryError(f"{target} is there already; name another file, or delete it first")
+    if not target.parent.is_dir():
+        raise QueryError(f"there is no folder {target.parent} for the backup; make it first: mkdir -p {target.parent}")
+    check_seal(catalog)
+    for _ in range(_ATTEMPTS):
+        try:
+            return _backup_once(folder, target)
+        except _Vanished:
+            continue
+    raise IndexBusy(
+        f"a writer replaced files of {folder} {_ATTEMPTS} times while they were copied; "
+        "wait for longmatch index or compact to end, then run the command again"
+    )
+
+
+def _backup_once(folder: Path, target: Path) -> BackupReport:
+    with TemporaryDirectory(prefix=target.name + ".", dir=target.parent) as work:
+        copy = Path(work) / CATALOG_FILE
+        _copy_catalog(folder / CATALOG_FILE, copy)
+        named, n_documents = _contents(copy)
+        files = {CATALOG_FILE: checksum(copy)} | named
+        # In a folder of its own, which goes with a failure; a killed run leaves the folder, and never a half backup.
+        whole = Path(work) / target.name
+        write_durably(whole, lambda unfinished: _write_archive(unfinished, files, folder, copy))
+        whole.replace(target)
+        fsync_folder(target.parent)
+    return BackupReport(n_documents, len(files), sum(one.size_bytes for one in files.values()))
+
+
+def _copy_catalog(catalog: Path, copy: Path) -> None:
+    """Copy the pages of one commit; SQLite's own backup reads through the write-ahead log."""
+    engine = connect(catalog, read_only=True)
+    try:
+        with engine.connect() as connection, closing(sqlite3.connect(copy)) as into:
+            source = connection.connection.driver_connection
+            assert source is not None
+            source.backup(into)
+    finally:
+        engine.dispose()
+
+
+def _contents(catalog: Path) -> tuple[dict[str, Checksum], int]:
+    """The files that a catalog names, in the order of their names, and its number of documents."""
+    engine = connect(catalog, read_only=True)
+    try:
+        with engine.connect() as connection:
+            read_meta(connection)
+            tables = [table for table in FILE_TABLES if inspect(connection).has_table(table.__tablename__)]
+            named = {
+                row.file: Checksum(row.size_bytes, row.digest)
+                for table in tables
+                for row in connection.execute(select(table.file, table.size_bytes, table.digest))
+            }
+            n_documents = len(connection.execute(select(DocumentRow.id)).all())
+    finally:
+        engine.dispose()
+    return dict(sorted(named.items())), n_documents
+
+
+def _write_archive(path: Path, files: dict[str, Checksum], folder: Path, catalog: Path) -> None:
+    listed = {"format": FORMAT, "files": {name: asdict(one) for name, one in files.items()}}
+    text = json.dumps(listed, indent=1).encode()
+    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
+        archive.addfile(_member(LIST_FILE, len(text)), io.BytesIO(text))
+        for name, expected in files.items():
+            source = catalog if name == CATALOG_FILE else folder / name
+            try:
+                stream = source.open("rb")
+            except FileNotFoundError:
+                raise _Vanished from None
+            with stream:
+                if (size := source.stat().st_size) != expected.size_bytes:
+                    raise IndexDamaged(f"{source} has {size} bytes, not {expected.size_bytes}; {_REPAIR}")
+                summed = _Summed(stream)
+                archive.addfile(_member(name, expected.size_bytes), summed)
+                if summed.digest != expected.digest:
+                    raise IndexDamaged(
+                        f"{source} has checksum {summed.digest[:12]}, not {expected.digest[:12]}; {_REPAIR}"
+                    )
+
+
+_REPAIR = "repair the index first: longmatch repair INDEX"
+
+
+def _member(name: str, size: int) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)  # no owner, no time: the same index gives the same archive
+    member.size, member.mode = size, 0o644
+    return member
+
+
+class _Summed:
+    """A stream that sums up what is read from it."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._digest = xxhash.xxh3_128()
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes."""
+        block = self._stream.read(size)
+        self._digest.update(block)
+        return block
+
+    @property
+    def digest(self) -> str:
+        """Of all that was read, 32 hexadecimal digits."""
+        return self._digest.hexdigest()
+
+
+@named_faults
+def restore(file: str | Path, index: str | Path) -> BackupReport:
+    """Unpack a backup into a new folder. The folder appears complete, sealed and on disk, or not at all.
+
+    Args:
+        file: written by `backup`.
+        index: folder to make; it must not exist, or be empty.
+
+    Raises:
+        QueryError: there is no such file, or the folder holds something.
+        IndexMismatch: the file is no backup, or one of a later version.
+        IndexDamaged: the backup is not what was written.
+        BudgetExceeded: the disk has too little room.
+    """
+    source, folder = Path(file), Path(index)
+    if not source.is_file():
+        raise QueryError(f"there is no file {source}; name a file that `longmatch backup` wrote")
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise QueryError(f"{folder} is there already; name a new folder, or move that one away first")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = folder.with_name(folder.name + ".restoring")
+    _clear(unfinished)
+    try:
+        files = _unpack(source, unfinished)
+        named, n_documents = _contents(unfinished / CATALOG_FILE)
+        if {CATALOG_FILE: files[CATALOG_FILE]} | named != files:
+            raise IndexDamaged(f"{source} does not hold the files that its catalog names; take another backup")
+        write_seal(unfinished / CATALOG_FILE)
+        (unfinished / LIST_FILE).unlink()
+        if folder.exists():
+            folder.rmdir()
+        unfinished.replace(folder)
+        fsync_folder(folder.parent)
+    except BaseException:
+        _clear(unfinished)
+        raise
+    return BackupReport(n_documents, len(files), sum(one.size_bytes for one in files.values()))
+
+
+def _clear(unfinished: Path) -> None:
+    """Delete what a killed run left; a folder of something else stays."""
+    if (unfinished / LIST_FILE).exists() or (unfinished.is_dir() and not any(unfinished.iterdir())):
+        shutil.rmtree(unfinished)
+    elif unfinished.exists():
+        raise QueryError(f"{unfinished} is in the way; move it away, then run the command again")
+
+
+def _unpack(source: Path, folder: Path) -> dict[str, Checksum]:
+    """Write the members of an archive below a folder, each compared with its checksum."""
+    try:
+        with tarfile.open(source, "r:") as archive:
+            members = iter(archive)
+            files = _listed(archive, next(members, None), source)
+            _check_room(files, folder.parent)
+            folder.mkdir()
+            (folder / LIST_FILE).write_text("{}")  # marks the folder as ours for a later run
+            missing = dict(files)
+            for member in members:
+                expected = missing.pop(member.name, None)
+                if expected is None or not member.isreg() or member.size != expected.size_bytes:
+                    raise IndexDamaged(f"{source} holds {member.name!r}, which its list does not; {_ANOTHER}")
+                _write_member(archive, member, folder / member.name, expected, source)
+    except tarfile.TarError as error:
+        raise IndexDamaged(f"{source} cannot be read ({error}); {_ANOTHER}") from error
+    if missing:
+        raise IndexDamaged(f"{source} ends before {next(iter(missing))}; {_ANOTHER}")
+    return files
+
+
+_ANOTHER = "take another backup"
+
+
+def _listed(archive: tarfile.TarFile, first: tarfile.TarInfo | None, source: Path) -> dict[str, Checksum]:
+    if first is None or first.name != LIST_FILE or first.size > _MOST_LIST_BYTES:
+        raise IndexMismatch(f"{source} is no backup of an index; make one: longmatch backup INDEX FILE")
+    stream = archive.extractfile(first)
+    try:
+        listed: Any = json.loads(stream.read()) if stream is not None else {}
+        if listed["format"] != FORMAT:
+            raise IndexMismatch(
+                f"{source} has format {listed['format']!r}, this program reads {FORMAT!r}; "
+                "restore it with the longmatch that wrote it"
+            )
+        files = {
+            str(name): Checksum(int(one["size_bytes"]), str(one["digest"])) for name, one in listed["files"].items()
+        }
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise IndexDamaged(f"{source} has a damaged list of files ({error}); {_ANOTHER}") from error
+    for name in files:
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or "\\" in name or name.startswith(LIST_FILE):
+            raise IndexDamaged(f"{source} lists {name!r}, which lies outside of an index; {_ANOTHER}")
+    if CATALOG_FILE not in files:
+        raise IndexDamaged(f"{source} lists no {CATALOG_FILE}; {_ANOTHER}")
+    return files
+
+
+def _check_room(files: dict[str, Checksum], place: Path) -> None:
+    needed, free = sum(one.size_bytes for one in files.values()), shutil.disk_usage(place).free
+    if needed > free:
+        raise BudgetExceeded(
+            f"the backup needs {needed / 1e6:,.1f} MB, {place} has {free / 1e6:,.1f} MB left; "
+            "free some space, or name a folder on another disk"
+        )
+
+
+def _write_member(
+    archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path, expected: Checksum, source: Path
+) -> None:
+    stream = archive.extractfile(member)
+    assert stream is not None  # a regular file has one
+    path.parent.mkdir(parents=True, exist_ok=True)
+    written = write_durably(path, lambda unfinished: _copy(stream, unfinished))
+    if written != expected:
+        raise IndexDamaged(
+            f"{member.name} in {source} has checksum {written.digest[:12]}, not {expected.digest[:12]}; {_ANOTHER}"
+        )
+
+
+def _copy(stream: IO[bytes], path: Path) -> None:
+    with path.open("wb") as into:
+        for block in _blocks(stream):
+            into.write(block)
+
+
+def _blocks(stream: IO[bytes]) -> Iterator[bytes]:
+    while block := stream.read(_BLOCK):
+        yield block

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import tarfile
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import IndexDamaged, IndexMismatch, QueryError
+from engine.index import Index
+from engine.store.writer import Writer
+from indexer.building.builder import build
+from indexer.generation.compaction import compact
+from indexer.upkeep.backup import LIST_FILE, BackupReport, backup, restore
+from indexer.upkeep.verify import verify
+from tests.fakes import FakeEncoder, make_corpus
+
+NAMES = [document.doc_id for document in make_corpus(3)]
+
+
+def answers(folder: Path) -> list[list[tuple[str, float]]]:
+    with Index.open(folder, encoder=FakeEncoder()) as index:
+        return [[(hit.doc_id, hit.score) for hit in index.search_id(doc_id).hits] for doc_id in NAMES]
+
+
+def doc_ids(folder: Path) -> set[str]:
+    with Index.open(folder, encoder=FakeEncoder()) as index:
+        return set(index.snapshot.doc_ids())
+
+
+@pytest.fixture
+def saved(built_folder: Path, tmp_path: Path) -> Path:
+    backup(built_folder, tmp_path / "saved")
+    return tmp_path / "saved"
+
+
+def test_a_restored_index_answers_as_the_original(built_folder: Path, saved: Path, tmp_path: Path) -> None:
+    restore(saved, tmp_path / "again.lm")
+    assert answers(tmp_path / "again.lm") == answers(built_folder)
+    assert verify(tmp_path / "again.lm") == []
+
+
+def test_the_report_counts_documents_and_files(built_folder: Path, tmp_path: Path) -> None:
+    report = backup(built_folder, tmp_path / "saved")
+    with tarfile.open(tmp_path / "saved") as archive:
+        sizes = [member.size for member in archive if member.name != LIST_FILE]
+    assert report == BackupReport(60, len(sizes), sum(sizes))
+    assert restore(tmp_path / "saved", tmp_path / "again.lm") == report
+
+
+def test_backups_of_one_commit_are_equal(built_folder: Path, saved: Path, tmp_path: Path) -> None:
+    backup(built_folder, tmp_path / "second")
+    assert (tmp_path / "second").read_bytes() == saved.read_bytes()
+
+
+def test_a_backup_beside_a_writer_is_the_index_at_a_commit(tmp_path: Path) -> None:
+    folder, encoder, corpus = tmp_path / "x.lm", FakeEncoder(), make_corpus(40)
+    commits: list[set[str]] = [set()]
+    with Writer(folder) as writer:
+        writer.claim({"name": encoder.name, "fingerprint": encoder.fingerprint, "width": encoder.width})
+
+    def write() -> None:
+        for first in range(0, len(corpus), 2):
+            with Writer(folder) as writer:
+                batch = corpus[first : first + 2]
+                commits.append(commits[-1] | {document.doc_id for document in batch})
+                writer.commit(list(zip(batch, encoder.encode(batch), strict=True)))
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    number = 0
+    while thread.is_alive() or number == 0:
+        backup(folder, tmp_path / f"{number}")
+        restore(tmp_path / f"{number}", tmp_path / f"{number}.lm")
+        assert verify(tmp_path / f"{number}.lm") == []
+        assert doc_ids(tmp_path / f"{number}.lm") in commits
+        number += 1
+    thread.join()
+    assert commits[-1] == {document.doc_id for document in corpus}
+
+
+def test_files_that_a_compaction_deletes_start_the_copy_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "x.lm"
+    build(folder, make_corpus(12), encoder=FakeEncoder())
+    with Writer(folder) as writer:
+        writer.remove([1])
+    from indexer.upkeep import backup as module
+
+    contents, calls = module._contents, []
+
+    def compact_after_the_first(catalog: Path) -> object:
+        found = contents(catalog)
+        if not calls:
+            compact(folder)
+        calls.append(catalog)
+        return found
+
+    monkeypatch.setattr(module, "_contents", compact_after_the_first)
+    assert backup(folder, tmp_path / "saved").n_documents == 11
+    assert len(calls) == 2
+
+
+def test_a_damaged_file_is_not_backed_up(tmp_path: Path) -> None:
+    build(tmp_path / "x.lm", make_corpus(12), encoder=FakeEncoder())
+    shard = next((tmp_path / "x.lm" / "shards").iterdir())
+    content = bytearray(shard.read_bytes())
+    content[-1] ^= 1
+    shard.write_bytes(content)
+    with pytest.raises(IndexDamaged, match="repair the index first"):
+        backup(tmp_path / "x.lm", tmp_path / "saved")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.lm"]
+
+
+def test_no_flipped_bit_is_restored(saved: Path, built_folder: Path, tmp_path: Path) -> None:
+    content, rng = saved.read_bytes(), np.random.default_rng(0)
+    expected = answers(built_folder)
+    for number, at in enumerate(rng.integers(0, len(content), 40).tolist()):
+        damaged = bytearray(content)
+        damaged[at] ^= 1 << int(rng.integers(8))
+        (tmp_path / "damaged").write_bytes(damaged)
+        folder = tmp_path / f"{number}.lm"
+        try:
+            restore(tmp_path / "damaged", folder)
+        except (IndexDamaged, IndexMismatch):
+            assert not folder.exists()
+        else:  # the bit is in the padding between members
+            assert answers(folder) == expected
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
+def test_a_backup_that_is_cut_off_is_refused(saved: Path, tmp_path: Path, share: float) -> None:
+    content = saved.read_bytes()
+    (tmp_path / "cut").write_bytes(content[: int(share * len(content))])
+    with pytest.raises((IndexDamaged, IndexMismatch)):
+        restore(tmp_path / "cut", tmp_path / "x.lm")
+    assert not (tmp_path / "x.lm").exists()
+
+
+def test_a_member_outside_of_the_folder_is_refused(saved: Path, tmp_path: Path) -> None:
+    content = saved.read_bytes().replace(b'"catalog.sqlite"', b'"../atalog.sqli"')
+    (tmp_path / "bad").write_bytes(content)
+    with pytest.raises(IndexDamaged, match="outside of an index"):
+        restore(tmp_path / "bad", tmp_path / "x.lm")
+
+
+def test_what_is_there_is_never_overwritten(built_folder: Path, saved: Path, tmp_path: Path) -> None:
+    with pytest.raises(QueryError, match="there already; name another file"):
+        backup(built_folder, saved)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").write_text("years of work")
+    with pytest.raises(QueryError, match="there already; name a new folder"):
+        restore(saved, tmp_path / "full")
+
+
+def test_a_restore_that_was_killed_is_run_again(saved: Path, tmp_path: Path) -> None:
+    unfinished = tmp_path / "x.lm.restoring"
+    unfinished.mkdir()
+    (unfinished / LIST_FILE).write_text("{}")
+    (unfinished / "catalog.sqlite").write_text("half")
+    restore(saved, tmp_path / "x.lm")
+    assert verify(tmp_path / "x.lm") == []
+    assert not unfinished.exists()
+
+
+def test_another_folder_in_the_way_stays(saved: Path, tmp_path: Path) -> None:
+    (tmp_path / "x.lm.restoring").mkdir()
+    (tmp_path / "x.lm.restoring" / "thesis.txt").write_text("years of work")
+    with pytest.raises(QueryError, match="is in the way"):
+        restore(saved, tmp_path / "x.lm")
+    assert (tmp_path / "x.lm.restoring" / "thesis.txt").exists()
+
+
+def test_another_file_is_no_backup(tmp_path: Path) -> None:
+    (tmp_path / "letter").write_text("Dear Sir, " * 2000)
+    with pytest.raises((IndexMismatch, IndexDamaged), match=r"no backup|cannot be read"):
+        restore(tmp_path / "letter", tmp_path / "x.lm")
