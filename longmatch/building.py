@@ -78,13 +78,13 @@ def build(
     """
     folder = index_path(path)
     stream = read_source(source, Columns(text, id, title), FileIds(id_prefix, folder))
-    # Loads torch: seconds that a mistyped path should not cost.
-    from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
     from longmatch.writing import Settings, warn_of_failures, write
 
     used = encoder
     if encode != "none" and (isinstance(encoder, str) or (encoder is None and not folder.exists())):
-        # Loaded here, so that the index which is returned has it too.
+        # Loaded here, so that the index which is returned has it too; loads torch, seconds that others go without.
+        from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
+
         used = load_encoder(encoder or DEFAULT_ENCODER, device=device)
     settings = Settings(used, device, encode, language, factory, memory_bytes, disk_bytes, prune)
     report = write(folder, stream, settings, progress)

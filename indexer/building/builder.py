@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from engine.document import Document
 from engine.encoders.encoder import Encoder
-from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
 from engine.faults import named_faults
 from engine.readers import Unreadable
 from engine.store.ann import AUTO
 from engine.store.presence import stored_meta
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
-from indexer.building.accelerator import limited_vram
 from indexer.building.budget import Budget, fit_batches, left_beside, refuse_memory
 from indexer.building.pipeline import Pipeline
 from indexer.building.report import BuildReport, Progress
@@ -139,7 +137,7 @@ class _Run:
         log, memory_bytes, vram_bytes = self.log, self.budget.memory_bytes, self.budget.vram_bytes
         disk, footprint = DiskGuard(self.folder, self.budget.disk_bytes), Footprint()
         refuse_memory(self.budget, footprint.own_bytes(), writer.width)
-        with Watch(footprint) as watch, limited_vram(used, vram_bytes) if used is not None else nullcontext():
+        with Watch(footprint) as watch, _limit_of(used, vram_bytes):
             sizes = fit_batches(left_beside(memory_bytes, footprint), writer.width)
             at_once = used if encode == "all" else None
             pipeline = Pipeline(writer, at_once, progress, sizes=sizes, disk=disk, replace_files=replace_files, log=log)
@@ -166,11 +164,23 @@ class _Run:
 
 def _claimed(writer: Writer, encoder: Encoder | str | None, device: str | None, factory: str) -> Encoder:
     """The encoder of a run, to which the index is bound."""
+    # Loads torch, which an index of words alone does without.
+    from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
+
     requested = encoder or writer.meta.get("encoder", {}).get("name", DEFAULT_ENCODER)
     used = load_encoder(requested, device=device) if isinstance(requested, str) else requested
     check_factory_option(factory, used.width)
     writer.claim({"name": used.name, "fingerprint": used.fingerprint, "width": used.width})
     return used
+
+
+def _limit_of(encoder: Encoder | None, vram_bytes: int | None) -> AbstractContextManager[None]:
+    """The limit on GPU memory; nothing without an encoder."""
+    if encoder is None:
+        return nullcontext()
+    from indexer.building.accelerator import limited_vram
+
+    return limited_vram(encoder, vram_bytes)
 
 
 def _missing(writer: Writer, encode: EncodeNow) -> list[int]:
@@ -196,6 +206,8 @@ def _is_complete(writer: Writer, report: BuildReport) -> bool:
 
 def encoder_for(path: Path, name: str | None, device: str | None) -> Encoder:
     """The encoder that `build` would use: the named one, the one of the index, or the default."""
+    from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
+
     name = name or stored_meta(path).get("encoder", {}).get("name")
     return load_encoder(name or DEFAULT_ENCODER, device=device)
 

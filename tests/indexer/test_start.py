@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,15 @@ def test_a_query_imports_only_packages_that_it_needs(
     command = [sys.executable, "-c", _CODE, "query", str(built), *named, "--device", "cpu"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout.splitlines()[-1] == f"imported: {imported}", run.stderr
+
+
+def test_an_index_of_words_alone_is_built_without_torch(tmp_path: Path) -> None:
+    (tmp_path / "fox.txt").write_text("the fox and the dog. " * 9)
+    command = [sys.executable, "-c", _CODE, "index", "fox.lm", "fox.txt", "--encode", "none"]
+    run = subprocess.run(
+        command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True
+    )
+    assert "torch" not in run.stdout.splitlines()[-1].split(), run.stderr
 
 
 def test_help_imports_no_package_that_searches() -> None:
