@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,9 +22,12 @@ from engine.provenance import IndexState, Provenance, index_state, provenance, r
 from engine.result import Encoding, Result, SectionMatrix, Status
 from engine.scoring.evidence import Scoring
 from engine.search.allowance import Allowance
+from engine.search.diversity import ranked
 from engine.search.on_demand import OnDemand
 from engine.search.query import Query, as_stored
+from engine.search.request import Mode, Request
 from engine.search.searcher import Searcher
+from engine.search.section_weights import section_weights
 from engine.search.skipping import kinds_of
 from engine.store.documents import content_hash
 from engine.store.fields import check_fields
@@ -167,6 +170,9 @@ class Index:
         where: str | None = None,
         without: str | Sequence[str] | None = None,
         skip: Collection[str] = (),
+        weights: Mapping[str, float] | None = None,
+        mode: str = Mode.SIMILAR,
+        diversify: bool = False,
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
@@ -177,16 +183,28 @@ class Index:
 
         Raises:
             DocumentError: the document has no token.
-            QueryError: k, offset, filter or a kind to skip cannot be used, or a document to leave out is not there.
+            QueryError: k, offset, filter, mode, a kind to skip or a weight cannot be used, or a document to leave out
+                is not there.
         """
         left_out = self._check_filters(where, without)
-        query = replace(self._query(document), skip=kinds_of(skip))
-        encoding = self._encode_candidates(query, scoring, allowance, where=where, without=left_out)
-        found = self.searcher(scoring).search(query, k=k, offset=offset, where=where, without=left_out, exact=exact)
-        used = search_parameters(
-            scoring, allowance, k=k, offset=offset, where=where, without=left_out, skip=skip, exact=exact
-        )
-        return self._completed(found, encoding, scoring, self._provenance(used))
+        used = Request(k, offset, where, left_out, skip, weights or {}, mode, diversify, exact, scoring, allowance)
+        return self._found(self._query(document), used, used)
+
+    def _found(self, query: Query, request: Request, recorded: Request, *, is_indexed: bool = False) -> Result:
+        """Search.
+
+        Args:
+            query: the document with its vectors.
+            request: what to do.
+            recorded: the same as it was given, which the result records.
+            is_indexed: whether the query is a document of the index.
+        """
+        of_sections = section_weights(query.document, request.weights) if request.weights else ()
+        query = replace(query, skip=kinds_of(request.skip), section_weights=of_sections)
+        encoding = self._encode_candidates(query, request)
+        found = ranked(self.searcher(request.scoring), query, request)
+        origin = self._provenance(search_parameters(recorded), is_indexed=is_indexed)
+        return self._completed(found, encoding, request.scoring, origin)
 
     def _query(self, document: Document) -> Query:
         """A document with its vectors; with none where the index holds words alone."""
@@ -207,19 +225,15 @@ class Index:
         """The doc_ids of the documents that have the same title, text and sections as a given one."""
         return stored_copies(self.snapshot.folder, content_hash(document))
 
-    def _encode_candidates(
-        self,
-        query: Query,
-        scoring: Scoring | None,
-        allowance: Allowance | None,
-        *,
-        where: str | None,
-        without: Sequence[str],
-    ) -> Encoding | None:
+    def _encode_candidates(self, query: Query, request: Request) -> Encoding | None:
         is_complete = not self.snapshot.width or bool(self.snapshot.has_vectors.all())
-        if is_complete or not (scoring or Scoring()).uses_vectors:
+        scoring = request.scoring or Scoring()
+        if is_complete or not scoring.uses_vectors:
             return None
-        return self._on_demand.for_query(query, allowance or Allowance(), where=where, without=without)
+        allowance = request.allowance or Allowance()
+        return self._on_demand.for_query(
+            query, allowance, where=request.where, without=request.without, scoring=scoring
+        )
 
     def _provenance(self, parameters: dict[str, Any], *, is_indexed: bool = False) -> Provenance:
         encoder = recorded_encoder(self.snapshot)
@@ -251,6 +265,9 @@ class Index:
         where: str | None = None,
         without: str | Sequence[str] | None = None,
         skip: Collection[str] = (),
+        weights: Mapping[str, float] | None = None,
+        mode: str = Mode.SIMILAR,
+        diversify: bool = False,
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
@@ -262,14 +279,9 @@ class Index:
         Raises:
             QueryError: no such document; or k, offset or filter cannot be used.
         """
-        left_out = (doc_id, *self._check_filters(where, without))
-        query = replace(self.stored_query(doc_id), skip=kinds_of(skip))
-        encoding = self._encode_candidates(query, scoring, allowance, where=where, without=left_out)
-        found = self.searcher(scoring).search(query, k=k, offset=offset, where=where, without=left_out, exact=exact)
-        used = search_parameters(
-            scoring, allowance, k=k, offset=offset, where=where, without=left_out[1:], skip=skip, exact=exact
-        )
-        return self._completed(found, encoding, scoring, self._provenance(used, is_indexed=True))
+        left_out = self._check_filters(where, without)
+        used = Request(k, offset, where, left_out, skip, weights or {}, mode, diversify, exact, scoring, allowance)
+        return self._found(self.stored_query(doc_id), used.leaving_out(doc_id), used, is_indexed=True)
 
     def rank_id(self, doc_id: str, *, k: int) -> list[tuple[str, float]]:
         """The best targets of an indexed document, best first, itself left out, without a breakdown.

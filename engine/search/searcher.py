@@ -97,7 +97,8 @@ class Searcher:
             offset: hits to leave out first, for pages.
             where: metadata filter, see `engine.store.where`.
             without: doc_id of a document to leave out, or several.
-            exact: score every document, whatever index there is.
+            exact: score every document, whatever index there is; a search by containment always does, since lists
+                and postings choose similar documents.
 
         Raises:
             QueryError: k or offset out of range, or the filter does not parse.
@@ -107,7 +108,7 @@ class Searcher:
         started = time.perf_counter()
         prepared = self.prepare(query)
         allowed = self.allowed(where, without)
-        is_exact = exact or self._neighbours.is_scanned(allowed)
+        is_exact = exact or self._is_scanned(allowed)
         ranking = self._ranked(prepared, allowed, offset + k, is_exact=is_exact)
         is_complete = not self.snapshot.width or bool(self.snapshot.has_vectors[allowed].all())
         is_certified = is_exact and is_complete and prepared.vectors.coverage.chunks_pooled == 1
@@ -145,7 +146,7 @@ class Searcher:
             raise QueryError(f"k is {k}; it must be at least 1")
         prepared = self.prepare(query)
         allowed = self.allowed(where, without)
-        is_exact = self._neighbours.is_scanned(allowed)
+        is_exact = self._is_scanned(allowed)
         best = self._ranked(prepared, allowed, k, is_exact=is_exact).exact
         return best.positions, best.scores
 
@@ -181,6 +182,9 @@ class Searcher:
             if position is not None:
                 allowed[position] = False
         return allowed
+
+    def _is_scanned(self, allowed: NDArray[np.bool_]) -> bool:
+        return self.scoring.cover or self._neighbours.is_scanned(allowed)
 
     def _ranked(self, prepared: Prepared, allowed: NDArray[np.bool_], stop: int, *, is_exact: bool) -> _Ranking:
         """The first `stop` ranks."""
@@ -258,6 +262,7 @@ class Searcher:
             prepared.pairs,
             self.snapshot.language,
             prepared.text,
+            prepared.section_weights,
         )
         breakdowns = break_down(
             query.document,

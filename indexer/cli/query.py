@@ -22,6 +22,7 @@ from indexer.cli.options import (
 )
 from indexer.cli.output_file import output_option, write_output
 from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
+from indexer.cli.question_options import diversify_option, weight_option
 from indexer.cli.reading import read_memory_option, read_seconds_option
 from indexer.cli.standard_input import as_option, check_form
 
@@ -66,6 +67,15 @@ _N_NAMED = 3  # documents of the same content that are listed
     type=click.Choice(["references", "acknowledgements", "appendix", "boilerplate"]),
     help="Leave sections of this kind out of the query; may be repeated.",
 )
+@weight_option
+@click.option(
+    "--mode",
+    type=click.Choice(["similar", "containment"]),
+    default="similar",
+    show_default=True,
+    help="What a score says: similar, or containment (how much of the query a document contains).",
+)
+@diversify_option
 @click.option("--with-itself", is_flag=True, help="Keep documents with the same content as the query among the hits.")
 @click.option(
     "--candidates",
@@ -110,6 +120,9 @@ def query(
     where: str | None,
     without: tuple[str, ...],
     skip: tuple[str, ...],
+    weights: dict[str, float],
+    mode: str,
+    diversify: bool,
     with_itself: bool,
     candidates: int,
     encode_tokens: int | None,
@@ -149,6 +162,9 @@ def query(
             "where": where,
             "without": without,
             "skip": skip,
+            "weights": weights,
+            "mode": mode,
+            "diversify": diversify,
             "exact": exact,
             "allowance": Allowance(candidates, encode_tokens),
         }

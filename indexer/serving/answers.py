@@ -46,6 +46,9 @@ def search(index: Index, query: Document | str, parameters: Parameters, where: s
         where=where,
         without=parameters.without,
         skip=parameters.skip,
+        weights=parameters.weights,
+        mode=parameters.mode,
+        diversify=parameters.diversify,
         exact=parameters.exact,
         allowance=Allowance(parameters.candidates, parameters.encode_tokens),
     )

@@ -27,6 +27,9 @@ EVERY_OPTION: dict[str, Any] = {
     "where": {"year": {">=": 2003}},
     "without": ["doc003"],
     "skip": ["references"],
+    "weights": {"methods": 2.5},
+    "mode": "containment",
+    "diversify": True,
     "exact": True,
 }
 
@@ -102,9 +105,11 @@ def test_a_file_is_answered_as_in_python(client: TestClient, index: Index, tmp_p
     content = ("# Draft\n\n" + TEXT).encode()
     path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     form = {"k": "3", "offset": "1", "where": '{"year": {">=": 2003}}', "without": ["doc003", "doc013"]}
+    form |= {"weights": "draft=2, boilerplate=0.5", "diversify": "true"}
     response = client.post("/v1/search/file", files={"file": (name, path.read_bytes())}, data=form)
     document = replace(read_document(path), source=path.name)
     options: dict[str, Any] = {"k": 3, "offset": 1, "where": "`year` >= 2003", "without": ["doc003", "doc013"]}
+    options |= {"weights": {"draft": 2.0, "boilerplate": 0.5}, "diversify": True}
     assert timeless(response.json()) == of_python(index.search(document, **options))
 
 
