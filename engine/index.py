@@ -7,19 +7,19 @@ from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from engine.comparison import Comparison, compare
 from engine.devices import check_device, is_gpu
-from engine.document import Chunk, Document
+from engine.document import Chunk, Coverage, Document
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
 from engine.errors import EngineError, IndexMismatch, QueryError
 from engine.faults import named_faults
 from engine.gpu.acceleration import Acceleration, accelerate
 from engine.provenance import IndexState, Provenance, index_state, provenance, recorded_encoder, search_parameters
-from engine.result import Encoding, Result, SectionMatrix, Status
+from engine.result import Encoding, Hit, Result, SectionMatrix, Status
 from engine.scoring.evidence import Scoring
 from engine.search.allowance import Allowance
 from engine.search.diversity import ranked
@@ -33,6 +33,9 @@ from engine.store.documents import content_hash
 from engine.store.fields import check_fields
 from engine.store.presence import stored_copies
 from engine.store.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from engine.novelty import Novelty
 
 
 @named_faults
@@ -247,14 +250,19 @@ class Index:
         self, found: Result, encoding: Encoding | None, scoring: Scoring | None, origin: Provenance
     ) -> Result:
         """A result with what was encoded for it; its status is `partial` where evidence is missing, see `Status`."""
-        coverage = found.query_coverage
+        is_partial = self._is_partial(found.query_coverage, found.hits, encoding, scoring)
+        status = Status.PARTIAL if is_partial else found.status
+        return replace(found, encoding=encoding, status=status, provenance=origin)
+
+    def _is_partial(
+        self, coverage: Coverage, hits: Sequence[Hit], encoding: Encoding | None, scoring: Scoring | None
+    ) -> bool:
         is_read = self.snapshot.width > 0 and (scoring or Scoring()).uses_vectors
         is_cut = is_read and (coverage.tokens_read < coverage.tokens_total or coverage.chunks_pooled > 1)
-        lacks_vectors = encoding is not None and (
-            encoding.n_encoded < encoding.n_candidates or not all(hit.has_vectors for hit in found.hits)
+        return is_cut or (
+            encoding is not None
+            and (encoding.n_encoded < encoding.n_candidates or not all(hit.has_vectors for hit in hits))
         )
-        status = Status.PARTIAL if is_cut or lacks_vectors else found.status
-        return replace(found, encoding=encoding, status=status, provenance=origin)
 
     def search_id(
         self,
@@ -282,6 +290,48 @@ class Index:
         left_out = self._check_filters(where, without)
         used = Request(k, offset, where, left_out, skip, weights or {}, mode, diversify, exact, scoring, allowance)
         return self._found(self.stored_query(doc_id), used.leaving_out(doc_id), used, is_indexed=True)
+
+    def novelty(
+        self,
+        query: Document | str,
+        *,
+        where: str | None = None,
+        without: str | Sequence[str] | None = None,
+        skip: Collection[str] = (),
+        allowance: Allowance | None = None,
+    ) -> Novelty:
+        """Rank the sections of a document by how little of them any document contains; see `engine.search.novelty`.
+
+        Args:
+            query: a document, or the doc_id of one, which is left out itself.
+            where: metadata filter, see `engine.store.where`.
+            without: doc_id of a document to leave out, or several.
+            skip: kinds of sections to leave out of the list.
+            allowance: see `search`; candidates are those that contain the most words of the whole query.
+
+        Raises:
+            DocumentError: the document has no token.
+            QueryError: the filter or a kind to skip cannot be used, or a document is not there.
+        """
+        # Loads what prints novelty, which a ranking does without.
+        from engine.search.novelty import novelty
+
+        given = Request(where=where, without=self._check_filters(where, without), skip=skip, mode=Mode.CONTAINMENT)
+        given = replace(given, allowance=allowance)
+        request = given.leaving_out(query) if isinstance(query, str) else given
+        asked = self.stored_query(query) if isinstance(query, str) else self._query(query)
+        encoding = self._encode_candidates(asked, request)
+        searcher = self.searcher(request.scoring)
+        found = novelty(searcher, asked, searcher.allowed(where, request.without), kinds_of(skip))
+        hits = [one.hit for one in found if one.hit is not None]
+        is_partial = self._is_partial(found.query_coverage, hits, encoding, request.scoring)
+        used = search_parameters(given) | {"mode": "novelty", "k": 1, "exact": True}
+        return replace(
+            found,
+            encoding=encoding,
+            status=Status.PARTIAL if is_partial else found.status,
+            provenance=self._provenance(used, is_indexed=isinstance(query, str)),
+        )
 
     def rank_id(self, doc_id: str, *, k: int) -> list[tuple[str, float]]:
         """The best targets of an indexed document, best first, itself left out, without a breakdown.

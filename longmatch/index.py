@@ -23,6 +23,7 @@ from longmatch.progress import progress_log
 from longmatch.records import Columns
 
 if TYPE_CHECKING:
+    from engine.novelty import Novelty
     from indexer.building.builder import EncodeNow
     from indexer.building.report import BuildReport, Progress
     from longmatch.queries import QueryItem
@@ -275,6 +276,31 @@ class Index:
         rank = partial(self.opened.search_id, k=k, offset=offset, where=where, without=without, skip=skip)
         rank = partial(rank, weights=weight_mapping(weights), mode=mode, diversify=diversify)
         return rank(doc_id, exact=exact, scoring=scoring, allowance=allowance)
+
+    def novelty(
+        self,
+        query: QueryItem,
+        *,
+        where: Where | None = None,
+        without: str | Sequence[str] | None = None,
+        skip: str | Sequence[str] = (),
+        allowance: Allowance | None = None,
+    ) -> Novelty:
+        """Rank the sections of a document by how little of them any document of the index contains.
+
+        The arguments are those of `search`; a kind of `skip` is left out of the list. Of an indexed document, pass
+        `index.document(doc_id)`, and leave it out with `without`.
+
+        Raises:
+            DocumentError: the query has no text, or its file cannot be read.
+            QueryError: a file does not exist, an argument cannot be used, or a document to leave out is not in
+                the index.
+        """
+        from longmatch.queries import query_document
+
+        without, skip = doc_id_list("without", without), (skip,) if isinstance(skip, str) else skip
+        find = partial(self.opened.novelty, where=filter_text(where), without=without, skip=skip)
+        return find(query_document(query), allowance=allowance)
 
     def document(self, doc_id: str) -> Document:
         """A document as it was indexed, text and sections included.

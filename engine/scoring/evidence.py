@@ -88,7 +88,9 @@ class Scoring:
         return {name: weight / total if total else 0.0 for name, weight in given.items()}
 
 
-CONTAINMENT = Scoring(document_weight=0, power=1, root=1, cover=True)
+# Unrelated texts share many words and few pairs. Of sections planted in other documents with up to 30 % of their
+# words replaced, pairs with a tenth of words found most at a score of 0.5, at the fewest false ones.
+CONTAINMENT = Scoring(0.4, 0, word_weight=0.06, pair_weight=0.54, power=1, root=1, cover=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ class Query:
     key: int | None = None  # of its content, see `engine.store.reference`; computed where it is not given
     skip: frozenset[SectionKind] = frozenset()  # kinds of its sections that take no part in the score
     section_weights: tuple[float, ...] = ()  # of its sections; () where all are 1
+    keeps_common: bool = False  # whether sentences that many documents have count as any other
 
 
 def as_stored(encoded: EncodedDocument) -> EncodedDocument:
@@ -97,7 +98,7 @@ def prepare(query: Query, background: Background, scoring: Scoring, multiply: Mu
     reference, vectors = background.reference, pool_long(query.vectors)
     weights = scoring.weights(vectors=len(vectors.chunks) > 0, words=background.language is not None)
     key = content_key(content_hash(query.document)) if query.key is None else query.key
-    common = common_stretches(query.document.text, reference.common)
+    common = [] if query.keeps_common else common_stretches(query.document.text, reference.common)
     stretches = query_stretches(query.document, query.skip, common, query.section_weights)
     text = blanked(query.document.text, stretches)
     kept = kept_shares(stretches, [Span(chunk.start, chunk.stop) for chunk in vectors.chunk_spans])

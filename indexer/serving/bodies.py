@@ -17,6 +17,7 @@ from engine.store.where_mapping import where_text
 Kind: TypeAlias = Literal["references", "acknowledgements", "appendix", "boilerplate"]
 MOST_HITS, MOST_OFFSET, MOST_CANDIDATES, MOST_LISTED = 1_000, 1_000_000, 1_000, 1_000
 _MOST_NAMES = 1_000
+_OF_RANKINGS = frozenset(["k", "offset", "weights", "diversify", "exact", "matrix"])
 _LONGEST_ID, _LONGEST_FILTER = 4_096, 65_536
 
 DocId: TypeAlias = Annotated[str, Field(min_length=1, max_length=_LONGEST_ID)]
@@ -89,8 +90,10 @@ class Parameters(BaseModel):
         max_length=_MOST_NAMES,
         description='Weights of sections of the query, by heading, kind or number: {"claims": 3, "abstract": 0}.',
     )
-    mode: Literal["similar", "containment"] = Field(
-        "similar", description="What a score says; containment: how much of the query a document contains."
+    mode: Literal["similar", "containment", "novelty"] = Field(
+        "similar",
+        description="What to find: similar documents, documents that contain the query, or sections of the query that "
+        "no document contains.",
     )
     diversify: bool = Field(False, description="Order the first 50 hits so that each adds other sections of the query.")
     exact: bool = Field(False, description="Score every document, so that the ranking is certified.")
@@ -103,6 +106,13 @@ class Parameters(BaseModel):
     encode_tokens: int | None = Field(None, ge=1, description="Encode at most about so many tokens of them.")
     sections: Listed | None = Field(3, description=SECTIONS_TEXT)
     matrix: bool = Field(False, description="Add the cosines of all sections, for each hit.")
+
+    @model_validator(mode="after")
+    def _fits_mode(self) -> Parameters:
+        given = sorted(self.model_fields_set & _OF_RANKINGS) if self.mode == "novelty" else []
+        if given:
+            raise ValueError(f"{', '.join(given)}: only for rankings of documents; leave out with mode novelty")
+        return self
 
     def filter_text(self) -> str | None:
         """The filter in the language of `engine.store.where`.

@@ -17,6 +17,7 @@ from engine.result import Status
 from engine.scoring.evidence import CONTAINMENT
 from engine.words.segmenter import segmenter_of
 from tests.fakes import FakeEncoder, make_corpus, make_document
+from tests.search.test_on_demand import few_first_vectors
 from tests.strict_schema import check
 
 CORPUS = make_corpus(40)
@@ -98,12 +99,15 @@ def test_containment_is_exact_under_an_approximate_index(index: Index, corpus: l
         assert sum(hit.breakdown.components.values()) == pytest.approx(hit.score, abs=1e-6)
 
 
-def test_candidates_by_containment_are_encoded(tmp_path: Path) -> None:
+def test_candidates_by_containment_are_encoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few_first_vectors(monkeypatch)
     documents = [one for one in CORPUS if one != QUERY] + [inside("has all", 3)]
     longmatch.build(tmp_path / "x.lm", documents, encoder=FakeEncoder(), encode="later", progress=False).close()
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
-        hit = index.search(QUERY, k=1, mode="containment", allowance=longmatch.Allowance(1))[0]
-        assert (hit.doc_id, hit.has_vectors) == ("has all", True)
+        assert not index.snapshot.has_vectors[index.position("has all")]
+        result = index.search(QUERY, k=1, mode="containment", allowance=longmatch.Allowance(1))
+        assert result.encoding is not None and result.encoding.n_encoded_now == 1
+        assert (result[0].doc_id, result[0].has_vectors) == ("has all", True)
 
 
 def test_a_result_records_its_mode_and_is_repeated(folder: Path) -> None:
