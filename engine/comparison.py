@@ -206,7 +206,8 @@ def _scored(prepared: Prepared, target: Query, language: str | None, scoring: Sc
     components = Components(chunks, document, words, pairs)
     score = float(combine(components, prepared.weights, scoring.root).astype(np.float32)[0])
     parts = prepared.limits, matches, components, of_document, prepared.weights, scoring
-    return Scored(*parts, prepared.words, prepared.pairs, language, prepared.text), score
+    text = prepared.text, prepared.section_weights
+    return Scored(*parts, prepared.words, prepared.pairs, language, *text), score
 
 
 def _matches(prepared: Prepared, target: Query) -> Matches:

@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from engine.comparison import Comparison, compare
 from engine.devices import check_device, is_gpu
-from engine.document import Chunk, Document
+from engine.document import Chunk, Coverage, Document
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
 from engine.errors import EngineError, IndexMismatch, QueryError
 from engine.faults import named_faults
 from engine.gpu.acceleration import Acceleration, accelerate
 from engine.provenance import IndexState, Provenance, index_state, provenance, recorded_encoder, search_parameters
-from engine.result import Encoding, Result, SectionMatrix, Status
+from engine.result import Encoding, Hit, Result, SectionMatrix, Status
 from engine.scoring.evidence import Scoring
 from engine.search.allowance import Allowance
+from engine.search.diversity import ranked
 from engine.search.on_demand import OnDemand
 from engine.search.query import Query, as_stored
+from engine.search.request import Mode, Request
 from engine.search.searcher import Searcher
+from engine.search.section_weights import section_weights
 from engine.search.skipping import kinds_of
 from engine.store.documents import content_hash
 from engine.store.fields import check_fields
 from engine.store.presence import stored_copies
 from engine.store.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from engine.novelty import Novelty
 
 
 @named_faults
@@ -167,6 +173,9 @@ class Index:
         where: str | None = None,
         without: str | Sequence[str] | None = None,
         skip: Collection[str] = (),
+        weights: Mapping[str, float] | None = None,
+        mode: str = Mode.SIMILAR,
+        diversify: bool = False,
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
@@ -177,16 +186,28 @@ class Index:
 
         Raises:
             DocumentError: the document has no token.
-            QueryError: k, offset, filter or a kind to skip cannot be used, or a document to leave out is not there.
+            QueryError: k, offset, filter, mode, a kind to skip or a weight cannot be used, or a document to leave out
+                is not there.
         """
         left_out = self._check_filters(where, without)
-        query = replace(self._query(document), skip=kinds_of(skip))
-        encoding = self._encode_candidates(query, scoring, allowance, where=where, without=left_out)
-        found = self.searcher(scoring).search(query, k=k, offset=offset, where=where, without=left_out, exact=exact)
-        used = search_parameters(
-            scoring, allowance, k=k, offset=offset, where=where, without=left_out, skip=skip, exact=exact
-        )
-        return self._completed(found, encoding, scoring, self._provenance(used))
+        used = Request(k, offset, where, left_out, skip, weights or {}, mode, diversify, exact, scoring, allowance)
+        return self._found(self._query(document), used, used)
+
+    def _found(self, query: Query, request: Request, recorded: Request, *, is_indexed: bool = False) -> Result:
+        """Search.
+
+        Args:
+            query: the document with its vectors.
+            request: what to do.
+            recorded: the same as it was given, which the result records.
+            is_indexed: whether the query is a document of the index.
+        """
+        of_sections = section_weights(query.document, request.weights) if request.weights else ()
+        query = replace(query, skip=kinds_of(request.skip), section_weights=of_sections)
+        encoding = self._encode_candidates(query, request)
+        found = ranked(self.searcher(request.scoring), query, request)
+        origin = self._provenance(search_parameters(recorded), is_indexed=is_indexed)
+        return self._completed(found, encoding, request.scoring, origin)
 
     def _query(self, document: Document) -> Query:
         """A document with its vectors; with none where the index holds words alone."""
@@ -207,19 +228,15 @@ class Index:
         """The doc_ids of the documents that have the same title, text and sections as a given one."""
         return stored_copies(self.snapshot.folder, content_hash(document))
 
-    def _encode_candidates(
-        self,
-        query: Query,
-        scoring: Scoring | None,
-        allowance: Allowance | None,
-        *,
-        where: str | None,
-        without: Sequence[str],
-    ) -> Encoding | None:
+    def _encode_candidates(self, query: Query, request: Request) -> Encoding | None:
         is_complete = not self.snapshot.width or bool(self.snapshot.has_vectors.all())
-        if is_complete or not (scoring or Scoring()).uses_vectors:
+        scoring = request.scoring or Scoring()
+        if is_complete or not scoring.uses_vectors:
             return None
-        return self._on_demand.for_query(query, allowance or Allowance(), where=where, without=without)
+        allowance = request.allowance or Allowance()
+        return self._on_demand.for_query(
+            query, allowance, where=request.where, without=request.without, scoring=scoring
+        )
 
     def _provenance(self, parameters: dict[str, Any], *, is_indexed: bool = False) -> Provenance:
         encoder = recorded_encoder(self.snapshot)
@@ -233,14 +250,19 @@ class Index:
         self, found: Result, encoding: Encoding | None, scoring: Scoring | None, origin: Provenance
     ) -> Result:
         """A result with what was encoded for it; its status is `partial` where evidence is missing, see `Status`."""
-        coverage = found.query_coverage
+        is_partial = self._is_partial(found.query_coverage, found.hits, encoding, scoring)
+        status = Status.PARTIAL if is_partial else found.status
+        return replace(found, encoding=encoding, status=status, provenance=origin)
+
+    def _is_partial(
+        self, coverage: Coverage, hits: Sequence[Hit], encoding: Encoding | None, scoring: Scoring | None
+    ) -> bool:
         is_read = self.snapshot.width > 0 and (scoring or Scoring()).uses_vectors
         is_cut = is_read and (coverage.tokens_read < coverage.tokens_total or coverage.chunks_pooled > 1)
-        lacks_vectors = encoding is not None and (
-            encoding.n_encoded < encoding.n_candidates or not all(hit.has_vectors for hit in found.hits)
+        return is_cut or (
+            encoding is not None
+            and (encoding.n_encoded < encoding.n_candidates or not all(hit.has_vectors for hit in hits))
         )
-        status = Status.PARTIAL if is_cut or lacks_vectors else found.status
-        return replace(found, encoding=encoding, status=status, provenance=origin)
 
     def search_id(
         self,
@@ -251,6 +273,9 @@ class Index:
         where: str | None = None,
         without: str | Sequence[str] | None = None,
         skip: Collection[str] = (),
+        weights: Mapping[str, float] | None = None,
+        mode: str = Mode.SIMILAR,
+        diversify: bool = False,
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
@@ -262,14 +287,51 @@ class Index:
         Raises:
             QueryError: no such document; or k, offset or filter cannot be used.
         """
-        left_out = (doc_id, *self._check_filters(where, without))
-        query = replace(self.stored_query(doc_id), skip=kinds_of(skip))
-        encoding = self._encode_candidates(query, scoring, allowance, where=where, without=left_out)
-        found = self.searcher(scoring).search(query, k=k, offset=offset, where=where, without=left_out, exact=exact)
-        used = search_parameters(
-            scoring, allowance, k=k, offset=offset, where=where, without=left_out[1:], skip=skip, exact=exact
+        left_out = self._check_filters(where, without)
+        used = Request(k, offset, where, left_out, skip, weights or {}, mode, diversify, exact, scoring, allowance)
+        return self._found(self.stored_query(doc_id), used.leaving_out(doc_id), used, is_indexed=True)
+
+    def novelty(
+        self,
+        query: Document | str,
+        *,
+        where: str | None = None,
+        without: str | Sequence[str] | None = None,
+        skip: Collection[str] = (),
+        allowance: Allowance | None = None,
+    ) -> Novelty:
+        """Rank the sections of a document by how little of them any document contains; see `engine.search.novelty`.
+
+        Args:
+            query: a document, or the doc_id of one, which is left out itself.
+            where: metadata filter, see `engine.store.where`.
+            without: doc_id of a document to leave out, or several.
+            skip: kinds of sections to leave out of the list.
+            allowance: see `search`; candidates are those that contain the most words of the whole query.
+
+        Raises:
+            DocumentError: the document has no token.
+            QueryError: the filter or a kind to skip cannot be used, or a document is not there.
+        """
+        # Loads what prints novelty, which a ranking does without.
+        from engine.search.novelty import novelty
+
+        given = Request(where=where, without=self._check_filters(where, without), skip=skip, mode=Mode.CONTAINMENT)
+        given = replace(given, allowance=allowance)
+        request = given.leaving_out(query) if isinstance(query, str) else given
+        asked = self.stored_query(query) if isinstance(query, str) else self._query(query)
+        encoding = self._encode_candidates(asked, request)
+        searcher = self.searcher(request.scoring)
+        found = novelty(searcher, asked, searcher.allowed(where, request.without), kinds_of(skip))
+        hits = [one.hit for one in found if one.hit is not None]
+        is_partial = self._is_partial(found.query_coverage, hits, encoding, request.scoring)
+        used = search_parameters(given) | {"mode": "novelty", "k": 1, "exact": True}
+        return replace(
+            found,
+            encoding=encoding,
+            status=Status.PARTIAL if is_partial else found.status,
+            provenance=self._provenance(used, is_indexed=isinstance(query, str)),
         )
-        return self._completed(found, encoding, scoring, self._provenance(used, is_indexed=True))
 
     def rank_id(self, doc_id: str, *, k: int) -> list[tuple[str, float]]:
         """The best targets of an indexed document, best first, itself left out, without a breakdown.

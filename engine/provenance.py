@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -15,6 +15,7 @@ from engine.search.allowance import Allowance
 
 if TYPE_CHECKING:
     from engine.encoders.encoder import Encoder
+    from engine.search.request import Request
     from engine.store.snapshot import Snapshot
 
 
@@ -60,29 +61,22 @@ def provenance(
     return Provenance(_version(), now, encoder, index, parameters, is_indexed)
 
 
-def search_parameters(
-    scoring: Scoring | None,
-    allowance: Allowance | None,
-    *,
-    k: int,
-    offset: int,
-    where: str | None,
-    without: Sequence[str],
-    skip: Collection[str],
-    exact: bool,
-) -> dict[str, Any]:
+def search_parameters(request: Request) -> dict[str, Any]:
     """The parameters of a search as plain values, defaults filled in."""
-    allowed = allowance or Allowance()
+    allowed = request.allowance or Allowance()
     return {
-        "k": k,
-        "offset": offset,
-        "where": where,
-        "without": list(without),
-        "skip": sorted(skip),
-        "exact": exact,
+        "k": request.k,
+        "offset": request.offset,
+        "where": request.where,
+        "without": list(request.without),
+        "skip": sorted(request.skip),
+        "weights": dict(request.weights),
+        "mode": str(request.mode),
+        "diversify": request.diversify,
+        "exact": request.exact,
         "candidates": allowed.candidates,
         "encode_tokens": allowed.tokens,
-        "scoring": asdict(scoring or Scoring()),
+        "scoring": asdict(request.scoring or Scoring()),
     }
 
 

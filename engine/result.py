@@ -102,7 +102,7 @@ class Hit:
         from engine.report.snippets import pair_snippets, term_weights
         from engine.report.table import section_label
 
-        answer = self._own_result()
+        answer = self.own_result()
         weights = term_weights(self, answer.language)
         found = []
         for pair in self.pairs[: max(0, n_pairs)]:
@@ -121,7 +121,12 @@ class Hit:
             )
         return found
 
-    def _own_result(self) -> Result:
+    def own_result(self) -> Result:
+        """The result that the hit belongs to, without its hits.
+
+        Raises:
+            QueryError: the hit belongs to none.
+        """
         if self._answer is None:
             raise QueryError(f"the hit {self.doc_id!r} belongs to no result; take hits from the result of a search")
         return self._answer

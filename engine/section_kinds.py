@@ -161,7 +161,7 @@ def _kind(text: str, section: Section) -> SectionKind:
 
 def _kind_by(heading: str, text: str, section: Section) -> SectionKind:
     """The kind that a heading names, if the text agrees."""
-    name = _name(heading)
+    name = heading_name(heading)
     size = section.stop - section.start
     if name in _REFERENCES or name in _NOTES:
         is_cited = _share_cited(text, section, is_headed=name in _REFERENCES) >= LEAST_CITED_HEADED
@@ -187,8 +187,8 @@ def _is_at_edge(text: str, section: Section) -> bool:
     return section.start <= _FRONT * len(text) or section.stop >= _BACK * len(text)
 
 
-def _name(heading: str) -> str:
-    """The words of a heading without its number, case and punctuation."""
+def heading_name(heading: str) -> str:
+    """The words of a heading without its number, case and final punctuation; "" where nothing is left."""
     match = _NUMBER.match(" ".join(heading.casefold().replace("\u2019", "'").split()))
     return match.group(1) if match else ""
 

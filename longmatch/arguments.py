@@ -49,6 +49,17 @@ def doc_id_list(name: str, value: object) -> tuple[str, ...]:
     return tuple(listed)
 
 
+def weight_mapping(weights: object) -> Mapping[str, float] | None:
+    """Weights of sections by name; `engine.search.section_weights` checks names and numbers.
+
+    Raises:
+        QueryError: they are no dict.
+    """
+    if weights is None or isinstance(weights, Mapping):
+        return weights
+    raise QueryError(f'the weights are {type(weights).__name__}; pass a dict, as {{"claims": 3, "abstract": 0}}')
+
+
 def check_count(name: str, value: object) -> None:
     """Whether an argument is a whole number.
 

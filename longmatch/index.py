@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -18,11 +18,12 @@ from engine.result import Result, SectionMatrix
 from engine.scoring.evidence import Scoring
 from engine.search.allowance import Allowance
 from engine.store.catalog import CATALOG_FILE
-from longmatch.arguments import Where, check_count, doc_id_list, filter_text, index_path
+from longmatch.arguments import Where, check_count, doc_id_list, filter_text, index_path, weight_mapping
 from longmatch.progress import progress_log
 from longmatch.records import Columns
 
 if TYPE_CHECKING:
+    from engine.novelty import Novelty
     from indexer.building.builder import EncodeNow
     from indexer.building.report import BuildReport, Progress
     from longmatch.queries import QueryItem
@@ -158,6 +159,9 @@ class Index:
         where: Where | None = None,
         without: str | Sequence[str] | None = None,
         skip: str | Sequence[str] = (),
+        weights: Mapping[str, float] | None = None,
+        mode: str = "similar",
+        diversify: bool = False,
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
@@ -173,6 +177,9 @@ class Index:
         where: Where | None = None,
         without: str | Sequence[str] | None = None,
         skip: str | Sequence[str] = (),
+        weights: Mapping[str, float] | None = None,
+        mode: str = "similar",
+        diversify: bool = False,
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
@@ -187,6 +194,9 @@ class Index:
         where: Where | None = None,
         without: str | Sequence[str] | None = None,
         skip: str | Sequence[str] = (),
+        weights: Mapping[str, float] | None = None,
+        mode: str = "similar",
+        diversify: bool = False,
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
@@ -205,6 +215,12 @@ class Index:
             without: doc_id of a document to leave out, or several.
             skip: kinds of sections of the query that take no part in the score: "references",
                 "acknowledgements", "appendix", "boilerplate"; one or several, see `engine.section_kinds`.
+            weights: of sections of the query, by heading, kind or number, as {"claims": 3, "abstract": 0}; see
+                `engine.search.section_weights`. Other sections have the weight 1; 0 leaves a section out.
+            mode: "similar", or "containment": how much of the query a document contains, see
+                `engine.scoring.evidence`. Containment scores every document.
+            diversify: order the first 50 hits so that each adds sections of the query that those before it lack,
+                see `engine.search.diversity`. Scores stay.
             exact: score every document, whatever index there is.
             scoring: the constants of the score.
             allowance: how many of the best candidates by words are encoded before they are scored, where they
@@ -226,6 +242,7 @@ class Index:
         without, skip = doc_id_list("without", without), (skip,) if isinstance(skip, str) else skip
         documents = [query_document(one) for one in (query if isinstance(query, list | tuple) else [query])]
         rank = partial(self.opened.search, k=k, offset=offset, where=where, without=without, skip=skip)
+        rank = partial(rank, weights=weight_mapping(weights), mode=mode, diversify=diversify)
         found = [rank(one, exact=exact, scoring=scoring, allowance=allowance) for one in documents]
         return found if isinstance(query, list | tuple) else found[0]
 
@@ -238,6 +255,9 @@ class Index:
         where: Where | None = None,
         without: str | Sequence[str] | None = None,
         skip: str | Sequence[str] = (),
+        weights: Mapping[str, float] | None = None,
+        mode: str = "similar",
+        diversify: bool = False,
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
@@ -254,7 +274,33 @@ class Index:
         check_count("offset", offset)
         without, skip = doc_id_list("without", without), (skip,) if isinstance(skip, str) else skip
         rank = partial(self.opened.search_id, k=k, offset=offset, where=where, without=without, skip=skip)
+        rank = partial(rank, weights=weight_mapping(weights), mode=mode, diversify=diversify)
         return rank(doc_id, exact=exact, scoring=scoring, allowance=allowance)
+
+    def novelty(
+        self,
+        query: QueryItem,
+        *,
+        where: Where | None = None,
+        without: str | Sequence[str] | None = None,
+        skip: str | Sequence[str] = (),
+        allowance: Allowance | None = None,
+    ) -> Novelty:
+        """Rank the sections of a document by how little of them any document of the index contains.
+
+        The arguments are those of `search`; a kind of `skip` is left out of the list. Of an indexed document, pass
+        `index.document(doc_id)`, and leave it out with `without`.
+
+        Raises:
+            DocumentError: the query has no text, or its file cannot be read.
+            QueryError: a file does not exist, an argument cannot be used, or a document to leave out is not in
+                the index.
+        """
+        from longmatch.queries import query_document
+
+        without, skip = doc_id_list("without", without), (skip,) if isinstance(skip, str) else skip
+        find = partial(self.opened.novelty, where=filter_text(where), without=without, skip=skip)
+        return find(query_document(query), allowance=allowance)
 
     def document(self, doc_id: str) -> Document:
         """A document as it was indexed, text and sections included.

@@ -38,6 +38,7 @@ def check(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def hits_of(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The hits of a result or of an envelope."""
+    """The hits of a result, of the sections of a novelty, or of an envelope of such."""
     for result in value.get("results", [value]):
-        yield from result["hits"]
+        of_sections = [one["hit"] for one in result.get("sections", []) if one["hit"] is not None]
+        yield from result.get("hits", of_sections)

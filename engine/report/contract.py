@@ -18,9 +18,11 @@ from engine.scoring.breakdown import N_TERMS, ChunkPart, SectionPair, TermPart
 from engine.store.documents import content_hash
 
 if TYPE_CHECKING:
+    from engine.novelty import Novelty
     from engine.result import Hit, Result
 
 VERSION = "longmatch-result/1"
+NOVELTY_VERSION = "longmatch-novelty/1"
 _SCHEMA_FILE = "result.schema.json"
 _NO_FILE = ("", "stdin")  # sources that are no files
 _COMPONENTS = {"chunks": "chunks", "document": "document", "words": "words", "pairs": "word_pairs"}
@@ -54,18 +56,10 @@ def result_dict(result: Result, *, n_pairs: int | None = None) -> dict[str, Any]
         result: of a search.
         n_pairs: section pairs listed of each hit, strongest first; all by default. A part `rest` sums the others.
     """
-    coverage = result.query_coverage
     mine = TermPlaces(result.query, result.language)
     return {
         "schema": VERSION,
-        "query": {
-            "id": result.query.doc_id,
-            "title": result.query.title,
-            "source": result.query.source,
-            "coverage": _coverage(coverage) | {"chunks_pooled": coverage.chunks_pooled},
-            "content": content_hash(result.query),
-            "document": _kept_document(result),
-        },
+        "query": _query(result),
         "status": result.status.value,
         "n_found": result.n_found,
         "n_evident": result.n_evident,
@@ -79,7 +73,49 @@ def result_dict(result: Result, *, n_pairs: int | None = None) -> dict[str, Any]
     }
 
 
-def _kept_document(result: Result) -> dict[str, Any] | None:
+def novelty_dict(found: Novelty, *, n_pairs: int | None = None) -> dict[str, Any]:
+    """The novelty of sections as plain values; the parts of the hit of a section sum to 1 - novelty, to 1e-5.
+
+    Args:
+        found: of `Index.novelty`.
+        n_pairs: as of `result_dict`.
+    """
+    mine = TermPlaces(found.query, found.language)
+    return {
+        "schema": NOVELTY_VERSION,
+        "query": _query(found),
+        "status": found.status.value,
+        "n_searched": found.n_searched,
+        "seconds": round(found.seconds, 6),
+        "language": found.language,
+        "reference": found.reference,
+        "encoding": None if found.encoding is None else asdict(found.encoding),
+        "provenance": None if found.provenance is None else asdict(found.provenance),
+        "sections": [
+            {
+                "section": _section(found.query, one.section),
+                "kind": one.kind.value,
+                "novelty": one.novelty,
+                "hit": None if one.hit is None else _hit(one.hit, mine, found.language, n_pairs),
+            }
+            for one in found
+        ],
+    }
+
+
+def _query(result: Result | Novelty) -> dict[str, Any]:
+    coverage = result.query_coverage
+    return {
+        "id": result.query.doc_id,
+        "title": result.query.title,
+        "source": result.query.source,
+        "coverage": _coverage(coverage) | {"chunks_pooled": coverage.chunks_pooled},
+        "content": content_hash(result.query),
+        "document": _kept_document(result),
+    }
+
+
+def _kept_document(result: Result | Novelty) -> dict[str, Any] | None:
     """Text and sections of a query that neither a file nor the index keeps, so that its search can be repeated."""
     origin = result.provenance
     if origin is None or origin.is_indexed or result.query.source not in _NO_FILE:

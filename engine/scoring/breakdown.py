@@ -23,7 +23,7 @@ from engine.lazy import Deferred, deferred
 from engine.scoring.evidence import COMPONENTS, Components, Scoring, Thresholds, margin
 from engine.scoring.similarity import Matches
 from engine.section_kinds import besides
-from engine.words.alignment import align, occurrences
+from engine.words.alignment import align, occurrences, section_starts
 from engine.words.counts import counted
 from engine.words.likelihood import QueryTerms, matches
 from engine.words.segmenter import Terms, segmenter_of
@@ -105,6 +105,7 @@ class Scored:
     pairs: QueryTerms | None
     language: str | None
     text: str | None = None  # of the query, with blanks for what is left out of its words; by default all of it
+    section_weights: NDArray[np.float64] | None = None  # (A,) of the sections of the query; None where all are 1
 
 
 def break_down(
@@ -132,7 +133,8 @@ def break_down(
     # Of a search in float32 the component may differ in the last digits from the sum of these.
     added = {name: scored.weights[name] * getattr(scored.components, name) ** scoring.root for name in COMPONENTS}
     added["chunks"] = scored.weights["chunks"] * summed**scoring.root
-    text = _QueryText(query, scored.language, query.text if scored.text is None else scored.text)
+    blanked = query.text if scored.text is None else scored.text
+    text = _QueryText(query, scored.language, blanked, scored.section_weights)
     breakdowns = []
     for number, (target, spans) in enumerate(zip(targets, target_spans, strict=True)):
         components = {name: float(added[name][number]) for name in COMPONENTS}
@@ -165,8 +167,11 @@ class _Chunks:
 class _QueryText:
     """The text of a query, segmented when its words are first needed, once for all targets."""
 
-    def __init__(self, document: Document, language: str | None, text: str) -> None:
+    def __init__(
+        self, document: Document, language: str | None, text: str, weights: NDArray[np.float64] | None
+    ) -> None:
         self.document = document
+        self.weights = weights
         self._text = text
         self.language = language
         self._terms: Terms | None = None
@@ -259,15 +264,15 @@ def _add_terms(
         return
     names = query_terms.terms[shared.terms]
     contributions = component * shared.shares / shared.shares.sum()
-    mine = occurrences(text.terms, kind, _section_starts(text.document))
-    theirs = occurrences(found, kind, _section_starts(target))
+    mine = occurrences(text.terms, kind, section_starts(text.document))
+    theirs = occurrences(found, kind, section_starts(target))
     order = np.argsort(names)
     names, contributions = names[order], contributions[order]
     seen, first = np.unique(theirs.terms, return_index=True)
     spans = theirs.spans[first[np.searchsorted(seen, names)]].tolist()
     written = [" ".join(target.text[start:stop].split()) for start, stop in spans]
     terms.extend(map(TermPart, written, contributions.tolist()))
-    aligned = align(mine, theirs, names, contributions)
+    aligned = align(mine, theirs, names, contributions, text.weights)
     n = len(target.sections) + 1
     keys, at = np.unique(aligned.query_sections * n + aligned.target_sections, return_inverse=True)
     for key, total in zip(keys.tolist(), np.bincount(at, aligned.contributions).tolist(), strict=True):
@@ -278,7 +283,3 @@ def _add_terms(
     for place in strongest[rank < N_TERMS].tolist():
         term = written[aligned.terms[place]]
         words[divmod(int(keys[at[place]]), n)].append(TermPart(term, float(aligned.contributions[place])))
-
-
-def _section_starts(document: Document) -> NDArray[np.int64]:
-    return np.array([section.start for section in document.sections] or [0], np.int64)

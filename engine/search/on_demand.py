@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from sqlalchemy.exc import SQLAlchemyError
@@ -18,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError, EngineError, IndexBusy
 from engine.result import Encoding
-from engine.scoring.evidence import Scoring
+from engine.scoring.evidence import CONTAINMENT, Scoring
 from engine.search.allowance import Allowance
 from engine.search.query import Query
 from engine.search.searcher import Searcher
@@ -65,7 +65,13 @@ class OnDemand:
         self._log = log
 
     def for_query(
-        self, query: Query, allowance: Allowance, *, where: str | None, without: str | Sequence[str] | None
+        self,
+        query: Query,
+        allowance: Allowance,
+        *,
+        where: str | None,
+        without: str | Sequence[str] | None,
+        scoring: Scoring | None = None,
     ) -> Encoding:
         """Encode the best candidates of a query that have no vectors.
 
@@ -74,12 +80,14 @@ class OnDemand:
             allowance: how many candidates, how many tokens.
             where: metadata filter of the search.
             without: doc_id that the search leaves out, or several.
+            scoring: of the search, whose words choose the candidates.
 
         Raises:
             QueryError: the filter does not parse.
         """
         snapshot = self._snapshot
-        by_words = Searcher(snapshot, BY_WORDS)
+        is_cover = scoring is not None and scoring.cover
+        by_words = Searcher(snapshot, replace(CONTAINMENT, chunk_weight=0) if is_cover else BY_WORDS)
         n_wanted = max(WANTED, allowance.candidates)
         best, _ = by_words.rank(query, k=n_wanted, where=where, without=without)
         candidates = best[: allowance.candidates]

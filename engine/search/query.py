@@ -20,9 +20,10 @@ from engine.search.skipping import query_stretches
 from engine.section_kinds import SectionKind
 from engine.store.documents import content_hash
 from engine.store.reference import SAMPLE_DOCUMENTS, Reference, content_key
+from engine.words.alignment import mean_weights, occurrences, section_starts
 from engine.words.common_sentences import blanked, common_stretches, kept_shares
-from engine.words.counts import WordTables, count_words
-from engine.words.likelihood import QueryTerms, query_terms
+from engine.words.counts import TermTable, WordTables, count_words, counted
+from engine.words.likelihood import QueryTerms, cover_terms, query_terms
 from engine.words.segmenter import segmenter_of
 
 
@@ -35,6 +36,8 @@ class Query:
     words: WordTables | None = None  # its term counts; counted from its text where they are not given
     key: int | None = None  # of its content, see `engine.store.reference`; computed where it is not given
     skip: frozenset[SectionKind] = frozenset()  # kinds of its sections that take no part in the score
+    section_weights: tuple[float, ...] = ()  # of its sections; () where all are 1
+    keeps_common: bool = False  # whether sentences that many documents have count as any other
 
 
 def as_stored(encoded: EncodedDocument) -> EncodedDocument:
@@ -63,6 +66,7 @@ class Prepared:
     pairs: QueryTerms | None
     weights: dict[str, float]  # of the components
     text: str  # of the query, with blanks in the place of common sentences
+    section_weights: NDArray[np.float64] | None = None  # (A,) of the sections of the query; None where all are 1
 
 
 class Background(Protocol):
@@ -94,10 +98,14 @@ def prepare(query: Query, background: Background, scoring: Scoring, multiply: Mu
     reference, vectors = background.reference, pool_long(query.vectors)
     weights = scoring.weights(vectors=len(vectors.chunks) > 0, words=background.language is not None)
     key = content_key(content_hash(query.document)) if query.key is None else query.key
-    stretches = query_stretches(query.document, query.skip, common_stretches(query.document.text, reference.common))
+    common = [] if query.keeps_common else common_stretches(query.document.text, reference.common)
+    stretches = query_stretches(query.document, query.skip, common, query.section_weights)
     text = blanked(query.document.text, stretches)
     kept = kept_shares(stretches, [Span(chunk.start, chunk.stop) for chunk in vectors.chunk_spans])
     given = kept * chunk_weights(np.array([chunk.n_tokens for chunk in vectors.chunk_spans], np.int64))
+    of_sections = np.array(query.section_weights) if query.section_weights else None
+    if of_sections is not None:
+        given = given * of_sections[[chunk.section for chunk in vectors.chunk_spans]]
     limits = thresholds(
         _chunk_thresholds(vectors.chunks, reference, key, scoring, multiply),
         _document_threshold(vectors.document, reference, key, scoring) if weights["document"] else 0.0,
@@ -106,11 +114,39 @@ def prepare(query: Query, background: Background, scoring: Scoring, multiply: Mu
     )
     words = pairs = None
     if background.language is not None and weights["words"] + weights["pairs"] > 0:
-        counted = None if stretches else query.words
-        tables = counted or count_words(segmenter_of(background.language), [text])
-        words = query_terms(tables.words, reference.statistics.words)
-        pairs = query_terms(tables.pairs, reference.statistics.pairs)
-    return Prepared(vectors, given, limits, words, pairs, weights, text)
+        words, pairs = _terms(query, text, None if stretches else query.words, background, scoring)
+    if scoring.cover:
+        weights = _attainable(weights, limits, words, pairs)
+    return Prepared(vectors, given, limits, words, pairs, weights, text, of_sections)
+
+
+def _terms(
+    query: Query, text: str, known: WordTables | None, background: Background, scoring: Scoring
+) -> tuple[QueryTerms, QueryTerms]:
+    """The weighted words and pairs of a query, `text` without what is left out."""
+    segmenter = segmenter_of(background.language or "none")
+    found = segmenter.segment(text) if query.section_weights else None
+    tables = counted([found]) if found is not None else known or count_words(segmenter, [text])
+    of_sections, starts = np.array(query.section_weights), section_starts(query.document)
+
+    def weighted(kind: str) -> QueryTerms:
+        table: TermTable = getattr(tables, kind)
+        means = None if found is None else mean_weights(occurrences(found, kind, starts), table.terms, of_sections)
+        weigh = cover_terms if scoring.cover else query_terms
+        return weigh(table, getattr(background.reference.statistics, kind), means)
+
+    return weighted("words"), weighted("pairs")
+
+
+def _attainable(
+    weights: dict[str, float], limits: Thresholds, words: QueryTerms | None, pairs: QueryTerms | None
+) -> dict[str, float]:
+    """The weights of the components in which a query has something to be covered; they sum to 1 again."""
+    terms = {"words": words, "pairs": pairs}
+    is_there = {name: one is not None and len(one.terms) > 0 for name, one in terms.items()}
+    is_there |= {"chunks": bool(limits.weights.any()), "document": True}
+    total = sum(weight for name, weight in weights.items() if is_there[name])
+    return {name: weight / total if total and is_there[name] else 0.0 for name, weight in weights.items()}
 
 
 def _chunk_thresholds(chunks: Vectors, reference: Reference, key: int, scoring: Scoring, multiply: Multiply) -> Vectors:

@@ -100,12 +100,11 @@ class Scorer:
                 one = queries[row]
                 best = best_chunks(one.vectors.chunks, vectors, starts, self._multiply)
                 chunks[row, at] = chunk_component(best, one.limits, self._scoring)
+        words, pairs = self._words(queries, positions)
         return [
             Pool(
                 positions,
-                Components(
-                    chunks[row], self._document_component(one, positions), *self.word_components(one, positions)
-                ),
+                Components(chunks[row], self._document_component(one, positions), words[row], pairs[row]),
             ).rate(one, self._scoring.root)
             for row, one in enumerate(queries)
         ]
@@ -114,13 +113,23 @@ class Scorer:
         self, prepared: Prepared, positions: Positions
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Two of (R,): the components of words and of pairs; zeros without words."""
-        words, pairs = np.zeros(len(positions)), np.zeros(len(positions))
-        if prepared.words is None or prepared.pairs is None:
-            return words, pairs
-        for first in range(0, len(positions), SCAN_BLOCK_DOCUMENTS):
+        words, pairs = self._words([prepared], positions)
+        return words[0], pairs[0]
+
+    def _words(
+        self, queries: Sequence[Prepared], positions: Positions
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The components of words and of pairs of several queries, a row each; they share the pass over the counts."""
+        words, pairs = np.zeros((2, len(queries), len(positions)))
+        terms = [(row, one.words, one.pairs) for row, one in enumerate(queries)]
+        for first in range(
+            0, len(positions) if any(one.words is not None for one in queries) else 0, SCAN_BLOCK_DOCUMENTS
+        ):
             for members, part in self._snapshot.word_parts(positions[first : first + SCAN_BLOCK_DOCUMENTS]):
-                words[first + members] = scores(prepared.words, part.words)
-                pairs[first + members] = scores(prepared.pairs, part.pairs)
+                for row, of_words, of_pairs in terms:
+                    if of_words is not None and of_pairs is not None:
+                        words[row, first + members] = scores(of_words, part.words)
+                        pairs[row, first + members] = scores(of_pairs, part.pairs)
         return words, pairs
 
     def top(self, prepared: Prepared, positions: Positions, n_most: int) -> tuple[Exact, int, int]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,10 +34,13 @@ from engine.search.scorer import Exact, Scorer, join_exact
 from engine.store.replica import OpenReplica
 from engine.store.snapshot import OpenGeneration, Positions, Snapshot
 
+NamedT = TypeVar("NamedT")
+
 # Ranks, and the candidates they are filled from.
 TIERS = ((200, 400), (1_000, 2_000), (5_000, 10_000))
 LIST_LENGTH = 60  # documents that each query chunk names as candidates
 PASS_CHUNKS = 4_096  # query chunks that are compared with the index in one pass over it
+PASS_SCORES = 4_000_000  # scores of documents for queries that are in memory at one time
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,8 @@ class Searcher:
             offset: hits to leave out first, for pages.
             where: metadata filter, see `engine.store.where`.
             without: doc_id of a document to leave out, or several.
-            exact: score every document, whatever index there is.
+            exact: score every document, whatever index there is; a search by containment always does, since lists
+                and postings choose similar documents.
 
         Raises:
             QueryError: k or offset out of range, or the filter does not parse.
@@ -107,7 +112,7 @@ class Searcher:
         started = time.perf_counter()
         prepared = self.prepare(query)
         allowed = self.allowed(where, without)
-        is_exact = exact or self._neighbours.is_scanned(allowed)
+        is_exact = exact or self._is_scanned(allowed)
         ranking = self._ranked(prepared, allowed, offset + k, is_exact=is_exact)
         is_complete = not self.snapshot.width or bool(self.snapshot.has_vectors[allowed].all())
         is_certified = is_exact and is_complete and prepared.vectors.coverage.chunks_pooled == 1
@@ -145,7 +150,7 @@ class Searcher:
             raise QueryError(f"k is {k}; it must be at least 1")
         prepared = self.prepare(query)
         allowed = self.allowed(where, without)
-        is_exact = self._neighbours.is_scanned(allowed)
+        is_exact = self._is_scanned(allowed)
         best = self._ranked(prepared, allowed, k, is_exact=is_exact).exact
         return best.positions, best.scores
 
@@ -169,6 +174,23 @@ class Searcher:
                 best.append(self._scorer.best_of(one, left, k).positions)
         return best
 
+    def best_hits(self, queries: Sequence[tuple[Query, Prepared]], allowed: NDArray[np.bool_]) -> list[Hit | None]:
+        """The best hit of each of several queries, from all documents; None where none has a score above 0.
+
+        The queries share passes over vectors and term counts.
+
+        Args:
+            queries: each with what `prepare` made of it.
+            allowed: (N,) the documents that may be found.
+        """
+        positions = np.flatnonzero(allowed)
+        best: list[Hit | None] = []
+        for group in _passes(queries, max(1, PASS_SCORES // max(1, len(positions)))):
+            pools = self._scorer.pools([one for _, one in group], positions)
+            for (query, one), pool in zip(group, pools, strict=True):
+                best += self._hits(query, one, self._scorer.best_of(one, pool, 1), 0) or (None,)
+        return best
+
     def prepare(self, query: Query) -> Prepared:
         """Take thresholds and weights of a query from the reference, its own content left out of it."""
         return prepare(query, self.snapshot, self.scoring, self._multiply)
@@ -181,6 +203,9 @@ class Searcher:
             if position is not None:
                 allowed[position] = False
         return allowed
+
+    def _is_scanned(self, allowed: NDArray[np.bool_]) -> bool:
+        return self.scoring.cover or self._neighbours.is_scanned(allowed)
 
     def _ranked(self, prepared: Prepared, allowed: NDArray[np.bool_], stop: int, *, is_exact: bool) -> _Ranking:
         """The first `stop` ranks."""
@@ -258,6 +283,7 @@ class Searcher:
             prepared.pairs,
             self.snapshot.language,
             prepared.text,
+            prepared.section_weights,
         )
         breakdowns = break_down(
             query.document,
@@ -298,13 +324,15 @@ def _by_lists(lists: RankedLists, limits: Thresholds, power: float, n: int) -> N
     return np.bincount(lists.documents[counts], shares[counts], minlength=n).astype(np.float64)
 
 
-def _passes(queries: Sequence[tuple[str, Prepared]]) -> Iterator[list[tuple[str, Prepared]]]:
-    """Runs of queries of about so many chunks; a longer one is one by itself."""
-    run: list[tuple[str, Prepared]] = []
+def _passes(
+    queries: Sequence[tuple[NamedT, Prepared]], most: int | None = None
+) -> Iterator[list[tuple[NamedT, Prepared]]]:
+    """Runs of at most so many queries of about so many chunks; a longer one is one by itself."""
+    run: list[tuple[NamedT, Prepared]] = []
     n_chunks = 0
     for query in queries:
         size = len(query[1].vectors.chunks)
-        if run and n_chunks + size > PASS_CHUNKS:
+        if run and (n_chunks + size > PASS_CHUNKS or len(run) == most):
             yield run
             run, n_chunks = [], 0
         run.append(query)

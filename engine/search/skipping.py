@@ -1,4 +1,4 @@
-"""Leaves sections of some kinds of a query out of its score. Scores nothing.
+"""Leaves sections of a query out of its score, by kind or by a weight of 0. Scores nothing.
 
 The query loses the terms of such sections, and their chunks weigh nothing. Targets keep all of their
 sections. The vector of a whole document is that of all its sections: it cannot be taken apart.
@@ -26,13 +26,16 @@ def kinds_of(names: Iterable[str]) -> frozenset[SectionKind]:
     return frozenset(map(SectionKind, names))
 
 
-def query_stretches(query: Document, kinds: Collection[SectionKind], common: Sequence[Span]) -> list[Span]:
+def query_stretches(
+    query: Document, kinds: Collection[SectionKind], common: Sequence[Span], weights: Sequence[float] = ()
+) -> list[Span]:
     """Where a query has what is left out of its evidence: sections of some kinds, and common sentences.
 
     Args:
         query: the document to search with.
         kinds: of the sections to leave out.
         common: stretches that are left out anyway.
+        weights: of the sections, of which those of weight 0 are left out; () where all are 1.
 
     Returns:
         Stretches in reading order that do not overlap.
@@ -41,6 +44,8 @@ def query_stretches(query: Document, kinds: Collection[SectionKind], common: Seq
         QueryError: nothing of the query would be left.
     """
     skipped = stretches_of(query, kinds) if kinds else []
+    without_weight = [number for number, weight in enumerate(weights) if not weight]
+    skipped += [Span(query.sections[number].start, query.sections[number].stop) for number in without_weight]
     if not skipped:
         return list(common)
     merged = _merged([*skipped, *common])
@@ -49,7 +54,7 @@ def query_stretches(query: Document, kinds: Collection[SectionKind], common: Seq
         left += query.text[at : stretch.start].strip()
         at = stretch.stop
     if not left and not query.text[at:].strip():
-        names = ", ".join(sorted(kinds))
+        names = ", ".join([*sorted(kinds), *(["those of weight 0"] if without_weight else [])])
         raise QueryError(f"the query {query.title!r} has no section but those to be skipped ({names}); skip fewer")
     return merged
 

@@ -5,7 +5,8 @@ target
 
     x  tf_qi(t) / tf_q(t)  tf_dj(t) / tf_d(t)
 
-so that the shares of all pairs of sections sum to x.
+so that the shares of all pairs of sections sum to x. Where the sections of the query have weights,
+tf_qi(t) counts as often as the weight of section i, in the sum tf_q(t) too.
 
 Letters in shapes: T shared terms, A query sections, B target sections.
 """
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.document import Document
 from engine.words.segmenter import Terms
 
 
@@ -51,8 +53,30 @@ class SectionTerms:
     contributions: NDArray[np.float64]  # (n,)
 
 
+def section_starts(document: Document) -> NDArray[np.int64]:
+    """(A,) offsets of the sections of a document, rising; [0] for one without sections."""
+    return np.array([section.start for section in document.sections] or [0], np.int64)
+
+
+def mean_weights(found: Occurrences, terms: NDArray[np.uint32], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean weight (T,) of the places where each term stands.
+
+    Args:
+        found: all places of the terms, none of another term.
+        terms: (T,) rising.
+        weights: (A,) of the sections.
+    """
+    at = np.searchsorted(terms, found.terms)
+    summed = np.bincount(at, weights[found.sections], minlength=len(terms))
+    return np.asarray(summed / np.bincount(at, minlength=len(terms)))
+
+
 def align(
-    query: Occurrences, target: Occurrences, terms: NDArray[np.uint32], contributions: NDArray[np.float64]
+    query: Occurrences,
+    target: Occurrences,
+    terms: NDArray[np.uint32],
+    contributions: NDArray[np.float64],
+    weights: NDArray[np.float64] | None = None,
 ) -> SectionTerms:
     """Share out the contributions of terms over pairs of sections.
 
@@ -61,8 +85,9 @@ def align(
         target: terms of the target's text.
         terms: (T,) that both have, rising.
         contributions: (T,) of each.
+        weights: (A,) of the sections of the query; 1 by default.
     """
-    mine, theirs = _by_section(query, terms), _by_section(target, terms)
+    mine, theirs = _by_section(query, terms, weights), _by_section(target, terms)
     # Each place of a term in a section of the query meets each place of it in a section of the target.
     n_theirs = np.bincount(theirs.terms, minlength=len(terms))
     first = np.cumsum(n_theirs) - n_theirs
@@ -86,10 +111,11 @@ class _Shares:
     shares: NDArray[np.float64]  # (n,) of the term's occurrences that stand in the section
 
 
-def _by_section(found: Occurrences, terms: NDArray[np.uint32]) -> _Shares:
+def _by_section(found: Occurrences, terms: NDArray[np.uint32], weights: NDArray[np.float64] | None = None) -> _Shares:
     at = np.minimum(np.searchsorted(terms, found.terms), max(0, len(terms) - 1))
     stands = terms[at] == found.terms if len(terms) else np.zeros(len(found.terms), bool)
     n_sections = int(found.sections.max(initial=0)) + 1
     keys, counts = np.unique(at[stands] * n_sections + found.sections[stands], return_counts=True)
-    place = keys // n_sections
-    return _Shares(place, keys % n_sections, counts / np.bincount(place, counts, minlength=len(terms))[place])
+    place, sections = keys // n_sections, keys % n_sections
+    counted = counts if weights is None else counts * weights[sections]
+    return _Shares(place, sections, counted / np.bincount(place, counted, minlength=len(terms))[place])

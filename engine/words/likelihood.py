@@ -8,7 +8,16 @@ With tf counts, |d| occurrences of all terms in d, and p(t) the probability of t
 b is the weight of a term under a language model with Jelinek-Mercer smoothing (Zhai & Lafferty
 2004, ACM TOIS 22(2), with lambda / (1 - lambda) = 1 / alpha); the query's
 counts are damped by a logarithm, and the sum is divided by the query's own, so that the
-score does not depend on the query's length. It is a sum over terms.
+score does not depend on the query's length. It is a sum over terms. Where the sections of the
+query have weights, a_t is multiplied by the mean weight of the places of t.
+
+For the question how much of a query a document contains, the same sum has other terms, so that
+a long document is no worse than a short one, and s is 1 where all places of all terms are there:
+
+    a_t = tf_q(t) ln(1 + 1 / p(t))   b_t(d) = min(tf_d(t), tf_q(t)) / tf_q(t)
+
+It is the containment of Broder (1997, "On the resemblance and containment of documents"), over
+words, or pairs of words as shingles, that are weighted by their information.
 
 Letters in shapes: N documents, T their terms, Q terms of the query.
 """
@@ -33,6 +42,7 @@ class QueryTerms:
     terms: NDArray[np.uint32]  # (Q,) rising
     weights: NDArray[np.float64]  # (Q,) a_t over the norm: the score is sum_t weights_t b_t(d)
     rates: NDArray[np.float64]  # (Q,) alpha / p(t)
+    counts: NDArray[np.float64] | None = None  # (Q,) tf_q(t), where b_t(d) is the share of them that d has
     # One look at a small table spares most terms the search, and finds the place of the others among the Q.
     is_first: NDArray[np.bool_] = field(init=False, repr=False, compare=False)  # (2 ** 16,) whether some have low bits
     first: NDArray[np.int32] = field(init=False, repr=False, compare=False)  # (2 ** 16,) place by low bits, -1 for none
@@ -52,19 +62,28 @@ class QueryTerms:
         object.__setattr__(self, "following", following)
 
 
-def query_terms(query: TermTable, statistics: TermStatistics) -> QueryTerms:
+def query_terms(query: TermTable, statistics: TermStatistics, means: NDArray[np.float64] | None = None) -> QueryTerms:
     """Weigh the terms of a query.
 
     Args:
         query: counts of one document.
         statistics: of the corpus.
+        means: (Q,) mean weight of the places of each term; 1 by default.
     """
     counts = query.counts.astype(np.float64)
     rates = ALPHA / statistics.probabilities(query.terms)
     length = max(1.0, counts.sum())
-    weights = 1 + np.log(counts)
+    weights = (1 + np.log(counts)) * (1 if means is None else means)
     norm = float(weights @ np.log1p(rates * counts / length)) if len(counts) else 1.0
     return QueryTerms(query.terms, weights / norm, rates)
+
+
+def cover_terms(query: TermTable, statistics: TermStatistics, means: NDArray[np.float64] | None = None) -> QueryTerms:
+    """Weigh the terms of a query by how much of it they are; the arguments are those of `query_terms`."""
+    counts = query.counts.astype(np.float64)
+    probabilities = statistics.probabilities(query.terms)
+    weights = counts * np.log1p(1 / probabilities) * (1 if means is None else means)
+    return QueryTerms(query.terms, weights / (weights.sum() or 1.0), ALPHA / probabilities, counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +108,10 @@ def matches(query: QueryTerms, table: TermCounts) -> TermMatches:
         others = others[query.terms[at[others]] != terms[others]]
     stands = at >= 0
     places, documents, at = places[stands], documents[stands], at[stands]
-    frequency = table.counts_at(places, documents) / table.lengths()[documents]
+    counts = table.counts_at(places, documents)
+    if query.counts is not None:
+        return TermMatches(documents, at, query.weights[at] * np.minimum(1.0, counts / query.counts[at]))
+    frequency = counts / table.lengths()[documents]
     return TermMatches(documents, at, query.weights[at] * np.log1p(query.rates[at] * frequency))
 
 

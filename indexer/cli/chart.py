@@ -11,6 +11,7 @@ import click
 from indexer.cli.options import device_option, existing_index_argument, opened_index, typed_command
 from indexer.cli.output_file import output_option, write_output
 from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
+from indexer.cli.question_options import diversify_option, weight_option
 from indexer.cli.reading import read_memory_option, read_seconds_option
 from indexer.cli.standard_input import as_option, check_form
 
@@ -51,6 +52,8 @@ class _Wanted:
 )
 @click.option("--where", metavar="FILTER", help="Metadata filter, as of query.")
 @click.option("--without", multiple=True, metavar="ID", help="Leave this document out; may be repeated.")
+@weight_option
+@diversify_option
 @click.option("--exact", is_flag=True, help="Score every document, so that the ranking is certified.")
 @click.option(
     "--format",
@@ -74,6 +77,8 @@ def chart(
     least: float,
     where: str | None,
     without: tuple[str, ...],
+    weights: dict[str, float],
+    diversify: bool,
     exact: bool,
     form: str,
     output: Path | None,
@@ -97,7 +102,8 @@ def chart(
         raise click.UsageError("name one query: a DOCUMENT, '-' for standard input, or --id DOC_ID")
     if form == "docx" and output is None:
         raise click.UsageError("a Word file does not go to the terminal; name a file: -o chart.docx")
-    wanted = _Wanted(by, least, {"k": k, "where": where, "without": without, "exact": exact})
+    options = {"k": k, "where": where, "without": without, "weights": weights, "diversify": diversify, "exact": exact}
+    wanted = _Wanted(by, least, options)
     read = None if document is None else _read(document, check_form(form_of_stdin), read_seconds, read_memory)
     with opened_index(index, device) as opened:
         _write(_chart(opened, read, doc_id, wanted), by, form, output)

@@ -66,8 +66,12 @@ def _json(answers: Sequence[Answer], layout: Layout) -> str:
 
 def _jsonl(answers: Sequence[Answer], layout: Layout) -> str:
     """A line for each query: a result of the same schema, also where it has no hits."""
-    lines = [json.dumps(_as_dict(answer, layout), ensure_ascii=False, allow_nan=False) for answer in answers]
-    return "".join(line.translate(_LINE_BREAKS) + "\n" for line in lines)
+    return "".join(json_line(_as_dict(answer, layout)) for answer in answers)
+
+
+def json_line(values: dict[str, Any]) -> str:
+    """A value as JSON on one line, its end included."""
+    return json.dumps(values, ensure_ascii=False, allow_nan=False).translate(_LINE_BREAKS) + "\n"
 
 
 def _csv(answers: Sequence[Answer], layout: Layout) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from engine.search.allowance import CANDIDATES, Allowance
+from indexer.cli.novelty import check_novelty_options, novelty_answers, print_novelty
 from indexer.cli.options import (
     FAILED,
     PARTLY,
@@ -21,17 +22,17 @@ from indexer.cli.options import (
     typed_command,
 )
 from indexer.cli.output_file import output_option, write_output
-from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
+from indexer.cli.query_files import Failure, left_out_note, missing_files, opened_reader, read_named
+from indexer.cli.question_options import diversify_option, weight_option
 from indexer.cli.reading import read_memory_option, read_seconds_option
 from indexer.cli.standard_input import as_option, check_form
 
 if TYPE_CHECKING:
     from engine import Document, Index, Result
+    from engine.novelty import Novelty
     from engine.result import SectionMatrix
 
     _Found: TypeAlias = tuple[Result, tuple[SectionMatrix, ...]]
-
-_N_NAMED = 3  # documents of the same content that are listed
 
 
 @click.command()
@@ -66,6 +67,16 @@ _N_NAMED = 3  # documents of the same content that are listed
     type=click.Choice(["references", "acknowledgements", "appendix", "boilerplate"]),
     help="Leave sections of this kind out of the query; may be repeated.",
 )
+@weight_option
+@click.option(
+    "--mode",
+    type=click.Choice(["similar", "containment", "novelty"]),
+    default="similar",
+    show_default=True,
+    help="What to find: similar documents, documents that contain the query, or sections of the query that no "
+    "document contains.",
+)
+@diversify_option
 @click.option("--with-itself", is_flag=True, help="Keep documents with the same content as the query among the hits.")
 @click.option(
     "--candidates",
@@ -81,7 +92,7 @@ _N_NAMED = 3  # documents of the same content that are listed
     "--sections",
     "n_pairs",
     default=None,
-    show_default="3, in HTML 10",
+    show_default="3, in HTML 10, of novelty 1",
     type=click.IntRange(0),
     metavar="N",
     help="Number of section pairs to show per hit.",
@@ -110,6 +121,9 @@ def query(
     where: str | None,
     without: tuple[str, ...],
     skip: tuple[str, ...],
+    weights: dict[str, float],
+    mode: str,
+    diversify: bool,
     with_itself: bool,
     candidates: int,
     encode_tokens: int | None,
@@ -131,36 +145,53 @@ def query(
     \b
     Example:
         longmatch query papers.lm draft.pdf -k 5 --sections 2
+        longmatch query papers.lm draft.pdf --mode novelty
     """
-    if not documents and not doc_ids and not texts:
+    _check_use([*documents, *doc_ids, *texts], texts, mode, form, matrix=matrix)
+    suffix = check_form(form_of_stdin)
+    failed = missing_files(documents)
+    named = [name for name in documents if name not in {failure.source for failure in failed}]
+    answers: list[_Found] = []
+    novelties: list[Novelty] = []
+    if named or doc_ids or texts:
+        options: dict[str, Any] = {
+            "where": where,
+            "without": without,
+            "skip": skip,
+            "allowance": Allowance(candidates, encode_tokens),
+        }
+        of_ranking = {"k": k, "offset": offset, "weights": weights, "mode": mode, "diversify": diversify}
+        with opened_reader(named, read_seconds, read_memory) as reader, opened_index(index, device) as opened:
+            found = chain(_text_queries(texts), _documents(read_named(named, reader, suffix), failed))
+            if mode == "novelty":
+                novelties = novelty_answers(opened, doc_ids, found, options, with_itself=with_itself)
+            else:
+                options |= of_ranking | {"exact": exact}
+                answers = _answers(opened, doc_ids, found, options, with_itself=with_itself, matrix=matrix)
+    if answers:
+        _print(answers, form, n_pairs, output)
+    if novelties:
+        print_novelty(novelties, form, n_pairs, output)
+    for failure in failed:
+        click.echo(f"failed: {failure.source}: {failure.reason}", err=True)
+    if failed:
+        sys.exit(PARTLY if answers or novelties else FAILED)
+
+
+def _check_use(named: Sequence[str], texts: Sequence[str], mode: str, form: str, *, matrix: bool) -> None:
+    """Whether the options fit together.
+
+    Raises:
+        click.UsageError: they do not.
+    """
+    if not named:
         raise click.UsageError("no query: name a DOCUMENT, '-' for standard input, --id DOC_ID or --text TEXT")
     if matrix and form == "html":
         raise click.UsageError("--matrix is for tables and JSON; the report has a heat map: leave --matrix out")
     if not all(map(str.strip, texts)):
         raise click.UsageError("--text is empty; give it some words")
-    suffix = check_form(form_of_stdin)
-    failed = missing_files(documents)
-    named = [name for name in documents if name not in {failure.source for failure in failed}]
-    answers: list[_Found] = []
-    if named or doc_ids or texts:
-        options = {
-            "k": k,
-            "offset": offset,
-            "where": where,
-            "without": without,
-            "skip": skip,
-            "exact": exact,
-            "allowance": Allowance(candidates, encode_tokens),
-        }
-        with opened_reader(named, read_seconds, read_memory) as reader, opened_index(index, device) as opened:
-            found = chain(_text_queries(texts), _documents(read_named(named, reader, suffix), failed))
-            answers = _answers(opened, doc_ids, found, options, with_itself=with_itself, matrix=matrix)
-    if answers:
-        _print(answers, form, n_pairs, output)
-    for failure in failed:
-        click.echo(f"failed: {failure.source}: {failure.reason}", err=True)
-    if failed:
-        sys.exit(PARTLY if answers else FAILED)
+    if mode == "novelty":
+        check_novelty_options(click.get_current_context(), form)
 
 
 def _text_queries(texts: Sequence[str]) -> Iterator[Document]:
@@ -201,17 +232,11 @@ def _answers(
     for document in documents:
         copies = [] if with_itself else index.copies(document)
         if copies:
-            click.echo(_left_out(document, copies), err=True)
+            click.echo(left_out_note(document, copies), err=True)
         without = [*options["without"], *(copy for copy in copies if copy not in options["without"])]
         result = index.search(document, **options | {"without": without})
         answers.append((result, _matrices(index, document, result) if matrix else ()))
     return answers
-
-
-def _left_out(query: Document, copies: Sequence[str]) -> str:
-    names = ", ".join(copies[:_N_NAMED])
-    more = f" and {len(copies) - _N_NAMED:,} more" if len(copies) > _N_NAMED else ""
-    return f"left out: {names}{more}; same content as the query {query.doc_id}, shown by --with-itself"
 
 
 def _matrices(index: Index, query: Document | str, result: Result) -> tuple[SectionMatrix, ...]:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from engine.readers import Unreadable
     from indexer.reading.reader import DocumentReader
 
+_N_NAMED = 3  # documents of the same content that are listed
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -80,3 +82,10 @@ def read_named(names: Sequence[str], reader: DocumentReader | None, suffix: str 
         found = read_standard_input(reader, suffix) if name == STDIN else reader.read([Request(name)])
         for one in found:
             yield Failure(one.source, one.reason) if isinstance(one, Unreadable) else one
+
+
+def left_out_note(query: Document, copies: Sequence[str]) -> str:
+    """One line on the documents of an index that have the content of a query, and are left out."""
+    names = ", ".join(copies[:_N_NAMED])
+    more = f" and {len(copies) - _N_NAMED:,} more" if len(copies) > _N_NAMED else ""
+    return f"left out: {names}{more}; same content as the query {query.doc_id}, shown by --with-itself"

@@ -36,9 +36,11 @@ def search(index: Index, query: Document | str, parameters: Parameters, where: s
     """
     for doc_id in parameters.without:
         check_is_there(index, doc_id)
-    find = index.search_id if isinstance(query, str) else index.search
     if isinstance(query, str):
         check_is_there(index, query)
+    if parameters.mode == "novelty":
+        return _novelty(index, query, parameters, where)
+    find = index.search_id if isinstance(query, str) else index.search
     result = find(
         query,  # type: ignore[arg-type]
         k=parameters.k,
@@ -46,6 +48,9 @@ def search(index: Index, query: Document | str, parameters: Parameters, where: s
         where=where,
         without=parameters.without,
         skip=parameters.skip,
+        weights=parameters.weights,
+        mode=parameters.mode,
+        diversify=parameters.diversify,
         exact=parameters.exact,
         allowance=Allowance(parameters.candidates, parameters.encode_tokens),
     )
@@ -55,9 +60,21 @@ def search(index: Index, query: Document | str, parameters: Parameters, where: s
     return as_json(envelope([values]))
 
 
+def _novelty(index: Index, query: Document | str, parameters: Parameters, where: str | None) -> bytes:
+    found = index.novelty(
+        query,
+        where=where,
+        without=parameters.without,
+        skip=parameters.skip,
+        allowance=Allowance(parameters.candidates, parameters.encode_tokens),
+    )
+    return as_json(envelope([_without_paths(found.to_dict(n_pairs=parameters.sections))]))
+
+
 def _without_paths(values: dict[str, Any]) -> dict[str, Any]:
     """A result whose files and index are named without the folders of this machine."""
-    for one in (values["query"], *values["hits"]):
+    hits = [one["hit"] for one in values["sections"] if one["hit"]] if "sections" in values else values["hits"]
+    for one in (values["query"], *hits):
         one["source"] = _name(one["source"])
     if (origin := values["provenance"]) is not None and origin["index"] is not None:
         origin["index"] = {**origin["index"], "path": _name(origin["index"]["path"])}

@@ -6,16 +6,18 @@ import json
 from typing import Annotated, Any, Literal, TypeAlias
 
 from fastapi import UploadFile
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from engine.errors import QueryError
 from engine.readers.limits import MAX_DOCUMENT_BYTES
 from engine.search.allowance import CANDIDATES
+from engine.search.section_weights import parse_weights
 from engine.store.where_mapping import where_text
 
 Kind: TypeAlias = Literal["references", "acknowledgements", "appendix", "boilerplate"]
 MOST_HITS, MOST_OFFSET, MOST_CANDIDATES, MOST_LISTED = 1_000, 1_000_000, 1_000, 1_000
 _MOST_NAMES = 1_000
+_OF_RANKINGS = frozenset(["k", "offset", "weights", "diversify", "exact", "matrix"])
 _LONGEST_ID, _LONGEST_FILTER = 4_096, 65_536
 
 DocId: TypeAlias = Annotated[str, Field(min_length=1, max_length=_LONGEST_ID)]
@@ -83,6 +85,17 @@ class Parameters(BaseModel):
     )
     without: list[DocId] = Field([], max_length=_MOST_NAMES, description="Documents to leave out.")
     skip: list[Kind] = Field([], description="Kinds of sections of the query that take no part in the score.")
+    weights: dict[str, float] = Field(
+        {},
+        max_length=_MOST_NAMES,
+        description='Weights of sections of the query, by heading, kind or number: {"claims": 3, "abstract": 0}.',
+    )
+    mode: Literal["similar", "containment", "novelty"] = Field(
+        "similar",
+        description="What to find: similar documents, documents that contain the query, or sections of the query that "
+        "no document contains.",
+    )
+    diversify: bool = Field(False, description="Order the first 50 hits so that each adds other sections of the query.")
     exact: bool = Field(False, description="Score every document, so that the ranking is certified.")
     candidates: int = Field(
         CANDIDATES,
@@ -93,6 +106,13 @@ class Parameters(BaseModel):
     encode_tokens: int | None = Field(None, ge=1, description="Encode at most about so many tokens of them.")
     sections: Listed | None = Field(3, description=SECTIONS_TEXT)
     matrix: bool = Field(False, description="Add the cosines of all sections, for each hit.")
+
+    @model_validator(mode="after")
+    def _fits_mode(self) -> Parameters:
+        given = sorted(self.model_fields_set & _OF_RANKINGS) if self.mode == "novelty" else []
+        if given:
+            raise ValueError(f"{', '.join(given)}: only for rankings of documents; leave out with mode novelty")
+        return self
 
     def filter_text(self) -> str | None:
         """The filter in the language of `engine.store.where`.
@@ -113,6 +133,11 @@ class SearchForm(Parameters):
     model_config = ConfigDict(extra="forbid", strict=False)
 
     file: UploadFile = Field(description="Any format that `longmatch index` reads, recognised by its suffix.")
+
+    @field_validator("weights", mode="before")
+    @classmethod
+    def _weights(cls, given: object) -> object:
+        return _weights_of_form(given)
 
     def filter_text(self) -> str | None:
         """The filter, which a form can hold as JSON too."""
@@ -159,6 +184,20 @@ def filter_text(where: object) -> str | None:
     if not isinstance(where, dict):
         raise QueryError(f"the filter is {type(where).__name__}; send a text or an object")
     return where_text(where)
+
+
+def _weights_of_form(given: object) -> object:
+    """Weights of a form, as JSON or as "claims=3,abstract=0"; what is no text is left to the model."""
+    if isinstance(given, list):
+        given = ",".join(map(str, given))
+    if not isinstance(given, str):
+        return given
+    if given.lstrip().startswith("{"):
+        return json.loads(given)
+    try:
+        return parse_weights(given)
+    except QueryError as error:
+        raise ValueError(str(error)) from error
 
 
 def _from_json(where: str) -> object:

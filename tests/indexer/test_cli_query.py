@@ -173,3 +173,21 @@ def test_a_missing_index_is_named_before_anything_is_loaded(run: Run, monkeypatc
     monkeypatch.setattr("indexer.cli.query.opened_index", None)  # is not reached
     found = run("/no/such.lm", "--text", "fox")
     assert found.exit_code == 1 and "/no/such.lm holds no index; make one: longmatch index" in found.stderr
+
+
+def test_a_query_by_containment_with_weights(tmp_path: Path, run: Run, built: Path) -> None:
+    draft = tmp_path / "draft.md"
+    draft.write_text(f"# Fox\n\n{_text('fox')}\n\n# Dog\n\n{_text('dog')}\n")
+    options = ["-k", "2", "--mode", "containment", "--format", "json", "--weight", "fox=3,2=0"]
+    (answer,) = json.loads(run(built, draft, *options).stdout)["results"]
+    assert answer["hits"][0]["id"] == "fox.md" and answer["hits"][0]["score"] > 0.8
+    assert answer["provenance"]["parameters"]["weights"] == {"fox": 3.0, "2": 0.0}
+    reversed_weights = [*options[:-1], "2=3", "--weight", "fox=0"]
+    assert json.loads(run(built, draft, *reversed_weights).stdout)["results"][0]["hits"][0]["id"] == "dog.md"
+
+
+def test_weights_that_cannot_be_used_are_refused(run: Run, built: Path) -> None:
+    wrong = run(built, "--id", "fox.md", "--weight", "fox")
+    assert (wrong.exit_code, "'fox' gives no weight" in wrong.stderr) == (2, True)
+    unknown = run(built, "--id", "fox.md", "--weight", "claims=3")
+    assert (unknown.exit_code, "is named 'claims'; name a heading ('The fox')" in unknown.stderr) == (1, True)

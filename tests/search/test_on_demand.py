@@ -28,11 +28,16 @@ N = 60
 SAMPLE = 8
 
 
-@pytest.fixture(autouse=True)
-def small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_first_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a build that encodes later encode a few documents, as with a large corpus."""
     monkeypatch.setattr(reference_module, "FIRST_DOCUMENTS", SAMPLE)
     monkeypatch.setattr(reference_module, "FEWEST_FIRST", 4)
     monkeypatch.setattr(reference_module, "ALL_TOKENS", 0)
+
+
+@pytest.fixture(autouse=True)
+def small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    few_first_vectors(monkeypatch)
 
 
 @pytest.fixture

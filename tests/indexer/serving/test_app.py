@@ -27,6 +27,9 @@ EVERY_OPTION: dict[str, Any] = {
     "where": {"year": {">=": 2003}},
     "without": ["doc003"],
     "skip": ["references"],
+    "weights": {"methods": 2.5},
+    "mode": "containment",
+    "diversify": True,
     "exact": True,
 }
 
@@ -102,9 +105,11 @@ def test_a_file_is_answered_as_in_python(client: TestClient, index: Index, tmp_p
     content = ("# Draft\n\n" + TEXT).encode()
     path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     form = {"k": "3", "offset": "1", "where": '{"year": {">=": 2003}}', "without": ["doc003", "doc013"]}
+    form |= {"weights": "draft=2, boilerplate=0.5", "diversify": "true"}
     response = client.post("/v1/search/file", files={"file": (name, path.read_bytes())}, data=form)
     document = replace(read_document(path), source=path.name)
     options: dict[str, Any] = {"k": 3, "offset": 1, "where": "`year` >= 2003", "without": ["doc003", "doc013"]}
+    options |= {"weights": {"draft": 2.0, "boilerplate": 0.5}, "diversify": True}
     assert timeless(response.json()) == of_python(index.search(document, **options))
 
 
@@ -230,3 +235,17 @@ def test_openapi_holds_the_contract(client: TestClient) -> None:
     text = json.dumps(description)
     names = {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}
     assert names <= set(schemas) and "#/$defs/" not in text
+
+
+def test_novelty_is_that_of_python(client: TestClient, index: Index) -> None:
+    answer = client.post("/v1/search", json={"text": TEXT, "mode": "novelty", "sections": 2}).json()
+    jsonschema.validate(answer, result_schema())
+    expected = index.novelty(Document.from_text(TEXT)).to_dict(n_pairs=2)
+    shown = [(one["novelty"], one["hit"] and one["hit"]["id"]) for one in answer["results"][0]["sections"]]
+    assert shown == [(one["novelty"], one["hit"] and one["hit"]["id"]) for one in expected["sections"]]
+    assert str(Path(index.snapshot.folder).parent) not in json.dumps(answer)
+
+
+def test_options_of_rankings_are_refused_with_novelty(client: TestClient) -> None:
+    message = refused(client.post("/v1/search", json={"text": TEXT, "mode": "novelty", "k": 3}), 422, "invalid_request")
+    assert "k: only for rankings of documents; leave out with mode novelty" in message

@@ -1,0 +1,93 @@
+"""How novel the sections of a query are: a value that prints itself. `engine.search.novelty` searches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+from engine.document import Coverage, Document, Span
+from engine.provenance import Provenance
+from engine.report.table import section_label
+from engine.result import Encoding, Hit, Status
+from engine.section_kinds import SectionKind
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SectionNovelty:
+    """One section of a query, and the document that contains most of it."""
+
+    query: Document
+    section: int  # position in the query, from 0
+    kind: SectionKind
+    novelty: float | None  # 1 - the score of the hit, in [0, 1]; None where the section has nothing to compare
+    hit: Hit | None  # rank 1 of the section; its parts are of this section alone. None where no document shares a word
+
+    @property
+    def heading(self) -> str:
+        """The heading of the section, or its first words where it has none."""
+        return section_label(self.query, self.section)
+
+    @property
+    def span(self) -> Span:
+        """Where the section stands in the text of the query."""
+        section = self.query.sections[self.section]
+        return Span(section.start, section.stop)
+
+    def __repr__(self) -> str:
+        novelty = "nothing to compare" if self.novelty is None else f"{self.novelty:.4f}"
+        best = "" if self.hit is None else f", most is in {self.hit.doc_id!r}"
+        return f"SectionNovelty({novelty}, {self.heading!r}{best})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Novelty(Sequence[SectionNovelty]):
+    """The sections of a query, from the most novel to the least; those with nothing to compare are last.
+
+    Example:
+        ```python
+        for section in index.novelty("draft.pdf"):
+            print(section.novelty, section.heading, section.hit)
+        ```
+    """
+
+    query: Document
+    query_coverage: Coverage
+    sections: tuple[SectionNovelty, ...]
+    status: Status  # of all hits: whether a document that contains more of a section can be missing
+    n_searched: int  # documents that could have been found
+    seconds: float  # of the search, encoding aside
+    language: str | None  # by which words were segmented; None for an index without words
+    reference: int  # version of the reference that scores were computed with
+    encoding: Encoding | None = None  # None where all documents that could have been found have vectors
+    provenance: Provenance | None = field(default=None, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.sections)
+
+    @overload
+    def __getitem__(self, at: int) -> SectionNovelty: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> tuple[SectionNovelty, ...]: ...
+
+    def __getitem__(self, at: int | slice) -> SectionNovelty | tuple[SectionNovelty, ...]:
+        return self.sections[at]
+
+    def to_dict(self, *, n_pairs: int | None = None) -> dict[str, Any]:
+        """The value as plain values, ready for JSON: what `longmatch query --mode novelty --format jsonl` prints.
+
+        Args:
+            n_pairs: section pairs listed of each hit, strongest first; all by default. A part `rest` sums the others.
+        """
+        from engine.report.contract import novelty_dict
+
+        return novelty_dict(self, n_pairs=n_pairs)
+
+    def __repr__(self) -> str:
+        return f"Novelty({self.query.title!r}, {len(self.sections)} sections, {self.status.value})"
+
+    def __str__(self) -> str:
+        from engine.report.novelty_table import novelty_table
+
+        return novelty_table(self)

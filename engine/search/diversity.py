@@ -1,0 +1,86 @@
+"""Hits that add sections of the query, before hits that repeat them. Scores nothing: every score stays.
+
+The first `DIVERSIFIED` ranks by score are ordered again, whatever page is wanted, so that pages join to one list.
+Let c_i(t) be what section i of the query contributes to the score of hit t, over all sections of t. After the hits
+T, the next is the hit t of the largest gain
+
+    sum_i max(0, c_i(t) - max_{u in T} c_i(u))
+
+which is the greedy choice for the sum over sections of the best contribution of any shown hit (Nemhauser, Wolsey &
+Fisher 1978: at least 1 - 1/e of the largest possible sum). Equal gains are ordered by score, then by doc_id. The
+first hit is that of the largest sum of sections. Ranks beyond keep the order of scores.
+
+Letters in shapes: R hits, A sections of the query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.result import Hit, Result
+from engine.search.query import Query
+from engine.search.request import Request
+from engine.search.searcher import Searcher
+
+DIVERSIFIED = 50  # ranks that are ordered again
+_SAME = 1e-9  # gains that differ by less come from the order of a sum
+
+
+def ranked(searcher: Searcher, query: Query, request: Request) -> Result:
+    """Search, and diversify where that is wanted.
+
+    Raises:
+        QueryError: k or offset out of range, or the filter does not parse.
+    """
+    search = partial(searcher.search, query, where=request.where, without=request.without, exact=request.exact)
+    if not request.diversify or request.k < 1 or not 0 <= request.offset < DIVERSIFIED:
+        return search(k=request.k, offset=request.offset)
+    stop = request.offset + request.k
+    found = search(k=max(stop, DIVERSIFIED))
+    hits = found.hits
+    order = diverse_order(section_contributions(hits[:DIVERSIFIED], len(query.document.sections)))
+    chosen = [*(hits[place] for place in order), *hits[DIVERSIFIED:]][request.offset : stop]
+    return replace(found, hits=tuple(replace(hit, rank=rank) for rank, hit in enumerate(chosen, request.offset + 1)))
+
+
+def section_contributions(hits: Sequence[Hit], n_sections: int) -> NDArray[np.float64]:
+    """What each section of the query contributes to each hit.
+
+    Args:
+        hits: R of one query.
+        n_sections: A, of the query.
+
+    Returns:
+        (R, A).
+    """
+    found = np.zeros((len(hits), n_sections))
+    for row, hit in enumerate(hits):
+        for pair in hit.breakdown.pairs:
+            found[row, pair.query_section] += pair.contribution
+    return found
+
+
+def diverse_order(contributions: NDArray[np.float64]) -> list[int]:
+    """The greedy order of hits; see the module.
+
+    Args:
+        contributions: (R, A) of hits that are ordered by score, then by doc_id.
+
+    Returns:
+        R places of hits.
+    """
+    left = list(range(len(contributions)))
+    best = np.zeros(contributions.shape[1])
+    order: list[int] = []
+    while left:
+        gains = np.maximum(contributions[left] - best, 0).sum(axis=1)
+        place = left[int(np.argmax(gains >= gains.max() - _SAME))]
+        order.append(place)
+        best = np.maximum(best, contributions[place])
+        left.remove(place)
+    return order

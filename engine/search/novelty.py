@@ -1,0 +1,109 @@
+"""Which sections of a query no document of an index contains. Each section is a query of its own.
+
+The novelty of section i is what the document that contains most of it leaves over:
+
+    novelty_i = 1 - max_t containment(section i, t)                                      in [0, 1]
+
+with containment as of `engine.scoring.evidence`. Sentences that many documents have count here like all others,
+since they are not new. All documents are scored for every section, so the best one is certified where all documents
+have vectors, or none have.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.encoders.encoder import EncodedDocument
+from engine.novelty import Novelty, SectionNovelty
+from engine.result import Result, Status
+from engine.search.query import Query
+from engine.search.searcher import Searcher
+from engine.section_kinds import SectionKind, section_kinds
+from engine.store.documents import content_hash
+from engine.store.reference import content_key
+
+
+def novelty(searcher: Searcher, query: Query, allowed: NDArray[np.bool_], skip: Collection[SectionKind]) -> Novelty:
+    """Rank the sections of a query from the most novel to the least.
+
+    Args:
+        searcher: its scoring is that of containment.
+        query: the document with its vectors.
+        allowed: (N,) the documents that may contain a section.
+        skip: kinds of sections that are left out.
+    """
+    started = time.perf_counter()
+    snapshot, document = searcher.snapshot, query.document
+    if query.key is None:
+        query = replace(query, key=content_key(content_hash(document)))
+    kinds = section_kinds(document)
+    numbers = [number for number, kind in enumerate(kinds) if kind not in skip]
+    parts = [section_query(query, number) for number in numbers]
+    prepared = [searcher.prepare(part) for part in parts]
+    is_complete = not snapshot.width or bool(snapshot.has_vectors[allowed].all())
+    frame = Result(
+        query=document,
+        query_coverage=replace(
+            query.vectors.coverage,
+            chunks_pooled=max((one.vectors.coverage.chunks_pooled for one in prepared), default=1),
+        ),
+        hits=(),
+        status=Status.CERTIFIED if is_complete else Status.ESTIMATED,
+        n_found=0,
+        n_evident=0,
+        n_searched=int(np.count_nonzero(allowed)),
+        seconds=0.0,
+        language=snapshot.language,
+        reference=snapshot.reference.version,
+    )
+    best = searcher.best_hits(list(zip(parts, prepared, strict=True)), allowed)
+    # A hit belongs to a result with the document as query, so that it can show snippets.
+    hits = [None if hit is None else replace(frame, hits=(hit,)).hits[0] for hit in best]
+    found = [
+        SectionNovelty(
+            document,
+            number,
+            kinds[number],
+            (1 - (0.0 if hit is None else hit.score)) if any(one.weights.values()) else None,
+            hit,
+        )
+        for number, one, hit in zip(numbers, prepared, hits, strict=True)
+    ]
+    return Novelty(
+        query=document,
+        query_coverage=frame.query_coverage,
+        sections=tuple(sorted(found, key=_place)),
+        status=frame.status,
+        n_searched=frame.n_searched,
+        seconds=time.perf_counter() - started,
+        language=frame.language,
+        reference=frame.reference,
+    )
+
+
+def _place(one: SectionNovelty) -> tuple[bool, float, int]:
+    return one.novelty is None, -(one.novelty or 0.0), one.section
+
+
+def section_query(query: Query, number: int) -> Query:
+    """One section of a document as a query; its offsets are those of the document.
+
+    Args:
+        query: the document with its vectors, and with its key.
+        number: of the section, from 0.
+    """
+    document, section = query.document, query.document.sections[number]
+    before, after = " " * section.start, " " * (len(document.text) - section.stop)
+    alone = replace(document, text=before + document.text[section.start : section.stop] + after)
+    return Query(alone, _of_section(query.vectors, number), key=query.key, keeps_common=True)
+
+
+def _of_section(vectors: EncodedDocument, number: int) -> EncodedDocument:
+    places = [place for place, chunk in enumerate(vectors.chunk_spans) if chunk.section == number]
+    spans = tuple(vectors.chunk_spans[place] for place in places)
+    return replace(vectors, chunks=vectors.chunks[places], chunk_spans=spans)

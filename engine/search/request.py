@@ -1,0 +1,56 @@
+"""How a search is to be made: all that it depends on beside the query and the index. Values alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from engine.errors import QueryError
+from engine.scoring.evidence import CONTAINMENT, Scoring
+from engine.search.allowance import Allowance
+
+
+class Mode(StrEnum):
+    """What a score says."""
+
+    SIMILAR = "similar"  # how similar a document is to the query
+    CONTAINMENT = "containment"  # how much of the query a document contains
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The parameters of a search, as they were given; the defaults are those of `longmatch.Index.search`."""
+
+    k: int = 10
+    offset: int = 0
+    where: str | None = None
+    without: tuple[str, ...] = ()
+    skip: Collection[str] = ()
+    weights: Mapping[str, float] = field(default_factory=dict)
+    mode: str = Mode.SIMILAR
+    diversify: bool = False
+    exact: bool = False
+    scoring: Scoring | None = None
+    allowance: Allowance | None = None
+
+    def __post_init__(self) -> None:
+        """Check the mode, and choose its scoring.
+
+        Raises:
+            QueryError: there is no such mode, or the scoring is that of another one.
+        """
+        if self.mode not in list(Mode):
+            raise QueryError(f"mode is {self.mode!r:.40}; it must be one of: {', '.join(Mode)}")
+        is_cover = self.mode == Mode.CONTAINMENT
+        scoring = self.scoring or (CONTAINMENT if is_cover else Scoring())
+        if scoring.cover != is_cover:
+            raise QueryError(
+                f"mode is {str(self.mode)!r} and the scoring has cover={scoring.cover}; leave out one of them, or pass "
+                f"a scoring with cover={is_cover}"
+            )
+        object.__setattr__(self, "scoring", scoring)
+
+    def leaving_out(self, *doc_ids: str) -> Request:
+        """The same search, without some documents more."""
+        return replace(self, without=(*doc_ids, *self.without))

@@ -1,0 +1,103 @@
+"""Weights of the sections of a query, by kind, heading or number. Scores nothing.
+
+A section counts by the most specific name that fits: its number, its own heading, the nearest heading above
+it, its kind. Numbers are those of `longmatch show`, from 1. Case and the number of a heading are ignored, so
+`methods` names a section "3.1 Methods". A section that no name fits has the weight 1.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from math import isfinite
+
+from engine.document import Document
+from engine.errors import QueryError
+from engine.section_kinds import SectionKind, heading_name, section_kinds
+
+_ENTRY = re.compile(r"\s*(?P<name>.+?)\s*=\s*(?P<weight>[^=,]*?)\s*(?:,|$)", re.DOTALL)
+_KINDS = frozenset(kind.value for kind in SectionKind)
+_N_NAMED = 5  # headings that an error lists
+
+
+def parse_weights(text: str) -> dict[str, float]:
+    """Weights from a text as "claims=3, abstract=0"; a name may hold commas, not "=".
+
+    Raises:
+        QueryError: it is no list of weights.
+    """
+    found: dict[str, float] = {}
+    at = 0
+    while at < len(text):
+        entry = _ENTRY.match(text, at)
+        if entry is None:
+            raise QueryError(f"{text[at:].strip()!r:.60} gives no weight; write NAME=NUMBER, as claims=3,abstract=0")
+        name, at = entry["name"], entry.end()
+        if name in found:
+            raise QueryError(f"the section {name!r} has two weights in {text!r:.60}; give one")
+        try:
+            found[name] = float(entry["weight"])
+        except ValueError:
+            raise QueryError(f"the weight of {name!r} is {entry['weight']!r:.40}; it must be a number") from None
+    return found
+
+
+def section_weights(document: Document, weights: Mapping[str, float]) -> tuple[float, ...]:
+    """The weight of each section of a document; () where all are 1.
+
+    Args:
+        document: a query.
+        weights: by kind, heading or number, each at least 0.
+
+    Raises:
+        QueryError: a weight is no such number, or a name fits no section and is no kind.
+    """
+    given: dict[str, float] = {}
+    for name, weight in weights.items():
+        _check(name, weight)
+        key = _key(name)
+        if key in given:
+            raise QueryError(f"two weights name the same sections, {name!r} the second time; give one")
+        given[key] = float(weight)
+    names = [tuple(_names(document, number, kind)) for number, kind in enumerate(section_kinds(document))]
+    known = {name for of_section in names for name in of_section}
+    for name in weights:
+        if _key(name) not in known and _key(name) not in _KINDS:
+            raise QueryError(f"no section of {document.doc_id} is named {name!r}; {_hint(document, name)}")
+    found = tuple(next((given[name] for name in of_section if name in given), 1.0) for of_section in names)
+    return () if all(weight == 1 for weight in found) else found
+
+
+def _check(name: object, weight: object) -> None:
+    if not isinstance(name, str) or not name.strip():
+        raise QueryError(f"the section {name!r:.40} is no name; name a heading, a kind or a number as text")
+    is_number = isinstance(weight, int | float) and not isinstance(weight, bool)
+    if not is_number or not isfinite(weight) or weight < 0:  # type: ignore[arg-type, operator]
+        raise QueryError(f"the weight of {name!r} is {weight!r:.40}; it must be a number of at least 0")
+
+
+def _key(name: str) -> str:
+    """A name as it is compared; a number stays as it is."""
+    return heading_name(name) or name.strip().casefold()
+
+
+def _names(document: Document, number: int, kind: SectionKind) -> Iterator[str]:
+    """What a section can be named by, the most specific name first."""
+    section = document.sections[number]
+    yield str(number + 1)
+    for heading in (section.heading, *reversed(section.path)):
+        if heading.strip():
+            yield _key(heading)
+    yield kind.value
+
+
+def _hint(document: Document, name: str) -> str:
+    headings = list(dict.fromkeys(section.heading for section in document.sections if section.heading))
+    by_key = {_key(heading): heading for heading in headings}
+    similar = [by_key[key] for key in difflib.get_close_matches(_key(name), by_key, 2, cutoff=0.6)]
+    if similar:
+        return f"did you mean {' or '.join(map(repr, similar))}?"
+    listed = ", ".join(map(repr, headings[:_N_NAMED])) + (", …" if len(headings) > _N_NAMED else "")
+    kinds = ", ".join(sorted(_KINDS))
+    return f"name a heading ({listed or 'it has none'}), a kind ({kinds}) or a number to {len(document.sections)}"

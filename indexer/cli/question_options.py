@@ -1,0 +1,32 @@
+"""Options of commands that search: what a score says, and which sections of the query count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from engine.errors import QueryError
+
+
+def _weights(_context: click.Context, _parameter: click.Parameter, given: Sequence[str]) -> dict[str, float]:
+    # Loads the documents' classes, which a command without weights does without.
+    from engine.search.section_weights import parse_weights
+
+    try:
+        return parse_weights(",".join(given)) if given else {}
+    except QueryError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+weight_option = click.option(
+    "--weight",
+    "weights",
+    multiple=True,
+    callback=_weights,
+    metavar="NAME=X,...",
+    help="Weights of sections of the query, by heading, kind or number, as claims=3,abstract=0; other sections have 1.",
+)
+diversify_option = click.option(
+    "--diversify", is_flag=True, help="Order the first 50 hits so that each adds other sections of the query."
+)

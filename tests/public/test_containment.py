@@ -1,0 +1,124 @@
+"""Containment says how much of the query a document contains; a copy inside a longer document has all of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import log
+from pathlib import Path
+
+import pytest
+
+import longmatch
+from engine.document import Document
+from engine.errors import QueryError
+from engine.index import Index
+from engine.replay import replay
+from engine.result import Status
+from engine.scoring.evidence import CONTAINMENT
+from engine.words.segmenter import segmenter_of
+from tests.fakes import FakeEncoder, make_corpus, make_document
+from tests.search.test_on_demand import few_first_vectors
+from tests.strict_schema import check
+
+CORPUS = make_corpus(40)
+QUERY = CORPUS[7]
+BODIES = [QUERY.text[one.start : one.stop].partition("\n")[2].strip() for one in QUERY.sections]
+
+
+def inside(doc_id: str, n_sections: int) -> Document:
+    """A long document of other topics that contains the first sections of the query word by word."""
+    others = [(f"other {n}", CORPUS[n].text.replace("\n", " ")) for n in (11, 12, 13, 14, 15)]
+    kept = [(one.heading, body) for one, body in zip(QUERY.sections, BODIES[:n_sections], strict=False)]
+    return make_document(doc_id, [*others[:3], *kept, *others[3:]])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("containment") / "x.lm"
+    documents = [one for one in CORPUS if one != QUERY] + [inside("has all", 3), inside("has two", 2)]
+    longmatch.build(made, documents, encode="none", progress=False).close()
+    return made
+
+
+@pytest.fixture
+def words(folder: Path) -> longmatch.Index:
+    return longmatch.open(folder)
+
+
+def test_a_copy_inside_a_longer_document_scores_one(words: longmatch.Index) -> None:
+    first, second, third = words.search(QUERY, k=3, mode="containment")
+    assert (first.doc_id, first.score) == ("has all", pytest.approx(1, abs=1e-6))
+    assert second.doc_id == "has two" and 0.6 < second.score < 0.9
+    assert third.score < second.score - 0.2
+
+
+def test_a_document_inside_the_query_does_not_contain_it(words: longmatch.Index) -> None:
+    part = make_document(
+        "draft", [("all", f"{QUERY.text} {CORPUS[21].text}"), ("new", "wind sails keel harbour mast " * 30)]
+    )
+    assert 0.1 < words.search(part, k=1, mode="containment")[0].score < 0.7
+
+
+def test_contained_sections_carry_the_score(words: longmatch.Index) -> None:
+    hit = next(one for one in words.search(QUERY, mode="containment") if one.doc_id == "has two")
+    of_sections = Counter[int]()
+    for pair in hit.pairs:
+        of_sections[pair.query_section] += pair.contribution
+    assert min(of_sections[0], of_sections[1]) > 2 * of_sections[2]
+    assert sum(of_sections.values()) == pytest.approx(hit.score, abs=1e-5)
+
+
+def cover_by_hand(query: Document, target: Document, corpus: list[Document]) -> float:
+    """The word component of containment, by a loop over terms."""
+    segmenter = segmenter_of("none")
+    counts = [Counter(segmenter.segment(one.text).words.tolist()) for one in corpus]
+    total: Counter[int] = sum(counts, Counter())
+    mine, theirs = (Counter(segmenter.segment(one.text).words.tolist()) for one in (query, target))
+    information = {term: log(1 + total.total() / max(1, total[term])) for term in mine}
+    covered = sum(min(count, theirs[term]) * information[term] for term, count in mine.items())
+    return covered / sum(count * information[term] for term, count in mine.items())
+
+
+def test_words_follow_the_equation(tmp_path: Path) -> None:
+    scoring = longmatch.Scoring(0, 0, 1, 0, power=1, root=1, cover=True)
+    with longmatch.build(tmp_path / "x.lm", CORPUS, encode="none", progress=False) as index:
+        result = index.search_id(QUERY.doc_id, k=40, mode="containment", scoring=scoring)
+        expected = {one.doc_id: cover_by_hand(QUERY, one, CORPUS) for one in CORPUS if one != QUERY}
+        assert {hit.doc_id: hit.score for hit in result} == pytest.approx(
+            {name: score for name, score in expected.items() if score}, abs=1e-6
+        )
+
+
+def test_containment_is_exact_under_an_approximate_index(index: Index, corpus: list[Document]) -> None:
+    result = index.search(corpus[3], k=5, mode="containment")
+    assert result.status is Status.CERTIFIED
+    exact = index.search(corpus[3], k=5, mode="containment", exact=True)
+    assert [(hit.doc_id, hit.score) for hit in result] == [(hit.doc_id, hit.score) for hit in exact]
+    for hit in result:
+        assert hit.breakdown.document is None
+        assert sum(hit.breakdown.components.values()) == pytest.approx(hit.score, abs=1e-6)
+
+
+def test_candidates_by_containment_are_encoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few_first_vectors(monkeypatch)
+    documents = [one for one in CORPUS if one != QUERY] + [inside("has all", 3)]
+    longmatch.build(tmp_path / "x.lm", documents, encoder=FakeEncoder(), encode="later", progress=False).close()
+    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
+        assert not index.snapshot.has_vectors[index.position("has all")]
+        result = index.search(QUERY, k=1, mode="containment", allowance=longmatch.Allowance(1))
+        assert result.encoding is not None and result.encoding.n_encoded_now == 1
+        assert (result[0].doc_id, result[0].has_vectors) == ("has all", True)
+
+
+def test_a_result_records_its_mode_and_is_repeated(folder: Path) -> None:
+    with Index.open(folder) as index:
+        recorded = check(index.search(QUERY, mode="containment", weights={"part one": 2}).to_dict())
+        assert recorded["provenance"]["parameters"]["mode"] == "containment"
+        assert replay(index, recorded, QUERY).is_equal
+
+
+def test_modes_that_do_not_exist_or_fit_are_refused(words: longmatch.Index) -> None:
+    with pytest.raises(QueryError, match="mode is 'inside'; it must be one of: similar, containment"):
+        words.search(QUERY, mode="inside")
+    with pytest.raises(QueryError, match="mode is 'similar' and the scoring has cover=True"):
+        words.search(QUERY, scoring=CONTAINMENT)

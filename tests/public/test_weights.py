@@ -1,0 +1,146 @@
+"""Section weights change shares of the query, and every score still adds up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from math import log
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import longmatch
+from engine.document import Document
+from engine.errors import QueryError
+from engine.index import Index
+from engine.result import Result
+from engine.words.segmenter import segmenter_of
+from tests.fakes import make_corpus, make_document
+from tests.strict_schema import check
+from tests.test_section_kinds import BODY, CITED
+
+NAMES = ("part one", "part two", "part three")
+
+
+def shown(result: Result) -> list[tuple[str, float, list[tuple[int, int, float]]]]:
+    """All that a result says, to the last digit."""
+    return [
+        (hit.doc_id, hit.score, [(pair.query_section, pair.target_section, pair.contribution) for pair in hit.pairs])
+        for hit in result
+    ]
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> longmatch.Index:
+    papers = [{"id": f"p{n}", "sections": [{"heading": "1 Pumps", "text": f"{BODY} Number {n}."}]} for n in range(3)]
+    papers += [{"id": f"o{n}", "text": f"Report {n} on roads and bees of county {n}. {CITED}"} for n in range(4)]
+    return longmatch.build(tmp_path_factory.mktemp("weights") / "x.lm", papers, encode="none", progress=False)
+
+
+QUERY = {
+    "id": "draft",
+    "sections": [
+        {"heading": "1 Pumps", "text": BODY},
+        {"heading": "2 Bees", "text": "Bees and roads of a county. " * 30},
+        {"heading": "References", "text": CITED},
+    ],
+}
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(number=st.integers(0, 59), weights=st.tuples(*[st.sampled_from([0.0, 0.25, 1.0, 3.0, 50.0])] * 3))
+def test_parts_of_weighted_sections_sum_to_the_score(
+    index: Index, corpus: list[Document], number: int, weights: tuple[float, ...]
+) -> None:
+    if not any(weights):
+        weights = (1.0, 0.0, 2.0)
+    given = dict(zip(NAMES, weights, strict=True))
+    for form in ("similar", "containment"):
+        result = index.search(corpus[number], k=8, weights=given, mode=form)
+        check(result.to_dict())
+        for hit in result:
+            assert 0 < hit.score <= 1
+            assert hit.breakdown.score == pytest.approx(hit.score, abs=1e-5)
+            used = {pair.query_section for pair in hit.pairs}
+            assert not used & {place for place, weight in enumerate(weights) if not weight}
+
+
+def test_weights_of_one_change_no_digit(index: Index, corpus: list[Document]) -> None:
+    assert shown(index.search(corpus[3], weights=dict.fromkeys(NAMES, 1.0))) == shown(index.search(corpus[3]))
+
+
+def test_equal_weights_change_nothing_but_rounding(index: Index, corpus: list[Document]) -> None:
+    plain, tripled = index.search(corpus[3], k=60), index.search(corpus[3], k=60, weights=dict.fromkeys(NAMES, 3))
+    assert {hit.doc_id: hit.score for hit in tripled} == pytest.approx({hit.doc_id: hit.score for hit in plain})
+
+
+def test_a_weight_of_zero_is_the_same_as_skipping(words: longmatch.Index) -> None:
+    by_weight = words.search(QUERY, weights={"references": 0})
+    assert shown(by_weight) == shown(words.search(QUERY, skip="references"))
+    assert shown(by_weight) != shown(words.search(QUERY))
+
+
+def test_scores_of_weighted_searches_do_not_depend_on_the_page(index: Index, corpus: list[Document]) -> None:
+    weights = {"part one": 4, "part two": 0}
+    every = shown(index.search(corpus[5], k=30, weights=weights))
+    pages = [shown(index.search(corpus[5], k=10, offset=offset, weights=weights)) for offset in (0, 10, 20)]
+    assert [hit for page in pages for hit in page] == every
+    assert shown(index.search(corpus[5], k=30, weights=weights, exact=True)) == every
+
+
+def words_by_hand(query: Document, target: Document, corpus: list[Document], weights: Mapping[int, float]) -> float:
+    """The word component with weights, by a loop over terms; `weights` by section."""
+    segmenter = segmenter_of("none")
+    counts = [Counter(segmenter.segment(one.text).words.tolist()) for one in corpus]
+    total: Counter[int] = sum(counts, Counter())
+    n = total.total()
+    of_sections = [
+        Counter(segmenter.segment(query.text[one.start : one.stop]).words.tolist()) for one in query.sections
+    ]
+    mine: Counter[int] = sum((one for place, one in enumerate(of_sections) if weights[place]), Counter())
+    theirs = Counter(segmenter.segment(target.text).words.tolist())
+
+    def b(frequency: int, length: int, term: int) -> float:
+        return log(1 + 0.05 * frequency / length / (total[term] / n))
+
+    found = norm = 0.0
+    for term, count in mine.items():
+        mean = sum(weights[place] * one[term] for place, one in enumerate(of_sections)) / count
+        a = (1 + log(count)) * mean
+        found += a * b(theirs[term], theirs.total(), term)
+        norm += a * b(count, mine.total(), term)
+    return min(1.0, found / norm)
+
+
+def test_weighted_words_follow_the_equation(tmp_path: Path) -> None:
+    corpus = make_corpus(12)
+    weights = {0: 5.0, 1: 0.0, 2: 1.0}
+    named = {name: weights[place] for place, name in enumerate(NAMES)}
+    with longmatch.build(tmp_path / "x.lm", corpus, encode="none", progress=False) as index:
+        assert index.opened.snapshot.language == "none"
+        scoring = longmatch.Scoring(chunk_weight=0, document_weight=0, word_weight=1, pair_weight=0, root=1)
+        result = index.search_id("doc003", k=11, weights=named, scoring=scoring)
+        expected = {one.doc_id: words_by_hand(corpus[3], one, corpus, weights) for one in corpus if one != corpus[3]}
+        assert {hit.doc_id: hit.score for hit in result} == pytest.approx(
+            {name: score for name, score in expected.items() if score}, abs=1e-6
+        )
+
+
+def test_a_section_with_a_larger_weight_ranks_by_its_matches(words: longmatch.Index) -> None:
+    assert words.search(QUERY, skip="references")[0].doc_id.startswith("p")
+    assert words.search(QUERY, skip="references", weights={"bees": 200})[0].doc_id.startswith("o")
+
+
+def test_a_result_records_its_weights_and_is_repeated(words: longmatch.Index) -> None:
+    result = words.search(make_document("q", [("1 Pumps", BODY), ("2 Bees", "Bees and roads. " * 9)]), weights={"2": 3})
+    assert result.provenance is not None
+    assert result.provenance.parameters["weights"] == {"2": 3}
+
+
+def test_a_query_without_weight_is_refused(words: longmatch.Index) -> None:
+    with pytest.raises(QueryError, match=r"no section but those to be skipped \(those of weight 0\)"):
+        words.search("Roads and bees of a county.", weights={"1": 0})
+    with pytest.raises(QueryError, match="the weights are str; pass a dict"):
+        words.search("Roads and bees.", weights="claims=3")  # type: ignore[arg-type]

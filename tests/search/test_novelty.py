@@ -1,0 +1,130 @@
+"""Novelty of sections: each is what the best document leaves over, as a search with the section alone finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import longmatch
+from engine.document import Document, Section
+from engine.errors import QueryError
+from engine.index import Index
+from engine.novelty import Novelty
+from engine.result import Status
+from engine.search.allowance import Allowance
+from tests.fakes import FakeEncoder, make_corpus, make_document
+from tests.search.test_on_demand import few_first_vectors
+from tests.strict_schema import check
+from tests.test_section_kinds import BODY, CITED
+
+CORPUS = make_corpus(40)
+NEW = "keel mast harbour wind sail rope anchor tide " * 3
+
+
+def taken(doc_id: str) -> str:
+    """The first section of a document of the corpus, without its heading."""
+    document = next(one for one in CORPUS if one.doc_id == doc_id)
+    section = document.sections[0]
+    return document.text[section.start : section.stop].partition("\n")[2].strip()
+
+
+DRAFT = make_document("draft", [("ours", NEW), ("from 11", taken("doc011")), ("from 24", taken("doc024"))])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("novelty") / "x.lm"
+    longmatch.build(made, CORPUS, encode="none", progress=False).close()
+    return made
+
+
+@pytest.fixture
+def words(folder: Path) -> Iterator[Index]:
+    with Index.open(folder) as opened:
+        yield opened
+
+
+def best_of(found: Novelty) -> list[tuple[str, str | None]]:
+    return [(one.heading, one.hit and one.hit.doc_id) for one in found]
+
+
+def test_planted_and_missing_sections_are_named(words: Index) -> None:
+    found = words.novelty(DRAFT)
+    assert best_of(found) == [("ours", None), ("from 24", "doc024"), ("from 11", "doc011")]
+    assert found[0].novelty == 1 and max(found[1].novelty or 1, found[2].novelty or 1) < 0.15
+    assert found.status is Status.CERTIFIED and found.n_searched == 40
+
+
+@pytest.mark.parametrize("has_vectors", [False, True])
+def test_each_section_is_searched_as_a_query_of_its_own(words: Index, index: Index, has_vectors: bool) -> None:
+    opened, query = (index, make_corpus(61)[60]) if has_vectors else (words, DRAFT)
+    for one in opened.novelty(query):
+        section = query.sections[one.section]
+        text = query.text[section.start : section.stop]
+        alone = Document("alone", query.title, text, (Section(section.heading, section.path, 0, len(text)),))
+        (best,) = opened.search(alone, k=1, mode="containment", exact=True) or (None,)
+        assert (one.hit and one.hit.doc_id) == (best and best.doc_id)
+        if one.hit is not None and best is not None:
+            assert one.hit.score == pytest.approx(best.score, abs=1e-4)
+            assert one.novelty == 1 - one.hit.score
+
+
+def test_parts_are_of_the_section_and_sum_to_what_is_not_novel(index: Index) -> None:
+    found = index.novelty("doc004")
+    values = check(found.to_dict())
+    assert [one["novelty"] for one in values["sections"]] == sorted((one.novelty for one in found), reverse=True)
+    for one in found:
+        assert one.hit is not None and one.novelty is not None
+        assert {pair.query_section for pair in one.hit.pairs} == {one.section}
+        assert one.hit.breakdown.score == pytest.approx(1 - one.novelty, abs=1e-5)
+        assert one.hit.doc_id != "doc004"
+        for part in (part for pair in one.hit.pairs for part in pair.parts):
+            assert one.span.start <= part.query.start < part.query.stop <= one.span.stop
+        assert one.hit.snippets(1)[0].query_section == one.heading
+
+
+def test_many_sections_are_searched_in_several_passes(words: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    import engine.search.searcher as searcher_module
+
+    at_once = words.novelty(DRAFT).to_dict()
+    monkeypatch.setattr(searcher_module, "PASS_SCORES", 1)
+    one_by_one = words.novelty(DRAFT).to_dict()
+    assert one_by_one["sections"] == at_once["sections"]
+
+
+def test_a_section_without_words_is_last_and_has_no_novelty(words: Index) -> None:
+    text = DRAFT.text + "\n\n--- ---\n"
+    draft = replace(DRAFT, text=text, sections=(*DRAFT.sections, Section("", (), len(DRAFT.text), len(text))))
+    found = words.novelty(draft)
+    assert (found[-1].section, found[-1].novelty, found[-1].hit) == (3, None, None)
+    assert "nothing to compare" in str(found) and "nothing to compare" in repr(found[-1])
+    check(found.to_dict())
+
+
+def test_filters_and_kinds_leave_documents_and_sections_out(words: Index) -> None:
+    found = words.novelty(DRAFT, where="family = 'odd'", without="doc011")
+    assert "doc011" not in {name for _, name in best_of(found)} and found.n_searched == 19
+    paper = make_document("paper", [("1 Pumps", BODY), ("References", CITED)])
+    assert [one.heading for one in words.novelty(paper, skip=["references"])] == ["1 Pumps"]
+    with pytest.raises(QueryError, match="no document 'nothing'"):
+        words.novelty(DRAFT, without="nothing")
+
+
+def test_documents_without_vectors_make_an_estimate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few_first_vectors(monkeypatch)
+    longmatch.build(tmp_path / "x.lm", CORPUS, encoder=FakeEncoder(), encode="later", progress=False).close()
+    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as opened:
+        found = opened.novelty(DRAFT, allowance=Allowance(3))
+        assert found.encoding is not None and found.encoding.n_encoded == 3
+        assert found.status is not Status.CERTIFIED
+        assert best_of(found)[1:] == [("from 24", "doc024"), ("from 11", "doc011")]
+
+
+def test_the_table_names_the_best_document_and_its_passage(words: Index) -> None:
+    text = str(words.novelty(DRAFT))
+    assert "3 sections, most novel first" in text and "  1  1.0000  ours" in text
+    assert "no document shares anything with it" in text and "is in Title 24  doc024" in text
+    assert "from 24 -> part one" in text
