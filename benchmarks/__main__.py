@@ -1,12 +1,12 @@
-"""`python -m benchmarks PROGRAM`: every program of this folder under one command, imported when it is asked for.
+"""`python -m benchmarks list | run TASK | study NAME | report | score RUN QRELS | fetch CORPUS`.
 
-A program is a module of this folder with a `main` under `@program`; `python -m benchmarks.PROGRAM` runs it alone.
+A task or study is a module with a `main` under `@task` or `@program`; it is imported when it is asked for, and help
+imports none of them.
 """
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Sequence
+import re
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -14,60 +14,82 @@ from pathlib import Path
 import click
 
 _FOLDER = Path(__file__).resolve().parent
+VERBS = ("list", "report", "score", "fetch")  # programs that are commands of their own
+_COMMAND = re.compile(r'^@(task|program)$.*?^def main\(.*?^    (?:r?""")(.*?)$', re.MULTILINE | re.DOTALL)
 
 
 class Programs(click.Group):
-    """The programs of a folder, known by their source; help imports none of them."""
+    """The programs under one decorator, known by their source."""
+
+    def __init__(self, name: str, decorator: str, help: str) -> None:
+        """Take `task` or `program`."""
+        super().__init__(name, help=help)
+        self._decorator = decorator
 
     @cached_property
-    def help_lines(self) -> dict[str, str]:
-        """The first line of each program's help, by name."""
-        paths = sorted(path for path in _FOLDER.glob("*.py") if not path.name.startswith("_"))
-        found = {path.stem: _summary(ast.parse(path.read_text("utf-8"))) for path in paths}
-        return {name: summary for name, summary in found.items() if summary is not None}
+    def modules(self) -> dict[str, tuple[str, str]]:
+        """By name the module, and the first line of its help."""
+        found = {}
+        for path in sorted(_FOLDER.rglob("*.py")):
+            command = _COMMAND.search(path.read_text("utf-8"))
+            if command and command[1] == self._decorator and path.stem not in VERBS:
+                module = ".".join(path.relative_to(_FOLDER.parent).with_suffix("").parts)
+                found[path.stem] = module, command[2]
+        return dict(sorted(found.items()))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All names, in their order."""
-        return list(self.help_lines)
+        return list(self.modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one program."""
-        if cmd_name not in self.help_lines:
+        if cmd_name not in self.modules:
             return None
-        program = import_module(f"benchmarks.{cmd_name}").main
-        assert isinstance(program, click.Command)
-        return program
+        return _main_of(self.modules[cmd_name][0])
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """A line for each program, out of its source."""
-        rows: Sequence[tuple[str, str]] = list(self.help_lines.items())
-        with formatter.section("Programs"):
-            formatter.write_dl(rows)
+        with formatter.section("Names"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in self.modules.items()])
 
 
-def _summary(module: ast.Module) -> str | None:
-    """The first line of the docstring of the command `main`; None where there is no such command."""
-    for node in module.body:
-        if isinstance(node, ast.FunctionDef) and node.name == "main" and any(map(_is_command, node.decorator_list)):
-            return (ast.get_docstring(node) or "").partition("\n")[0]
-    return None
+class Benchmarks(click.Group):
+    """The verbs; those that are programs are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order in which they are needed."""
+        return ["list", "run", "study", "report", "score", "fetch"]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """A group, or an imported program."""
+        return _main_of(f"benchmarks.{cmd_name}") if cmd_name in VERBS else self.commands.get(cmd_name)
 
 
-def _is_command(decorator: ast.expr) -> bool:
-    return ast.unparse(decorator) == "program"
+def _main_of(module: str) -> click.Command:
+    program = import_module(module).main
+    assert isinstance(program, click.Command)
+    return program
 
 
-@click.command(cls=Programs)
+TASKS = Programs("run", "task", "Measure systems on a task: a run for each, with an answer for every case.")
+STUDIES = Programs("study", "program", "Measure speed, size, promises and comparisons: a record each.")
+
+
+@click.command(cls=Benchmarks)
 def main() -> None:
     """Measure systems, and draw what was measured.
 
     \b
     Example:
         python -m benchmarks list
-        python -m benchmarks retrieval proposals --encoder mean
-        python -m benchmarks retrieval --help
+        python -m benchmarks run retrieval proposals --systems words,tfidf,bm25
+        python -m benchmarks study scale --help
     """
 
+
+assert isinstance(main, click.Group)
+main.add_command(TASKS)
+main.add_command(STUDIES)
 
 if __name__ == "__main__":
     main(prog_name="python -m benchmarks")

@@ -52,7 +52,7 @@ def main(
 
     \b
     Example:
-        python -m benchmarks.additions papers.lm --chunks 1000000 --documents 1000
+        python -m benchmarks study additions papers.lm --chunks 1000000 --documents 1000
     """
     origin = origin_of(context, seed)
     real = Real(path, QUICK_REAL if quick else None, seed)
@@ -82,7 +82,3 @@ def main(
     if out or not quick:
         write_record(record, out or RESULTS)
     click.echo(additions_table([record]))
-
-
-if __name__ == "__main__":
-    main()

@@ -208,8 +208,8 @@ def main(
 
     \b
     Example:
-        python -m benchmarks.ann synthetic --quick
-        python -m benchmarks.ann papers.lm --queries 100 --plot-out plots/
+        python -m benchmarks study ann synthetic --quick
+        python -m benchmarks study ann papers.lm --queries 100 --plot-out plots/
     """
     chosen = [Library(name) for name in libraries]
     conditions = Conditions(k, threads, build_threads, seed)
@@ -233,7 +233,3 @@ def main(
     click.echo(ann_table([record]))
     if record.failed:
         raise click.ClickException(failure_text(record.failed, len(record.failed) + len(record.builds)))
-
-
-if __name__ == "__main__":
-    main()

@@ -244,7 +244,7 @@ def main(
 
     \b
     Example:
-        python -m benchmarks.boilerplate proposals clscisumm news20/corpus.jsonl.gz
+        python -m benchmarks study boilerplate proposals clscisumm news20/corpus.jsonl.gz
     """
     origin, started = origin_of(context, seed), time.perf_counter()
     with ExitStack() as stack:
@@ -273,7 +273,3 @@ def main(
         )
     write_record(record, out)
     click.echo(boilerplate_table([record]))
-
-
-if __name__ == "__main__":
-    main()

@@ -153,7 +153,7 @@ def main(
 
     \b
     Example:
-        python -m benchmarks.citation_probes clscisumm --encoder all-MiniLM-L6-v2
+        python -m benchmarks study citation_probes clscisumm --encoder all-MiniLM-L6-v2
     """
     out = out or (None if quick else RESULTS)
     most = min(most or QUICK_MOST, QUICK_MOST) if quick else most
@@ -170,7 +170,3 @@ def main(
         for record in records:
             write_record(record, out)
     click.echo(probe_table(records))
-
-
-if __name__ == "__main__":
-    main()

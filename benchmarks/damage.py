@@ -196,7 +196,7 @@ def main(
 
     \b
     Example:
-        python -m benchmarks.damage --cases 300
+        python -m benchmarks study damage --cases 300
     """
     folder = work or Path(tempfile.mkdtemp(prefix="longmatch-damage-"))
     folder.mkdir(parents=True, exist_ok=True)
@@ -211,7 +211,3 @@ def main(
     click.echo(write_record(record, out).read_text("utf-8"))
     if work is None:
         shutil.rmtree(folder)
-
-
-if __name__ == "__main__":
-    main()

@@ -9,7 +9,7 @@ A folder holds
 
 or it is a folder of BEIR, see `benchmarks.formats.beir`, or an id of ir_datasets, see `benchmarks.formats.irds`.
 A query is looked for in the file of queries, then in the corpus. Every document is a target, but for the one that
-has the query's own id. `python -m benchmarks.fetch` makes the folders of `TASKS` from public sources.
+has the query's own id. `python -m benchmarks fetch` makes the folders of `TASKS` from public sources.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def open_dataset(name: str, data: Path = DATA) -> Dataset:
         raise DatasetError(
             f"dataset {dataset.name}: {folder} holds no {', '.join(missing)}; "
             f"pass --data FOLDER, where FOLDER/{task.folder} holds it, or the path of a folder that does"
-            + (f"; to make it: python -m benchmarks.fetch {task.folder} --to FOLDER" if name in TASKS else "")
+            + (f"; to make it: python -m benchmarks fetch {task.folder} --to FOLDER" if name in TASKS else "")
         )
     return dataset
 

@@ -221,7 +221,7 @@ def main(context: click.Context, path: Path, n_queries: int, n_truth: int, k: in
 
     \b
     Example:
-        python -m benchmarks.exactness papers.lm --queries 500
+        python -m benchmarks study exactness papers.lm --queries 500
     """
     origin = origin_of(context, seed)
     name = path.stem.partition("@")[0]
@@ -266,7 +266,3 @@ def _line(record: ExactnessRecord) -> str:
             f"scores within {record.largest_score_error:.1e}"
         )
     return told
-
-
-if __name__ == "__main__":
-    main()

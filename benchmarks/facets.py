@@ -154,7 +154,7 @@ def main(
 
     \b
     Example:
-        python -m benchmarks.facets csfcube --encoder all-MiniLM-L6-v2
+        python -m benchmarks study facets csfcube --encoder all-MiniLM-L6-v2
     """
     origin = origin_of(context, seed)
     place = Path(folder) if Path(folder).is_dir() else data / folder
@@ -164,7 +164,3 @@ def main(
     click.echo(facets_table([record]))
     if plot_out:
         draw_facets(record, plot_out)
-
-
-if __name__ == "__main__":
-    main()

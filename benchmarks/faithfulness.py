@@ -143,7 +143,7 @@ def main(
 
     \b
     Example:
-        python -m benchmarks.faithfulness proposals --encoder all-MiniLM-L6-v2 --queries 100
+        python -m benchmarks study faithfulness proposals --encoder all-MiniLM-L6-v2 --queries 100
     """
     plan = RemovalPlan(queries, hits, Unit(unit), random, encoded)
     if quick:
@@ -160,7 +160,3 @@ def main(
     click.echo(faithfulness_table([record]))
     if plot_out:
         draw_faithfulness(record, plot_out)
-
-
-if __name__ == "__main__":
-    main()

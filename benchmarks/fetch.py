@@ -70,8 +70,8 @@ def main(name: str, to: Path, downloaded: Path | None, downloads: Path) -> None:
 
     \b
     Example:
-        python -m benchmarks.fetch proposals --to data
-        python -m benchmarks.retrieval proposals --systems bm25 --data data --out my_results
+        python -m benchmarks fetch proposals --to data
+        python -m benchmarks run retrieval proposals --systems bm25 --data data --out my_results
     """
     recipe = RECIPES[name]
     try:
@@ -79,7 +79,3 @@ def main(name: str, to: Path, downloaded: Path | None, downloads: Path) -> None:
     except EngineError as error:
         raise click.ClickException(f"{error}\n{by_hand(recipe, to, downloaded or downloads)}") from error
     click.echo(summary(rebuilt))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,32 +1,36 @@
-"""Draws every plot, as PNG and SVG, from committed records, and from nothing else."""
+"""Draws every plot, as PNG and SVG, from committed records and runs, and from nothing else."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import click
-
+from benchmarks.metrics import PRIMARY
+from benchmarks.plots import Curve, Point, draw_curves, draw_pareto, new_figure, save_plot
 from benchmarks.probing.plots import plot_few_shot
 from benchmarks.probing.record import ProbeRecord
-from benchmarks.program import program
+from benchmarks.quality_tables import is_without
+from benchmarks.quick import SUFFIX
 from benchmarks.record_file import RESULTS
-from benchmarks.records import RecallRecord, Record, RetrievalRecord, read_records
-from benchmarks.retrieval_plots import plot_quality, plot_recall
+from benchmarks.records import RecallRecord, read_records
+from benchmarks.runs import Run
 from benchmarks.scisumm.plots import plot_precision
 from benchmarks.scisumm.record import SummaryRecord
+from benchmarks.significance import bootstrap_interval
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 OUT = RESULTS / "plots"
+_TIME = "milliseconds a query, one at a time"
 
-RecordT = TypeVar("RecordT")
-
-# Kinds of records that have plots of their own, each drawn by itself. What draws them is imported where there is such
+# Kinds of records that have plots of their own, each drawn by itself. The module is imported where there is such
 # a record, as some bring torch along.
 _EACH: Mapping[str, str] = {
     "ann": "benchmarks.vectors.pictures:save_pareto",
-    "lengths": "benchmarks.slices.views:plot_lengths",
     "positions": "benchmarks.slices.views:plot_positions",
     "facets": "benchmarks.sections.facet_report:draw_facets",
     "faithfulness": "benchmarks.sections.faithfulness_report:draw_faithfulness",
@@ -35,7 +39,7 @@ _EACH: Mapping[str, str] = {
 
 
 def draw_figures(results: Path, folder: Path) -> list[Path]:
-    """Draw all records of a folder that have a plot, and return what was written.
+    """Draw all records and runs of a folder that have a plot, and return what was written.
 
     Raises:
         RecordError: a file is no record.
@@ -43,10 +47,10 @@ def draw_figures(results: Path, folder: Path) -> list[Path]:
     """
     found = read_records(results)
     written = [
-        *plot_quality(_of(RetrievalRecord, found), folder),
-        *plot_recall(_of(RecallRecord, found), folder),
-        *plot_few_shot(_of(ProbeRecord, found), folder),
-        *plot_precision(_of(SummaryRecord, found), folder),
+        *plot_quality([run for run in found if isinstance(run, Run) and run.task == "retrieval"], folder),
+        *plot_recall([record for record in found if isinstance(record, RecallRecord)], folder),
+        *plot_few_shot([record for record in found if isinstance(record, ProbeRecord)], folder),
+        *plot_precision([record for record in found if isinstance(record, SummaryRecord)], folder),
     ]
     for record in sorted(found, key=lambda record: record.kind):
         if record.kind in _EACH and not getattr(record, "is_quick", False):
@@ -54,8 +58,64 @@ def draw_figures(results: Path, folder: Path) -> list[Path]:
     return written
 
 
-def _of(kind: type[RecordT], records: Iterable[Record]) -> list[RecordT]:
-    return [record for record in records if isinstance(record, kind)]
+def plot_quality(runs: Sequence[Run], folder: Path) -> list[Path]:
+    """Draw nDCG@10 of each system over the time of its searches, with intervals, for each dataset.
+
+    Runs of quick parts, of parts of queries and of encoders that were trained without a corpus are left out, and of
+    a dataset those of fewer test queries than the largest set of them.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+    """
+    by_dataset: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        if run.split == "test" and not run.corpus.endswith(SUFFIX) and not is_without(run) and not run.variant:
+            by_dataset[run.dataset].append(run)
+    written: list[Path] = []
+    for dataset, of_one in sorted(by_dataset.items()):
+        largest = max(of_one, key=lambda run: len(run.cases))
+        shown = [run for run in of_one if run.case_ids == largest.case_ids]
+        title = f"{largest.corpus}, {len(largest.cases)} queries"
+        figure, axes = new_figure(title, f"{_TIME}, already encoded or fitted", PRIMARY)
+        draw_pareto(axes, [_quality(run) for run in shown])
+        _finish(axes)
+        written += save_plot(figure, folder / f"quality-{dataset.replace('@', '-')}")
+    return written
+
+
+def plot_recall(records: Sequence[RecallRecord], folder: Path) -> list[Path]:
+    """Draw what the lists of each index find of the exact ranking over their median time; exact search has recall 1.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+    """
+    if not records:
+        return []
+    figure, axes = new_figure(
+        "ANN lists (left end) and exact search (right end)", f"{_TIME}, median", "recall of the exact ranking"
+    )
+    draw_curves(axes, [_recall(record) for record in records])
+    _finish(axes)
+    return list(save_plot(figure, folder / "recall"))
+
+
+def _recall(record: RecallRecord) -> Curve:
+    name = f"{record.index}, {record.factory or 'no generation'}"
+    return Curve(name, [record.ann.p50_ms, record.exact.p50_ms], [record.recall, 1.0])
+
+
+def _quality(run: Run) -> Point:
+    interval = bootstrap_interval(run.values(PRIMARY), seed=run.origin.seed)
+    return Point(run.system, 1000 * run.seconds / len(run.cases), run.mean(PRIMARY), run.encoder_name, interval)
+
+
+def _finish(axes: Axes) -> None:
+    from matplotlib.ticker import NullFormatter, StrMethodFormatter
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.margins(x=0.12)
 
 
 def _drawing(place: str) -> Any:  # noqa: ANN401 - a function of a record and a folder
@@ -65,22 +125,3 @@ def _drawing(place: str) -> Any:  # noqa: ANN401 - a function of a record and a 
 
 def _flat(paths: Iterable[Path | Iterable[Path]]) -> list[Path]:
     return [path for one in paths for path in ([one] if isinstance(one, Path) else one)]
-
-
-@program
-@click.option("--results", default=RESULTS, type=click.Path(path_type=Path, exists=True), help="Folder of the records.")
-@click.option("--out", default=OUT, type=click.Path(path_type=Path), help="Folder for the plots.")
-def main(results: Path, out: Path) -> None:
-    """Draw every plot from the records, as PNG and SVG.
-
-    \b
-    Example:
-        python -m benchmarks.figures --out plots/
-    """
-    written = draw_figures(results, out)
-    for path in written:
-        click.echo(path.name)
-
-
-if __name__ == "__main__":
-    main()

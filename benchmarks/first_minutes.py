@@ -61,7 +61,7 @@ def main(context: click.Context, before: Path | None, quick: bool, out: Path) ->
     \b
     Example:
         git worktree add ../before 662f4eb
-        python -m benchmarks.first_minutes --before ../before
+        python -m benchmarks study first_minutes --before ../before
     """
     origin = origin_of(context, 0)
     encode = "none" if quick else "later"
@@ -85,7 +85,3 @@ def main(context: click.Context, before: Path | None, quick: bool, out: Path) ->
 def _commit(checkout: Path) -> str:
     done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=checkout, capture_output=True, text=True, check=False)
     return done.stdout.strip()
-
-
-if __name__ == "__main__":
-    main()

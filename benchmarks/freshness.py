@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from benchmarks.records import Record, RetrievalRecord
+from benchmarks.records import Record
+from benchmarks.runs import Run
 from engine.errors import EngineError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,7 +40,7 @@ _LISTS = (
     *("engine/store/ann.py", "engine/search/candidates.py", "engine/search/document_lists.py"),
     "indexer/generation/new_generation.py",
 )
-_METRICS = ("benchmarks/metrics.py", "benchmarks/rank_measures.py")
+_METRICS = ("benchmarks/metrics.py",)
 _SYSTEMS = (*_ENCODING, *_SCORING)
 _MODELS = ("engine/encoders", "engine/training")
 _PAIRS = ("benchmarks/pairs/judging.py", "benchmarks/pairs/splitting.py", "benchmarks/baselines", *_MODELS)
@@ -48,7 +49,6 @@ _GROWTH = ("benchmarks/scaling/growth.py", "benchmarks/scaling/turning.py", "ben
 # By kind of record: files and folders of the checkout. Of a wide program only what decides its values.
 MEASURED: Mapping[str, tuple[str, ...]] = {
     "retrieval": (*_METRICS, *_SYSTEMS),  # of our own systems, see `modules_of`
-    "lengths": (*_METRICS, "benchmarks/slices"),
     "positions": (*_SYSTEMS, "benchmarks/slices"),
     "samples": (*_METRICS, *_SYSTEMS),
     "demand": (*_METRICS, *_SYSTEMS, "engine/search/on_demand.py"),
@@ -106,7 +106,7 @@ class Age:
 
 def modules_of(record: Record) -> tuple[str, ...]:
     """The files and folders that a record measures."""
-    if isinstance(record, RetrievalRecord) and record.system not in _OWN:
+    if isinstance(record, Run) and record.task == "retrieval" and record.system not in _OWN:
         return (*_METRICS, "benchmarks/bm25.py" if record.system == "bm25" else "benchmarks/baselines")
     return MEASURED[record.kind]
 

@@ -112,7 +112,7 @@ def main(context: click.Context, n_files: int, quick: bool, seed: int, out: Path
 
     \b
     Example:
-        python -m benchmarks.fuzz_readers --files 20000
+        python -m benchmarks study fuzz_readers --files 20000
     """
     origin = origin_of(context, seed)
     folder, started = out or (None if quick else RESULTS), time.perf_counter()
@@ -136,7 +136,3 @@ def main(context: click.Context, n_files: int, quick: bool, seed: int, out: Path
     if folder is not None:
         write_record(record, folder)
     click.echo(fuzz_table([record]))
-
-
-if __name__ == "__main__":
-    main()

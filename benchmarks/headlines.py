@@ -14,7 +14,8 @@ from benchmarks.encoding.ways import END_TO_END
 from benchmarks.markdown import markdown, measured
 from benchmarks.metrics import PRIMARY
 from benchmarks.quality_tables import label
-from benchmarks.records import Record, RetrievalRecord, StabilityRecord
+from benchmarks.records import Record, StabilityRecord
+from benchmarks.runs import Run
 from engine.encoders.backbone.weights import BUNDLED_NAME
 
 RecordT = TypeVar("RecordT")
@@ -24,23 +25,23 @@ _CANDIDATES = 20
 _QUERIES = 10
 
 
-def headline_table(records: Sequence[RetrievalRecord]) -> str:
+def headline_table(records: Sequence[Run]) -> str:
     """The quality of four systems on each task; "-" where the present score was not measured."""
-    found = {(label(record), record.task): record for record in records if label(record) in _SYSTEMS}
-    counts = {record.task: record.n_queries for record in found.values()}
+    found = {(label(run), run.corpus): run for run in records if label(run) in _SYSTEMS}
+    counts = {run.corpus: len(run.cases) for run in found.values()}
     tasks = [task for task in TASKS if task in counts]
     head = [PRIMARY, *(f"{task} ({counts[task]} queries)" for task in tasks)]
     rows = [[name, *(_value(found.get((system, task))) for task in tasks)] for system, name in _SYSTEMS.items()]
     return "\n".join([*markdown(head, rows), "", measured(list(found.values()))]) if found else ""
 
 
-def _value(record: RetrievalRecord | None) -> str:
-    return "-" if record is None else f"{record.metrics[PRIMARY]:.3f}"
+def _value(record: Run | None) -> str:
+    return "-" if record is None else f"{record.mean(PRIMARY):.3f}"
 
 
 def findings_table(records: Sequence[Record]) -> str:
     """A row for each finding whose records are there: what was found, the number, the section with the details."""
-    quality = _of(RetrievalRecord, records)
+    quality = [run for run in _of(Run, records) if run.task == "retrieval"]
     rows = [
         *_margin(quality, _EVIDENCE, "tfidf"),
         *_margin(quality, "words", "bm25"),
@@ -56,9 +57,9 @@ def _of(kind: type[RecordT], records: Iterable[object]) -> list[RecordT]:
     return [record for record in records if isinstance(record, kind)]
 
 
-def _margin(records: Sequence[RetrievalRecord], system: str, rival: str) -> list[list[str]]:
+def _margin(records: Sequence[Run], system: str, rival: str) -> list[list[str]]:
     """The difference of two systems on the tasks where both were measured."""
-    found = {(label(record), record.task): record.metrics[PRIMARY] for record in records}
+    found = {(label(run), run.corpus): run.mean(PRIMARY) for run in records}
     tasks = [task for task in TASKS if (system, task) in found and (rival, task) in found]
     if not tasks:
         return []

@@ -112,8 +112,8 @@ def main(
 
     \b
     Example:
-        python -m benchmarks.kill --kills 50
-        python -m benchmarks.kill --kills 20 --way queries
+        python -m benchmarks study kill --kills 50
+        python -m benchmarks study kill --kills 20 --way queries
     """
     folder = work or Path(tempfile.mkdtemp(prefix="longmatch-kill-"))
     folder.mkdir(parents=True, exist_ok=True)
@@ -124,7 +124,3 @@ def main(
     click.echo(write_record(record, out).read_text("utf-8"))
     if work is None and not outcome.problems:
         shutil.rmtree(folder)
-
-
-if __name__ == "__main__":
-    main()

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from benchmarks.significance import holm
+from benchmarks.runs import Run
+from benchmarks.significance import bootstrap_interval, holm, randomization_p
 from indexer.training.origin import Origin
+
+_MODULE = re.compile(r"^python -m benchmarks\.(\w+)")
 
 
 class Measured(Protocol):
@@ -29,12 +34,43 @@ def p_cells(p_values: Sequence[float | None]) -> list[str]:
     return ["" if p is None else _p_text(next(adjusted)) for p in p_values]
 
 
+def interval_text(run: Run, measure: str) -> str:
+    """The mean of a run with its 95 % bootstrap interval; cases of one group are drawn together."""
+    low, high = bootstrap_interval(run.values(measure), groups=run.groups, seed=run.origin.seed)
+    return f"{run.mean(measure):.3f} [{low:.3f}, {high:.3f}]"
+
+
+def run_p(run: Run, rival: Run | None, measure: str) -> float | None:
+    """The p-value of two runs of the same cases, whose groups are swapped together; None without a rival."""
+    if rival is None or rival is run:
+        return None
+    return randomization_p(run.values(measure), rival.values(measure), groups=run.groups, seed=run.origin.seed)
+
+
+def compared(shown: Sequence[Run], rival_of: Callable[[Run], Run | None], measure: str) -> list[str]:
+    """For each run its p-value against its rival, adjusted over the runs of the same cases; "" without a rival."""
+    families: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for row, run in enumerate(shown):
+        families[run.dataset, run.split, tuple(run.case_ids)].append(row)
+    cells = [""] * len(shown)
+    for rows in families.values():
+        p_values = [run_p(shown[row], rival_of(shown[row]), measure) for row in rows]
+        for row, cell in zip(rows, p_cells(p_values), strict=True):
+            cells[row] = cell
+    return cells
+
+
 def origins(records: Sequence[Measured]) -> list[str]:
     """The lines below a table: the commands that run it again, then commits and machines; none without records."""
     if not records:
         return []
-    commands = [f"- `{command}`" for command in dict.fromkeys(record.origin.command for record in records)]
+    commands = [f"- `{command}`" for command in dict.fromkeys(present(record.origin.command) for record in records)]
     return ["Run again:", "", *commands, "", measured(records)]
+
+
+def present(command: str) -> str:
+    """A command in its present form: programs that were modules of their own are studies now."""
+    return _MODULE.sub(r"python -m benchmarks study \1", command)
 
 
 def measured(records: Sequence[Measured]) -> str:
@@ -42,8 +78,8 @@ def measured(records: Sequence[Measured]) -> str:
     commits: dict[str, list[str]] = {}
     for record in records:
         commits.setdefault(_machine(record.origin), []).append(_commit(record.origin))
-    told = [f"{_counted(list(dict.fromkeys(of_one)))} on {machine}" for machine, of_one in commits.items()]
-    return f"Measured: {'; '.join(told)}."
+    listed = [f"{_counted(list(dict.fromkeys(of_one)))} on {machine}" for machine, of_one in commits.items()]
+    return f"Measured: {'; '.join(listed)}."
 
 
 def _p_text(p: float) -> str:

@@ -165,8 +165,8 @@ def main(
 
     \b
     Example:
-        python -m benchmarks.matching proposals --scorers tfidf,bm25,smith-np,colde --steps 500
-        python -m benchmarks.matching aan_lra --pairs lra_release/tsv_data --split given --scorers bm25,han
+        python -m benchmarks study matching proposals --scorers tfidf,bm25,smith-np,colde --steps 500
+        python -m benchmarks study matching aan_lra --pairs lra_release/tsv_data --split given --scorers bm25,han
     """
     if rule == SplitRule.GIVEN and pair_file is None:
         raise click.UsageError("--split given goes with --pairs; take --split document or --split pair")
@@ -195,7 +195,3 @@ def main(
     )
     click.echo(matching_table(records, against))
     refuse_failed(failed, len(scorers))
-
-
-if __name__ == "__main__":
-    main()

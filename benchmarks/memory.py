@@ -164,7 +164,7 @@ def main(context: click.Context, n_short: int, n_long: int, seed: int, work: Pat
 
     \b
     Example:
-        python -m benchmarks.memory --short 20000 --long 2000
+        python -m benchmarks study memory --short 20000 --long 2000
     """
     folder = work or Path(tempfile.mkdtemp(prefix="longmatch-memory-"))
     folder.mkdir(parents=True, exist_ok=True)
@@ -177,7 +177,3 @@ def main(context: click.Context, n_short: int, n_long: int, seed: int, work: Pat
     click.echo(write_record(record_of(runs, origin_of(context, seed)), out).read_text("utf-8"))
     if work is None:
         shutil.rmtree(folder)
-
-
-if __name__ == "__main__":
-    main()

@@ -10,16 +10,17 @@ here; a relevant target that is not among them counts 0 (trec_eval's map_cut_100
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import ir_measures
-from ir_measures import AP, RR, Measure, R, nDCG
+from ir_measures import AP, RR, Measure, P, R, nDCG
 
 PRIMARY = "nDCG@10"
 METRICS = (PRIMARY, "Recall@10", "Recall@100", "MRR@10")  # of every record, and of its table
 MEASURED = (*METRICS, "MAP@100")
 DEEP = "Recall@1000"  # of records whose rankings are as deep
 _DEPTH = 1_000
+_KINDS: Mapping[str, Measure] = {"P": P, "Recall": R, "MRR": RR, "nDCG": nDCG}
 
 
 def evaluate(
@@ -39,16 +40,25 @@ def evaluate(
     measures = _measures(max((relevance for targets in judged.values() for relevance in targets.values()), default=0))
     if depth >= _DEPTH:
         measures[R @ _DEPTH] = DEEP
-    # trec_eval orders by score and breaks ties by name; minus the rank keeps the order that was given.
-    run = {
-        query_id: {doc_id: -float(rank) for rank, doc_id in enumerate(rankings[query_id], start=1)}
-        for query_id in qrels
-        if query_id in rankings
-    }
-    values = {name: dict.fromkeys(qrels, 0.0) for name in measures.values()}
-    for metric in ir_measures.iter_calc(list(measures), judged, run):
-        values[measures[metric.measure]][metric.query_id] = float(metric.value)
-    return values
+    return _calculated(measures, judged, rankings)
+
+
+def evaluate_named(
+    names: Sequence[str], relevant: Mapping[str, Collection[str]], rankings: Mapping[str, Sequence[str]]
+) -> dict[str, dict[str, float]]:
+    """Measure rankings, best target first, of targets that are relevant or not.
+
+    Args:
+        names: as "P@5", "Recall@100", "MRR", "MRR@10", "nDCG" or "nDCG@10"; without a
+            cutoff the whole ranking counts. P@k divides by k, however short a ranking is.
+        relevant: query id to its relevant targets, at least one.
+        rankings: query id to its targets; a query without a ranking counts 0.
+
+    Returns:
+        For each name the value in [0, 1] of every query of `relevant`, in their order.
+    """
+    judged = {query_id: dict.fromkeys(targets, 1) for query_id, targets in relevant.items()}
+    return _calculated({_named(name): name for name in names}, judged, rankings)
 
 
 def means(values: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
@@ -64,3 +74,26 @@ def rounded_per_query(values: Mapping[str, Mapping[str, float]]) -> dict[str, li
 def _measures(highest_relevance: int) -> dict[Measure, str]:
     gains = {relevance: 2**relevance - 1 for relevance in range(highest_relevance + 1)}
     return dict(zip((nDCG(gains=gains) @ 10, R @ 10, R @ 100, RR @ 10, AP @ 100), MEASURED, strict=True))
+
+
+def _named(name: str) -> Measure:
+    kind, _, cutoff = name.partition("@")
+    return _KINDS[kind] @ int(cutoff) if cutoff else _KINDS[kind]
+
+
+def _calculated(
+    measures: Mapping[Measure, str],
+    judged: Mapping[str, Mapping[str, int]],
+    rankings: Mapping[str, Sequence[str]],
+) -> dict[str, dict[str, float]]:
+    """By name of the measure, the value of every query that is judged; 0 for one without a ranking."""
+    # trec_eval orders by score and breaks ties by name; minus the rank keeps the order that was given.
+    run = {
+        query_id: {doc_id: -float(rank) for rank, doc_id in enumerate(rankings[query_id], start=1)}
+        for query_id in judged
+        if rankings.get(query_id)
+    }
+    values = {name: dict.fromkeys(judged, 0.0) for name in measures.values()}
+    for metric in ir_measures.iter_calc(list(measures), judged, run) if run else ():
+        values[measures[metric.measure]][metric.query_id] = float(metric.value)
+    return values

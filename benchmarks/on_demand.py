@@ -262,8 +262,8 @@ def main(
 
     \b
     Example:
-        python -m benchmarks.on_demand proposals
-        python -m benchmarks.on_demand rfc --encoder all-MiniLM-L6-v2 --queries 60
+        python -m benchmarks study on_demand proposals
+        python -m benchmarks study on_demand rfc --encoder all-MiniLM-L6-v2 --queries 60
     """
     origin = origin_of(context, seed)
     folder = out or (None if quick else RESULTS)
@@ -295,7 +295,3 @@ def main(
     if folder is not None:
         write_record(record, folder)
     click.echo(demand_table([record]))
-
-
-if __name__ == "__main__":
-    main()

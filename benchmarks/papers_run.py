@@ -102,8 +102,8 @@ def main(
 
     \b
     Example:
-        python -m benchmarks.papers_run smith --comparisons pretraining-aan
-        python -m benchmarks.papers_run docsplit --variants docsplit,simcse --steps 200 --scale n_test=200
+        python -m benchmarks study papers_run smith --comparisons pretraining-aan
+        python -m benchmarks study papers_run docsplit --variants docsplit,simcse --steps 200 --scale n_test=200
     """
     known = comparisons_of(paper)
     chosen = [known[name] for name in _names(names, known, "--comparisons") or known]
@@ -142,7 +142,3 @@ def _names(given: str, known: Sequence[str] | Mapping[str, object], option: str)
     if unknown := [name for name in names if name not in known]:
         raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(dict.fromkeys(known))}", param_hint=option)
     return names
-
-
-if __name__ == "__main__":
-    main()

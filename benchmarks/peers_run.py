@@ -259,9 +259,9 @@ def main(
 
     \b
     Example:
-        python -m benchmarks.peers_run proposals --quick
-        python -m benchmarks.peers_run proposals --split valid --peers st-chunks,st-chunks-sum --window-tokens 128,256
-        python -m benchmarks.peers_run rfc --documents 400 --peers longmatch,st-chunks,txtai --threads 2
+        python -m benchmarks study peers_run proposals --quick
+        python -m benchmarks study peers_run proposals --split valid --peers st-chunks --window-tokens 128,256
+        python -m benchmarks study peers_run rfc --documents 400 --peers longmatch,st-chunks,txtai --threads 2
     """
     if n_documents and (quick or limit):
         raise click.UsageError("--documents goes with neither --quick nor --limit; take one of them")
@@ -298,7 +298,3 @@ def main(
     click.echo(peers_table([record]))
     if record.failed:
         raise click.ClickException(failure_text(record.failed, len(record.failed) + len(record.peers)))
-
-
-if __name__ == "__main__":
-    main()

@@ -49,8 +49,8 @@ def main(
 
     \b
     Example:
-        python -m benchmarks.plans proposals --documents 300
-        python -m benchmarks.plans proposals --documents 300 --memory 600M
+        python -m benchmarks study plans proposals --documents 300
+        python -m benchmarks study plans proposals --documents 300 --memory 600M
     """
     origin = origin_of(context, seed)
     n_rounds = rounds or (QUICK_ROUNDS if quick else ROUNDS)
@@ -79,7 +79,3 @@ def main(
     if out or not quick:
         write_record(record, out or RESULTS)
     click.echo(plan_table([record]))
-
-
-if __name__ == "__main__":
-    main()

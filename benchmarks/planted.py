@@ -184,7 +184,7 @@ def main(
 
     \b
     Example:
-        python -m benchmarks.planted proposals --documents 500 --hosts 15
+        python -m benchmarks study planted proposals --documents 500 --hosts 15
     """
     plan = replace(QUICK, form=Form(form)) if quick else PlantingPlan(documents, hosts, Form(form), max_chars)
     origin = origin_of(context, seed)
@@ -195,7 +195,3 @@ def main(
     click.echo(planted_table([record]))
     if plot_out:
         draw_planted(record, plot_out)
-
-
-if __name__ == "__main__":
-    main()

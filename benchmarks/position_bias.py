@@ -182,7 +182,7 @@ def main(
 
     \b
     Example:
-        python -m benchmarks.position_bias proposals --encoder all-MiniLM-L6-v2 --plot-out plots/
+        python -m benchmarks study position_bias proposals --encoder all-MiniLM-L6-v2 --plot-out plots/
     """
     from benchmarks.prepare import prepared_index
 
@@ -201,7 +201,3 @@ def main(
     if plot_out:
         plot_positions(record, plot_out)
     click.echo(position_table([record]))
-
-
-if __name__ == "__main__":
-    main()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.baselines.pretrained import load_given
 from benchmarks.datasets import Dataset, DatasetError, checksum, read_documents
-from benchmarks.records import BuildCost
+from benchmarks.systems import BuildCost
 from engine import Document, Index
 from indexer import BuildReport, build
 

@@ -140,7 +140,7 @@ def main(
 
     \b
     Example:
-        python -m benchmarks.probes bbc_news --encoder all-MiniLM-L6-v2 --shots 5,10
+        python -m benchmarks study probes bbc_news --encoder all-MiniLM-L6-v2 --shots 5,10
     """
     out = out or (None if quick else RESULTS)
     corpus = open_labelled(name, data)
@@ -159,7 +159,3 @@ def _measured(system: str, trial: ProbeTrial, encoder: str, work: Path, out: Pat
     if out:
         write_record(record, out)
     return record
-
-
-if __name__ == "__main__":
-    main()

@@ -1,15 +1,16 @@
-"""A program: a command that prints errors of the engine as one line, and the origin of its records."""
+"""A program: a command that prints errors of the engine as one line, and the origin of what it records."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from benchmarks.origin import command_line
 from engine.errors import EngineError
 from indexer.training.origin import Origin, describe_origin
 
@@ -31,13 +32,60 @@ class Program(click.Command):
             raise click.ClickException(str(error)) from error
 
 
+class Task(Program):
+    """A program whose runs have a case for each query, pair or document."""
+
+
 def program(function: Callable[..., None]) -> Program:
-    """Make `main` of a module the program of its name."""
+    """Make `main` of a module the study, or the verb, of its name: `python -m benchmarks study NAME`."""
     return click.command(cls=Program)(function)
+
+
+def task(function: Callable[..., None]) -> Task:
+    """Make `main` of a module the task of its name: `python -m benchmarks run NAME`."""
+    return click.command(cls=Task)(function)
 
 
 def origin_of(context: click.Context, seed: int) -> Origin:
     """The origin of the records of this call; its command leaves out `PLACES`."""
     assert context.command.callback is not None
     name = Path(inspect.getfile(inspect.unwrap(context.command.callback))).stem
-    return describe_origin(command_line(f"benchmarks.{name}", context, leave_out=PLACES), seed)
+    verb = "run" if isinstance(context.command, Task) else "study"
+    return describe_origin(command_line(f"{verb} {name}", context, leave_out=PLACES), seed)
+
+
+def command_line(name: str, context: click.Context, leave_out: Collection[str]) -> str:
+    """The command that was given, without the parameters in `leave_out`; of a path its last part alone."""
+    words: list[str] = []
+    for parameter in context.command.params:
+        of = parameter.name or ""
+        given = context.get_parameter_source(of) is ParameterSource.COMMANDLINE
+        if given and of not in leave_out:
+            words += _words(parameter, context.params[of])
+    return shlex.join(["python", "-m", "benchmarks", *name.split(), *words])
+
+
+def _words(parameter: click.Parameter, value: object) -> Iterable[str]:
+    if isinstance(parameter, click.Argument):
+        return map(_word, value) if isinstance(value, tuple) else [_word(value)]
+    option = max(parameter.opts, key=len)
+    if value is True:
+        return [option]
+    if isinstance(value, Mapping):
+        return [option, ",".join(f"{name}={_word(one)}" for name, one in value.items())]
+    if not isinstance(value, tuple):
+        return [option, _word(value)]
+    if isinstance(parameter, click.Option) and parameter.multiple:
+        return [word for one in value for word in (option, _word(one))]
+    return [option, ",".join(map(_word, value))]
+
+
+def _word(value: object) -> str:
+    """A value; of a path its last part alone."""
+    word = str(value)
+    return Path(word).name or word if isinstance(value, Path) or _is_place(word) else word
+
+
+def _is_place(text: str) -> bool:
+    """Whether a text is a path here; names on a hub have a slash in them too."""
+    return "/" in text and (Path(text).is_absolute() or Path(text).exists())

@@ -1,132 +1,229 @@
-"""How well targets are found, by task and system, with tests between systems; drawn from records alone."""
+"""How well targets are found: tables by task and system, over all tasks, and by length; computed from runs alone."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+
+import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.datasets import TASKS
-from benchmarks.markdown import markdown, origins, p_cells
+from benchmarks.markdown import compared, interval_text, markdown, measured, origins
 from benchmarks.metrics import DEEP, METRICS, PRIMARY
-from benchmarks.records import RetrievalRecord
-from benchmarks.significance import bootstrap_interval, randomization_p
+from benchmarks.runs import Run
+from benchmarks.significance import bootstrap_interval, holm, randomization_p
 from benchmarks.systems import SCORINGS
 from engine.encoders.backbone.weights import MINILM_NAME
 
 _WITHOUT = "without-"  # begins the names of encoders that were trained without a corpus
 _ORDER = (*SCORINGS, "document", "bm25")
+_LEVEL = 0.05
+_LEVEL_MARK = "="
+_BUCKETS = 4
+_FIRST_SCORE = "crowd"  # a constant of the score that had neither words nor a reference
 _NOTE = (
     f"{PRIMARY} has the gain 2^relevance - 1, and a bootstrap interval over queries. p: two-sided paired "
     f"randomisation test of {PRIMARY}, adjusted after Holm over the systems of a task in one column, against "
 )
+_OVERVIEW_NOTE = (
+    f"{PRIMARY}, the best of each task in bold; {_LEVEL_MARK} marks what is not significantly behind it (two-sided "
+    f"paired randomisation test, p at least {_LEVEL} after Holm over the systems of a task)."
+)
+_BY_LENGTH = (*SCORINGS, "document", "tfidf", "bm25")
+_LENGTHS = {"words": "length of the query", "target_words": "median length of the relevant targets"}
+_LENGTH_NOTE = (
+    f"{PRIMARY}. Queries in buckets of as many each, but for equal lengths, by their own length or by the median "
+    "length of their relevant targets; intervals of 95 % by bootstrap over queries."
+)
 
 
-def retrieval_table(records: Sequence[RetrievalRecord]) -> str:
-    """Quality by task and system, with p-values where both records are there.
+def retrieval_table(runs: Sequence[Run]) -> str:
+    """Quality by task and system, with p-values where both runs are there.
 
     Encoders that were trained without a corpus are left aside.
     """
-    shown = sorted((record for record in records if not is_without(record)), key=_place)
-    rivals = (_is_untrained, _is_document, _is_bm25)
-    names = _metrics(shown)
-    head = ["Task (queries)", "System", f"{PRIMARY} [95 %]", *names, "p, untrained", "p, document", "p, BM25"]
-    columns = [_p_values(shown, records, rival) for rival in rivals]
-    rows = [[*_quality(record, names), *cells] for record, *cells in zip(shown, *columns, strict=True)]
-    note = _NOTE + "the evidence score of the untrained encoder, the document vector of the same encoder, and BM25."
-    return "\n".join([*markdown(head, rows), "", note, "", *origins(shown)]) if shown else ""
+    shown = sorted((run for run in runs if not is_without(run)), key=_place)
+    rivals = {"p, untrained": _is_untrained, "p, document": _is_document, "p, BM25": _is_bm25}
+    note = "the evidence score of the untrained encoder, the document vector of the same encoder, and BM25."
+    return _table(shown, runs, rivals, note)
 
 
-def leave_one_out_table(records: Sequence[RetrievalRecord]) -> str:
+def leave_one_out_table(runs: Sequence[Run]) -> str:
     """Each corpus by the encoder that was trained without it, beside the untrained one and BM25."""
-    trained = [record for record in records if is_without(record, of_own_task=True) and record.system == "evidence"]
-    tasks = {record.task for record in trained}
-    others = [record for record in records if record.task in tasks and (_is_untrained(record) or _is_bm25(record))]
-    shown = sorted([*trained, *others], key=_place)
-    names = _metrics(shown)
-    head = ["Task (queries)", "System", f"{PRIMARY} [95 %]", *names, "p, untrained", "p, BM25"]
-    columns = [_p_values(shown, others, rival) for rival in (_is_untrained, _is_bm25)]
-    rows = [[*_quality(record, names), *cells] for record, *cells in zip(shown, *columns, strict=True)]
-    note = _NOTE + "the evidence score of the untrained encoder, and BM25."
-    return "\n".join([*markdown(head, rows), "", note, "", *origins(shown)]) if shown else ""
+    trained = [run for run in runs if is_without(run, of_own_task=True) and run.system == "evidence"]
+    corpora = {run.corpus for run in trained}
+    others = [run for run in runs if run.corpus in corpora and (_is_untrained(run) or _is_bm25(run))]
+    rivals = {"p, untrained": _is_untrained, "p, BM25": _is_bm25}
+    note = "the evidence score of the untrained encoder, and BM25."
+    return _table(sorted([*trained, *others], key=_place), others, rivals, note)
 
 
-_FIRST_SCORE = "crowd"  # a constant of the score that had neither words nor a reference
+def _table(shown: Sequence[Run], runs: Sequence[Run], rivals: Mapping[str, Callable[[Run], bool]], note: str) -> str:
+    if not shown:
+        return ""
+    names = [*METRICS[1:], *([DEEP] if any(DEEP in run.measures for run in shown) else [])]
+    head = ["Task (queries)", "System", f"{PRIMARY} [95 %]", *names, *rivals]
+    columns = [compared(shown, _rival_among(runs, is_rival), PRIMARY) for is_rival in rivals.values()]
+    rows = [[*_quality(run, names), *cells] for run, *cells in zip(shown, *columns, strict=True)]
+    return "\n".join([*markdown(head, rows), "", _NOTE + note, "", *origins(shown)])
 
 
-def label(record: RetrievalRecord) -> str:
+def _rival_among(runs: Sequence[Run], is_rival: Callable[[Run], bool]) -> Callable[[Run], Run | None]:
+    def rival(run: Run) -> Run | None:
+        of_same_encoder = (one for one in runs if not _is_document(one) or one.encoder == run.encoder)
+        wanted = (one for one in of_same_encoder if one is not run and is_rival(one))
+        asked = (run.dataset, run.split, run.case_ids)
+        return next((one for one in wanted if (one.dataset, one.split, one.case_ids) == asked), None)
+
+    return rival
+
+
+def label(run: Run) -> str:
     """Its system, the encoder that this uses, and whether the score was the one before words and the reference."""
-    name = f"{record.system}, {_encoder(record)}" if record.encoder else record.system
-    return f"{name} (first score)" if _FIRST_SCORE in record.settings else name
+    return f"{run.label} (first score)" if _FIRST_SCORE in run.settings else run.label
 
 
-def _encoder(record: RetrievalRecord) -> str:
-    return record.encoder.partition("@")[0]
-
-
-def is_without(record: RetrievalRecord, *, of_own_task: bool = False) -> bool:
+def is_without(run: Run, *, of_own_task: bool = False) -> bool:
     """Whether its encoder was trained without a corpus; with `of_own_task`, without the one that it was asked on."""
-    return _encoder(record) == _WITHOUT + record.task if of_own_task else _encoder(record).startswith(_WITHOUT)
+    name = run.encoder_name
+    return name == _WITHOUT + run.corpus if of_own_task else name.startswith(_WITHOUT)
 
 
-def _is_untrained(record: RetrievalRecord) -> bool:
-    return (record.system, _encoder(record)) == ("evidence", MINILM_NAME)
+def _is_untrained(run: Run) -> bool:
+    return (run.system, run.encoder_name) == ("evidence", MINILM_NAME)
 
 
-def _is_document(record: RetrievalRecord) -> bool:
-    return record.system == "document"
+def _is_document(run: Run) -> bool:
+    return run.system == "document"
 
 
-def _is_bm25(record: RetrievalRecord) -> bool:
-    return record.system == "bm25"
+def _is_bm25(run: Run) -> bool:
+    return run.system == "bm25"
 
 
-def _place(record: RetrievalRecord) -> tuple[int, str, str, int, bool, str]:
-    tasks, systems = [*TASKS, record.task], [*_ORDER, record.system]
-    place = tasks.index(record.task), record.task, record.split
-    return *place, systems.index(record.system), _encoder(record) == MINILM_NAME, record.encoder
+def _place(run: Run) -> tuple[int, str, str, int, bool, str]:
+    tasks, systems = [*TASKS, run.corpus], [*_ORDER, run.system]
+    place = tasks.index(run.corpus), run.corpus, run.split
+    return *place, systems.index(run.system), run.encoder_name == MINILM_NAME, run.encoder
 
 
-def _metrics(records: Sequence[RetrievalRecord]) -> list[str]:
-    """The metrics beside the first one."""
-    return [*METRICS[1:], *([DEEP] if any(DEEP in record.metrics for record in records) else [])]
-
-
-def _quality(record: RetrievalRecord, names: Sequence[str]) -> list[str]:
-    low, high = bootstrap_interval(record.per_query[PRIMARY], seed=record.origin.seed)
-    split = "" if record.split == "test" else f", {record.split}"
+def _quality(run: Run, names: Sequence[str]) -> list[str]:
+    split = "" if run.split == "test" else f", {run.split}"
     return [
-        f"{record.task}{split} ({record.n_queries})",
-        label(record),
-        f"{record.metrics[PRIMARY]:.3f} [{low:.3f}, {high:.3f}]",
-        *(f"{record.metrics[name]:.3f}" if name in record.metrics else "" for name in names),
+        f"{run.corpus}{split} ({len(run.cases)})",
+        label(run),
+        interval_text(run, PRIMARY),
+        *(f"{run.mean(name):.3f}" if name in run.measures else "" for name in names),
     ]
 
 
-def _p_values(
-    shown: Sequence[RetrievalRecord],
-    records: Sequence[RetrievalRecord],
-    is_wanted: Callable[[RetrievalRecord], bool],
-) -> list[str]:
-    """For each record shown its p-value against its rival, adjusted over those of the same queries; "" without one."""
-    families: dict[tuple[str, str, tuple[str, ...]], list[int]] = defaultdict(list)
-    for row, record in enumerate(shown):
-        families[record.dataset, record.split, tuple(record.query_ids)].append(row)
-    cells = [""] * len(shown)
-    for rows in families.values():
-        for row, cell in zip(rows, p_cells([_p(shown[row], records, is_wanted) for row in rows]), strict=True):
-            cells[row] = cell
-    return cells
+def overview_table(runs: Sequence[Run]) -> str:
+    """Systems by tasks, the one that is nearest to the best of each task in the mean first.
+
+    A system that misses more than a quarter of the tasks is left out; "-" marks a figure that was not
+    measured. Encoders that were trained without a corpus are left aside.
+    """
+    return _overview({}, runs, measured)
 
 
-def _p(
-    record: RetrievalRecord, records: Sequence[RetrievalRecord], is_wanted: Callable[[RetrievalRecord], bool]
-) -> float | None:
-    """The p-value against the first record of the same queries that is wanted."""
-    asked = (record.dataset, record.split, record.query_ids)
-    for other in records:
-        of_same_encoder = not _is_document(other) or other.encoder == record.encoder
-        if other is record or not is_wanted(other) or not of_same_encoder:
-            continue
-        if (other.dataset, other.split, other.query_ids) == asked:
-            return randomization_p(record.per_query[PRIMARY], other.per_query[PRIMARY], seed=record.origin.seed)
-    return None
+def parts_table(runs: Sequence[Run]) -> str:
+    """The same of searches with a part of each document."""
+    named = [replace(run, dataset=f"{run.corpus}, {run.variant}@{run.dataset.partition('@')[2]}") for run in runs]
+    return _overview({}, named, lambda shown: "\n".join(origins(shown)))
+
+
+def _overview(by_task: dict[str, dict[str, Run]], runs: Sequence[Run], ending: Callable[[Sequence[Run]], str]) -> str:
+    for run in runs:
+        if not is_without(run):
+            by_task.setdefault(run.corpus, {})[label(run)] = run
+    tasks = sorted(by_task, key=lambda task: ([*TASKS, task].index(task), task))
+    counts = Counter(system for of_task in by_task.values() for system in of_task)
+    systems = sorted(system for system, count in counts.items() if count >= len(tasks) - len(tasks) // 4)
+    shown = {task: [by_task[task][system] for system in systems if system in by_task[task]] for task in tasks}
+    if not all(shown.values()) or not systems:
+        return ""
+    columns = {task: dict(zip(map(label, shown[task]), _cells(shown[task]), strict=True)) for task in tasks}
+    best = {task: max(run.mean(PRIMARY) for run in shown[task]) for task in tasks}
+    behind = {
+        system: fmean(best[task] - by_task[task][system].mean(PRIMARY) for task in tasks if system in by_task[task])
+        for system in systems
+    }
+    order = sorted(systems, key=lambda system: (behind[system], system))
+    head = ["System", *(f"{task} ({len(shown[task][0].cases)})" for task in tasks)]
+    rows = [[system, *(columns[task].get(system, "-") for task in tasks)] for system in order]
+    origin = ending([run for of_task in shown.values() for run in of_task])
+    return "\n".join([*markdown(head, rows), "", _OVERVIEW_NOTE, "", origin])
+
+
+def _cells(runs: Sequence[Run]) -> list[str]:
+    """Of one task."""
+    best = max(runs, key=lambda run: run.mean(PRIMARY))
+    others = [run for run in runs if run is not best]
+    adjusted = holm(
+        [
+            randomization_p(best.values(PRIMARY), other.values(PRIMARY), seed=best.origin.seed)
+            if other.case_ids == best.case_ids
+            else 1.0
+            for other in others
+        ]
+    )
+    marks = {id(other): f" {_LEVEL_MARK}" if p >= _LEVEL else "" for other, p in zip(others, adjusted, strict=True)}
+    return [
+        f"**{run.mean(PRIMARY):.3f}**" if run is best else f"{run.mean(PRIMARY):.3f}{marks[id(run)]}" for run in runs
+    ]
+
+
+def length_table(runs: Sequence[Run]) -> str:
+    """A row for each task, system and way of measuring length, a column for each bucket; "" without lengths."""
+    rows = []
+    shown: list[Run] = []
+    for corpus in sorted({run.corpus for run in runs}):
+        of_one = [run for run in runs if run.corpus == corpus and run.system in _BY_LENGTH and not is_without(run)]
+        for by, text in _LENGTHS.items():
+            told = [run for run in of_one if any(by in case.facts for case in run.cases)]
+            # A run of other queries cannot stand beside the others.
+            told = [run for run in told if run.case_ids == told[0].case_ids]
+            if told:
+                rows += _length_rows(sorted(told, key=label), by, f"{corpus}, {text}")
+                shown += [run for run in told if run not in shown]
+    if not rows:
+        return ""
+    head = ["Task, by", "System", *(f"Bucket {number}" for number in range(1, _BUCKETS + 1))]
+    return "\n".join([*markdown(head, rows), "", _LENGTH_NOTE, "", measured(shown)])
+
+
+def _length_rows(runs: Sequence[Run], by: str, title: str) -> list[list[str]]:
+    known = [number for number, case in enumerate(runs[0].cases) if by in case.facts]
+    lengths = np.array([runs[0].cases[number].facts[by] for number in known])
+    cut = buckets(lengths, _BUCKETS)
+    left_out = len(runs[0].cases) - len(known)
+    title += f", without {left_out} whose targets are all absent" if left_out else ""
+    spans = [f"{lengths[of].min():,.0f} to {lengths[of].max():,.0f} ({len(of)})" for of in cut]
+    rows = [[title, "words (queries)", *spans]]
+    for run in runs:
+        values = np.array(run.values(PRIMARY))[known]
+        ends = [bootstrap_interval(values[of], seed=run.origin.seed) for of in cut]
+        cells = [f"{values[of].mean():.3f} [{low:.3f}, {high:.3f}]" for of, (low, high) in zip(cut, ends, strict=True)]
+        rows.append(["", label(run), *cells])
+    return [[*row, *[""] * (_BUCKETS + 2 - len(row))] for row in rows]
+
+
+def buckets(lengths: NDArray[np.float64], n_buckets: int) -> list[NDArray[np.intp]]:
+    """Cut queries at the quantiles of their lengths.
+
+    Equal lengths stay together, so that buckets may be of unlike size, and fewer
+    than were asked for.
+
+    Args:
+        lengths: (N,), N at least 1.
+        n_buckets: at most this many.
+
+    Returns:
+        The places of the queries of each bucket, from the shortest to the longest; none is empty.
+    """
+    inner = np.unique(np.quantile(lengths, np.arange(1, n_buckets) / n_buckets))
+    bucket = np.searchsorted(inner, lengths, side="left")
+    return [np.flatnonzero(bucket == number) for number in np.unique(bucket)]

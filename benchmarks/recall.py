@@ -112,7 +112,7 @@ def main(context: click.Context, path: Path, n_queries: int, k: int, threads: in
 
     \b
     Example:
-        python -m benchmarks.recall papers.lm --queries 200 -k 10
+        python -m benchmarks study recall papers.lm --queries 200 -k 10
     """
     from engine import Index
 
@@ -123,7 +123,3 @@ def main(context: click.Context, path: Path, n_queries: int, k: int, threads: in
         record = measure(subject, n_queries=n_queries, k=k, threads=threads, origin=origin_of(context, seed))
     write_record(record, out)
     click.echo(recall_table([record]))
-
-
-if __name__ == "__main__":
-    main()

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import ClassVar, TypeAlias, get_args
 
 from benchmarks.budgets.record import PlanRecord
-from benchmarks.cut import WHOLE
 from benchmarks.demand.record import DemandRecord
 from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
 from benchmarks.encoding.record import ThroughputRecord
@@ -23,58 +22,16 @@ from benchmarks.pairs.rerank_record import RerankRecord
 from benchmarks.papers.record import PaperRecord
 from benchmarks.peers.record import PeersRecord
 from benchmarks.probing.record import ProbeRecord
-from benchmarks.record_file import KIND, RESULTS, RecordError, name_of, rebuild
+from benchmarks.record_file import KIND, RESULTS, RecordError, rebuild
+from benchmarks.runs import Run, read_run, run_files
 from benchmarks.samples.record import SampleRecord
 from benchmarks.scaling.addition_record import AdditionRecord
 from benchmarks.scaling.record import ScaleRecord
 from benchmarks.scisumm.record import SummaryRecord
 from benchmarks.sections.records import FacetsRecord, FaithfulnessRecord, PlantedRecord
-from benchmarks.slices.records import LengthRecord, PositionRecord
-from benchmarks.systems import Settings
+from benchmarks.slices.records import PositionRecord
 from benchmarks.vectors.record import AnnRecord
 from indexer.training.origin import Origin
-
-
-@dataclass(frozen=True)
-class BuildCost:
-    """What a system took to be ready; tokens are those that this call encoded."""
-
-    seconds: float
-    n_tokens: int = 0
-    tokens_per_second: float | None = None  # None where nothing was encoded
-
-
-@dataclass(frozen=True)
-class RetrievalRecord:
-    """The quality of one system on one split."""
-
-    kind: ClassVar[str] = "retrieval"
-
-    task: str
-    dataset: str  # name@checksum
-    system: str
-    encoder: str  # name@fingerprint; "" where the system has none
-    settings: Settings
-    split: str
-    k: int  # depth of the rankings
-    n_queries: int
-    metrics: dict[str, float]  # means, in [0, 1]
-    build: BuildCost
-    search_seconds: float  # all queries, one after the other
-    query_ids: list[str]
-    per_query: dict[str, list[float]]  # metric to its values, in the order of `query_ids`
-    origin: Origin
-    part: str = WHOLE  # of each query that was searched with, see `benchmarks.cut.PARTS`
-
-    @property
-    def name(self) -> str:
-        """Of the file, without suffix; with the seed where the system learns by one other than 0."""
-        learns = any(setting.endswith("seed") for setting in self.settings)
-        given = Path(str(self.settings.get("word_vectors", ""))).stem
-        lists = "exact" if self.settings.get("exact") else ""
-        part = self.part if self.part != WHOLE else ""
-        parts = (self.task, self.system, self.encoder.partition("@")[0], given, lists, part, self.split)
-        return name_of(*parts, seed=self.origin.seed if learns else 0)
 
 
 @dataclass(frozen=True)
@@ -213,7 +170,7 @@ class TrainingRecord:
 
 
 Record: TypeAlias = (
-    RetrievalRecord
+    Run
     | RecallRecord
     | ExactnessRecord
     | StabilityRecord
@@ -221,7 +178,6 @@ Record: TypeAlias = (
     | DamageRecord
     | MemoryRecord
     | TrainingRecord
-    | LengthRecord
     | PositionRecord
     | MatchingRecord
     | RerankRecord
@@ -245,16 +201,16 @@ Record: TypeAlias = (
     | FirstMinutesRecord
     | PaperRecord
 )
-_KINDS: Mapping[str, type[Record]] = {kind.kind: kind for kind in get_args(Record)}
+_KINDS: Mapping[str, type[Record]] = {kind.kind: kind for kind in get_args(Record) if kind is not Run}
 
 
 def read_records(folder: Path = RESULTS) -> list[Record]:
-    """All records of a folder, by file name.
+    """All records of a folder, and its runs, by file name.
 
     Raises:
         RecordError: a file is none.
     """
-    return [_read(path) for path in sorted(folder.glob("*.json"))]
+    return [*map(_read, sorted(folder.glob("*.json"))), *map(read_run, run_files(folder))]
 
 
 def _read(path: Path) -> Record:

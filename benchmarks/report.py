@@ -13,68 +13,52 @@ from typing import Any
 
 import click
 
-from benchmarks.budgets.record import PlanRecord
 from benchmarks.budgets.table import plan_table
 from benchmarks.cut import WHOLE
-from benchmarks.demand.record import DemandRecord
 from benchmarks.demand.table import demand_table
 from benchmarks.durability.promises import promise_lines
-from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
-from benchmarks.encoding.record import ThroughputRecord
 from benchmarks.encoding.tables import limit_table, throughput_table
+from benchmarks.figures import draw_figures
 from benchmarks.freshness import NOTE, ROOT, FreshnessError, History, stale_note
-from benchmarks.fuzzing.record import FuzzRecord
 from benchmarks.fuzzing.table import fuzz_table
-from benchmarks.gaps.record import GapsRecord
 from benchmarks.gaps.table import gaps_table
 from benchmarks.headlines import findings_table, headline_table
-from benchmarks.load.record import LoadRecord
 from benchmarks.load.table import load_table
 from benchmarks.markdown import markdown, origins
-from benchmarks.newcomers.record import FirstMinutesRecord
 from benchmarks.newcomers.table import first_minutes_table
 from benchmarks.options import log
-from benchmarks.pairs.record import MatchingRecord
-from benchmarks.pairs.rerank_record import RerankRecord
 from benchmarks.pairs.rerank_table import rerank_table
 from benchmarks.pairs.tables import matching_table
-from benchmarks.papers.record import PaperRecord
 from benchmarks.papers.table import paper_table
-from benchmarks.peers.record import PeersRecord
 from benchmarks.peers.table import peers_table
-from benchmarks.probing.record import ProbeRecord
 from benchmarks.probing.tables import probe_table
 from benchmarks.program import program
-from benchmarks.quality_overview import overview_table, parts_table
-from benchmarks.quality_tables import leave_one_out_table, retrieval_table
+from benchmarks.quality_tables import (
+    leave_one_out_table,
+    length_table,
+    overview_table,
+    parts_table,
+    retrieval_table,
+)
 from benchmarks.quick import SUFFIX
 from benchmarks.record_file import RESULTS
 from benchmarks.records import (
     BoilerplateRecord,
-    ExactnessRecord,
     RecallRecord,
     Record,
-    RetrievalRecord,
     StabilityRecord,
-    TrainingRecord,
     read_records,
 )
-from benchmarks.samples.record import SampleRecord
+from benchmarks.runs import Run
 from benchmarks.samples.table import samples_table
-from benchmarks.scaling.addition_record import AdditionRecord
 from benchmarks.scaling.additions_table import additions_table
-from benchmarks.scaling.record import ScaleRecord
 from benchmarks.scaling.tables import scale_table
-from benchmarks.scisumm.record import SummaryRecord
 from benchmarks.scisumm.tables import summary_table
 from benchmarks.sections.facet_report import facets_table
 from benchmarks.sections.faithfulness_report import faithfulness_table
 from benchmarks.sections.planted_report import planted_table
-from benchmarks.sections.records import FacetsRecord, FaithfulnessRecord, PlantedRecord
-from benchmarks.slices.records import LengthRecord, PositionRecord
-from benchmarks.slices.views import length_table, position_table
+from benchmarks.slices.views import position_table
 from benchmarks.training import training_table
-from benchmarks.vectors.record import AnnRecord
 from benchmarks.vectors.table import ann_table
 from engine.errors import EngineError
 
@@ -168,7 +152,7 @@ def boilerplate_table(records: Sequence[BoilerplateRecord]) -> str:
 class Table:
     """A table of a page."""
 
-    kinds: tuple[type[Record], ...]  # of the records that it shows
+    kinds: tuple[str, ...]  # of the records and runs that it shows
     draw: Callable[[Sequence[Any]], str]  # of records of these kinds
     is_of_parts: bool = False  # shows retrieval with parts of documents, and not with whole ones
     is_summary: bool = False  # of tables of RESULTS.md, which name stale records
@@ -178,9 +162,9 @@ class Table:
         return [
             record
             for record in records
-            if isinstance(record, self.kinds)
+            if record.kind in self.kinds
             and not is_partial(record)
-            and self.is_of_parts == (isinstance(record, RetrievalRecord) and record.part != WHOLE)
+            and self.is_of_parts == (isinstance(record, Run) and record.details.get("part", WHOLE) != WHOLE)
         ]
 
     def text(self, records: Sequence[Record]) -> str:
@@ -191,8 +175,10 @@ class Table:
 
 def is_partial(record: Record) -> bool:
     """Whether a record is of a part, or of what settings are chosen on, and so shown on no page."""
-    if isinstance(record, RetrievalRecord | RerankRecord) and record.split != "test":
+    if record.kind in ("retrieval", "rerank") and getattr(record, "split", "test") != "test":
         return True
+    if isinstance(record, Run):
+        return record.corpus.endswith(SUFFIX)
     is_quick = getattr(record, "is_quick", False) or getattr(record, "task", "").endswith(SUFFIX)
     return bool(is_quick or getattr(record, "limit", 0))
 
@@ -202,55 +188,55 @@ def _promises(records: Sequence[Record]) -> str:
 
 
 TABLES: Mapping[str, Table] = {
-    "headline": Table((RetrievalRecord,), headline_table, is_summary=True),
+    "headline": Table(("retrieval",), headline_table, is_summary=True),
     "findings": Table(
-        (RetrievalRecord, DemandRecord, StabilityRecord, KillRecord, DamageRecord, ThroughputRecord),
+        ("retrieval", "demand", "stability", "kill", "damage", "throughput"),
         findings_table,
         is_summary=True,
     ),
-    "overview": Table((RetrievalRecord,), overview_table),
-    "retrieval": Table((RetrievalRecord,), retrieval_table),
-    "parts": Table((RetrievalRecord,), parts_table, is_of_parts=True),
-    "leave_one_out": Table((RetrievalRecord,), leave_one_out_table),
-    "recall": Table((RecallRecord,), recall_table),
-    "promises": Table((ExactnessRecord, KillRecord, DamageRecord, MemoryRecord), _promises),
-    "stability": Table((StabilityRecord,), stability_table),
-    "boilerplate": Table((BoilerplateRecord,), boilerplate_table),
-    "fuzz": Table((FuzzRecord,), fuzz_table),
-    "load": Table((LoadRecord,), load_table),
-    "demand": Table((DemandRecord,), demand_table),
-    "samples": Table((SampleRecord,), samples_table),
-    "training": Table((TrainingRecord,), training_table),
-    "word_gaps": Table((GapsRecord,), gaps_table),
-    "lengths": Table((LengthRecord,), length_table),
-    "positions": Table((PositionRecord,), position_table),
-    "matching": Table((MatchingRecord,), matching_table),
-    "rerank": Table((RerankRecord,), rerank_table),
-    "probes": Table((ProbeRecord,), probe_table),
-    "summaries": Table((SummaryRecord,), summary_table),
-    "facets": Table((FacetsRecord,), facets_table),
-    "faithfulness": Table((FaithfulnessRecord,), faithfulness_table),
-    "planted": Table((PlantedRecord,), planted_table),
-    "peers": Table((PeersRecord,), peers_table),
-    "ann": Table((AnnRecord,), ann_table),
-    "throughput": Table((ThroughputRecord,), throughput_table),
-    "limit": Table((ThroughputRecord,), limit_table),
-    "scale": Table((ScaleRecord,), scale_table),
-    "additions": Table((AdditionRecord,), additions_table),
-    "plans": Table((PlanRecord,), plan_table),
-    "first_minutes": Table((FirstMinutesRecord,), first_minutes_table),
-    "papers": Table((PaperRecord,), paper_table),
+    "overview": Table(("retrieval",), overview_table),
+    "retrieval": Table(("retrieval",), retrieval_table),
+    "parts": Table(("retrieval",), parts_table, is_of_parts=True),
+    "leave_one_out": Table(("retrieval",), leave_one_out_table),
+    "recall": Table(("recall",), recall_table),
+    "promises": Table(("exactness", "kill", "damage", "memory"), _promises),
+    "stability": Table(("stability",), stability_table),
+    "boilerplate": Table(("boilerplate",), boilerplate_table),
+    "fuzz": Table(("fuzz",), fuzz_table),
+    "load": Table(("load",), load_table),
+    "demand": Table(("demand",), demand_table),
+    "samples": Table(("samples",), samples_table),
+    "training": Table(("training",), training_table),
+    "word_gaps": Table(("word_gaps",), gaps_table),
+    "lengths": Table(("retrieval",), length_table),
+    "positions": Table(("positions",), position_table),
+    "matching": Table(("matching",), matching_table),
+    "rerank": Table(("rerank",), rerank_table),
+    "probes": Table(("probe",), probe_table),
+    "summaries": Table(("summaries",), summary_table),
+    "facets": Table(("facets",), facets_table),
+    "faithfulness": Table(("faithfulness",), faithfulness_table),
+    "planted": Table(("planted",), planted_table),
+    "peers": Table(("peers",), peers_table),
+    "ann": Table(("ann",), ann_table),
+    "throughput": Table(("throughput",), throughput_table),
+    "limit": Table(("throughput",), limit_table),
+    "scale": Table(("scale",), scale_table),
+    "additions": Table(("addition",), additions_table),
+    "plans": Table(("plan",), plan_table),
+    "first_minutes": Table(("first_minutes",), first_minutes_table),
+    "papers": Table(("paper",), paper_table),
 }
 
 
 def untold(pages: Iterable[str], records: Sequence[Record]) -> list[str]:
     """The first table of each kind of record that stands in no table of the pages."""
     told = {kind for page in pages for match in _BLOCK.finditer(page) for kind in TABLES[match[2]].kinds}
-    missing: dict[type[Record], str] = {}
+    missing: dict[str, str] = {}
     for name, table in TABLES.items():
         for record in table.shown(records):
-            if type(record) not in told:
-                missing.setdefault(type(record), name)
+            if record.kind not in told:
+                missing.setdefault(record.kind, name)
     return list(dict.fromkeys(missing.values()))
 
 
@@ -290,19 +276,23 @@ def drawn(text: str, records: Sequence[Record], history: History | None = None) 
 @click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Folder of the records.")
 @click.option("--checkout", default=ROOT, type=click.Path(path_type=Path), help="Code that the records measured.")
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if a table differs from its records, or is missing.")
+@click.option("--plots", type=click.Path(path_type=Path), help="Also draw every plot into this folder, PNG and SVG.")
 @click.option("--stale", is_flag=True, help="Write nothing; list records older than their code; exit 1 if any.")
-def main(pages: tuple[Path, ...], results: Path, checkout: Path, check: bool, stale: bool) -> None:
-    """Draw the tables of the pages from the records.
+def main(pages: tuple[Path, ...], results: Path, checkout: Path, check: bool, plots: Path | None, stale: bool) -> None:
+    """Draw the tables of the pages from records and runs.
 
     A line below a table names the records that are older than the code they measure. --check ignores these lines,
     and fails for a kind of record that no table shows.
 
     \b
     Example:
-        python -m benchmarks.report --check
-        python -m benchmarks.report --stale
+        python -m benchmarks report --check
+        python -m benchmarks report --stale
     """
     records = read_records(results)
+    if plots:
+        for path in draw_figures(results, plots):
+            click.echo(path.name)
     if stale:
         _list_stale(records, History(checkout))
         return
@@ -345,14 +335,10 @@ def _drawn_page(page: Path, text: str, records: Sequence[Record], history: Histo
 def _check(before: Mapping[Path, str], after: Mapping[Path, str], records: Sequence[Record]) -> None:
     stale = [page.name for page in after if after[page] != before[page]]
     if stale:
-        raise click.ClickException(f"the tables of {' and '.join(stale)} are stale; run python -m benchmarks.report")
+        raise click.ClickException(f"the tables of {' and '.join(stale)} are stale; run python -m benchmarks report")
     if missing := untold(after.values(), records):
         blocks = ", ".join(f"<!-- results:{name} -->" for name in missing)
         raise click.ClickException(
             f"there are records that no table of {' or '.join(page.name for page in after)} shows; add {blocks}, "
             "each with <!-- /results --> below it"
         )
-
-
-if __name__ == "__main__":
-    main()

@@ -26,15 +26,14 @@ from benchmarks.pairs.options import (
 from benchmarks.pairs.preparing import Asked, prepared_pairs
 from benchmarks.pairs.rerank_record import FirstStage, RerankRecord
 from benchmarks.pairs.rerank_table import rerank_table
-from benchmarks.pairs.reranked import by_relevance, rerank
+from benchmarks.pairs.reranked import Rankings, by_relevance, rerank
 from benchmarks.pairs.scorer import Budget, Fit, PairScorer
 from benchmarks.pairs.scorers import LEARNED
 from benchmarks.pairs.splitting import PairSplits, Split, SplitRule, documents_of, pairs_checksum
 from benchmarks.program import origin_of, program
 from benchmarks.quick import quick_part
 from benchmarks.record_file import RESULTS
-from benchmarks.retrieval import ALL_SYSTEMS, Trial, open_trial, prepared_systems
-from benchmarks.runs import Run, rank
+from benchmarks.retrieval import ALL_SYSTEMS, Trial, open_trial, prepared_systems, rank
 from benchmarks.systems import Settings
 from engine.document import Document
 from engine.encoders.backbone.weights import BUNDLED_NAME
@@ -48,7 +47,7 @@ class Reranking:
 
     trial: Trial
     first: FirstStage
-    run: Run
+    run: Rankings
     depth: int
     protocol: str
     splits: PairSplits
@@ -102,7 +101,7 @@ def measure(scorer: PairScorer, reranking: Reranking, chosen: Settings | None = 
     )
 
 
-def _judged(trial: Trial, run: Run) -> dict[str, list[float]]:
+def _judged(trial: Trial, run: Rankings) -> dict[str, list[float]]:
     values = evaluate(trial.qrels, {query_id: [target for target, _ in ranking] for query_id, ranking in run.items()})
     return rounded_per_query(values)
 
@@ -150,7 +149,7 @@ def main(
 
     \b
     Example:
-        python -m benchmarks.rerank proposals --scorers re2,han --first bm25 --depth 20 --steps 300
+        python -m benchmarks study rerank proposals --scorers re2,han --first bm25 --depth 20 --steps 300
     """
     folder = out or (None if quick else RESULTS)
     asked = Asked(protocol, SplitRule.DOCUMENT, None, seed, QUICK_PAIRS if quick else most_pairs)
@@ -203,7 +202,7 @@ def _refuse_seen(trial: Trial, splits: PairSplits) -> None:
         )
 
 
-def _first_stage(name: str, encoder: str, trial: Trial, work: Path) -> tuple[FirstStage, Run]:
+def _first_stage(name: str, encoder: str, trial: Trial, work: Path) -> tuple[FirstStage, Rankings]:
     log(f"{trial.dataset.name}: {len(trial.queries)} queries to {name}")
     prepared = prepared_systems([name], trial.dataset, encoder, work, exact=False, seed=trial.origin.seed)
     ((stage, run),) = [
@@ -211,7 +210,3 @@ def _first_stage(name: str, encoder: str, trial: Trial, work: Path) -> tuple[Fir
         for system, _ in prepared
     ]
     return stage, run
-
-
-if __name__ == "__main__":
-    main()

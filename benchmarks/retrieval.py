@@ -1,51 +1,45 @@
-"""Measures how well systems find the relevant targets of whole documents; writes a record for each system."""
+"""Measures how well systems find the relevant targets of whole documents; writes a run for each system."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from statistics import median
 
 import click
 
 from benchmarks.baselines.text_baselines import TEXT_BASELINES, fitted_baselines
 from benchmarks.bm25 import BM25
 from benchmarks.cut import PARTS, WHOLE, part_of
-from benchmarks.datasets import (
-    Dataset,
-    Qrels,
-    absent_targets,
-    checksum,
-    open_dataset,
-    read_documents,
-    read_qrels,
-    read_queries,
-)
-from benchmarks.formats.trec import write_qrels, write_run
-from benchmarks.metrics import evaluate, means, rounded_per_query
+from benchmarks.datasets import Dataset, Qrels, checksum, open_dataset, read_documents, read_qrels, read_queries
+from benchmarks.formats.trec import section_target, write_qrels, write_run
 from benchmarks.options import data_option, log, names_of, out_option, work_option
-from benchmarks.program import origin_of, program
+from benchmarks.program import origin_of, task
 from benchmarks.quality_tables import retrieval_table
 from benchmarks.quick import quick_part
-from benchmarks.record_file import RESULTS, write_record
-from benchmarks.records import BuildCost, RetrievalRecord
-from benchmarks.runs import Run, rank, rank_sections
-from benchmarks.systems import SCORINGS, DocumentCosine, Evidence, System
+from benchmarks.record_file import RESULTS
+from benchmarks.runs import Run, ranked_case
+from benchmarks.runs import write_run as write_run_file
+from benchmarks.systems import SCORINGS, BuildCost, DocumentCosine, Evidence, Ranking, System
 from engine.document import Document
 from engine.encoders.backbone.weights import BUNDLED_NAME
+from engine.result import Hit
 from indexer.training.origin import Origin
 
 SYSTEMS = (*SCORINGS, "document", "bm25")  # by default
 OF_ENCODERS = frozenset((*SCORINGS, "document"))
 ALL_SYSTEMS = (*SYSTEMS, *TEXT_BASELINES)
 SECTION_DOCUMENTS = 10  # whose sections stand in a run of sections
+WORDS, TARGET_WORDS = "words", "target_words"  # facts of a case: its query's words, the median of its targets' words
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What every system is asked alike."""
+    """What every system gets alike."""
 
     dataset: Dataset
     split: str
@@ -54,6 +48,7 @@ class Trial:
     k: int
     origin: Origin
     part: str = WHOLE
+    facts: Mapping[str, dict[str, float]] | None = None  # by query
 
 
 def open_trial(dataset: Dataset, split: str, k: int, limit: int | None, origin: Origin, part: str = WHOLE) -> Trial:
@@ -66,39 +61,92 @@ def open_trial(dataset: Dataset, split: str, k: int, limit: int | None, origin: 
         FormatError: the same, of a folder of BEIR.
     """
     qrels = dict(islice(read_qrels(dataset, split).items(), limit))
-    absent = absent_targets(dataset, qrels)
+    lengths = _target_lengths(dataset, qrels)
+    absent = sorted(_relevant(qrels) - lengths.keys())
     if absent:
         log(
             f"{dataset.name}: {len(absent)} relevant targets are not in {dataset.corpus.name}, the first is "
             f"{absent[0]!r}; they count as not found"
         )
-    queries = {name: part_of(query, part) for name, query in read_queries(dataset, qrels).items()}
-    return Trial(dataset, split, qrels, queries, k, origin, part)
+    queries = read_queries(dataset, qrels)
+    facts = {query_id: _facts(query, qrels[query_id], lengths) for query_id, query in queries.items()}
+    parts = {name: part_of(query, part) for name, query in queries.items()}
+    return Trial(dataset, split, qrels, parts, k, origin, part, facts)
 
 
-def measure(system: System, cost: BuildCost, trial: Trial) -> tuple[RetrievalRecord, Run]:
-    """Run every query of the trial and judge the rankings."""
-    run, seconds = rank(system, trial.queries.values(), trial.k)
-    rankings = {query_id: [hit for hit, _ in ranking] for query_id, ranking in run.items()}
-    values = evaluate(trial.qrels, rankings, depth=trial.k)
-    record = RetrievalRecord(
-        task=trial.dataset.name,
+def _relevant(qrels: Qrels) -> set[str]:
+    return {doc_id for targets in qrels.values() for doc_id, relevance in targets.items() if relevance > 0}
+
+
+def _target_lengths(dataset: Dataset, qrels: Qrels) -> dict[str, int]:
+    """Words of the relevant targets that the corpus holds, in one pass over it."""
+    needed = _relevant(qrels)
+    return {
+        document.doc_id: len(document.text.split()) for document in read_documents(dataset) if document.doc_id in needed
+    }
+
+
+def _facts(query: Document, targets: Mapping[str, int], lengths: Mapping[str, int]) -> dict[str, float]:
+    found = [lengths[doc_id] for doc_id, relevance in targets.items() if relevance > 0 and doc_id in lengths]
+    return {WORDS: float(len(query.text.split())), **({TARGET_WORDS: float(median(found))} if found else {})}
+
+
+def rank(system: System, queries: Iterable[Document], k: int) -> tuple[dict[str, Ranking], float]:
+    """Ask every query, one after the other, to depth `k`.
+
+    Returns:
+        The ranking of each query, and the seconds that all searches took together.
+    """
+    started = time.perf_counter()
+    rankings = {query.doc_id: system.search(query, k) for query in queries}
+    return rankings, time.perf_counter() - started
+
+
+def measure(system: System, cost: BuildCost, trial: Trial) -> tuple[Run, dict[str, Ranking]]:
+    """Ask every query of the trial; returns the run, and the rankings to their full depth."""
+    rankings, seconds = rank(system, trial.queries.values(), trial.k)
+    facts = trial.facts or {}
+    lists = "exact" if system.settings.get("exact") else ""
+    vectors = Path(str(system.settings.get("word_vectors", ""))).stem
+    variant = "-".join(filter(None, (vectors, lists, trial.part if trial.part != WHOLE else "")))
+    learns = any(setting.endswith("seed") for setting in system.settings)
+    run = Run(
+        task="retrieval",
         dataset=f"{trial.dataset.name}@{checksum(trial.dataset)}",
         system=system.name,
         encoder=system.encoder,
         settings=system.settings,
+        variant=variant,
         split=trial.split,
         k=trial.k,
-        n_queries=len(trial.qrels),
-        metrics={name: round(mean, 4) for name, mean in means(values).items()},
-        build=cost,
-        search_seconds=round(seconds, 2),
-        query_ids=list(trial.qrels),
-        per_query=rounded_per_query(values),
-        origin=trial.origin,
-        part=trial.part,
+        fit_seconds=cost.seconds,
+        n_tokens=cost.n_tokens,
+        seconds=round(seconds, 2),
+        details={"part": trial.part},
+        origin=trial.origin if learns else replace(trial.origin, seed=0),
+        cases=[
+            ranked_case(query_id, rankings[query_id], targets, facts=facts.get(query_id, {}))
+            for query_id, targets in trial.qrels.items()
+        ],
     )
-    return record, run
+    return run, rankings
+
+
+def rank_sections(system: Evidence, queries: Iterable[Document], k: int) -> dict[str, Ranking]:
+    """Ask every query, and rank the sections of its `k` best documents as targets of their own."""
+    return {query.doc_id: section_ranking(system.hits(query, k)) for query in queries}
+
+
+def section_ranking(hits: Iterable[Hit]) -> Ranking:
+    """The sections that scores come from, `DOC#SEC`: what each contributes to the score of its document, best first.
+
+    Equal ones keep the order of the hits. What the likeness of whole documents adds belongs to no section.
+    """
+    contribution: defaultdict[str, float] = defaultdict(float)
+    for hit in hits:
+        for pair in hit.breakdown.pairs:
+            contribution[section_target(hit.doc_id, pair.target_section)] += pair.contribution
+    return sorted(contribution.items(), key=lambda item: -item[1])
 
 
 def prepared_systems(
@@ -133,18 +181,14 @@ def prepared_systems(
             if "document" in names:
                 yield DocumentCosine(ready.index, ready.encoder), ready.cost
     if "bm25" in names:
-        yield _fit_bm25(dataset)
+        started = time.perf_counter()
+        bm25 = BM25().fit(read_documents(dataset))
+        yield bm25, BuildCost(round(time.perf_counter() - started, 1))
     chosen = [name for name in TEXT_BASELINES if name in names]
     yield from fitted_baselines(chosen, lambda: read_documents(dataset), vectors=vectors, seed=seed)
 
 
-def _fit_bm25(dataset: Dataset) -> tuple[System, BuildCost]:
-    started = time.perf_counter()
-    bm25 = BM25().fit(read_documents(dataset))
-    return bm25, BuildCost(round(time.perf_counter() - started, 1))
-
-
-@program
+@task
 @click.argument("name", metavar="DATASET")
 @click.option(
     "--encoder", default=BUNDLED_NAME, show_default=True, help="Of the index, and of all systems that need one."
@@ -158,8 +202,8 @@ def _fit_bm25(dataset: Dataset) -> tuple[System, BuildCost]:
 )
 @click.option("-k", "--top", "k", default=100, show_default=True, type=click.IntRange(100), help="Depth of rankings.")
 @click.option("--exact", is_flag=True, help="Exact search, instead of ANN lists.")
-@click.option("--quick", is_flag=True, help="A small seeded part of DATASET; a record only where --out is given.")
-@click.option("--limit", type=click.IntRange(1), help="Ask the first N queries only; no record is written.")
+@click.option("--quick", is_flag=True, help="A small seeded part of DATASET; a run only where --out is given.")
+@click.option("--limit", type=click.IntRange(1), help="Ask the first N queries only; no run is written.")
 @click.option("--seed", default=0, show_default=True, help="Of tests and intervals in the table, and of --quick.")
 @click.option(
     "--vectors", type=click.Path(path_type=Path, exists=True), help="Word vectors as text, for wmd and others."
@@ -189,34 +233,30 @@ def main(
     run_out: Path | None,
     sections: bool,
 ) -> None:
-    """Measure retrieval on DATASET, a task by name or a folder, and write a record for each system.
+    """Rank the documents of DATASET for its queries, a run for each system.
 
-    A folder is in the project's own layout or in that of BEIR.
+    DATASET is a task by name or a folder, in the project's own layout or in that of BEIR.
 
     \b
     Example:
-        python -m benchmarks.retrieval proposals --encoder all-MiniLM-L6-v2 --systems evidence,bm25
-        python -m benchmarks.retrieval my_corpus/ --out my_results/
+        python -m benchmarks run retrieval proposals --systems words,tfidf,bm25
+        python -m benchmarks run retrieval my_corpus/ --out my_results/
     """
     folder = None if limit else out or (None if quick else RESULTS)
     dataset = open_dataset(name, data)
     dataset = quick_part(dataset, split, work / "quick", seed=seed) if quick else dataset
     trial = open_trial(dataset, split, k, limit, origin_of(context, seed), part)
-    records = []
+    runs = []
     for system, cost in prepared_systems(systems, dataset, encoder, work, exact=exact, vectors=vectors, seed=seed):
         log(f"{dataset.name}: {len(trial.queries)} queries to {system.name}")
-        record, run = measure(system, cost, trial)
-        records.append(record)
+        run, rankings = measure(system, cost, trial)
+        runs.append(run)
         if folder:
-            write_record(record, folder)
+            write_run_file(run, folder)
         if run_out:
-            write_run(run, run_out / f"{record.name}.trec", record.system)
+            write_run(rankings, run_out / f"{run.name}.trec", run.system)
             write_qrels(trial.qrels, run_out / f"{dataset.name}-{split}.qrels")
         if run_out and sections and isinstance(system, Evidence):
             section_run = rank_sections(system, trial.queries.values(), SECTION_DOCUMENTS)
-            write_run(section_run, run_out / f"{record.name}-sections.trec", record.system)
-    click.echo(retrieval_table(records))
-
-
-if __name__ == "__main__":
-    main()
+            write_run(section_run, run_out / f"{run.name}-sections.trec", run.system)
+    click.echo(retrieval_table(runs))

@@ -1,43 +1,206 @@
-"""A run: what one system ranked for every query. Made and timed here; judged and written elsewhere."""
+"""A run: the answers of one system to every case of one task, one file; every figure of a table is computed from runs.
+
+A file is `TASK/NAME.jsonl.gz` in the folder `runs` of the results: a header with command, commit, seed, machine,
+versions, checksums and settings on the first line, then a line for each case. A case holds its ranking and the
+judgments of its query, or the values that were measured where there is no ranking.
+"""
 
 from __future__ import annotations
 
-import time
-from collections import defaultdict
-from collections.abc import Iterable
-from typing import TypeAlias
+import gzip
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
 
-from benchmarks.formats.trec import section_target
-from benchmarks.systems import Evidence, Ranking, System
-from engine.document import Document
-from engine.result import Hit
+from benchmarks.record_file import RESULTS, RecordError, name_of, rebuild
+from benchmarks.systems import Ranking, Settings
+from indexer.training.origin import Origin
 
-Run: TypeAlias = dict[str, Ranking]  # by query id
+KEPT = 100  # ranks of a ranking that a file holds
+RUNS = "runs"  # the folder, in that of the records
+_SUFFIX = ".jsonl.gz"
+_DIGITS = 6  # of a score
+
+DetailsT = TypeVar("DetailsT")
 
 
-def rank(system: System, queries: Iterable[Document], k: int) -> tuple[Run, float]:
-    """Ask every query, one after the other, to depth `k`.
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One query, pair or document, and what the system answered."""
 
-    Returns:
-        The run, and the seconds that all searches took together.
+    id: str
+    values: dict[str, float] = field(default_factory=dict)  # by measure; {} where there is a ranking
+    ranking: list[tuple[str, float]] = field(default_factory=list)  # the first `KEPT` targets and scores, best first
+    relevant: dict[str, int] = field(default_factory=dict)  # judged targets, of a relevance of 1 or above
+    beyond: dict[str, int] = field(default_factory=dict)  # ranks, from 1, of relevant targets behind the first `KEPT`
+    facts: dict[str, float] = field(default_factory=dict)  # of the case itself, such as the words of the query
+    group: str = ""  # cases of one group are not independent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A system on a task."""
+
+    task: str
+    dataset: str  # name@checksum
+    system: str
+    encoder: str = ""  # name@fingerprint; "" where the system has none
+    settings: Settings = field(default_factory=dict)
+    variant: str = ""  # in the name of the file: tells runs of one system apart
+    split: str = "test"
+    k: int = 0  # depth of the rankings; 0 where there are none
+    fit_seconds: float = 0.0  # until the system was ready
+    n_tokens: int = 0  # encoded in this time
+    seconds: float = 0.0  # of all cases, one after another
+    details: dict[str, Any] = field(default_factory=dict)  # of the task, see `details_as`
+    origin: Origin
+    cases: list[Case] = field(repr=False)
+
+    @property
+    def kind(self) -> str:
+        """As of records."""
+        return self.task
+
+    @property
+    def corpus(self) -> str:
+        """The name of the dataset."""
+        return self.dataset.partition("@")[0]
+
+    @property
+    def encoder_name(self) -> str:
+        """Without the fingerprint."""
+        return self.encoder.partition("@")[0]
+
+    @property
+    def label(self) -> str:
+        """The system, and the encoder that this uses."""
+        return f"{self.system}, {self.encoder_name}" if self.encoder else self.system
+
+    @property
+    def name(self) -> str:
+        """Of the file, without suffix."""
+        parts = (self.corpus, self.system, self.encoder_name, self.variant, self.split)
+        return name_of(*parts, seed=self.origin.seed)
+
+    @property
+    def case_ids(self) -> list[str]:
+        """In the order of the file."""
+        return [case.id for case in self.cases]
+
+    @property
+    def groups(self) -> list[str] | None:
+        """Of each case; None where each case is its own."""
+        return [case.group for case in self.cases] if any(case.group for case in self.cases) else None
+
+    @property
+    def measures(self) -> list[str]:
+        """What `values` has."""
+        return list(self._values)
+
+    def values(self, measure: str) -> list[float]:
+        """A value for each case, in [0, 1]."""
+        return self._values[measure]
+
+    def mean(self, measure: str) -> float:
+        """Over all cases, to four decimals."""
+        values = self.values(measure)
+        return round(sum(values) / len(values), 4)
+
+    def details_as(self, cls: type[DetailsT]) -> DetailsT:
+        """What only this task says of a run, as a dataclass."""
+        return rebuild(cls, self.details)
+
+    @cached_property
+    def _values(self) -> dict[str, list[float]]:
+        if self.k:
+            return _judged(self)
+        names = dict.fromkeys(name for case in self.cases for name in case.values)
+        return {name: [case.values[name] for case in self.cases] for name in names}
+
+
+def ranked_case(query_id: str, ranking: Ranking, relevant: Mapping[str, int], **given: Any) -> Case:  # noqa: ANN401
+    """A case of a ranking, of which the first `KEPT` targets are kept, scores to six significant digits."""
+    first = [(target, float(f"{score:.{_DIGITS}g}")) for target, score in ranking[:KEPT]]
+    positive = {target: relevance for target, relevance in relevant.items() if relevance > 0}
+    beyond = {target: rank for rank, (target, _) in enumerate(ranking, 1) if rank > KEPT and target in positive}
+    return Case(id=query_id, ranking=first, relevant=positive, beyond=beyond, **given)
+
+
+def _judged(run: Run) -> dict[str, list[float]]:
+    from benchmarks.metrics import evaluate
+
+    qrels = {case.id: case.relevant for case in run.cases}
+    rankings = {
+        case.id: [*(target for target, _ in case.ranking), *sorted(case.beyond, key=case.beyond.__getitem__)]
+        for case in run.cases
+    }
+    return {name: list(of.values()) for name, of in evaluate(qrels, rankings, depth=run.k).items()}
+
+
+def run_path(run: Run, results: Path = RESULTS) -> Path:
+    """Where the file of a run lies."""
+    return results / RUNS / run.task / f"{run.name}{_SUFFIX}"
+
+
+def write_run(run: Run, results: Path = RESULTS) -> Path:
+    """Write a run; one of the same name is replaced.
+
+    Raises:
+        RecordError: that one has more cases.
     """
-    started = time.perf_counter()
-    run = {query.doc_id: system.search(query, k) for query in queries}
-    return run, time.perf_counter() - started
+    path = run_path(run, results)
+    if path.exists() and len(known := read_run(path).cases) > len(run.cases):
+        raise RecordError(
+            f"{path} holds {len(known):,} cases, not {len(run.cases):,}; write the smaller run elsewhere: --out "
+            "FOLDER, or remove that file"
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    header = {name: value for name, value in asdict(run).items() if name != "cases"}
+    # Without name and time in its head, a file of the same run has the same bytes.
+    with path.open("wb") as file, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+        for line in (header, *map(_line, run.cases)):
+            packed.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+    return path
 
 
-def rank_sections(system: Evidence, queries: Iterable[Document], k: int) -> Run:
-    """Ask every query, and rank the sections of its `k` best documents as targets of their own."""
-    return {query.doc_id: section_ranking(system.hits(query, k)) for query in queries}
+def read_run(path: Path) -> Run:
+    """Read one run.
 
-
-def section_ranking(hits: Iterable[Hit]) -> Ranking:
-    """The sections that scores come from, `DOC#SEC`: what each contributes to the score of its document, best first.
-
-    Equal ones keep the order of the hits. What the likeness of whole documents adds belongs to no section.
+    Raises:
+        RecordError: the file is none.
     """
-    contribution: defaultdict[str, float] = defaultdict(float)
-    for hit in hits:
-        for pair in hit.breakdown.pairs:
-            contribution[section_target(hit.doc_id, pair.target_section)] += pair.contribution
-    return sorted(contribution.items(), key=lambda item: -item[1])
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            header = json.loads(next(lines))
+            return rebuild(Run, {**header, "cases": [_case(json.loads(line)) for line in lines]})
+    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
+        raise RecordError(f"{path} is no run ({error!r}); keep nothing else in the folder of runs") from error
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """The first line of the file of a run."""
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        header: dict[str, Any] = json.loads(next(lines))
+    return header
+
+
+def run_files(results: Path = RESULTS) -> Iterator[Path]:
+    """All runs of a folder of results, by task and name."""
+    yield from sorted((results / RUNS).glob(f"*/*{_SUFFIX}"))
+
+
+def same_cases(run: Run, others: Sequence[Run]) -> list[Run]:
+    """The runs of the same cases of the same data, which values can be compared with case by case."""
+    asked = (run.dataset, run.split, run.case_ids)
+    return [other for other in others if (other.dataset, other.split, other.case_ids) == asked]
+
+
+def _line(case: Case) -> dict[str, Any]:
+    return {name: value for name, value in vars(case).items() if value}
+
+
+def _case(values: dict[str, Any]) -> dict[str, Any]:
+    return {**values, "ranking": [tuple(hit) for hit in values.get("ranking", [])]}

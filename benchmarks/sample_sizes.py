@@ -213,7 +213,7 @@ def main(
 
     \b
     Example:
-        python -m benchmarks.sample_sizes proposals clscisumm --split valid
+        python -m benchmarks study sample_sizes proposals clscisumm --split valid
     """
     origin = origin_of(context, seed)
     folder, started = out or (None if quick else RESULTS), time.perf_counter()
@@ -244,7 +244,3 @@ def main(
     if folder is not None:
         write_record(record, folder)
     click.echo(samples_table([record]))
-
-
-if __name__ == "__main__":
-    main()

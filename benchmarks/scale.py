@@ -64,8 +64,8 @@ def main(
 
     \b
     Example:
-        python -m benchmarks.scale papers.lm --chunks 250000,500000,1000000
-        python -m benchmarks.scale papers.lm --words texts.lm --chunks 1000000 --memory 6GiB --cap 6GiB
+        python -m benchmarks study scale papers.lm --chunks 250000,500000,1000000
+        python -m benchmarks study scale papers.lm --words texts.lm --chunks 1000000 --memory 6GiB --cap 6GiB
     """
     origin = origin_of(context, seed)
     real = Real(path, n_real or (QUICK_REAL if quick else None), seed, texts)
@@ -97,7 +97,3 @@ def main(
             if out or not quick:
                 write_record(records[-1], out or RESULTS)
     click.echo(scale_table(records))
-
-
-if __name__ == "__main__":
-    main()

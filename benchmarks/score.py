@@ -1,4 +1,4 @@
-"""Judges runs that are there already, in TREC's format, by the measures of this project; nothing is recorded."""
+"""Judges runs that are there already, the project's own or in TREC's format; nothing is recorded."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from benchmarks import runs
 from benchmarks.formats.lines import FormatError
 from benchmarks.formats.trec import Qrels, parse_section_target, read_qrels, read_run
 from benchmarks.markdown import markdown, p_cells
@@ -107,17 +108,19 @@ def _table(scores: Sequence[Score], names: Sequence[str], n_queries: int) -> str
 @click.option("--seed", default=0, show_default=True, help="Of intervals and tests.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a measure.")
 def main(run: Path, qrels: Path, against: Path | None, sections: bool, seed: int, as_json: bool) -> None:
-    """Judge the run RUN by the judgments QRELS, both in TREC's format.
+    """Judge the run RUN by the judgments QRELS in TREC's format.
+
+    RUN is in TREC's format, or a run file of this project (.jsonl.gz), of which the rankings are read.
 
     \b
     Example:
-        python -m benchmarks.score runs/rfc-bm25-test.trec runs/rfc-test.qrels
-        python -m benchmarks.score mine.trec runs/rfc-test.qrels --against runs/rfc-bm25-test.trec
+        python -m benchmarks score runs/rfc-bm25-test.trec runs/rfc-test.qrels
+        python -m benchmarks score mine.trec runs/rfc-test.qrels --against runs/rfc-bm25-test.trec
     """
     paths = [run, *([against] if against else [])]
     judged = judged_queries(read_qrels(qrels))
-    runs = [_read(path, judged, sections) for path in paths]
-    scores = score_run(runs[0], judged, other=runs[1] if against else None, seed=seed)
+    read = [_read(path, judged, sections) for path in paths]
+    scores = score_run(read[0], judged, other=read[1] if against else None, seed=seed)
     if as_json:
         click.echo("\n".join(json.dumps(asdict(score)) for score in scores))
     else:
@@ -125,11 +128,16 @@ def main(run: Path, qrels: Path, against: Path | None, sections: bool, seed: int
 
 
 def _read(path: Path, qrels: Qrels, sections: bool) -> dict[str, Ranking]:
-    found = {query_id: ranking for query_id, ranking in read_run(path).items() if query_id in qrels}
+    found = {query_id: ranking for query_id, ranking in _rankings(path).items() if query_id in qrels}
     if not found:
         raise FormatError(f"{path} ranks nothing for any of {len(qrels)} judged queries; give the judgments of its run")
     return {query_id: by_document(ranking) for query_id, ranking in found.items()} if sections else found
 
 
-if __name__ == "__main__":
-    main()
+def _rankings(path: Path) -> dict[str, Ranking]:
+    if not path.name.endswith(".jsonl.gz"):
+        return read_run(path)
+    run = runs.read_run(path)
+    if not run.k:
+        raise FormatError(f"{path} holds values and no rankings; rerun it: {run.origin.command}")
+    return {case.id: case.ranking for case in run.cases}

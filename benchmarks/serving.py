@@ -70,7 +70,7 @@ def main(
 
     \b
     Example:
-        python -m benchmarks.serving demo.lm --clients 50 --seconds 60
+        python -m benchmarks study serving demo.lm --clients 50 --seconds 60
     """
     origin = origin_of(context, seed)
     folder, started = out or (None if quick else RESULTS), time.perf_counter()
@@ -98,7 +98,3 @@ def main(
     if folder is not None:
         write_record(record, folder)
     click.echo(load_table([record]))
-
-
-if __name__ == "__main__":
-    main()

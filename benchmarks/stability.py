@@ -144,7 +144,7 @@ def main(context: click.Context, path: Path, n_queries: int, where: str, seed: i
 
     \b
     Example:
-        python -m benchmarks.stability papers.lm --queries 50
+        python -m benchmarks study stability papers.lm --queries 50
     """
     origin = origin_of(context, seed)
     with Index.open(path) as index:
@@ -152,7 +152,3 @@ def main(context: click.Context, path: Path, n_queries: int, where: str, seed: i
         record = record_of(index, path.stem.partition("@")[0], queries, where, origin)
     write_record(record, out)
     click.echo(stability_table([record]))
-
-
-if __name__ == "__main__":
-    main()

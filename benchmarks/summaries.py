@@ -19,14 +19,13 @@ from benchmarks.datasets import DatasetError
 from benchmarks.options import data_option, log, names_of, out_option, work_option
 from benchmarks.program import origin_of, program
 from benchmarks.record_file import RESULTS, write_record
-from benchmarks.records import BuildCost
 from benchmarks.scisumm.collection import NAME, Scisumm, open_scisumm, quick_part, read_collection
 from benchmarks.scisumm.ranking import FEW, CandidateRanker
 from benchmarks.scisumm.record import SummaryRecord
 from benchmarks.scisumm.systems import OF_ENCODER, SYSTEMS, prepared_systems
 from benchmarks.scisumm.tables import summary_table
 from benchmarks.scisumm.tasks import TASKS, Question, SummaryTask
-from benchmarks.systems import System
+from benchmarks.systems import BuildCost, System
 from engine.encoders.backbone.weights import MINILM_NAME
 from indexer.training.origin import Origin
 
@@ -81,7 +80,7 @@ def measure(system: System, cost: BuildCost, trial: SummaryTrial, *, is_trained_
         trial: what is asked.
         is_trained_on_it: whether its encoder learned from pairs of the dataset.
     """
-    from benchmarks.rank_measures import evaluate_named
+    from benchmarks.metrics import evaluate_named
 
     ranker = CandidateRanker(system, trial.data.summaries, trial.depth)
     started = time.perf_counter()
@@ -167,7 +166,7 @@ def main(
 
     \b
     Example:
-        python -m benchmarks.summaries citing-drawn --encoder all-MiniLM-L6-v2
+        python -m benchmarks study summaries citing-drawn --encoder all-MiniLM-L6-v2
     """
     out = out or (None if quick else RESULTS)
     task = TASKS[name]
@@ -193,7 +192,3 @@ def _learned_from(encoder: str) -> bool:
     from benchmarks.model_card import training_pairs
 
     return training_pairs(encoder).get(NAME, 0) > 0
-
-
-if __name__ == "__main__":
-    main()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 
 Ranking: TypeAlias = list[tuple[str, float]]  # targets and scores, best first
 Settings: TypeAlias = dict[str, str | int | float | bool]
+
+
+@dataclass(frozen=True)
+class BuildCost:
+    """What a system took to be ready; tokens are those that this call encoded."""
+
+    seconds: float
+    n_tokens: int = 0
+    tokens_per_second: float | None = None  # None where nothing was encoded
 
 
 class System(Protocol):

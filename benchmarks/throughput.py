@@ -61,9 +61,9 @@ def main(
 
     \b
     Example:
-        python -m benchmarks.throughput proposals --quick
-        python -m benchmarks.throughput proposals --rounds 7 --threads 2
-        python -m benchmarks.throughput proposals --device cuda:0
+        python -m benchmarks study throughput proposals --quick
+        python -m benchmarks study throughput proposals --rounds 7 --threads 2
+        python -m benchmarks study throughput proposals --device cuda:0
     """
     origin = origin_of(context, seed)
     rounds = rounds or (QUICK_ROUNDS if quick else ROUNDS)
@@ -87,7 +87,3 @@ def main(
     click.echo(f"{throughput_table([record])}\n\n{limit_table([record])}")
     if out:
         write_record(record, out)
-
-
-if __name__ == "__main__":
-    main()

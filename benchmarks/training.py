@@ -103,11 +103,7 @@ def main(run: Path, name: str, note: str, commit: str, dirty: bool, out: Path) -
 
     \b
     Example:
-        python -m benchmarks.training my-encoder/run --name pairs --note "MaxSim over 4 x 3 chunks"
+        python -m benchmarks study training my-encoder/run --name pairs --note "MaxSim over 4 x 3 chunks"
     """
     path = write_record(training_record(run, RunLabel(name, note, commit, dirty)), out)
     click.echo(path.name)
-
-
-if __name__ == "__main__":
-    main()

@@ -120,7 +120,7 @@ def main(
 
     \b
     Example:
-        python -m benchmarks.word_gaps proposals clscisumm wikipedia_seealso rfc
+        python -m benchmarks study word_gaps proposals clscisumm wikipedia_seealso rfc
     """
     origin, started = origin_of(context, seed), time.perf_counter()
     if len(names) < 2:
@@ -145,7 +145,3 @@ def main(
     if folder is not None:
         write_record(record, folder)
     click.echo(gaps_table([record]))
-
-
-if __name__ == "__main__":
-    main()

@@ -18,7 +18,7 @@ from benchmarks.baselines.wmd import WordMovers
 from benchmarks.baselines.word_vector_baseline import WordVectorBaseline
 from benchmarks.baselines.word_vectors import Word2VecConfig, word_vectors
 from benchmarks.baselines.wrd import WordRotators
-from benchmarks.records import BuildCost
+from benchmarks.systems import BuildCost
 from engine.document import Document
 
 T = TypeVar("T")

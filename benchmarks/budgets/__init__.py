@@ -1,1 +1,1 @@
-"""Whether what is told before a run comes true: `python -m benchmarks.plans`."""
+"""Whether what is told before a run comes true: `python -m benchmarks study plans`."""

@@ -87,7 +87,7 @@ def rebuild(recipe: Recipe, to: Path, downloads: Path, *, is_offline: bool, log:
 def by_hand(recipe: Recipe, to: Path, downloads: Path) -> str:
     """What to do where a source cannot be downloaded: one line per file, then the command."""
     lines = [f"  {source.url}\n    as {downloads / source.file}" for source in recipe.sources]
-    command = f"python -m benchmarks.fetch {recipe.name} --to {to} --from {downloads}"
+    command = f"python -m benchmarks fetch {recipe.name} --to {to} --from {downloads}"
     return "\n".join(["Download by hand:", *lines, f"Then run: {command}"])
 
 

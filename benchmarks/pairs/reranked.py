@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from benchmarks.datasets import Qrels
 from benchmarks.pairs.scorer import Pair, PairScorer
 from benchmarks.pairs.scoring import finite_scores
-from benchmarks.runs import Run
 from benchmarks.systems import Ranking
 
+Rankings: TypeAlias = Mapping[str, Ranking]  # by query
 
-def rerank(run: Run, scorer: PairScorer, depth: int) -> Run:
+
+def rerank(run: Rankings, scorer: PairScorer, depth: int) -> dict[str, Ranking]:
     """Put the first `depth` targets of every query into the order of a fitted scorer.
 
     Targets of equal scores keep their order, and those behind the first `depth` stay where they are.
@@ -25,9 +27,9 @@ def rerank(run: Run, scorer: PairScorer, depth: int) -> Run:
     return {query_id: _rerank(query_id, ranking, scorer, depth) for query_id, ranking in run.items()}
 
 
-def by_relevance(run: Run, qrels: Qrels, depth: int) -> Run:
+def by_relevance(run: Rankings, qrels: Qrels, depth: int) -> dict[str, Ranking]:
     """Put the first `depth` targets of every query into the order of their relevance: the most that `rerank` can do."""
-    ordered: Run = {}
+    ordered: dict[str, Ranking] = {}
     for query_id, ranking in run.items():
         targets = [target for target, _ in ranking]
         first = sorted(targets[:depth], key=lambda target: -qrels[query_id].get(target, 0))

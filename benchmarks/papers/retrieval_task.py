@@ -74,5 +74,5 @@ class RetrievalBench:
         started = time.perf_counter()
         made, conditions = self._pretraining.encoder(arm), self._conditions
         with prepared_index(self._trial.dataset, made.encoder, conditions.work, conditions.log) as ready:
-            record, _ = retrieval.measure(DocumentCosine(ready.index, ready.encoder), ready.cost, self._trial)
-        return made.measured(record.per_query[PRIMARY], time.perf_counter() - started)
+            run, _ = retrieval.measure(DocumentCosine(ready.index, ready.encoder), ready.cost, self._trial)
+        return made.measured(run.values(PRIMARY), time.perf_counter() - started)

@@ -17,11 +17,10 @@ from benchmarks.papers.comparison import Conditions, Measured
 from benchmarks.papers.encoder_arm import EncoderArm, size_of
 from benchmarks.papers.matching_task import backbone_label
 from benchmarks.papers.summary_pairs import PAIRS, learnable
-from benchmarks.records import BuildCost
 from benchmarks.scisumm.collection import NAME, Collection, open_scisumm, read_collection
 from benchmarks.scisumm.tasks import TASKS
 from benchmarks.summaries import SummaryTrial, make_trial, measure
-from benchmarks.systems import Ranking, Settings
+from benchmarks.systems import BuildCost, Ranking, Settings
 from engine.document import Document
 
 _TRAIN, _VALID = "train", "valid"  # summaries of ScisummNet, no topic of which is one of CL-SciSumm

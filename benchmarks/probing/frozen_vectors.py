@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.probing.linear_probe import AnyVectors
-from benchmarks.records import BuildCost
+from benchmarks.systems import BuildCost
 from engine.errors import MissingExtra
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from benchmarks.baselines.text_baselines import TEXT_BASELINES, text_baseline
 from benchmarks.bm25 import BM25
 from benchmarks.datasets import open_dataset
-from benchmarks.records import BuildCost
 from benchmarks.scisumm.collection import NAME, Collection, Scisumm, read_collection
-from benchmarks.systems import DocumentCosine, Evidence, System
+from benchmarks.systems import BuildCost, DocumentCosine, Evidence, System
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -12,38 +12,6 @@ N_TENTHS = 10
 
 
 @dataclass(frozen=True)
-class LengthRecord:
-    """The quality of systems on queries in buckets of length.
-
-    Letters in shapes: B buckets, from short to long; S systems.
-    """
-
-    kind: ClassVar[str] = "lengths"
-
-    task: str
-    dataset: str  # name@checksum
-    split: str
-    metric: str
-    by: str  # query: its own length; targets: the median length of its relevant targets
-    unit: str  # words, or tokens of NAME@FINGERPRINT
-    shortest: list[float]  # (B,) length in a bucket
-    median: list[float]  # (B,)
-    longest: list[float]  # (B,)
-    n_queries: list[int]  # (B,)
-    n_left_out: int  # queries without a length, as all their relevant targets are absent
-    systems: list[str]  # (S,) system, encoder
-    mean: list[list[float]]  # (S, B) of the metric
-    low: list[list[float]]  # (S, B) ends of its 95 % bootstrap interval over queries
-    high: list[list[float]]  # (S, B)
-    origin: Origin
-
-    @property
-    def name(self) -> str:
-        """Of the file, without suffix."""
-        return f"lengths-{self.task}-{self.by}-{self.unit.partition(' ')[0]}-{self.split}"
-
-
-@dataclass(frozen=True)
 class PositionRecord:
     """Where in queries and in targets the contributions lie that make the scores.
 

@@ -87,7 +87,7 @@ def documents(dataset: Dataset) -> dict[str, Document]:
 @pytest.fixture
 def origin() -> Origin:
     machine = Machine("A Processor", 2, 24, "")
-    return Origin("python -m benchmarks.retrieval pets", "0123456789abcdef", False, 0, machine, {"numpy": "2.0"})
+    return Origin("python -m benchmarks run retrieval pets", "0123456789abcdef", False, 0, machine, {"numpy": "2.0"})
 
 
 @dataclass(frozen=True)

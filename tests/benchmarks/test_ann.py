@@ -31,7 +31,7 @@ def test_types_are_measured_in_processes_of_their_own(tmp_path: Path) -> None:
     assert flat.bytes_per_vector == pytest.approx(64, abs=1)
     assert 0 < flat.points[0].chunk.latency.p50_ms <= flat.points[0].chunk.latency.p99_ms
     assert {path.suffix for path in (tmp_path / "plots").iterdir()} == {".png", ".svg"}
-    assert record.origin.command.startswith("python -m benchmarks.ann synthetic --documents 30")
+    assert record.origin.command.startswith("python -m benchmarks study ann synthetic --documents 30")
     assert "| synthetic (180) | faiss Flat (" in done.output
 
 

@@ -18,7 +18,7 @@ from benchmarks.datasets import (
     read_qrels,
     read_queries,
 )
-from benchmarks.records import RetrievalRecord, read_records
+from benchmarks.runs import read_header, run_files
 
 
 def test_a_folder_is_read_in_the_order_of_its_files(dataset: Dataset) -> None:
@@ -108,7 +108,7 @@ def test_the_checksum_of_a_folder_of_beir_is_of_all_its_files(beir_folder: Path)
 
 @pytest.mark.needs_data
 def test_the_shared_corpora_are_those_that_were_measured() -> None:
-    measured = {record.dataset for record in read_records() if isinstance(record, RetrievalRecord)}
+    measured = {header["dataset"] for header in map(read_header, run_files()) if header["task"] == "retrieval"}
     here = {f"{name}@{checksum(open_dataset(name))}" for name in TASKS}
     assert {dataset for dataset in measured if dataset.split("@")[0] in TASKS} <= here
 

@@ -107,7 +107,7 @@ def test_a_missing_source_says_what_to_download_by_hand(downloads: Path, tmp_pat
     assert code == 1
     assert f"Error: {downloads} holds no texts.tar.gz\nDownload by hand:\n  http://127.0.0.1:9/texts\n" in output
     assert f"as {downloads / 'texts.tar.gz'}" in output
-    assert f"python -m benchmarks.fetch proposals --to {tmp_path / 'new'} --from {downloads}" in output
+    assert f"python -m benchmarks fetch proposals --to {tmp_path / 'new'} --from {downloads}" in output
     assert not (tmp_path / "new").exists()
 
 

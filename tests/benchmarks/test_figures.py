@@ -1,43 +1,26 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from benchmarks.figures import draw_figures, main
+from benchmarks.figures import draw_figures, plot_quality
 from benchmarks.measuring.latency import Percentiles
-from benchmarks.metrics import METRICS, PRIMARY
 from benchmarks.probing.record import ProbeRecord
 from benchmarks.record_file import write_record
-from benchmarks.records import BuildCost, RecallRecord, RetrievalRecord
-from benchmarks.retrieval_plots import plot_quality
+from benchmarks.records import RecallRecord
+from benchmarks.runs import Run, write_run
 from benchmarks.scisumm.record import SummaryRecord
-from benchmarks.slices.records import LengthRecord
 from indexer.training.origin import Origin
+from tests.benchmarks.made_runs import made_run
 
 pytest.importorskip("matplotlib")
 
 
-def retrieval(system: str, value: float, origin: Origin) -> RetrievalRecord:
-    return RetrievalRecord(
-        task="pets",
-        dataset="pets@0",
-        system=system,
-        encoder="",
-        settings={},
-        split="test",
-        k=100,
-        n_queries=2,
-        metrics=dict.fromkeys(METRICS, value),
-        build=BuildCost(1.0),
-        search_seconds=value,
-        query_ids=["a", "b"],
-        per_query={name: [0.0, 2 * value] for name in METRICS},
-        origin=origin,
-    )
+def retrieval(system: str, value: float, origin: Origin, **given: Any) -> Run:  # noqa: ANN401
+    return made_run(system, [0.0, 2 * value], origin, seconds=value, **given)
 
 
 def probe(origin: Origin, *, is_quick: bool) -> ProbeRecord:
@@ -78,7 +61,7 @@ def summaries(origin: Origin) -> SummaryRecord:
 def results(tmp_path: Path, origin: Origin) -> Path:
     folder = tmp_path / "results"
     for system, value in (("bm25", 0.2), ("evidence", 0.4)):
-        write_record(retrieval(system, value, origin), folder)
+        write_run(retrieval(system, value, origin), folder)
     latencies = Percentiles(1, 2, 3), Percentiles(4, 5, 6)
     write_record(RecallRecord("pets", "IVF2,Flat", 1, 9, 9, 5, 4, 1, 0.9, 0.5, *latencies, origin), folder)
     write_record(probe(origin, is_quick=False), folder)
@@ -99,41 +82,23 @@ def test_the_same_records_give_the_same_bytes(results: Path, tmp_path: Path) -> 
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
 
-def test_records_of_other_programs_are_drawn_one_by_one(tmp_path: Path, origin: Origin) -> None:
-    buckets = [[10.0, 100.0]] * 3
-    quality = [[[0.1, 0.2]]] * 3
-    lengths = LengthRecord(
-        "pets", "p@0", "test", "nDCG@10", "query", "words", *buckets, [1, 1], 0, ["a"], *quality, origin
-    )
-    write_record(lengths, tmp_path)
-    assert len(draw_figures(tmp_path, tmp_path / "plots")) == 2
-
-
 def test_other_data_of_a_task_has_a_file_of_its_own(results: Path, tmp_path: Path, origin: Origin) -> None:
-    other = replace(retrieval("bm25", 0.3, origin), dataset="pets@1", query_ids=["c", "d"])
+    other = retrieval("bm25", 0.3, origin, dataset="pets@1")
     first, second = plot_quality([retrieval("bm25", 0.2, origin), other], tmp_path)[::2]
     assert (first.name, second.name) == ("quality-pets-0.png", "quality-pets-1.png")
 
 
 def test_the_largest_set_of_queries_is_drawn(tmp_path: Path, origin: Origin) -> None:
     whole = retrieval("evidence", 0.4, origin)
-    few = replace(retrieval("bm25", 0.2, origin), n_queries=1, query_ids=["a"], per_query={PRIMARY: [0.4]})
+    few = made_run("bm25", [0.4], origin)
     (alone, _), (both, _) = plot_quality([whole], tmp_path / "one"), plot_quality([few, whole], tmp_path / "two")
     assert alone.read_bytes() == both.read_bytes()
 
 
 def test_quick_parts_and_encoders_trained_without_a_corpus_are_not_drawn(tmp_path: Path, origin: Origin) -> None:
     one = retrieval("evidence", 0.4, origin)
-    assert plot_quality([replace(one, task="pets_quick"), replace(one, encoder="without-pets@1")], tmp_path) == []
-
-
-def test_a_file_that_is_no_record_is_one_line(results: Path, tmp_path: Path) -> None:
-    (results / "notes.json").write_text(json.dumps({"a": 1}))
-    done = CliRunner().invoke(main, ["--results", str(results), "--out", str(tmp_path / "plots")])
-    assert done.exit_code == 1
-    assert "notes.json is no record (KeyError('kind')); keep nothing else in the folder of records" in done.stderr
+    assert plot_quality([replace(one, dataset="pets_quick@0"), replace(one, encoder="without-pets@1")], tmp_path) == []
 
 
 def test_a_folder_without_records_gives_no_plots(tmp_path: Path) -> None:
-    done = CliRunner().invoke(main, ["--results", str(tmp_path), "--out", str(tmp_path / "plots")])
-    assert (done.exit_code, done.output) == (0, "")
+    assert draw_figures(tmp_path, tmp_path / "plots") == []

@@ -6,38 +6,25 @@ import pytest
 
 from benchmarks.demand.record import DemandRecord, DemandRow
 from benchmarks.headlines import findings_table, headline_table
-from benchmarks.metrics import METRICS, PRIMARY
-from benchmarks.records import BuildCost, RetrievalRecord, StabilityRecord
+from benchmarks.metrics import PRIMARY
+from benchmarks.records import StabilityRecord
+from benchmarks.runs import Run
 from indexer.training.origin import Origin
+from tests.benchmarks.made_runs import made_run
 
 
-def retrieval(system: str, task: str, value: float, origin: Origin) -> RetrievalRecord:
-    return RetrievalRecord(
-        task=task,
-        dataset=f"{task}@0",
-        system=system,
-        encoder="longmatch-minilm@0f" if system == "evidence" else "",
-        settings={},
-        split="test",
-        k=100,
-        n_queries=3,
-        metrics=dict.fromkeys(METRICS, value),
-        build=BuildCost(1.0),
-        search_seconds=1.0,
-        query_ids=["a", "b", "c"],
-        per_query={PRIMARY: [value] * 3},
-        origin=origin,
-    )
+def retrieval(system: str, task: str, value: float, origin: Origin) -> Run:
+    return made_run(system, [value] * 3, origin, task, encoder="longmatch-minilm@0f" if system == "evidence" else "")
 
 
 @pytest.fixture
-def quality(origin: Origin) -> list[RetrievalRecord]:
+def quality(origin: Origin) -> list[Run]:
     values = {"evidence": 0.5, "words": 0.45, "tfidf": 0.4, "bm25": 0.3, "wmd": 0.9}
     measured = [retrieval(system, "proposals", value, origin) for system, value in values.items()]
     return [*measured, retrieval("bm25", "rfc", 0.2, origin)]
 
 
-def test_the_headline_has_four_systems_and_a_dash_for_what_was_not_measured(quality: list[RetrievalRecord]) -> None:
+def test_the_headline_has_four_systems_and_a_dash_for_what_was_not_measured(quality: list[Run]) -> None:
     assert headline_table(quality).splitlines()[:6] == [
         "| nDCG@10 | proposals (3 queries) | rfc (3 queries) |",
         "| --- | --- | --- |",
@@ -48,12 +35,12 @@ def test_the_headline_has_four_systems_and_a_dash_for_what_was_not_measured(qual
     ]
 
 
-def test_the_headline_leaves_out_the_first_score(quality: list[RetrievalRecord]) -> None:
+def test_the_headline_leaves_out_the_first_score(quality: list[Run]) -> None:
     first = replace(quality[0], settings={"crowd": 20})
     assert "| evidence | - | - |" in headline_table([first, *quality[1:]])
 
 
-def test_findings_name_differences_with_their_sign(quality: list[RetrievalRecord]) -> None:
+def test_findings_name_differences_with_their_sign(quality: list[Run]) -> None:
     table = findings_table(quality)
     assert "**evidence** compared with TF-IDF: difference in nDCG@10 on proposals | +0.100 |" in table
     assert "**words** compared with BM25: difference in nDCG@10 on proposals | +0.150 |" in table

@@ -2,52 +2,54 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.__main__ import Programs, main
+from benchmarks.__main__ import STUDIES, TASKS, Programs, main
+from benchmarks.program import Task
 
 
-def test_every_module_with_a_command_is_a_program() -> None:
-    assert isinstance(main, Programs)
-    assert {"retrieval", "report", "kill", "training"} <= set(main.help_lines)
-    assert {"bm25", "systems", "datasets"}.isdisjoint(main.help_lines)
-    for name in main.help_lines:
-        assert isinstance(import_module(f"benchmarks.{name}").main, click.Command)
+@pytest.mark.parametrize("group", [TASKS, STUDIES])
+def test_every_module_with_a_command_is_a_program(group: Programs) -> None:
+    for name in group.modules:
+        command = group.get_command(click.Context(group), name)
+        assert isinstance(command, Task) == (group is TASKS), name
+        assert command is not None and command.help is not None
+        assert command.help.splitlines()[0] == group.modules[name][1]
+        assert f"python -m benchmarks {group.name} {name}" in command.help
+
+
+def test_tasks_and_studies_have_no_name_in_common() -> None:
+    assert {"retrieval"} <= set(TASKS.modules) and {"kill", "training"} <= set(STUDIES.modules)
+    assert set(TASKS.modules).isdisjoint(STUDIES.modules)
 
 
 def test_help_has_a_line_for_each_program_and_imports_none() -> None:
     code = (
-        "import sys; from benchmarks.__main__ import main; main(['--help'], standalone_mode=False); "
-        "assert 'torch' not in sys.modules and 'benchmarks.retrieval' not in sys.modules"
+        "import sys; from benchmarks.__main__ import main; main(['study', '--help'], standalone_mode=False); "
+        "assert 'torch' not in sys.modules and 'benchmarks.kill' not in sys.modules"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    listed = done.stdout.partition("Programs:\n")[2].splitlines()
-    assert "report Draw the tables of the pages from the records." in [" ".join(line.split()) for line in listed]
-    assert isinstance(main, Programs)
-    assert set(main.help_lines) <= {line.split()[0] for line in listed}
+    assert set(STUDIES.modules) <= {line.split()[0] for line in done.stdout.splitlines() if line.strip()}
+
+
+def test_the_verbs_stand_in_the_order_in_which_they_are_needed() -> None:
+    shown = CliRunner().invoke(main, ["--help"]).output.partition("Commands:")[2].split("\n  ")
+    assert [line.split()[0] for line in shown[1:]] == ["list", "run", "study", "report", "score", "fetch"]
 
 
 def test_the_quick_part_of_every_program_is_run_by_its_tests() -> None:
-    assert isinstance(main, Programs)
-    for name in main.help_lines:
-        program = import_module(f"benchmarks.{name}").main
-        if any("--quick" in parameter.opts for parameter in program.params):
-            assert '"--quick"' in Path(__file__).with_name(f"test_{name}.py").read_text(), name
-
-
-@pytest.mark.parametrize("name", ["retrieval", "report"])
-def test_a_program_is_the_same_command_here_and_by_itself(name: str) -> None:
-    here = CliRunner().invoke(main, [name, "--help"], catch_exceptions=False)
-    alone = CliRunner().invoke(import_module(f"benchmarks.{name}").main, ["--help"], prog_name=f"main {name}")
-    assert here.output.split(maxsplit=3)[3] == alone.output.split(maxsplit=3)[3]
-    assert f"python -m benchmarks.{name}" in here.output
+    texts = [path.read_text() for path in Path(__file__).parent.rglob("test_*.py")]
+    for group in (TASKS, STUDIES):
+        for name, (module, _) in group.modules.items():
+            if '"--quick"' in Path(f"{module.replace('.', '/')}.py").read_text():
+                imports = f"from {module} import "
+                assert any(imports in text and '"--quick"' in text for text in texts), name
 
 
 def test_an_unknown_program_is_a_line() -> None:
-    done = CliRunner().invoke(main, ["retreival"])
+    done = CliRunner().invoke(main, ["run", "retreival"])
     assert (done.exit_code, done.stderr.splitlines()[-1][:34]) == (2, "Error: No such command 'retreival'")

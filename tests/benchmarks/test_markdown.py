@@ -12,12 +12,12 @@ class One:
 
 
 def test_the_lines_below_a_table_name_each_command_and_each_origin_once(origin: Origin) -> None:
-    other = replace(origin, command="python -m benchmarks.ann x", is_dirty=True)
+    other = replace(origin, command="python -m benchmarks study ann x", is_dirty=True)
     assert origins([One(origin), One(other), One(origin)]) == [
         "Run again:",
         "",
-        "- `python -m benchmarks.retrieval pets`",
-        "- `python -m benchmarks.ann x`",
+        "- `python -m benchmarks run retrieval pets`",
+        "- `python -m benchmarks study ann x`",
         "",
         "Measured: commits 0123456789, 0123456789 with changes on A Processor, 2 cores, 24 GiB.",
     ]

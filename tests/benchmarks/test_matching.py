@@ -59,7 +59,7 @@ def test_scorers_are_measured_on_the_same_pairs(linked: Dataset, bert_folder: Pa
     assert (trained.budget, tfidf.budget, tfidf.course) == (Budget(4, 8), None, None)
     assert trained.chosen == {"training_tokens": 96}
     assert trained.encoder.startswith("bert@") and records["maxsim"].encoder.startswith("bert@")
-    assert tfidf.origin.command.startswith("python -m benchmarks.matching linked --scorers tfidf,")
+    assert tfidf.origin.command.startswith("python -m benchmarks study matching linked --scorers tfidf,")
     assert "--work" not in tfidf.origin.command
 
 
@@ -139,7 +139,7 @@ def test_pairs_of_a_published_set_need_no_corpus(tmp_path: Path) -> None:
     assert "**lra**, protocol given, splits as given; pairs: train 20 of 21 documents (1 went)" in done.output
     (record,) = written(tmp_path / "out")
     assert (record.n_lost, record.at_accuracy.accuracy) == ({"train": 1, "valid": 1, "test": 1}, 1.0)
-    assert record.origin.command == "python -m benchmarks.matching lra --scorers tfidf --split given --pairs tsv"
+    assert record.origin.command == "python -m benchmarks study matching lra --scorers tfidf --split given --pairs tsv"
 
 
 def test_small_baselines_say_so_at_whatever_budget(linked: Dataset, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_a_comparison_is_made_and_goes_on(data: Path, bert_folder: Path, tmp_pat
     assert (np.scale.steps, np.published, wp.below, wp.is_quick) == (2, 0.7725, ["np"], True)
     assert wp.n_steps > np.n_steps  # pretraining comes on top
     assert np.origin.command.startswith(
-        "python -m benchmarks.papers_run smith --comparisons pretraining-aan --variants np"
+        "python -m benchmarks study papers_run smith --comparisons pretraining-aan --variants np"
     )
     assert "**SMITH, pretraining-aan**" in both.stdout and "| wp |" in both.stdout
 

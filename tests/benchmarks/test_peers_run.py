@@ -68,7 +68,7 @@ def test_peers_are_built_and_asked_in_processes_of_their_own(folder: Path, bert_
     assert max(n_tokens) > 46  # that the BERT of the tests reads at once
     read_of_each = [np.minimum(n_tokens, 46).mean(), np.mean(n_tokens), np.mean(n_tokens)]
     assert [peer.tokens_per_document for peer in record.peers] == pytest.approx(read_of_each, abs=0.05)
-    assert record.origin.command.startswith("python -m benchmarks.peers_run ")
+    assert record.origin.command.startswith("python -m benchmarks study peers_run ")
     assert "--out" not in record.origin.command and "--encoder bert" in record.origin.command
 
 

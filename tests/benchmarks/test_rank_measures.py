@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.rank_measures import evaluate_named
+from benchmarks.metrics import evaluate_named
 
 
 def by_hand(name: str, relevant: set[str], ranking: list[str]) -> float:

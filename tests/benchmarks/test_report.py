@@ -8,12 +8,12 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.measuring.latency import Percentiles
-from benchmarks.metrics import METRICS, PRIMARY
 from benchmarks.record_file import write_record
-from benchmarks.records import BuildCost, ExactnessRecord, RecallRecord, RetrievalRecord
+from benchmarks.records import ExactnessRecord, RecallRecord
 from benchmarks.report import ReportError, drawn, is_partial, main, untold
-from benchmarks.slices.records import LengthRecord
+from benchmarks.runs import Run, write_run
 from indexer.training.origin import Origin
+from tests.benchmarks.made_runs import made_run
 
 README = "# Title\n<!-- results:retrieval -->\nold\n<!-- /results -->\nEnd\n"
 DRAWN = """# Title
@@ -30,7 +30,7 @@ untrained encoder, the document vector of the same encoder, and BM25.
 
 Run again:
 
-- `python -m benchmarks.retrieval pets`
+- `python -m benchmarks run retrieval pets`
 
 Measured: commit 0123456789 on A Processor, 2 cores, 24 GiB.
 <!-- /results -->
@@ -38,72 +38,52 @@ End
 """
 
 
-def record(system: str, encoder: str, value: float, origin: Origin) -> RetrievalRecord:
-    return RetrievalRecord(
-        task="proposals",
-        dataset="proposals@0",
-        system=system,
-        encoder=encoder,
-        settings={},
-        split="test",
-        k=100,
-        n_queries=5,
-        metrics=dict.fromkeys(METRICS, value),
-        build=BuildCost(1.0),
-        search_seconds=1.0,
-        query_ids=["a", "b", "c", "d", "e"],
-        per_query={name: [value] * 5 for name in METRICS},
-        origin=origin,
-    )
-
-
 @pytest.fixture
-def records(origin: Origin) -> list[RetrievalRecord]:
+def records(origin: Origin) -> list[Run]:
     systems = [("bm25", "", 0.25), ("document", "mean@0f", 0.5), ("evidence", "mean@0f", 0.75)]
-    return [record(system, encoder, value, origin) for system, encoder, value in systems]
+    return [made_run(system, [value] * 5, origin, "proposals", encoder=encoder) for system, encoder, value in systems]
 
 
-def test_a_table_is_drawn_from_its_records(records: list[RetrievalRecord]) -> None:
+def test_a_table_is_drawn_from_its_records(records: list[Run]) -> None:
     assert drawn(README, records) == DRAWN
     assert drawn(DRAWN, records) == DRAWN
 
 
-def test_records_of_other_queries_are_not_compared(records: list[RetrievalRecord]) -> None:
+def test_records_of_other_queries_are_not_compared(records: list[Run]) -> None:
     records[0] = replace(records[0], dataset="proposals@1")
     assert "| 0.750 |  | 0.062 |  |\n" in drawn(README, records)
 
 
-def test_an_encoder_trained_without_a_corpus_stands_in_a_table_of_its_own(records: list[RetrievalRecord]) -> None:
+def test_an_encoder_trained_without_a_corpus_stands_in_a_table_of_its_own(records: list[Run]) -> None:
     bm25, document, evidence = records
     untrained = replace(evidence, encoder="all-MiniLM-L6-v2@1f")
-    without = replace(untrained, encoder="without-proposals@2f", per_query={name: [1.0] * 5 for name in METRICS})
+    without = made_run("evidence", [1.0] * 5, untrained.origin, "proposals", encoder="without-proposals@2f")
     elsewhere = replace(without, encoder="without-rfc@3f")
     text = "<!-- results:leave_one_out -->\n<!-- /results -->"
     given = [bm25, document, untrained, without, elsewhere]
     lines = [line.removeprefix("| proposals (5) | ") for line in drawn(text, given).splitlines()]
     assert lines[3:6] == [
-        "evidence, without-proposals | 0.750 [1.000, 1.000] | 0.750 | 0.750 | 0.750 | 0.125 | 0.125 |",
+        "evidence, without-proposals | 1.000 [1.000, 1.000] | 1.000 | 1.000 | 1.000 | 0.125 | 0.125 |",
         "evidence, all-MiniLM-L6-v2 | 0.750 [0.750, 0.750] | 0.750 | 0.750 | 0.750 |  | 0.125 |",
         "bm25 | 0.250 [0.250, 0.250] | 0.250 | 0.250 | 0.250 | 0.125 |  |",
     ]
     assert "without" not in drawn(README, given)
 
 
-def test_splits_for_tuning_are_not_shown(records: list[RetrievalRecord]) -> None:
+def test_splits_for_tuning_are_not_shown(records: list[Run]) -> None:
     assert "No records yet." in drawn(README, [replace(each, split="valid") for each in records])
 
 
-def test_quick_parts_are_not_shown(records: list[RetrievalRecord], origin: Origin) -> None:
-    assert "No records yet." in drawn(README, [replace(each, task="proposals_quick") for each in records])
-    whole = LengthRecord("pets", "p@0", "test", PRIMARY, "query", "words", *[[1.0]] * 3, [1], 0, *[[]] * 4, origin)
-    assert not is_partial(whole)
-    assert is_partial(replace(whole, task="pets_quick"))
+def test_quick_parts_are_not_shown(records: list[Run]) -> None:
+    assert "No records yet." in drawn(README, [replace(each, dataset="proposals_quick@0") for each in records])
+    assert [is_partial(records[0]), is_partial(replace(records[0], dataset="proposals_quick@0"))] == [False, True]
 
 
 def test_promises_stand_above_the_commands_that_test_them(origin: Origin) -> None:
     exact = ExactnessRecord("pets", "Flat", 4, 10, 4, 9, 1e-8, 4, 0, 1e-8, 1.0, origin)
     lines = drawn("<!-- results:promises -->\n<!-- /results -->", [exact]).splitlines()
-    assert lines[1].startswith("- `pets` under Flat: 4 queries") and "- `python -m benchmarks.retrieval pets`" in lines
+    assert lines[1].startswith("- `pets` under Flat: 4 queries")
+    assert "- `python -m benchmarks run retrieval pets`" in lines
 
 
 def test_a_recall_table_shows_both_latencies(origin: Origin) -> None:
@@ -121,16 +101,16 @@ def test_a_table_that_is_not_known_is_refused() -> None:
         drawn("# Title\n", [])
 
 
-def test_check_fails_until_the_readme_is_drawn(tmp_path: Path, records: list[RetrievalRecord]) -> None:
+def test_check_fails_until_the_readme_is_drawn(tmp_path: Path, records: list[Run]) -> None:
     readme = tmp_path / "README.md"
     readme.write_text(README)
     for each in records:
-        write_record(each, tmp_path / "results")
+        write_run(each, tmp_path / "results")
     options = ["--page", str(readme), "--results", str(tmp_path / "results"), "--checkout", str(tmp_path)]
     stale = CliRunner().invoke(main, [*options, "--check"])
     assert (stale.exit_code, stale.stderr) == (
         1,
-        "Error: the tables of README.md are stale; run python -m benchmarks.report\n",
+        "Error: the tables of README.md are stale; run python -m benchmarks report\n",
     )
     assert CliRunner().invoke(main, options).exit_code == 0
     assert CliRunner().invoke(main, [*options, "--check"]).exit_code == 0
@@ -138,13 +118,14 @@ def test_check_fails_until_the_readme_is_drawn(tmp_path: Path, records: list[Ret
 
 
 def test_check_fails_for_a_kind_of_record_that_no_table_shows(
-    tmp_path: Path, records: list[RetrievalRecord], origin: Origin
+    tmp_path: Path, records: list[Run], origin: Origin
 ) -> None:
     (tmp_path / "README.md").write_text(DRAWN)
     latency = Percentiles(1, 2, 3)
     recall = RecallRecord("pets", "IVF2,Flat", 1, 4, 8, 10, 4, 1, 0.9, 0.5, latency, latency, origin)
-    for each in (*records, recall):
-        write_record(each, tmp_path / "results")
+    for each in records:
+        write_run(each, tmp_path / "results")
+    write_record(recall, tmp_path / "results")
     options = [
         "--page",
         str(tmp_path / "README.md"),
@@ -164,13 +145,14 @@ def test_check_fails_for_a_kind_of_record_that_no_table_shows(
 
 
 def test_each_kind_of_record_needs_one_table_on_one_of_the_pages(
-    tmp_path: Path, records: list[RetrievalRecord], origin: Origin
+    tmp_path: Path, records: list[Run], origin: Origin
 ) -> None:
     recall = RecallRecord("pets", "", 0, 4, 8, 10, 4, 1, 0.9, 0.5, *[Percentiles(1, 2, 3)] * 2, origin)
     other = "<!-- results:recall -->\nold\n<!-- /results -->\n"
     assert untold([README, other], [*records, recall]) == []
-    for each in (*records, recall):
-        write_record(each, tmp_path / "results")
+    for each in records:
+        write_run(each, tmp_path / "results")
+    write_record(recall, tmp_path / "results")
     (tmp_path / "README.md").write_text(README)
     (tmp_path / "OTHER.md").write_text(other)
     pages = [argument for name in ("README.md", "OTHER.md") for argument in ("--page", str(tmp_path / name))]
@@ -182,13 +164,11 @@ def test_each_kind_of_record_needs_one_table_on_one_of_the_pages(
     assert "| pets | none |" in (tmp_path / "OTHER.md").read_text()
 
 
-def test_a_line_below_a_table_names_stale_records_and_check_ignores_it(
-    tmp_path: Path, records: list[RetrievalRecord]
-) -> None:
+def test_a_line_below_a_table_names_stale_records_and_check_ignores_it(tmp_path: Path, records: list[Run]) -> None:
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     (tmp_path / "README.md").write_text(README)
     for each in records:
-        write_record(each, tmp_path / "results")
+        write_run(each, tmp_path / "results")
     options = ["--page", str(tmp_path / "README.md"), "--results", str(tmp_path / "results"), "--checkout"]
     assert CliRunner().invoke(main, [*options, str(tmp_path)]).exit_code == 0
     line = "\nStale: 3 of 3 records measured at a commit that the history lacks.\n"
@@ -196,21 +176,19 @@ def test_a_line_below_a_table_names_stale_records_and_check_ignores_it(
     assert CliRunner().invoke(main, [*options, str(tmp_path), "--check"]).exit_code == 0
 
 
-def test_stale_records_are_listed(tmp_path: Path, records: list[RetrievalRecord]) -> None:
+def test_stale_records_are_listed(tmp_path: Path, records: list[Run]) -> None:
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     for each in records:
-        write_record(each, tmp_path / "results")
+        write_run(each, tmp_path / "results")
     done = CliRunner().invoke(main, ["--stale", "--results", str(tmp_path / "results"), "--checkout", str(tmp_path)])
     assert done.exit_code == 1 and "proposals-bm25-test, 0123456789: not in the history\n" in done.stdout
     assert done.stderr.startswith("Error: 3 of 3 records are older than the code they measure;")
 
 
-def test_without_a_history_nothing_is_listed_and_tables_are_drawn(
-    tmp_path: Path, records: list[RetrievalRecord]
-) -> None:
+def test_without_a_history_nothing_is_listed_and_tables_are_drawn(tmp_path: Path, records: list[Run]) -> None:
     (tmp_path / "README.md").write_text(README)
     for each in records:
-        write_record(each, tmp_path / "results")
+        write_run(each, tmp_path / "results")
     options = ["--page", str(tmp_path / "README.md"), "--results", str(tmp_path / "results")]
     done = CliRunner().invoke(main, [*options, "--checkout", str(tmp_path)])
     assert done.exit_code == 0 and "tables are drawn without their age" in done.stderr

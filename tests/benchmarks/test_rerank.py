@@ -12,7 +12,8 @@ from benchmarks.metrics import PRIMARY
 from benchmarks.pairs.rerank_record import RerankRecord
 from benchmarks.pairs.rerank_table import rerank_table
 from benchmarks.pairs.splitting import Split
-from benchmarks.records import RetrievalRecord, read_records
+from benchmarks.records import read_records
+from benchmarks.runs import read_run, run_files
 from benchmarks.report import is_partial
 from benchmarks.rerank import main
 from benchmarks.retrieval import main as retrieval
@@ -43,10 +44,9 @@ def record(linked: Dataset, tmp_path_factory: pytest.TempPathFactory) -> RerankR
 def test_before_is_what_the_first_system_gives_by_itself(linked: Dataset, record: RerankRecord, tmp_path: Path) -> None:
     options = ["--systems", "bm25", "--out", str(tmp_path)]
     CliRunner().invoke(retrieval, [str(linked.corpus.parent), *options], catch_exceptions=False)
-    (alone,) = read_records(tmp_path)
-    assert isinstance(alone, RetrievalRecord)
-    assert record.before == alone.per_query
-    assert record.query_ids == alone.query_ids == list(read_qrels(linked, "test"))
+    (alone,) = map(read_run, run_files(tmp_path))
+    assert record.before == {name: [round(value, 4) for value in alone.values(name)] for name in alone.measures}
+    assert record.query_ids == alone.case_ids == list(read_qrels(linked, "test"))
     assert record.first.system == "bm25"
 
 

@@ -7,11 +7,13 @@ from click.testing import CliRunner
 
 from benchmarks.datasets import Dataset, read_qrels, read_queries
 from benchmarks.record_file import RESULTS
-from benchmarks.records import BuildCost, RetrievalRecord, read_records
-from benchmarks.retrieval import ALL_SYSTEMS, Trial, main, measure
-from benchmarks.systems import Evidence
+from benchmarks.retrieval import ALL_SYSTEMS, Trial, main, measure, open_trial, rank, rank_sections, section_ranking
+from benchmarks.runs import Run, read_run, run_files
+from benchmarks.systems import BuildCost, DocumentCosine, Evidence
+from engine.document import Document
 from engine.index import Index
 from indexer.training.origin import Origin
+from tests.fakes import FakeEncoder
 
 
 @pytest.fixture
@@ -20,24 +22,40 @@ def trial(dataset: Dataset, origin: Origin) -> Trial:
     return Trial(dataset, "test", qrels, read_queries(dataset, qrels), 100, origin)
 
 
+def runs_in(folder: Path) -> list[Run]:
+    return list(map(read_run, run_files(folder)))
+
+
 def test_an_index_is_measured_query_by_query(index: Index, trial: Trial) -> None:
-    record, run = measure(Evidence(index, "mean@0f", exact=True), BuildCost(1.5, 30, 20.0), trial)
-    assert [doc_id for doc_id, _ in run["cat"]] == ["kitten", "dog", "rocket"]
-    assert [doc_id for doc_id, _ in run["dog"]] == ["kitten", "rocket", "cat"]
-    assert record.query_ids == ["dog", "cat"]
-    assert record.per_query["nDCG@10"] == [0.5, 1.0]
+    run, rankings = measure(Evidence(index, "mean@0f", exact=True), BuildCost(1.5, 30, 20.0), trial)
+    assert [doc_id for doc_id, _ in rankings["cat"]] == ["kitten", "dog", "rocket"]
+    assert [doc_id for doc_id, _ in run.cases[0].ranking] == ["kitten", "rocket", "cat"]
+    assert run.case_ids == ["dog", "cat"]
+    assert run.values("nDCG@10") == [0.5, 1.0]
     means = {"nDCG@10": 0.75, "Recall@10": 1.0, "Recall@100": 1.0, "MRR@10": 0.6667, "MAP@100": 0.6667}
-    assert record.metrics == means
-    assert (record.name, record.encoder) == ("pets-evidence-mean-exact-test", "mean@0f")
+    assert {name: run.mean(name) for name in run.measures} == means
+    assert (run.name, run.encoder, run.fit_seconds) == ("pets-evidence-mean-exact-test", "mean@0f", 1.5)
 
 
-def test_the_command_writes_record_and_run(folder: Path, tmp_path: Path) -> None:
+def test_cases_hold_the_words_of_queries_and_of_relevant_targets(dataset: Dataset, origin: Origin) -> None:
+    # Title and heading are words of the text.
+    facts = open_trial(dataset, "test", 100, None, origin).facts
+    assert facts == {"dog": {"words": 12, "target_words": 12}, "cat": {"words": 12, "target_words": (11 + 12) / 2}}
+
+
+def test_every_query_is_asked_in_order(index: Index, documents: dict[str, Document]) -> None:
+    queries = [documents[doc_id] for doc_id in ("rocket", "cat")]
+    rankings, seconds = rank(DocumentCosine(index, "mean"), queries, k=1)
+    assert {query_id: ranking[0][0] for query_id, ranking in rankings.items()} == {"rocket": "dog", "cat": "kitten"}
+    assert list(rankings) == ["rocket", "cat"] and seconds >= 0
+
+
+def test_the_command_writes_runs_here_and_in_the_format_of_trec(folder: Path, tmp_path: Path) -> None:
     options = ["--systems", "bm25", "--out", str(tmp_path / "out"), "--run-out", str(tmp_path / "runs")]
     done = CliRunner().invoke(main, [str(folder), *options], catch_exceptions=False)
-    (record,) = read_records(tmp_path / "out")
-    assert isinstance(record, RetrievalRecord)
+    (run,) = runs_in(tmp_path / "out")
     assert "| pets (2) | bm25 | 1.000 [1.000, 1.000] | 1.000 | 1.000 | 1.000 |  |  |" in done.output
-    assert record.origin.command == "python -m benchmarks.retrieval pets --systems bm25 --run-out runs"
+    assert run.origin.command == "python -m benchmarks run retrieval pets --systems bm25 --run-out runs"
     lines = (tmp_path / "runs" / "pets-bm25-test.trec").read_text().splitlines()
     assert [line.split()[0] for line in lines] == ["dog"] * 3 + ["cat"] * 3
     assert lines[3].split()[1:4] == ["Q0", "kitten", "1"]
@@ -48,16 +66,15 @@ def test_the_command_writes_record_and_run(folder: Path, tmp_path: Path) -> None
 def test_deep_rankings_are_judged_to_their_depth(folder: Path, tmp_path: Path) -> None:
     options = ["--systems", "bm25", "-k", "1000", "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, [str(folder), *options], catch_exceptions=False)
-    (record,) = read_records(tmp_path / "out")
-    assert isinstance(record, RetrievalRecord)
-    assert record.metrics["Recall@1000"] == 1.0 and record.per_query["Recall@1000"] == [1.0, 1.0]
+    (run,) = runs_in(tmp_path / "out")
+    assert run.values("Recall@1000") == [1.0, 1.0]
     assert "| MRR@10 | Recall@1000 | p, untrained |" in done.output
 
 
 def test_a_part_of_a_split_is_not_recorded(folder: Path, tmp_path: Path) -> None:
     options = ["--systems", "bm25", "--limit", "1", "--out", str(tmp_path / "out")]
     assert "| pets (1) | bm25 |" in CliRunner().invoke(main, [str(folder), *options]).output
-    assert read_records(tmp_path / "out") == []
+    assert runs_in(tmp_path / "out") == []
 
 
 def test_mistakes_are_one_line(folder: Path) -> None:
@@ -71,10 +88,9 @@ def test_mistakes_are_one_line(folder: Path) -> None:
 def test_a_folder_of_beir_is_measured(beir_folder: Path, tmp_path: Path) -> None:
     options = ["--systems", "bm25", "--split", "dev", "--out", str(tmp_path / "out")]
     CliRunner().invoke(main, [str(beir_folder), *options], catch_exceptions=False)
-    (record,) = read_records(tmp_path / "out")
-    assert isinstance(record, RetrievalRecord)
-    assert (record.task, record.split, record.query_ids) == ("tiny", "dev", ["1"])
-    assert record.metrics == dict.fromkeys(record.metrics, 1.0)
+    (run,) = runs_in(tmp_path / "out")
+    assert (run.corpus, run.split, run.case_ids) == ("tiny", "dev", ["1"])
+    assert {run.mean(name) for name in run.measures} == {1.0}
 
 
 def test_judged_targets_that_are_not_in_the_corpus_are_told(folder: Path) -> None:
@@ -90,17 +106,33 @@ def test_a_quick_run_takes_the_whole_path_and_records_only_where_it_is_told(
     options = [str(folder), "--quick", "--encoder", str(bert_folder), "--work", str(tmp_path / "work")]
     runs = ["--run-out", str(tmp_path / "runs"), "--sections"]
     CliRunner().invoke(main, [*options, *runs, "--out", str(tmp_path / "out")], catch_exceptions=False)
-    records = [record for record in read_records(tmp_path / "out") if isinstance(record, RetrievalRecord)]
-    assert [record.name for record in records] == [
+    written = runs_in(tmp_path / "out")
+    assert [run.name for run in written] == [
         f"pets_quick-{name}-test" for name in ("bm25", "chunks-bert", "document-bert", "evidence-bert", "words")
     ]
-    assert all("--quick" in record.origin.command for record in records)
+    assert all("--quick" in run.origin.command for run in written)
     (line, *_) = (tmp_path / "runs" / "pets_quick-evidence-bert-test-sections.trec").read_text().splitlines()
     assert line.split()[2].endswith("#0")
 
 
 def test_a_quick_run_leaves_the_results_alone(folder: Path, tmp_path: Path) -> None:
-    before = sorted(RESULTS.iterdir())
+    before = sorted(RESULTS.rglob("*"))
     options = ["--quick", "--systems", "bm25", "--work", str(tmp_path)]
     assert "| pets_quick (2) | bm25 |" in CliRunner().invoke(main, [str(folder), *options]).output
-    assert sorted(RESULTS.iterdir()) == before
+    assert sorted(RESULTS.rglob("*")) == before
+
+
+def test_sections_are_ranked_by_what_they_contribute(built_folder: Path, corpus: list[Document]) -> None:
+    with Index.open(built_folder, encoder=FakeEncoder()) as index:
+        system = Evidence(index, "fake")
+        hits = system.hits(corpus[3], k=4)
+        rankings = rank_sections(system, corpus[3:5], k=4)
+    summed: dict[str, float] = {}
+    for hit in hits:
+        for pair in hit.breakdown.pairs:
+            name = f"{hit.doc_id}#{pair.target_section}"
+            summed[name] = summed.get(name, 0) + sum(part.contribution for part in pair.parts) + pair.words
+    assert dict(rankings["doc003"]) == pytest.approx(summed)
+    scores = [score for _, score in rankings["doc003"]]
+    assert scores == sorted(scores, reverse=True)
+    assert list(rankings) == ["doc003", "doc004"] and section_ranking([]) == []

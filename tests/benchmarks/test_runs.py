@@ -1,39 +1,91 @@
 from __future__ import annotations
 
+import gzip
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks.runs import rank, rank_sections, section_ranking
-from benchmarks.systems import DocumentCosine, Evidence
-from engine.document import Document
-from engine.index import Index
-from tests.fakes import FakeEncoder
+from benchmarks.metrics import evaluate
+from benchmarks.record_file import RecordError
+from benchmarks.runs import KEPT, Case, Run, ranked_case, read_header, read_run, run_files, same_cases, write_run
+from indexer.training.origin import Origin
+from tests.benchmarks.made_runs import made_run
+
+QRELS = {"cat": {"kitten": 2, "dog": 1, "rocket": 0}, "dog": {"cat": 1}}
 
 
-def test_a_run_holds_every_query_in_order(index: Index, documents: dict[str, Document]) -> None:
-    queries = [documents[doc_id] for doc_id in ("rocket", "cat")]
-    run, seconds = rank(DocumentCosine(index, "mean"), queries, k=1)
-    assert {query_id: ranking[0][0] for query_id, ranking in run.items()} == {"rocket": "dog", "cat": "kitten"}
-    assert list(run) == ["rocket", "cat"]
-    assert 0 <= seconds < 10
+@pytest.fixture
+def ranked(origin: Origin) -> Run:
+    rankings = {"cat": [("dog", 0.75), ("kitten", 1 / 3)], "dog": [("kitten", 0.5)]}
+    cases = [ranked_case(query_id, rankings[query_id], QRELS[query_id]) for query_id in QRELS]
+    return replace(made_run("evidence", [], origin, encoder="mean@0f", k=100), cases=cases)
 
 
-def test_sections_are_ranked_by_what_they_contribute(built_folder: Path, corpus: list[Document]) -> None:
-    with Index.open(built_folder, encoder=FakeEncoder()) as index:
-        system = Evidence(index, "fake")
-        hits = system.hits(corpus[3], k=4)
-        run = rank_sections(system, corpus[3:5], k=4)
-    summed: dict[str, float] = {}
-    for hit in hits:
-        for pair in hit.breakdown.pairs:
-            name = f"{hit.doc_id}#{pair.target_section}"
-            summed[name] = summed.get(name, 0) + sum(part.contribution for part in pair.parts) + pair.words
-    assert dict(run["doc003"]) == pytest.approx(summed)
-    scores = [score for _, score in run["doc003"]]
-    assert scores == sorted(scores, reverse=True)
-    assert list(run) == ["doc003", "doc004"]
+def test_a_run_is_read_as_it_was_written(ranked: Run, tmp_path: Path) -> None:
+    path = write_run(ranked, tmp_path)
+    assert path == tmp_path / "runs/retrieval/pets-evidence-mean-test.jsonl.gz"
+    assert read_run(path) == ranked and list(run_files(tmp_path)) == [path]
+    assert read_header(path)["origin"]["commit"] == ranked.origin.commit
 
 
-def test_no_hits_give_no_sections() -> None:
-    assert section_ranking([]) == []
+def test_the_same_run_has_the_same_bytes(ranked: Run, tmp_path: Path) -> None:
+    one, other = write_run(ranked, tmp_path / "one"), write_run(ranked, tmp_path / "two")
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_measures_of_a_ranking_are_computed_from_it(ranked: Run) -> None:
+    expected = evaluate(QRELS, {"cat": ["dog", "kitten"], "dog": ["kitten"]})
+    assert {name: ranked.values(name) for name in ranked.measures} == {
+        name: list(values.values()) for name, values in expected.items()
+    }
+    assert ranked.mean("Recall@10") == 0.5
+
+
+def test_scores_are_kept_to_six_digits_and_judgments_of_0_are_not(ranked: Run) -> None:
+    assert ranked.cases[0].ranking == [("dog", 0.75), ("kitten", 0.333333)]
+    assert ranked.cases[0].relevant == {"kitten": 2, "dog": 1}
+
+
+def test_targets_behind_the_kept_ranks_count_for_deep_recall(origin: Origin) -> None:
+    ranking = [(f"d{rank}", -float(rank)) for rank in range(1, 500)]
+    case = ranked_case("q", ranking, {"d3": 1, "d400": 1, "absent": 1})
+    assert (len(case.ranking), case.beyond) == (KEPT, {"d400": 400})
+    run = Run(task="retrieval", dataset="pets@0", system="a", k=1000, origin=origin, cases=[case])
+    assert (run.mean("Recall@100"), run.mean("Recall@1000")) == (0.3333, 0.6667)
+
+
+def test_values_without_a_ranking_are_read_as_they_are(origin: Origin) -> None:
+    run = made_run("bm25", [0.5, 0.25], origin)
+    assert run.values("nDCG@10") == [0.5, 0.25] and run.mean("nDCG@10") == 0.375
+    assert (run.case_ids, run.groups) == (["a", "b"], None)
+
+
+def test_names_hold_what_tells_runs_apart(ranked: Run, origin: Origin) -> None:
+    assert replace(ranked, variant="lead", split="valid").name == "pets-evidence-mean-lead-valid"
+    assert replace(ranked, origin=replace(origin, seed=3)).name == "pets-evidence-mean-test-seed3"
+
+
+def test_a_run_of_fewer_cases_replaces_none(origin: Origin, tmp_path: Path) -> None:
+    write_run(made_run("bm25", [0.5, 0.25], origin), tmp_path)
+    with pytest.raises(RecordError, match=r"holds 2 cases, not 1; write the smaller run elsewhere: --out FOLDER"):
+        write_run(made_run("bm25", [0.5], origin), tmp_path)
+    write_run(made_run("bm25", [0.75, 0.75], origin), tmp_path)
+
+
+def test_runs_are_compared_on_the_same_cases_of_the_same_data(origin: Origin) -> None:
+    one, other = made_run("bm25", [0.5], origin), made_run("tfidf", [0.25], origin)
+    assert same_cases(one, [other, replace(other, dataset="pets@1"), made_run("wmd", [1, 1], origin)]) == [other]
+
+
+def test_details_are_rebuilt_as_the_dataclass_of_a_task(ranked: Run) -> None:
+    details = {"id": "a", "values": {"P": 0.5}}
+    assert replace(ranked, details=details).details_as(Case) == Case(id="a", values={"P": 0.5})
+
+
+@pytest.mark.parametrize("text", ["", "{}\n", "no JSON\n"])
+def test_a_file_that_is_no_run_is_named(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "notes.jsonl.gz"
+    path.write_bytes(gzip.compress(text.encode()))
+    with pytest.raises(RecordError, match=r"notes.jsonl.gz is no run .*; keep nothing else in the folder of runs"):
+        read_run(path)

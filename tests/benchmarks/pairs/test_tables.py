@@ -30,17 +30,19 @@ def test_scorers_stand_beside_each_other_and_a_constant_below(origin: Origin) ->
     assert lines[5].startswith("| bm25 | 0.667 [")
     assert lines[5].endswith("| 0.667 | 0.667 | 0.667 | 0.722 | 0.667 |  |  |")
     assert lines[6] == "| always a match | 0.500 | 0.500 | 1.000 | 0.667 | 0.500 | 0.667 |  |  |"
-    assert lines[8:11] == ["Run again:", "", "- `python -m benchmarks.retrieval pets`"]
+    assert lines[8:11] == ["Run again:", "", "- `python -m benchmarks run retrieval pets`"]
     assert lines[12].startswith("Measured: commit 0123456789 on A Processor")
     assert lines[-1].startswith("P, R and F1 are of the matches.")
 
 
 def test_each_table_has_its_own_commands_below_it(origin: Origin) -> None:
     record = matching_record(origin, "bm25", WORSE)
-    other = replace(record, pairs="0c", origin=replace(origin, command="python -m benchmarks.matching pets --seed 1"))
+    other = replace(
+        record, pairs="0c", origin=replace(origin, command="python -m benchmarks study matching pets --seed 1")
+    )
     first, second = matching_table([record, other]).split("**pets**")[1:]
     commands = [[line for line in part.splitlines() if line.startswith("- `")] for part in (first, second)]
-    assert sorted(commands) == [["- `python -m benchmarks.matching pets --seed 1`"], [f"- `{origin.command}`"]]
+    assert sorted(commands) == [["- `python -m benchmarks study matching pets --seed 1`"], [f"- `{origin.command}`"]]
 
 
 def test_p_values_are_adjusted_for_each_other(origin: Origin) -> None:

@@ -62,7 +62,7 @@ def test_a_peer_stands_beside_ours_with_its_ratios(record: PeersRecord) -> None:
     )
     assert ("- pets, test: 1,234 documents, rankings to depth 100, bert@01 in bfloat16, 2 threads, txtai 9.0.") in lines
     assert "in bfloat16, 1 thread, txtai 9.0." in peers_table([replace(record, threads=1)])
-    assert "- `python -m benchmarks.retrieval pets`" in lines
+    assert "- `python -m benchmarks run retrieval pets`" in lines
 
 
 def test_without_ours_there_is_nothing_to_divide_by(record: PeersRecord) -> None:

@@ -1,0 +1,19 @@
+"""Runs that tables are drawn from, without a system."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks.metrics import METRICS
+from benchmarks.runs import Case, Run
+from indexer.training.origin import Origin
+
+
+def made_run(system: str, values: Sequence[float], origin: Origin, corpus: str = "pets", **given: Any) -> Run:  # noqa: ANN401
+    """A run of retrieval whose every measure has these values, for queries a, b, c and so on."""
+    cases = [
+        Case(id=chr(ord("a") + number), values=dict.fromkeys(METRICS, value)) for number, value in enumerate(values)
+    ]
+    fields = {"task": "retrieval", "dataset": f"{corpus}@0", "system": system, "origin": origin} | given
+    return Run(**fields, cases=cases)

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from benchmarks.quality_tables import buckets, length_table, overview_table, parts_table
+from benchmarks.report import TABLES
+from benchmarks.runs import Run
+from benchmarks.significance import bootstrap_interval
+from indexer.training.origin import Origin
+from tests.benchmarks.made_runs import made_run
+
+N = 8
+
+
+@pytest.fixture
+def runs(origin: Origin) -> list[Run]:
+    values = {"evidence": 0.75, "document": 0.5, "bm25": 0.25}
+    return [
+        made_run(system, [value] * N, origin, task, encoder="" if system == "bm25" else "mean@0f")
+        for task in ("rfc", "proposals")
+        for system, value in values.items()
+    ]
+
+
+def test_systems_stand_beside_tasks_the_best_first(runs: list[Run]) -> None:
+    assert overview_table(runs).splitlines()[:5] == [
+        "| System | proposals (8) | rfc (8) |",
+        "| --- | --- | --- |",
+        "| evidence, mean | **0.750** | **0.750** |",
+        "| document, mean | 0.500 | 0.500 |",
+        "| bm25 | 0.250 | 0.250 |",
+    ]
+
+
+def test_systems_not_significantly_behind_the_best_are_marked(runs: list[Run], origin: Origin) -> None:
+    runs[1] = made_run("document", [1.0, 0.0] * (N // 2), origin, "rfc", encoder="mean@0f")
+    assert "| document, mean | 0.500 | 0.500 = |" in overview_table(runs)
+
+
+def test_a_system_that_misses_a_task_is_left_out(runs: list[Run]) -> None:
+    assert "document" not in overview_table([run for run in runs if run is not runs[1]])
+    assert "bm25" not in overview_table([*runs[:2], *runs[3:]])
+
+
+def test_an_encoder_trained_without_a_corpus_is_left_aside(runs: list[Run]) -> None:
+    others = [replace(run, encoder="without-rfc@1f") for run in runs if run.encoder]
+    assert overview_table([*runs, *others]) == overview_table(runs)
+
+
+def test_without_runs_there_is_no_table() -> None:
+    assert (overview_table([]), length_table([])) == ("", "")
+
+
+def test_parts_of_documents_stand_in_a_table_of_their_own(runs: list[Run]) -> None:
+    titles = [replace(run, variant="title", details={"part": "title"}) for run in runs]
+    assert "| System | proposals, title (8) | rfc, title (8) |" in parts_table(titles)
+    assert TABLES["parts"].shown([*runs, *titles]) == titles
+    assert TABLES["overview"].shown([*runs, *titles]) == runs
+
+
+def test_buckets_hold_as_many_each_from_short_to_long() -> None:
+    lengths = np.array([50.0, 10, 40, 20, 30, 60])
+    assert [places.tolist() for places in buckets(lengths, 3)] == [[1, 3], [2, 4], [0, 5]]
+
+
+def test_equal_lengths_stay_together_and_no_bucket_is_empty() -> None:
+    assert [places.tolist() for places in buckets(np.array([7.0, 7, 7, 7, 9]), 4)] == [[0, 1, 2, 3], [4]]
+    assert [places.tolist() for places in buckets(np.array([3.0]), 4)] == [[0]]
+
+
+@pytest.mark.parametrize("n_buckets", [1, 2, 5, 200])
+def test_every_query_is_in_one_bucket_and_buckets_do_not_overlap(n_buckets: int) -> None:
+    lengths = np.random.default_rng(0).integers(1, 40, size=100).astype(np.float64)
+    cut = buckets(lengths, n_buckets)
+    assert sorted(np.concatenate(cut).tolist()) == list(range(100))
+    assert all(lengths[a].max() < lengths[b].min() for a, b in pairwise(cut))
+
+
+def with_words(run: Run, words: list[float | None]) -> Run:
+    facts: list[dict[str, float]] = [{} if n is None else {"target_words": n} for n in words]
+    return replace(run, cases=[replace(case, facts=own) for case, own in zip(run.cases, facts, strict=True)])
+
+
+def test_a_bucket_has_the_mean_of_its_queries_and_an_interval(origin: Origin) -> None:
+    run = with_words(made_run("bm25", [1.0, 0.5, 0.25, 0.25], origin), [10, 2000, 30, 1000])
+    rows = length_table([run]).splitlines()[2:4]
+    spans = " | ".join(f"{n:,} to {n:,} (1)" for n in (10, 30, 1000, 2000))
+    assert rows[0] == f"| pets, median length of the relevant targets | words (queries) | {spans} |"
+    assert rows[1].startswith("|  | bm25 | 1.000 [1.000, 1.000] | 0.250 [0.250, 0.250] | 0.250 [")
+    long = with_words(made_run("bm25", [1.0, 0.25], origin), [5, 5])
+    low, high = bootstrap_interval([1.0, 0.25])
+    assert f"| bm25 | 0.625 [{low:.3f}, {high:.3f}] |  |  |  |" in length_table([long])
+
+
+def test_queries_without_a_length_are_left_out_and_counted(origin: Origin) -> None:
+    run = with_words(made_run("bm25", [1.0, 0.5], origin), [None, 20])
+    assert "targets, without 1 whose targets are all absent | words (queries) | 20 to 20 (1) |" in length_table([run])
