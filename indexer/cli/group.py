@@ -12,6 +12,7 @@ from engine.faults import faults_named
 from indexer.cli.chart import chart
 from indexer.cli.compare import compare
 from indexer.cli.index import index
+from indexer.cli.mcp import mcp
 from indexer.cli.options import keep_arguments
 from indexer.cli.plan import plan
 from indexer.cli.pretrain import pretrain
@@ -68,6 +69,7 @@ for command in (
     replay,
     diff,
     serve,
+    mcp,
     show,
     info,
     remove,
