@@ -20,7 +20,10 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMMAND = re.compile(r"^(?:\$ |\t\$\(BIN\)/|    )?longmatch ((?:[^\n\\]|\\\n)*)$", re.MULTILINE)
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-NEEDED = {"docs/how-to/integrations.md": ("langchain_core", "llama_index.core", "haystack")}  # by the Python of a page
+NEEDED = {  # by the Python of a page
+    "docs/how-to/exports.md": ("pyarrow",),
+    "docs/how-to/integrations.md": ("langchain_core", "llama_index.core", "haystack"),
+}
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([\w.-]*))?\)")
 
 

@@ -11,6 +11,7 @@ from engine.errors import EngineError
 from engine.faults import faults_named
 from indexer.cli.chart import chart
 from indexer.cli.compare import compare
+from indexer.cli.export import export
 from indexer.cli.index import index
 from indexer.cli.mcp import mcp
 from indexer.cli.options import keep_arguments
@@ -72,6 +73,7 @@ for command in (
     mcp,
     show,
     info,
+    export,
     remove,
     verify,
     repair,

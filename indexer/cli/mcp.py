@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
-from engine.errors import MissingExtra
+from engine.extras import check_extra
 from indexer.cli.options import device_option, existing_index_argument
 from indexer.cli.reading import read_memory_option, read_seconds_option
 
@@ -33,8 +32,7 @@ def mcp(index: Path, files: Path | None, read_seconds: float, read_memory: int, 
     Example:
         longmatch mcp papers.lm --files drafts
     """
-    if find_spec("mcp") is None:
-        raise MissingExtra("longmatch mcp", "mcp", "integrations")
+    check_extra("mcp", "longmatch mcp", "mcp", "integrations")
     # Loads the protocol, which no other command needs.
     from engine.index import Index
     from indexer.mcp.server import mcp_server

@@ -90,10 +90,10 @@ _N_NAMED = 3  # documents of the same content that are listed
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["table", "json", "jsonl", "csv", "trec", "html"]),
+    type=click.Choice(["table", "json", "jsonl", "csv", "trec", "html", "bibtex", "ris", "parquet", "arrow"]),
     default="table",
     show_default=True,
-    help="Output format; html is a report in one file.",
+    help="Output format; html is a report in one file, bibtex and ris are references of the hits.",
 )
 @output_option
 @read_seconds_option
@@ -134,6 +134,8 @@ def query(
     """
     if not documents and not doc_ids and not texts:
         raise click.UsageError("no query: name a DOCUMENT, '-' for standard input, --id DOC_ID or --text TEXT")
+    if form in ("parquet", "arrow") and output is None:
+        raise click.UsageError(f"--format {form} is binary; name a file: -o parts.{form}")
     if matrix and form == "html":
         raise click.UsageError("--matrix is for tables and JSON; the report has a heat map: leave --matrix out")
     if not all(map(str.strip, texts)):

@@ -11,10 +11,9 @@ used, so that one framework does without the others.
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from engine.errors import MissingExtra
+from engine.extras import check_extra
 
 if TYPE_CHECKING:
     from indexer.mcp.server import mcp_server
@@ -36,8 +35,7 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'longmatch.integrations' has no attribute {name!r}")
     module, package, distribution = _HOMES[name]
-    if find_spec(package) is None:
-        raise MissingExtra(name, distribution, "integrations")
+    check_extra(package, name, distribution, "integrations")
     return getattr(import_module(module), name)
 
 

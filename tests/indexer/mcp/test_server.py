@@ -15,7 +15,6 @@ import longmatch
 from engine.document import Document
 from engine.index import Index
 from indexer.cli import main
-from indexer.cli import mcp as command
 
 pytest.importorskip("mcp")
 
@@ -83,7 +82,7 @@ def test_the_command_serves_standard_input_and_output(tmp_path: Path, corpus: li
 
 
 def test_a_missing_package_is_one_line(built_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "find_spec", lambda _: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     result = CliRunner().invoke(main, ["mcp", str(built_folder)])
     assert result.exit_code == 1
     assert result.stderr == "Error: longmatch mcp needs mcp; install it: pip install 'longmatch[integrations]'\n"

@@ -118,7 +118,7 @@ def test_settings_that_cannot_be_used_are_refused(folder: Path, tmp_path: Path) 
     ],
 )
 def test_a_missing_package_is_named_with_the_command(name: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(integrations, "find_spec", lambda _: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(MissingExtra) as caught:
         getattr(integrations, name)
     assert str(caught.value) == f"{name} needs {package}; install it: pip install 'longmatch[integrations]'"
