@@ -25,8 +25,8 @@ venv: .venv/installed
 	touch $@
 
 .venv/installed: setup.cfg constraints.txt | .venv/python
-	@echo "Installing longmatch and what its tests and benchmarks need into .venv: 2.1 GB on disk, 3 to 10 minutes."
-	$(PIP) --editable '.[$(FAISS),benchmarks,baselines,demo,dev]'
+	@echo "Installing longmatch and what its tests and benchmarks need into .venv: 2.4 GB on disk, 3 to 10 minutes."
+	$(PIP) --editable '.[$(FAISS),benchmarks,baselines,demo,dev,integrations]'
 	touch $@ .venv/user
 
 # First an answer by words, in seconds; then vectors of all documents, and the same question again.

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.comparison import Comparison, compare
 from engine.devices import check_device, is_gpu
@@ -223,6 +224,17 @@ class Index:
         if where is not None:
             check_fields(self.snapshot.folder, where)
         return left_out
+
+    def matching(self, where: str | None) -> NDArray[np.int64]:
+        """The positions of the documents that pass a metadata filter, rising; of all documents without one.
+
+        Raises:
+            QueryError: the filter cannot be used.
+        """
+        if where is None:
+            return np.arange(self.n_documents)
+        check_fields(self.snapshot.folder, where)
+        return np.flatnonzero(self.snapshot.matching(where))
 
     def copies(self, document: Document) -> list[str]:
         """The doc_ids of the documents that have the same title, text and sections as a given one."""

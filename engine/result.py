@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, overload
 from engine.document import Coverage, Document, MetadataValue, Span
 from engine.encoders.encoder import Vectors
 from engine.errors import QueryError
+from engine.extras import check_extra
 from engine.scoring.breakdown import Breakdown, SectionPair
 
 if TYPE_CHECKING:
     import pandas
+    import pyarrow
 
     from engine.provenance import Provenance
     from engine.report.snippets import Snippet
@@ -249,6 +251,20 @@ class Result(Sequence[Hit]):
         from engine.report.frames import part_frame
 
         return part_frame(self, n_pairs=n_pairs)
+
+    def parts_to_arrow(self, *, n_pairs: int | None = None) -> pyarrow.Table:
+        """The table of `parts_to_pandas` as an Arrow table.
+
+        Args:
+            n_pairs: section pairs listed of each hit, strongest first; all by default. A part `rest` sums the others.
+
+        Raises:
+            MissingExtra: pyarrow is not installed.
+        """
+        check_extra("pyarrow", "Result.parts_to_arrow()", "pyarrow", "arrow")
+        from engine.report.arrow import part_export
+
+        return part_export([self], n_pairs=n_pairs).table()
 
     def __repr__(self) -> str:
         source = f" from {_short(self.query.source)!r}" if self.query.source else ""

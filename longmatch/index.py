@@ -23,7 +23,10 @@ from longmatch.progress import progress_log
 from longmatch.records import Columns
 
 if TYPE_CHECKING:
+    import pyarrow
+
     from engine.novelty import Novelty
+    from engine.report.arrow import What
     from indexer.building.builder import EncodeNow
     from indexer.building.report import BuildReport, Progress
     from longmatch.queries import QueryItem
@@ -318,6 +321,26 @@ class Index:
             QueryError: there is no such document.
         """
         return self.opened.section_matrix(query, doc_id)
+
+    def to_arrow(self, what: What = "documents", *, where: Where | None = None) -> pyarrow.Table:
+        """Documents, sections or vectors as an Arrow table in memory; `longmatch export` writes the same to a file.
+
+        Args:
+            what: "documents", "sections" or "vectors", see `engine.report.arrow.index_export`.
+            where: metadata filter, as of `search`.
+
+        Raises:
+            IndexMismatch: vectors of an index of words alone.
+            MissingExtra: pyarrow is not installed.
+            QueryError: there is no such table, or the filter cannot be used.
+        """
+        from engine.extras import check_extra
+
+        check_extra("pyarrow", "Index.to_arrow()", "pyarrow", "arrow")
+        from engine.report.arrow import index_export
+
+        snapshot, chosen = self.opened.snapshot, self.opened.matching(filter_text(where))
+        return index_export(snapshot, what, chosen).table()
 
     def add(
         self,

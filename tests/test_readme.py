@@ -20,6 +20,10 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMMAND = re.compile(r"^(?:\$ |\t\$\(BIN\)/|    )?longmatch ((?:[^\n\\]|\\\n)*)$", re.MULTILINE)
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NEEDED = {  # by the Python of a page
+    "docs/how-to/exports.md": ("pyarrow",),
+    "docs/how-to/integrations.md": ("langchain_core", "llama_index.core", "haystack"),
+}
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([\w.-]*))?\)")
 
 
@@ -123,6 +127,8 @@ def test_transcripts_are_what_the_program_prints(page: Path) -> None:
 @pytest.mark.usefixtures("in_workspace")
 @pytest.mark.parametrize("page", [page for page in PAGES if "```python" in page.read_text()], ids=named)
 def test_the_python_of_a_page_runs(page: Path, in_workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for package in NEEDED.get(named(page), ()):
+        pytest.importorskip(package)
     output_of("index demo.lm demo/corpus --encode none")
     output_of("index papers.lm papers --encode none")
     names: dict[str, object] = {}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import MissingExtra
+from engine.extras import check_extra
 from engine.report.rows import COUNT_COLUMNS, HIT_COLUMNS, PART_COLUMNS, part_rows
 from engine.report.table import section_label
 
@@ -70,6 +70,5 @@ def matrix_frame(matrix: SectionMatrix) -> pandas.DataFrame:
 
 
 def _pandas(feature: str) -> ModuleType:
-    if importlib.util.find_spec("pandas") is None:
-        raise MissingExtra(feature, "pandas", "pandas")
+    check_extra("pandas", feature, "pandas", "pandas")
     return importlib.import_module("pandas")

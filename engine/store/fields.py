@@ -47,6 +47,16 @@ def stored_fields(folder: Path) -> list[Field]:
         return [_field(connection, name, kinds) for name, kinds in _kinds(connection).items()]
 
 
+def stored_types(folder: Path) -> dict[str, frozenset[str]]:
+    """The metadata fields of an index by name, each with the JSON types of its values, as SQLite names them.
+
+    Args:
+        folder: the index.
+    """
+    with connect(folder / CATALOG_FILE, read_only=True).connect() as connection:
+        return {name: frozenset(kinds) for name, kinds in _kinds(connection).items()}
+
+
 def check_fields(folder: Path, where: str) -> None:
     """Whether each field that a filter compares with a value is in some document of the index.
 

@@ -12,7 +12,9 @@ from engine.faults import faults_named
 from indexer.cli.backup import backup, restore
 from indexer.cli.chart import chart
 from indexer.cli.compare import compare
+from indexer.cli.export import export
 from indexer.cli.index import index
+from indexer.cli.mcp import mcp
 from indexer.cli.options import keep_arguments
 from indexer.cli.plan import plan
 from indexer.cli.pretrain import pretrain
@@ -69,8 +71,10 @@ for command in (
     replay,
     diff,
     serve,
+    mcp,
     show,
     info,
+    export,
     remove,
     verify,
     repair,

@@ -1,4 +1,4 @@
-"""Results in the formats of the command line: table, JSON, JSON lines, CSV, TREC run, HTML."""
+"""Results in the formats of the command line: tables, JSON, TREC runs, references, HTML."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import io
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
+from engine.extras import check_extra
 from engine.report.contract import envelope
 from engine.report.matrix import matrix_table
 from engine.report.rows import PART_COLUMNS, as_cell, part_rows
@@ -37,8 +39,8 @@ class Layout:
     command: str = ""  # as it was typed, for a report
 
 
-def render(answers: Sequence[Answer], form: str, layout: Layout) -> str:
-    """Write answers in one of `FORMATS`; ends with a newline."""
+def render(answers: Sequence[Answer], form: str, layout: Layout) -> str | bytes:
+    """Write answers in one of `FORMATS`: bytes for parquet and arrow, for others a text that ends with a newline."""
     return FORMATS[form](answers, layout)
 
 
@@ -102,15 +104,42 @@ def _html(answers: Sequence[Answer], layout: Layout) -> str:
     return result_page([answer.result for answer in answers], n_pairs=layout.n_pairs, command=layout.command)
 
 
+def _bibtex(answers: Sequence[Answer], _layout: Layout) -> str:
+    from engine.report.citations import bibtex
+
+    return bibtex(answer.result for answer in answers)
+
+
+def _ris(answers: Sequence[Answer], _layout: Layout) -> str:
+    from engine.report.citations import ris
+
+    return ris(answer.result for answer in answers)
+
+
+def _columns(answers: Sequence[Answer], layout: Layout, form: Literal["parquet", "arrow"]) -> bytes:
+    """The rows of `_csv` with typed columns."""
+    check_extra("pyarrow", f"the format {form}", "pyarrow", "arrow")
+    # Loads pyarrow, which the other formats do without.
+    from engine.report.arrow import part_export
+
+    file = io.BytesIO()
+    part_export([answer.result for answer in answers], n_pairs=layout.n_pairs).write(file, form)
+    return file.getvalue()
+
+
 def _word(name: str) -> str:
     return "_".join(name.split())
 
 
-FORMATS: dict[str, Callable[[Sequence[Answer], Layout], str]] = {
+FORMATS: dict[str, Callable[[Sequence[Answer], Layout], str | bytes]] = {
     "table": _table,
     "json": _json,
     "jsonl": _jsonl,
     "csv": _csv,
     "trec": _trec,
     "html": _html,
+    "bibtex": _bibtex,
+    "ris": _ris,
+    "parquet": partial(_columns, form="parquet"),
+    "arrow": partial(_columns, form="arrow"),
 }

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 
@@ -49,19 +52,27 @@ def _check(path: Path) -> None:
 
 
 def write_output(path: Path, content: str | bytes) -> None:
-    """Write bytes, or a text as UTF-8; a file that is there is replaced once the new content is on disk.
+    """Write bytes, or a text as UTF-8; see `opened_output`."""
+    with opened_output(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def opened_output(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to; one that is there is replaced once the new content is on disk, at the end of the block.
 
     A symbolic link stays, and the file that it names is replaced. A device or a pipe is written to.
 
     Raises:
         click.ClickException: the disk is full, or the file cannot be written any more.
     """
-    data = content.encode() if isinstance(content, str) else content
     try:
         if _is_replaced(path):
-            _replace(path.resolve(), data)
+            with _replaced(path.resolve()) as file:
+                yield file
         else:
-            path.write_bytes(data)
+            with path.open("wb") as file:
+                yield file
     except OSError as error:
         reason = error.strerror or str(error)
         raise click.ClickException(f"{path} could not be written ({reason}); it is as it was before") from error
@@ -72,7 +83,8 @@ def _is_replaced(path: Path) -> bool:
     return not path.exists() or stat.S_ISREG(path.stat().st_mode)
 
 
-def _replace(path: Path, data: bytes) -> None:
+@contextmanager
+def _replaced(path: Path) -> Iterator[BinaryIO]:
     mask = os.umask(0)  # which cannot be read otherwise
     os.umask(mask)
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~mask
@@ -80,7 +92,7 @@ def _replace(path: Path, data: bytes) -> None:
     unfinished = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         unfinished.chmod(mode)

@@ -101,10 +101,10 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["table", "json", "jsonl", "csv", "trec", "html"]),
+    type=click.Choice(["table", "json", "jsonl", "csv", "trec", "html", "bibtex", "ris", "parquet", "arrow"]),
     default="table",
     show_default=True,
-    help="Output format; html is a report in one file.",
+    help="Output format; html is a report in one file, bibtex and ris are references of the hits.",
 )
 @output_option
 @read_seconds_option
@@ -147,7 +147,7 @@ def query(
         longmatch query papers.lm draft.pdf -k 5 --sections 2
         longmatch query papers.lm draft.pdf --mode novelty
     """
-    _check_use([*documents, *doc_ids, *texts], texts, mode, form, matrix=matrix)
+    _check_use([*documents, *doc_ids, *texts], texts, mode, form, output, matrix=matrix)
     suffix = check_form(form_of_stdin)
     failed = missing_files(documents)
     named = [name for name in documents if name not in {failure.source for failure in failed}]
@@ -178,7 +178,9 @@ def query(
         sys.exit(PARTLY if answers or novelties else FAILED)
 
 
-def _check_use(named: Sequence[str], texts: Sequence[str], mode: str, form: str, *, matrix: bool) -> None:
+def _check_use(
+    named: Sequence[str], texts: Sequence[str], mode: str, form: str, output: Path | None, *, matrix: bool
+) -> None:
     """Whether the options fit together.
 
     Raises:
@@ -186,6 +188,8 @@ def _check_use(named: Sequence[str], texts: Sequence[str], mode: str, form: str,
     """
     if not named:
         raise click.UsageError("no query: name a DOCUMENT, '-' for standard input, --id DOC_ID or --text TEXT")
+    if form in ("parquet", "arrow") and output is None:
+        raise click.UsageError(f"--format {form} is binary; name a file: -o parts.{form}")
     if matrix and form == "html":
         raise click.UsageError("--matrix is for tables and JSON; the report has a heat map: leave --matrix out")
     if not all(map(str.strip, texts)):

@@ -13,10 +13,10 @@ from benchmarks.pairs.rerank_record import RerankRecord
 from benchmarks.pairs.rerank_table import rerank_table
 from benchmarks.pairs.splitting import Split
 from benchmarks.records import read_records
-from benchmarks.runs import read_run, run_files
 from benchmarks.report import is_partial
 from benchmarks.rerank import main
 from benchmarks.retrieval import main as retrieval
+from benchmarks.runs import read_run, run_files
 from tests.benchmarks.pairs.linked_corpus import write_linked
 
 

@@ -1,0 +1,236 @@
+"""Documents, sections, vectors and parts of results as tables of Arrow, and as files of Arrow and Parquet.
+
+It needs pyarrow, an extra, and is reached through functions that check for that first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from engine.document import Coverage, Document, Span
+from engine.errors import IndexMismatch, QueryError
+from engine.report.rows import COUNT_COLUMNS, PART_COLUMNS, part_rows
+from engine.result import Result
+from engine.section_kinds import section_kinds
+from engine.store.documents import content_hash
+from engine.store.fields import stored_types
+from engine.store.snapshot import Positions, Snapshot
+
+What: TypeAlias = Literal["documents", "sections", "vectors"]
+_AT_ONCE = 200  # documents of one batch
+_NUMBERS = ("rank", *COUNT_COLUMNS)
+_REALS = ("score", "contribution", "similarity", "threshold")
+_TYPES = (  # of columns of metadata, by the JSON types of the values, as SQLite names them
+    ({"text"}, pa.string()),
+    ({"integer"}, pa.int64()),
+    ({"integer", "real"}, pa.float64()),
+    ({"true", "false"}, pa.bool_()),
+)
+_PLACE = [("start", pa.int64()), ("end", pa.int64()), ("page", pa.int64()), ("last_page", pa.int64())]
+_DOCUMENTS = [
+    ("doc_id", pa.string()),
+    ("title", pa.string()),
+    ("source", pa.string()),
+    ("text", pa.large_string()),
+    ("content", pa.string()),
+    ("n_sections", pa.int64()),
+    ("n_chunks", pa.int64()),
+    ("tokens_read", pa.int64()),
+    ("tokens_total", pa.int64()),
+    ("pages", pa.list_(pa.int64())),
+    ("metadata", pa.string()),
+]
+_SECTIONS = [
+    ("doc_id", pa.string()),
+    ("section", pa.int64()),
+    ("heading", pa.string()),
+    ("path", pa.list_(pa.string())),
+    ("kind", pa.string()),
+    *_PLACE,
+    ("text", pa.large_string()),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A table that is made batch by batch; its memory is that of one batch."""
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+
+    def write(self, file: BinaryIO, form: Literal["parquet", "arrow"]) -> int:
+        """Write the table.
+
+        Args:
+            file: opened for writing.
+            form: `arrow` is the file format of Arrow IPC, which Feather 2 is too.
+
+        Returns:
+            Rows.
+        """
+        n_rows = 0
+        opened = pq.ParquetWriter if form == "parquet" else pa.ipc.new_file
+        with opened(file, self.schema) as writer:
+            for batch in self.batches:
+                writer.write_batch(batch)
+                n_rows += batch.num_rows
+        return n_rows
+
+    def table(self) -> pa.Table:
+        """The whole table in memory."""
+        return pa.Table.from_batches(self.batches, self.schema)
+
+
+def part_export(results: Iterable[Result], *, n_pairs: int | None = None) -> Export:
+    """A row for each part of each hit, see `engine.report.rows`; columns have the same types for all results.
+
+    Args:
+        results: of searches.
+        n_pairs: section pairs listed of each hit; all by default.
+    """
+    types = {name: pa.int64() for name in _NUMBERS} | {name: pa.float64() for name in _REALS}
+    schema = pa.schema([(name, types.get(name, pa.string())) for name in PART_COLUMNS])
+    rows = (list(part_rows(result.to_dict(n_pairs=n_pairs))) for result in results)
+    return Export(schema, (pa.RecordBatch.from_pylist(block, schema) for block in rows))
+
+
+def index_export(snapshot: Snapshot, what: What, positions: Positions | None = None) -> Export:
+    """A table of an index, in the order in which documents were indexed.
+
+    - `documents`: a row for each document with its text. `metadata` is JSON, and a metadata field whose values are
+      of one type is a column as well, unless a column has its name already.
+    - `sections`: a row for each section with its text, place and kind.
+    - `vectors`: a row for each vector, float32: `level` is document, section or chunk. Documents without vectors have
+      none.
+
+    Args:
+        snapshot: an opened index.
+        what: which table.
+        positions: documents; all by default.
+
+    Raises:
+        IndexMismatch: vectors of an index of words alone.
+        QueryError: there is no such table.
+    """
+    chosen = np.arange(snapshot.n_documents) if positions is None else positions
+    match what:
+        case "documents":
+            fields = _columns_of(stored_types(snapshot.folder))
+            schema = pa.schema([*_DOCUMENTS, *fields.items()])
+            rows: Callable[[Positions], list[dict[str, Any]]] = lambda at: _documents(snapshot, at, fields)  # noqa: E731
+        case "sections":
+            schema, rows = pa.schema(_SECTIONS), lambda at: _sections(snapshot, at)
+        case "vectors":
+            return _vectors(snapshot, chosen)
+        case _:
+            raise QueryError(f"there is no table {what!r}; export documents, sections or vectors")
+    blocks = (rows(chosen[first : first + _AT_ONCE]) for first in range(0, len(chosen), _AT_ONCE))
+    return Export(schema, (pa.RecordBatch.from_pylist(block, schema) for block in blocks))
+
+
+def _columns_of(types: Mapping[str, frozenset[str]]) -> dict[str, pa.DataType]:
+    """The metadata fields that become columns: those whose values a column of one type can hold."""
+    taken = {name for name, _ in _DOCUMENTS}
+    found = {
+        name: next((column for kinds, column in _TYPES if own <= kinds), None)
+        for name, own in types.items()
+        if name not in taken
+    }
+    return {name: column for name, column in found.items() if column is not None}
+
+
+def _documents(snapshot: Snapshot, positions: Positions, fields: Mapping[str, pa.DataType]) -> list[dict[str, Any]]:
+    return [
+        _document(document, coverage, int(snapshot.roster.n_chunks[position]))
+        | {name: document.metadata.get(name) for name in fields}
+        for position, (document, coverage) in zip(positions.tolist(), snapshot.documents(positions), strict=True)
+    ]
+
+
+def _document(document: Document, coverage: Coverage, n_chunks: int) -> dict[str, Any]:
+    return {
+        "doc_id": document.doc_id,
+        "title": document.title,
+        "source": document.source,
+        "text": document.text,
+        "content": content_hash(document),
+        "n_sections": len(document.sections),
+        "n_chunks": n_chunks,
+        "tokens_read": coverage.tokens_read,
+        "tokens_total": coverage.tokens_total,
+        "pages": list(document.pages),
+        "metadata": json.dumps(dict(document.metadata), ensure_ascii=False),
+    }
+
+
+def _sections(snapshot: Snapshot, positions: Positions) -> list[dict[str, Any]]:
+    return [
+        {
+            "doc_id": document.doc_id,
+            "section": number,
+            "heading": section.heading,
+            "path": list(section.path),
+            "kind": kind.value,
+            **_place(document, section.start, section.stop),
+            "text": document.text[section.start : section.stop],
+        }
+        for document, _ in snapshot.documents(positions)
+        for number, (section, kind) in enumerate(zip(document.sections, section_kinds(document), strict=True))
+    ]
+
+
+def _place(document: Document, start: int, stop: int) -> dict[str, Any]:
+    pages = document.page_numbers(Span(start, stop))
+    return {"start": start, "end": stop, "page": pages[0] if pages else None, "last_page": pages[-1] if pages else None}
+
+
+def _vectors(snapshot: Snapshot, positions: Positions) -> Export:
+    if not snapshot.width:
+        raise IndexMismatch(
+            f"{snapshot.folder} holds words alone and no vectors; add them: longmatch index {snapshot.folder}"
+        )
+    schema = pa.schema(
+        [
+            ("doc_id", pa.string()),
+            ("level", pa.string()),
+            ("section", pa.int64()),
+            ("chunk", pa.int64()),
+            ("start", pa.int64()),
+            ("end", pa.int64()),
+            ("n_tokens", pa.int64()),
+            ("vector", pa.list_(pa.float32(), snapshot.width)),
+        ]
+    )
+    encoded = positions[snapshot.has_vectors[positions]]
+    return Export(schema, (_vectors_of(snapshot, position, schema) for position in encoded.tolist()))
+
+
+def _vectors_of(snapshot: Snapshot, position: int, schema: pa.Schema) -> pa.RecordBatch:
+    """The vectors of one document: its own, those of its sections, those of its chunks."""
+    at = np.array([position])
+    ((document, _),) = snapshot.documents(at)
+    sections, spans = snapshot.section_vectors(position), snapshot.spans(position).tolist()
+    levels = [snapshot.document_rows(at).astype(np.float32), sections, snapshot.chunk_vectors(at)[0]]
+    places: list[tuple[int | None, ...]] = [(None, None, 0, len(document.text), None)]
+    places += [(number, None, one.start, one.stop, None) for number, one in enumerate(document.sections)]
+    places += [(section, chunk, start, stop, n) for chunk, (section, start, stop, n) in enumerate(spans)]
+    vectors = np.concatenate(levels)
+    columns = [
+        [document.doc_id] * len(places),
+        ["document", *["section"] * len(sections), *["chunk"] * len(spans)],
+        *map(list, zip(*places, strict=True)),
+    ]
+    arrays = [pa.array(column, kind.type) for column, kind in zip(columns, schema, strict=False)]
+    return pa.RecordBatch.from_arrays([*arrays, _fixed(vectors)], schema=schema)
+
+
+def _fixed(vectors: NDArray[np.float32]) -> pa.FixedSizeListArray:
+    return pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])

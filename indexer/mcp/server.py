@@ -1,0 +1,110 @@
+"""The tools of an index as an MCP server. It needs the package mcp, and is reached through `longmatch mcp`.
+
+The server talks to one client, over standard input and output.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Any
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import ToolAnnotations
+from pydantic import Field
+
+from engine.errors import EngineError
+from engine.index import Index
+from indexer.mcp.tools import MOST_HITS, Tools
+from indexer.reading.reader import DocumentReader, ReadLimits
+
+_INSTRUCTIONS = """\
+Finds long documents of an index with a long document, and shows which sections match. Give the whole text, not \
+keywords. Scores are in [0, 1], and the contributions of section pairs are parts of the score. Cite doc_id, heading \
+and pages. Read a section with read_document before quoting it."""
+_READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+
+Hits = Annotated[int, Field(ge=1, le=MOST_HITS, description="Hits wanted.")]
+Where = Annotated[str | None, Field(description="Metadata filter, for example: year >= 2019 and venue = 'ACL'.")]
+Pairs = Annotated[int, Field(ge=0, description="Section pairs of each hit, strongest first.")]
+
+
+def mcp_server(
+    index: Index | Path | str, *, files: Path | str | None = None, limits: ReadLimits | None = None
+) -> MCPServer:
+    """A server over an index; `.run()` serves standard input and output until the client leaves.
+
+    The server sees the index as it was opened; start it again after a change.
+
+    Args:
+        index: a folder, or an opened index which nothing else uses.
+        files: the folder whose files a model may search with; by default texts and indexed documents alone.
+        limits: of reading one file.
+
+    Raises:
+        IndexMismatch: there is no index in the folder.
+    """
+    opened = index if isinstance(index, Index) else Index.open(Path(index), store=False)
+    reader = DocumentReader(limits)
+    tools = Tools(opened, reader, None if files is None else Path(files))
+
+    @asynccontextmanager
+    async def closing(_server: MCPServer) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            reader.close()
+
+    server = MCPServer(
+        "longmatch",
+        version=metadata.version("longmatch"),
+        instructions=_INSTRUCTIONS,
+        log_level="WARNING",
+        lifespan=closing,
+    )
+
+    def describe_index() -> dict[str, Any]:
+        """Count the documents of the index, and list the metadata fields for filters."""
+        return tools.describe()
+
+    def search_text(text: str, k: Hits = 5, where: Where = None, section_pairs: Pairs = 3) -> dict[str, Any]:
+        """Rank the documents of the index against a whole text, and show the sections that match."""
+        return tools.search(text=text, k=k, where=where, section_pairs=section_pairs)
+
+    def search_similar(doc_id: str, k: Hits = 5, where: Where = None, section_pairs: Pairs = 3) -> dict[str, Any]:
+        """Rank the documents of the index against one of them, named by its doc_id."""
+        return tools.search(doc_id=doc_id, k=k, where=where, section_pairs=section_pairs)
+
+    def search_file(path: str, k: Hits = 5, where: Where = None, section_pairs: Pairs = 3) -> dict[str, Any]:
+        """Rank the documents of the index against a file, named relative to the folder of files."""
+        return tools.search(file=path, k=k, where=where, section_pairs=section_pairs)
+
+    def read_document(doc_id: str, section: int | None = None, start: int = 0) -> dict[str, Any]:
+        """List the sections of a document, or read one section by its number; go on at next_start."""
+        return tools.read(doc_id, section, start)
+
+    offered: list[Callable[..., dict[str, Any]]] = [describe_index, search_text, search_similar, read_document]
+    if files is not None:
+        offered.append(search_file)
+    for function in offered:
+        server.tool(annotations=_READ_ONLY)(_with_named_errors(function))
+    return server
+
+
+def _with_named_errors(function: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """The same tool; what it raises on purpose goes to the model, which can correct its call."""
+
+    @functools.wraps(function)
+    def named(*arguments: Any, **values: Any) -> dict[str, Any]:  # noqa: ANN401
+        try:
+            return function(*arguments, **values)
+        except EngineError as error:
+            raise ToolError(str(error)) from error
+
+    named.__signature__ = inspect.signature(function, eval_str=True)  # type: ignore[attr-defined]
+    return named

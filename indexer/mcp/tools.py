@@ -1,0 +1,181 @@
+"""What a language model can do with an index: search, read, list. Plain values; no protocol here."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from engine.document import Document, Span
+from engine.errors import QueryError
+from engine.index import Index
+from engine.readers import Unreadable
+from engine.report.table import section_label
+from engine.result import Hit, Result
+from engine.store.fields import stored_fields
+from indexer.reading.reader import DocumentReader
+from indexer.reading.requests import Request
+
+MOST_HITS = 50
+MOST_CHARACTERS = 20_000  # of one reading; a model's context is short, a document is not
+
+
+class Tools:
+    """The tools over one opened index. Several threads may call them; they run one at a time."""
+
+    def __init__(self, index: Index, reader: DocumentReader, files: Path | None = None) -> None:
+        """Hold what the tools work with.
+
+        Args:
+            index: an opened one, which nothing else uses.
+            reader: of files; it is started by the first one.
+            files: the folder whose files may be searched with; None for no files.
+        """
+        self.files = None if files is None else files.resolve()
+        self._index = index
+        self._reader = reader
+        self._lock = Lock()
+
+    def describe(self) -> dict[str, Any]:
+        """Counts of documents, and the metadata fields for filters."""
+        with self._lock:
+            snapshot = self._index.snapshot
+            fields = [asdict(field) for field in stored_fields(snapshot.folder)]
+            return {"name": snapshot.folder.name, "documents": snapshot.n_documents, "fields": fields}
+
+    def search(
+        self,
+        text: str | None = None,
+        doc_id: str | None = None,
+        file: str | None = None,
+        *,
+        k: int = 5,
+        where: str | None = None,
+        section_pairs: int = 3,
+    ) -> dict[str, Any]:
+        """Rank the documents against one of a text, an indexed document or a file.
+
+        Args:
+            text: of any length; never the name of a file.
+            doc_id: of an indexed document, which is left out of its own hits.
+            file: path below the folder of files.
+            k: hits, from 1 to `MOST_HITS`.
+            where: metadata filter, as "year >= 2019".
+            section_pairs: of each hit, strongest first.
+
+        Raises:
+            EngineError: an argument cannot be used, or the file cannot be read.
+        """
+        if sum(one is not None for one in (text, doc_id, file)) != 1:
+            raise QueryError("the query is missing or not the only one; give one of text, doc_id and file")
+        if not 1 <= k <= MOST_HITS:
+            raise QueryError(f"k is {k}; give a number from 1 to {MOST_HITS}")
+        with self._lock:
+            if doc_id is not None:
+                result = self._index.search_id(doc_id, k=k, where=where)
+            else:
+                query = Document.from_text(text) if text is not None else self._document(str(file))
+                result = self._index.search(query, k=k, where=where, without=self._index.copies(query))
+            return _answer(result, max(0, section_pairs))
+
+    def read(self, doc_id: str, section: int | None = None, start: int = 0) -> dict[str, Any]:
+        """The sections of an indexed document with their numbers, or the text of one section.
+
+        Args:
+            doc_id: of the document.
+            section: its number, from 1; None for the list of all.
+            start: characters of the section to leave out first, where it is longer than `MOST_CHARACTERS`.
+
+        Raises:
+            QueryError: there is no such document or section.
+        """
+        with self._lock:
+            document = self._index.document(doc_id)
+        about = {"doc_id": doc_id, "title": document.title, "metadata": dict(document.metadata)}
+        if section is None:
+            return about | {"sections": [_described(document, at) for at in range(len(document.sections))]}
+        if not 1 <= section <= len(document.sections):
+            raise QueryError(f"{doc_id!r} has sections 1 to {len(document.sections)}, not {section}")
+        if start < 0:
+            raise QueryError(f"start is {start}; give 0, or the next_start of the reading before")
+        whole = document.sections[section - 1]
+        first = whole.start + start
+        stop = min(whole.stop, first + MOST_CHARACTERS)
+        next_start = stop - whole.start if stop < whole.stop else None
+        return about | {
+            **_described(document, section - 1),
+            "text": document.text[first:stop],
+            "next_start": next_start,
+        }
+
+    def _document(self, name: str) -> Document:
+        """The one document of a file below the folder of files.
+
+        Raises:
+            EngineError: it lies elsewhere, does not exist, or cannot be read.
+        """
+        if self.files is None:
+            raise QueryError("files cannot be searched with; start the server with --files FOLDER")
+        path = _file_below(self.files, name)
+        if path is None:
+            raise QueryError(f"there is no file {name!r} below {self.files.name}; name one relative to that folder")
+        found = list(self._reader.read([Request(str(path), doc_id=path.name)]))
+        if len(found) != 1 or isinstance(found[0], Unreadable):
+            reason = found[0].reason if found and isinstance(found[0], Unreadable) else f"{len(found):,} documents"
+            raise QueryError(f"{name!r} cannot be searched with: {reason}; name a file of one document")
+        return found[0]
+
+
+def _file_below(folder: Path, name: str) -> Path | None:
+    """An existing file in a folder, links followed; None for any other name, whatever a model made up."""
+    try:
+        path = (folder / name).resolve()
+        return path if path.is_relative_to(folder) and path.is_file() else None
+    except (OSError, ValueError):  # a name that is too long, or holds a NUL
+        return None
+
+
+def _described(document: Document, at: int) -> dict[str, Any]:
+    section = document.sections[at]
+    return {
+        "section": at + 1,
+        "heading": section_label(document, at),
+        "characters": section.stop - section.start,
+        "pages": list(document.page_numbers(Span(section.start, section.stop))),
+    }
+
+
+def _answer(result: Result, n_pairs: int) -> dict[str, Any]:
+    return {
+        "query": result.query.title,
+        "status": result.status.value,
+        "documents_searched": result.n_searched,
+        "hits": [_hit(hit, n_pairs) for hit in result],
+    }
+
+
+def _hit(hit: Hit, n_pairs: int) -> dict[str, Any]:
+    """A hit whose contributions sum to its score."""
+    shown = hit.pairs[:n_pairs]
+    return {
+        "rank": hit.rank,
+        "score": hit.score,
+        "doc_id": hit.doc_id,
+        "title": hit.title,
+        "metadata": dict(hit.metadata),
+        "section_pairs": [
+            {
+                "contribution": pair.contribution,
+                "query_section": snippet.query_section,
+                "section": pair.target_section + 1,
+                "heading": snippet.target_section,
+                "pages": list(snippet.target_pages),
+                "query_sentence": snippet.query.text,
+                "sentence": snippet.target.text,
+                "words": [term.term for term in pair.terms],
+            }
+            for pair, snippet in zip(shown, hit.snippets(n_pairs), strict=True)
+        ],
+        "other_contributions": hit.breakdown.score - sum(pair.contribution for pair in shown),
+    }

@@ -1,0 +1,44 @@
+"""A retriever of LangChain. It needs langchain-core, and is reached through `longmatch.integrations`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from pydantic import PrivateAttr
+
+from longmatch.arguments import Where
+from longmatch.integrations.retrieval import Content, Retrieval
+
+
+class LangChainRetriever(BaseRetriever):
+    """Searches an index with the input as a text of any length; `ainvoke` and `abatch` search in threads.
+
+    Each document has the matching passages as `page_content`, and in `metadata` score, rank, status, pages and the
+    section pairs with their spans.
+
+    Example:
+        ```python
+        retriever = LangChainRetriever(index="papers.lm", k=5)
+        documents = retriever.invoke(draft)
+        ```
+    """
+
+    index: Any  # a folder, or an opened `longmatch.Index`
+    k: int = 10
+    where: Where | None = None
+    n_pairs: int = 3
+    content: Content = "passages"
+    _retrieval: Retrieval = PrivateAttr()
+
+    def model_post_init(self, context: Any, /) -> None:  # noqa: ANN401
+        """Open the index; errors as of `longmatch.integrations.retrieval.Retrieval`."""
+        super().model_post_init(context)
+        self._retrieval = Retrieval(self.index, k=self.k, where=self.where, n_pairs=self.n_pairs, content=self.content)
+
+    # The asynchronous twin of the base class runs this one in a thread.
+    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
+        found = self._retrieval.find(query, k=self.k, where=self.where)
+        return [Document(id=one.doc_id, page_content=one.text, metadata=one.metadata) for one in found]

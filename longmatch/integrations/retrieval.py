@@ -1,0 +1,176 @@
+"""What the retrievers share: one opened index for all threads, and hits as texts with plain metadata.
+
+Imports no framework.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from engine.document import Document, Span
+from engine.errors import QueryError
+from engine.report.table import section_label
+from engine.report.term_places import TermPlaces
+from engine.result import Hit, Result, shown_spans
+from engine.scoring.breakdown import SectionPair
+from longmatch.arguments import Where, check_count
+from longmatch.index import Index
+
+Content: TypeAlias = Literal["passages", "document"]
+Source: TypeAlias = Index | str | os.PathLike[str]
+MOST_CHARACTERS = 2_000  # of one passage; a section whose words match may be far longer
+BULKY = ("pairs",)  # metadata that are for programs, not for a prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A hit as frameworks want it."""
+
+    doc_id: str
+    score: float
+    text: str
+    metadata: dict[str, Any]  # plain values
+
+
+class Retrieval:
+    """An opened index and the settings of a retriever. Several threads may call it; searches run one at a time."""
+
+    def __init__(
+        self,
+        index: Source,
+        *,
+        k: int = 10,
+        where: Where | None = None,
+        n_pairs: int = 3,
+        content: Content = "passages",
+    ) -> None:
+        """Open the index, if it is a folder.
+
+        Args:
+            index: a folder, or an opened `longmatch.Index` that no other thread uses.
+            k: hits of each query.
+            where: metadata filter, as of `longmatch.Index.search`.
+            n_pairs: section pairs of each hit, strongest first, in text and metadata.
+            content: the text of a hit: its passages in these section pairs, or the whole document.
+
+        Raises:
+            IndexMismatch: there is no index in the folder.
+            QueryError: a setting cannot be used.
+        """
+        check_count("k", k)
+        check_count("n_pairs", n_pairs)
+        if content not in get_args(Content):
+            raise QueryError(f"content is {content!r}; use one of {', '.join(map(repr, get_args(Content)))}")
+        self.index = index if isinstance(index, Index) else Index.open(index, progress=False)
+        self.k, self.where, self.n_pairs, self.content = k, where, n_pairs, content
+        self._lock = Lock()
+
+    @property
+    def path(self) -> Path:
+        """The folder of the index."""
+        return self.index.path
+
+    def find(self, query: str, *, k: int | None = None, where: Where | None = None) -> list[Found]:
+        """Search with a text of any length; it is never read as the name of a file.
+
+        Args:
+            query: the text.
+            k: hits; by default those of the settings.
+            where: metadata filter; by default that of the settings.
+
+        Returns:
+            The hits, best first.
+
+        Raises:
+            DocumentError: the query is empty.
+            QueryError: k or the filter cannot be used.
+        """
+        document = Document.from_text(query)
+        with self._lock:
+            result = self.index.search(
+                document, k=self.k if k is None else k, where=self.where if where is None else where
+            )
+            return [self._found(result, hit) for hit in result]
+
+    def _found(self, result: Result, hit: Hit) -> Found:
+        theirs = TermPlaces(hit.document, result.language)
+        pairs = [(pair, passage(pair, result.query, theirs)) for pair in hit.pairs[: self.n_pairs]]
+        text = hit.document.text
+        if self.content == "passages":
+            spans = list(dict.fromkeys(span for _, span in pairs)) or [Span(0, min(len(text), MOST_CHARACTERS))]
+            text = "\n\n".join(text[span.start : span.stop].strip() for span in spans)
+        return Found(hit.doc_id, hit.score, text, hit_metadata(result, hit, pairs))
+
+
+def passage(pair: SectionPair, query: Document, theirs: TermPlaces) -> Span:
+    """Where the target matches: what `Hit.snippets` looks at, cut to the stretch in which the matched words weigh most.
+
+    Args:
+        pair: of the hit.
+        query: the document that was searched with.
+        theirs: places of terms in the target.
+
+    Returns:
+        A span of at most `MOST_CHARACTERS` of the target's text.
+    """
+    span = shown_spans(pair, query, theirs.document)[1]
+    if span.stop - span.start <= MOST_CHARACTERS:
+        return span
+    places = sorted(
+        (start, term.contribution)
+        for term in pair.terms
+        for start, _ in theirs.spans(term.term, pair.target_section)
+        if span.start <= start < span.stop
+    )
+    if not places:
+        return Span(span.start, span.start + MOST_CHARACTERS)
+    starts = np.array([start for start, _ in places])
+    sums = np.concatenate([[0.0], np.cumsum([weight for _, weight in places])])
+    within = sums[np.searchsorted(starts, starts + MOST_CHARACTERS)] - sums[:-1]
+    first = int(starts[np.argmax(within)])
+    line = max(span.start, theirs.document.text.rfind("\n", span.start, first) + 1)
+    start = line if first - line < MOST_CHARACTERS // 4 else first
+    return Span(start, min(span.stop, start + MOST_CHARACTERS))
+
+
+def hit_metadata(result: Result, hit: Hit, pairs: Sequence[tuple[SectionPair, Span]]) -> dict[str, Any]:
+    """What the search found, and the metadata of the document; one that has a name of ours becomes `document_NAME`.
+
+    Args:
+        result: of the search.
+        hit: one of its hits.
+        pairs: section pairs of the hit to list, each with the span of the target that is shown.
+    """
+    document = hit.document
+    found = {
+        "doc_id": hit.doc_id,
+        "title": hit.title,
+        "source": document.source,
+        "rank": hit.rank,
+        "score": hit.score,
+        "status": result.status.value,
+        "pages": sorted({page for _, span in pairs for page in document.page_numbers(span)}),
+        "pairs": [_pair(result.query, document, pair, span) for pair, span in pairs],
+    }
+    return found | {f"document_{name}" if name in found else name: value for name, value in document.metadata.items()}
+
+
+def _pair(query: Document, target: Document, pair: SectionPair, span: Span) -> dict[str, Any]:
+    mine = shown_spans(pair, query, target)[0]
+    return {
+        "contribution": pair.contribution,
+        "query_section": section_label(query, pair.query_section),
+        "target_section": section_label(target, pair.target_section),
+        "query_span": [mine.start, mine.stop],
+        "target_span": [span.start, span.stop],
+        "query_pages": list(query.page_numbers(mine)),
+        "target_pages": list(target.page_numbers(span)),
+        "words": [term.term for term in pair.terms],
+    }

@@ -1,0 +1,127 @@
+"""What the tools of a language model return, and what they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import longmatch
+from engine.document import Document
+from engine.errors import EngineError
+from engine.index import Index
+from indexer.mcp import tools as module
+from indexer.mcp.tools import Tools
+from indexer.reading.reader import DocumentReader
+
+
+@pytest.fixture
+def files(tmp_path: Path, corpus: list[Document]) -> Path:
+    (tmp_path / "drafts").mkdir()
+    (tmp_path / "drafts/draft.md").write_text(f"# A draft\n\n{corpus[3].text}")
+    (tmp_path / "secret.md").write_text("# A secret\n\ncommon1")
+    (tmp_path / "drafts/link.md").symlink_to(tmp_path / "secret.md")
+    return tmp_path / "drafts"
+
+
+@pytest.fixture
+def tools(index: Index, files: Path) -> Iterator[Tools]:
+    with DocumentReader() as reader:
+        yield Tools(index, reader, files)
+
+
+def test_hits_of_a_text_are_those_of_a_search(tools: Tools, index: Index) -> None:
+    text = "topic3word1 topic3word2 common1 topic3word9"
+    expected = index.search(Document.from_text(text), k=4)
+    found = tools.search(text=text, k=4, section_pairs=2)
+    assert [(hit["doc_id"], hit["score"]) for hit in found["hits"]] == [(hit.doc_id, hit.score) for hit in expected]
+    assert (found["status"], found["documents_searched"]) == ("certified", 60)
+
+
+def test_contributions_of_a_hit_sum_to_its_score(tools: Tools) -> None:
+    for n_pairs in (0, 1, 100):
+        for hit in tools.search(doc_id="doc003", k=5, section_pairs=n_pairs)["hits"]:
+            listed = sum(pair["contribution"] for pair in hit["section_pairs"])
+            assert listed + hit["other_contributions"] == pytest.approx(hit["score"], abs=1e-5)
+
+
+def test_a_section_of_a_hit_can_be_read(tools: Tools, index: Index) -> None:
+    hit = tools.search(doc_id="doc003", k=1)["hits"][0]
+    pair = hit["section_pairs"][0]
+    read = tools.read(hit["doc_id"], pair["section"])
+    assert read["heading"] == pair["heading"]
+    assert pair["sentence"] in " ".join(read["text"].split())
+    section = index.document(hit["doc_id"]).sections[pair["section"] - 1]
+    assert read["text"] == index.document(hit["doc_id"]).text[section.start : section.stop]
+
+
+def test_a_document_lists_its_sections(tools: Tools, corpus: list[Document]) -> None:
+    read = tools.read("doc003")
+    assert [section["heading"] for section in read["sections"]] == ["part one", "part two", "part three"]
+    assert sum(section["characters"] for section in read["sections"]) == len(corpus[3].text)
+    assert read["metadata"] == corpus[3].metadata
+
+
+def test_parts_of_a_long_section_join_to_it(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = tools.read("doc003", 1)["text"]
+    monkeypatch.setattr(module, "MOST_CHARACTERS", 50)
+    text, start = "", 0
+    while start is not None:
+        part = tools.read("doc003", 1, start)
+        text, start = text + part["text"], part["next_start"]
+    assert text == whole and len(whole) > 100
+
+
+def test_a_file_is_searched_with(tools: Tools, index: Index, corpus: list[Document]) -> None:
+    found = tools.search(file="draft.md", k=1)
+    assert found["query"] == "A draft" and found["hits"][0]["doc_id"] == "doc003"
+
+
+@pytest.mark.parametrize("path", ["../secret.md", "link.md", "/etc/hostname", "no.md", ".", "\0", "a" * 5_000])
+def test_files_outside_of_the_folder_are_refused(tools: Tools, path: str) -> None:
+    with pytest.raises(EngineError, match="below drafts; name one relative to that folder"):
+        tools.search(file=path)
+
+
+def test_without_a_folder_no_file_is_read(index: Index) -> None:
+    with pytest.raises(EngineError, match="start the server with --files FOLDER"):
+        Tools(index, DocumentReader()).search(file="draft.md")
+
+
+def test_content_that_is_indexed_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "corpus").mkdir()
+    for name in ("a.md", "b.md"):
+        (tmp_path / "corpus" / name).write_text(f"# On foxes\n\nThe fox of {name} crossed the river.\n")
+    longmatch.build(tmp_path / "x.lm", tmp_path / "corpus", encode="none", progress=False)
+    with Index.open(tmp_path / "x.lm") as index, DocumentReader() as reader:
+        found = Tools(index, reader, tmp_path / "corpus").search(file="a.md")
+    assert [hit["doc_id"] for hit in found["hits"]] == ["b.md"]
+
+
+def test_fields_for_filters_are_listed(tools: Tools) -> None:
+    about = tools.describe()
+    assert (about["name"], about["documents"]) == ("corpus.lm", 60)
+    assert {"name": "topic", "types": ("number",), "n_documents": 60, "examples": (0, 9)} in about["fields"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "give one of text, doc_id and file"),
+        ({"text": "a", "doc_id": "doc003"}, "give one of text, doc_id and file"),
+        ({"text": "a", "k": 0}, "k is 0; give a number from 1 to 50"),
+        ({"doc_id": "nope"}, "no document 'nope' among 60"),
+        ({"doc_id": "doc003", "where": "yaer > 1"}, "did you mean 'year'"),
+    ],
+)
+def test_a_search_that_cannot_be_done_is_refused(tools: Tools, arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(EngineError, match=message):
+        tools.search(**arguments)  # type: ignore[arg-type]
+
+
+def test_a_section_that_is_not_there_is_refused(tools: Tools) -> None:
+    with pytest.raises(EngineError, match="'doc003' has sections 1 to 3, not 4"):
+        tools.read("doc003", 4)
+    with pytest.raises(EngineError, match="start is -1; give 0"):
+        tools.read("doc003", 1, -1)

@@ -1,0 +1,135 @@
+"""Hits as texts with plain metadata, searched from several threads."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import longmatch
+from engine.document import Document, Span
+from engine.errors import DocumentError, IndexMismatch, MissingExtra, QueryError
+from engine.report.term_places import TermPlaces
+from engine.scoring.breakdown import SectionPair, TermPart
+from longmatch import integrations
+from longmatch.integrations import retrieval
+from longmatch.integrations.retrieval import MOST_CHARACTERS, Retrieval, passage
+from tests.fakes import FakeEncoder, make_document
+from tests.public.integrations.conftest import QUERY
+
+
+def test_hits_are_those_of_a_search(folder: Path, expected: list[tuple[str, float]]) -> None:
+    assert [(one.doc_id, one.score) for one in Retrieval(folder, k=3).find(QUERY)] == expected
+
+
+def test_the_text_is_the_passages_that_the_metadata_name(folder: Path, documents: list[Document]) -> None:
+    texts = {document.doc_id: document.text for document in documents}
+    for one in Retrieval(folder, k=3, n_pairs=2).find(QUERY):
+        spans = dict.fromkeys(tuple(pair["target_span"]) for pair in one.metadata["pairs"])
+        assert one.text == "\n\n".join(texts[one.doc_id][start:stop].strip() for start, stop in spans)
+
+
+def test_metadata_are_plain_and_hold_the_parts(folder: Path) -> None:
+    first = Retrieval(folder, k=1, n_pairs=1).find(QUERY)[0]
+    assert json.loads(json.dumps(first.metadata)) == first.metadata
+    assert first.metadata["doc_id"] == "fox" and first.metadata["year"] == 2000
+    (pair,) = first.metadata["pairs"]
+    page = 1 if pair["target_section"] == "Beginning" else 2
+    assert pair["target_pages"] == first.metadata["pages"] == [page]
+    assert 0 < pair["contribution"] <= first.metadata["score"] == first.score
+    assert "fox" in pair["words"]
+
+
+def test_metadata_of_a_document_that_have_our_name_are_kept(folder: Path) -> None:
+    metadata = Retrieval(folder, k=1).find(QUERY)[0].metadata
+    assert (metadata["status"], metadata["document_status"]) == ("certified", "Final")
+
+
+def test_pairs_of_an_index_with_vectors_are_passages(built_folder: Path) -> None:
+    with longmatch.open(built_folder, encoder=FakeEncoder()) as index:
+        found = Retrieval(index, k=4, n_pairs=3).find("topic3word1 topic3word2 common1 topic3word9")
+        for one in found:
+            whole = index.document(one.doc_id).text
+            spans = [tuple(pair["target_span"]) for pair in one.metadata["pairs"]]
+            assert all(whole[start:stop].strip() in one.text for start, stop in spans)
+            assert one.metadata["rank"] == found.index(one) + 1
+
+
+def test_the_whole_document_is_given_on_request(folder: Path, documents: list[Document]) -> None:
+    assert Retrieval(folder, k=1, content="document").find(QUERY)[0].text == documents[0].text
+
+
+def test_a_query_is_never_a_file(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "draft.md").write_text("A ship.")
+    monkeypatch.chdir(tmp_path)
+    (found,) = Retrieval(folder, k=1).find("draft.md fox")
+    assert found.doc_id == "fox"
+    assert Retrieval(folder).find("./draft.md") == []
+
+
+def test_settings_of_a_call_replace_those_of_the_retriever(folder: Path) -> None:
+    retriever = Retrieval(folder, k=1, where="year >= 2001")
+    assert [one.metadata["year"] > 2000 for one in retriever.find(QUERY)] == [True]
+    assert [one.doc_id for one in retriever.find(QUERY, k=1, where={"year": 2000})] == ["fox"]
+
+
+def test_threads_get_the_hits_of_one_thread(folder: Path) -> None:
+    retriever, queries = Retrieval(folder, k=2), [QUERY, "a ship", "the bank", "an old house"] * 5
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(retriever.find, queries)) == [retriever.find(query) for query in queries]
+
+
+def test_a_long_section_is_cut_to_where_its_words_stand() -> None:
+    filler = "Nothing of interest is here. " * 200
+    target = make_document("t", f"{filler}\nThe heron waits for the trout.\n{filler}")
+    query = make_document("q", "heron and trout")
+    pair = SectionPair(0, 0, 0.5, (), 0.5, (TermPart("heron", 0.3), TermPart("trout", 0.2)))
+    span = passage(pair, query, TermPlaces(target, "english"))
+    assert span.stop - span.start <= MOST_CHARACTERS
+    assert target.text[span.start :].startswith("The heron waits for the trout.")
+
+
+def test_a_long_section_without_a_known_word_is_cut_at_its_beginning() -> None:
+    target = make_document("t", "a b " * 1_000)
+    pair = SectionPair(0, 0, 0.5, (), 0.5, ())
+    assert passage(pair, make_document("q", "b"), TermPlaces(target, "english")) == Span(0, MOST_CHARACTERS)
+
+
+def test_settings_that_cannot_be_used_are_refused(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(QueryError, match="content is 'text'; use one of 'passages', 'document'"):
+        Retrieval(folder, content="text")  # type: ignore[arg-type]
+    with pytest.raises(QueryError, match="k is 'ten'; it must be a whole number"):
+        Retrieval(folder, k="ten")  # type: ignore[arg-type]
+    with pytest.raises(IndexMismatch, match="holds no index"):
+        Retrieval(tmp_path)
+    with pytest.raises(DocumentError):
+        Retrieval(folder).find(" ")
+
+
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("LangChainRetriever", "langchain-core"),
+        ("LlamaIndexRetriever", "llama-index-core"),
+        ("HaystackRetriever", "haystack-ai"),
+        ("mcp_server", "mcp"),
+    ],
+)
+def test_a_missing_package_is_named_with_the_command(name: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(MissingExtra) as caught:
+        getattr(integrations, name)
+    assert str(caught.value) == f"{name} needs {package}; install it: pip install 'longmatch[integrations]'"
+
+
+def test_names_are_sorted_and_others_are_attribute_errors() -> None:
+    assert integrations.__all__ == sorted(integrations._HOMES)
+    assert set(integrations.__all__) <= set(dir(integrations))
+    with pytest.raises(AttributeError, match=r"^module 'longmatch.integrations' has no attribute 'no_such_name'$"):
+        integrations.no_such_name  # noqa: B018
+
+
+def test_bulky_metadata_are_metadata(folder: Path) -> None:
+    assert set(retrieval.BULKY) <= set(Retrieval(folder, k=1).find(QUERY)[0].metadata)

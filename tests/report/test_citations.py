@@ -1,0 +1,157 @@
+"""References of hits: metadata in their fields, characters that the formats take, keys that are unique."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import pytest
+
+from engine.document import Coverage, MetadataValue
+from engine.report.citations import bibtex, references, ris
+from engine.result import Hit, Result, Status
+from engine.scoring.breakdown import Breakdown
+from tests.fakes import make_document
+
+
+def result(*documents: tuple[str, str, Mapping[str, MetadataValue]], query: str = "My draft") -> Result:
+    nothing, coverage = Breakdown((), None, (), {}), Coverage(0, 0)
+    hits = tuple(
+        Hit(rank, 0.5 / rank, make_document(doc_id, "text", title=title, metadata=metadata), nothing, coverage)
+        for rank, (doc_id, title, metadata) in enumerate(documents, start=1)
+    )
+    counts = {"n_found": len(hits), "n_evident": 0, "n_searched": 9}
+    return Result(
+        make_document("q", "text", title=query), coverage, hits, Status.CERTIFIED, **counts, seconds=0.0, language=None,
+        reference=0,
+    )  # fmt: skip
+
+
+PAPER = (
+    "acl/P19-1001.pdf",
+    "Long documents & sparse attention",
+    {
+        "authors": ["Ada Lovelace", "Grace Hopper"],
+        "year": 2019,
+        "venue": "ACL",
+        "doi": "https://doi.org/10.1000/X_1",
+        "url": "https://example.org/a_b?c=1%20d",
+    },
+)
+
+
+def test_a_paper_is_an_entry_with_its_fields() -> None:
+    assert bibtex([result(PAPER)]) == (
+        "@inproceedings{acl/P19-1001.pdf,\n"
+        "  title = {{Long documents \\& sparse attention}},\n"
+        "  author = {Ada Lovelace and Grace Hopper},\n"
+        "  year = {2019},\n"
+        "  booktitle = {ACL},\n"
+        "  doi = {10.1000/X_1},\n"
+        "  url = {https://example.org/a_b?c=1%20d},\n"
+        "  note = {longmatch: rank 1, score 0.5000 for My draft},\n"
+        "}\n"
+    )
+
+
+def test_a_paper_is_a_reference_of_ris() -> None:
+    assert ris([result(PAPER)]).split("\r\n") == [
+        "TY  - CONF",
+        "ID  - acl/P19-1001.pdf",
+        "TI  - Long documents & sparse attention",
+        "AU  - Ada Lovelace",
+        "AU  - Grace Hopper",
+        "PY  - 2019",
+        "T2  - ACL",
+        "DO  - 10.1000/X_1",
+        "UR  - https://example.org/a_b?c=1%20d",
+        "N1  - longmatch: rank 1, score 0.5000 for My draft",
+        "ER  - ",
+        "",
+        "",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "types"),
+    [
+        ({"journal": "Nature", "venue": "x"}, ("@article", "JOUR")),
+        ({"booktitle": "Proc."}, ("@inproceedings", "CONF")),
+        ({"inventors": ["A"], "number": "US1"}, ("@misc", "PAT")),
+        ({"Journal": "Nature"}, ("@article", "JOUR")),
+        ({"journal": ""}, ("@misc", "GEN")),
+        ({}, ("@misc", "GEN")),
+    ],
+)
+def test_metadata_decide_on_the_type(metadata: Mapping[str, MetadataValue], types: tuple[str, str]) -> None:
+    found = result(("d", "T", metadata))
+    assert bibtex([found]).startswith(f"{types[0]}{{d,")
+    assert ris([found]).startswith(f"TY  - {types[1]}\r\n")
+
+
+@pytest.mark.parametrize(
+    ("metadata", "authors"),
+    [
+        ({"author": "Ada Lovelace; Grace Hopper"}, ("Ada Lovelace", "Grace Hopper")),
+        ({"author": "Ada Lovelace and Grace Hopper"}, ("Ada Lovelace", "Grace Hopper")),
+        ({"author": "Lovelace, Ada"}, ("Lovelace, Ada",)),
+        ({"authors": ["Barnes and Noble", ""]}, ("Barnes and Noble",)),
+        ({"authors": [], "inventors": ["Edison"]}, ("Edison",)),
+        ({"authors": None}, ()),
+    ],
+)
+def test_authors_are_lists_or_texts(metadata: Mapping[str, MetadataValue], authors: tuple[str, ...]) -> None:
+    assert references([result(("d", "T", metadata))])[0].authors == authors
+
+
+def test_an_organisation_is_not_divided_at_its_and() -> None:
+    assert "author = {{Barnes and Noble} and Ada Lovelace}" in bibtex(
+        [result(("d", "T", {"authors": ["Barnes and Noble", "Ada Lovelace"]}))]
+    )
+
+
+@pytest.mark.parametrize(
+    ("metadata", "year"),
+    [
+        ({"year": 2019, "date": "2020-01-01"}, "2019"),
+        ({"date": "12 May 1998"}, "1998"),
+        ({"published": "2020-05"}, "2020"),
+        ({"date": "120203", "created": "2021-10-15"}, "2021"),
+        ({"date": "today"}, ""),
+    ],
+)
+def test_the_year_is_read_from_dates(metadata: Mapping[str, MetadataValue], year: str) -> None:
+    assert references([result(("d", "T", metadata))])[0].year == year
+
+
+def test_special_characters_are_escaped_and_braces_stay_balanced() -> None:
+    title = "50% of {x & $y_1$ #2 ~ ^ \\end} }{"
+    text = bibtex([result(("d", title, {"url": "http://e.org/{a} b"}))])
+    assert (
+        "title = {{50\\% of {\\textbraceleft}x \\& \\$y\\_1\\$ \\#2 {\\textasciitilde} {\\textasciicircum} "
+        "{\\textbackslash}end{\\textbraceright} {\\textbraceright}{\\textbraceleft}}}," in text
+    )
+    assert "url = {http://e.org/%7Ba%7D%20b}" in text
+    assert text.count("{") == text.count("}")
+
+
+def test_line_breaks_do_not_leave_a_field() -> None:
+    found = result(("d", "A\ntitle\r\nER  - ", {"authors": ["Ada\nLovelace"]}), query="A\x0bdraft")
+    assert "TI  - A title ER -\r\nAU  - Ada Lovelace\r\nN1" in ris([found])
+    assert "for A draft" in bibtex([found])
+
+
+def test_keys_are_unique_without_case() -> None:
+    found = references([result(*((name, "T", {}) for name in ("a b", "a-b", "A,b", "é", "{}")))])
+    assert [one.key for one in found] == ["a-b", "a-b-2", "A-b-3", "document", "document-2"]
+
+
+def test_a_document_that_two_queries_find_is_one_reference() -> None:
+    text = ris([result(("d", "T", {}), ("e", "U", {})), result(("e", "U", {}), query="Other")])
+    assert re.findall("ID  - (.*)\r", text) == ["d", "e"]
+    note = "longmatch: rank 2, score 0.2500 for My draft; longmatch: rank 1, score 0.5000 for Other"
+    assert f"N1  - {note}\r\n" in text
+
+
+def test_no_hits_are_no_references() -> None:
+    assert bibtex([result()]) == ris([result()]) == ""
