@@ -14,12 +14,13 @@ from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.pool import NullPool
 
-from engine.errors import IndexMismatch
+from engine.errors import IndexDamaged, IndexMismatch
 from engine.faults import fault
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 # 1 has neither term counts nor a reference; the next run of `index` or `repair` adds them. 2 holds plain term counts.
-READABLE_VERSIONS = (1, 2, 3)
+# 3 has no checksums of rows; the next writer adds them.
+READABLE_VERSIONS = (1, 2, 3, 4)
 CATALOG_FILE = "catalog.sqlite"
 BUSY_SECONDS = 30  # that a statement waits for another process
 
@@ -212,6 +213,8 @@ def connect(path: Path, *, read_only: bool) -> Engine:
     def _name(context: ExceptionContext) -> None:
         # An unsealed catalog is under no checksum, so SQLite may meet damage at any statement.
         error = context.original_exception
+        if isinstance(error, UnicodeDecodeError):  # names of tables and columns are text too
+            raise IndexDamaged(f"{path} cannot be read ({error}); check it: longmatch verify INDEX") from error
         if (named := fault(error, str(path))) is not None:
             raise named from error
 

@@ -18,6 +18,7 @@ from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexDamaged
 from engine.lazy import deferred
 from engine.store.catalog import DocumentRow, SectionRow, TextRow
+from engine.store.checks import DocumentCheckRow, content_check
 
 _IDS_PER_STATEMENT = 500
 # Made once: a search that makes them anew spends more on that than on their rows.
@@ -25,6 +26,9 @@ _DOCUMENTS = (
     select(DocumentRow.__table__, TextRow.deflated)
     .join(TextRow, TextRow.document_id == DocumentRow.id)
     .where(DocumentRow.id.in_(bindparam("ids", expanding=True)))
+)
+_CHECKS = select(DocumentCheckRow.document_id, DocumentCheckRow.content_check).where(
+    DocumentCheckRow.document_id.in_(bindparam("ids", expanding=True))
 )
 _SECTIONS = (
     select(
@@ -137,31 +141,45 @@ def delete_documents(connection: Connection, document_ids: Sequence[int]) -> Non
         connection.execute(delete(DocumentRow).where(DocumentRow.id.in_(ids)))
 
 
-def load_documents(connection: Connection, document_ids: Sequence[int]) -> list[tuple[Document, Coverage]]:
+def load_documents(
+    connection: Connection, document_ids: Sequence[int], *, checked: bool = True
+) -> list[tuple[Document, Coverage]]:
     """Read documents whole, in the order of the ids; an id that is not there is left out.
+
+    Args:
+        connection: to the catalog.
+        document_ids: catalog ids.
+        checked: whether the catalog holds checksums, see `engine.store.checks`.
 
     Raises:
         IndexDamaged: a text or a value cannot be read.
     """
-    found = stored_documents(connection, document_ids)
+    found = stored_documents(connection, document_ids, checked=checked)
     for document, _ in found:
         document.text  # noqa: B018 - reading it unpacks text and sections
     return found
 
 
-def stored_documents(connection: Connection, document_ids: Sequence[int]) -> list[tuple[Document, Coverage]]:
+def stored_documents(
+    connection: Connection, document_ids: Sequence[int], *, checked: bool = True
+) -> list[tuple[Document, Coverage]]:
     """Read documents, in the order of the ids; an id that is not there is left out.
 
     Text and sections stay packed in memory until one of them is first read, which may
     raise IndexDamaged then; the connection is not needed for it.
 
+    Args:
+        connection: to the catalog.
+        document_ids: catalog ids.
+        checked: whether the catalog holds checksums, see `engine.store.checks`.
+
     Raises:
-        IndexDamaged: a value cannot be read.
+        IndexDamaged: a value cannot be read, or text and sections are not what was written.
     """
     found: dict[int, tuple[Document, Coverage]] = {}
     for ids in _blocks(document_ids):
         with _damage():
-            found |= _load_block(connection, ids)
+            found |= _load_block(connection, ids, checked=checked)
     return [found[document_id] for document_id in document_ids if document_id in found]
 
 
@@ -175,10 +193,15 @@ def _damage() -> Iterator[None]:
         ) from error
 
 
-def _load_block(connection: Connection, ids: Sequence[int]) -> dict[int, tuple[Document, Coverage]]:
+def _load_block(connection: Connection, ids: Sequence[int], *, checked: bool) -> dict[int, tuple[Document, Coverage]]:
     found: dict[int, tuple[Document, Coverage]] = {}
     sections = _load_sections(connection, ids)
+    checks = _load_checks(connection, ids) if checked else None
     for row in connection.execute(_DOCUMENTS, {"ids": ids}).mappings().all():
+        if checks is not None and checks.get(row["id"]) != content_check(row["deflated"], sections[row["id"]]):
+            raise IndexDamaged(
+                f"text or sections of {row['doc_id']!r} are not what was indexed; check it: longmatch verify INDEX"
+            )
         document = deferred(
             Document,
             partial(_unpacked, row["deflated"], sections[row["id"]]),
@@ -192,10 +215,15 @@ def _load_block(connection: Connection, ids: Sequence[int]) -> dict[int, tuple[D
     return found
 
 
+def _load_checks(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
+    """The checksum of each text with its sections."""
+    return {row[0]: row[1] for row in connection.execute(_CHECKS, {"ids": ids})}
+
+
 def _load_sections(connection: Connection, ids: Sequence[int]) -> dict[int, list[Sequence[Any]]]:
     sections: dict[int, list[Sequence[Any]]] = {document_id: [] for document_id in ids}
     for row in connection.execute(_SECTIONS, {"ids": ids}).all():
-        sections[row[0]].append(row)
+        sections[row[0]].append(row[1:])
     return sections
 
 
@@ -204,7 +232,7 @@ def _unpacked(deflated: bytes, sections: Sequence[Sequence[Any]]) -> dict[str, A
         return {
             "text": zlib.decompress(deflated).decode(),
             "sections": tuple(
-                Section(heading, tuple(json.loads(path)), *numbers) for _, heading, path, *numbers in sections
+                Section(heading, tuple(json.loads(path)), *numbers) for heading, path, *numbers in sections
             ),
         }
 

@@ -11,7 +11,9 @@ from sqlalchemy import Connection, Row, func, select
 from sqlalchemy.orm import InstrumentedAttribute
 
 from engine.document import Coverage, Document
+from engine.errors import IndexDamaged
 from engine.store.catalog import DocumentRow, FailureRow, SectionRow
+from engine.store.checks import has_checks
 from engine.store.documents import stored_documents
 from engine.store.reference import content_key
 from engine.store.roster import Roster
@@ -24,6 +26,7 @@ class Listing:
     """The catalog of one snapshot; documents are addressed by position."""
 
     roster: Roster
+    meta: dict[str, Any]
     _connection: Connection
     _shard_rows: Mapping[int, Row[Any]]
     _last_position: tuple[str, int | None] | None = None
@@ -78,8 +81,18 @@ class Listing:
         return np.isin(self.roster.ids, np.array(ids, np.int64))
 
     def documents(self, positions: NDArray[np.int64]) -> list[tuple[Document, Coverage]]:
-        """Documents in the order asked; text and sections are unpacked when first read, also after closing."""
-        return stored_documents(self._connection, self.roster.ids[positions].tolist())
+        """Documents in the order asked; text and sections are unpacked when first read, also after closing.
+
+        Raises:
+            IndexDamaged: a text is missing, or is not what was written.
+        """
+        ids = self.roster.ids[positions].tolist()
+        found = stored_documents(self._connection, ids, checked=has_checks(self.meta))
+        if len(found) != len(ids):  # they are in the roster of the same transaction
+            raise IndexDamaged(
+                f"{len(ids) - len(found)} documents have no text in the catalog; check it: longmatch verify INDEX"
+            )
+        return found
 
     def totals(self) -> dict[str, int]:
         """Counts that `info` shows: sections, tokens read and in all, failures, shards, bytes of vectors."""

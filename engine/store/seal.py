@@ -106,15 +106,18 @@ def read_seal(catalog: Path) -> Checksum | None:
     return sealed
 
 
-def check_seal(catalog: Path) -> None:
-    """Hold a sealed catalog against its seal; an unsealed one passes.
+def check_seal(catalog: Path) -> bool:
+    """Compare a sealed catalog with its seal; an unsealed one passes, and its rows are to be compared.
+
+    Returns:
+        Whether it is sealed, so that every page is what was written.
 
     Raises:
         IndexDamaged: the catalog or its seal is not what was written.
     """
     expected = read_seal(catalog)
     if expected is None:
-        return
+        return False
     try:
         found = checksum(catalog)
     except OSError as error:
@@ -122,7 +125,7 @@ def check_seal(catalog: Path) -> None:
             raise
         raise IndexDamaged(f"{catalog} cannot be read ({error.strerror})") from error
     if found == expected:
-        return
+        return True
     if read_seal(catalog) != expected:  # a writer began or ended while we read
         return check_seal(catalog)
     raise IndexDamaged(

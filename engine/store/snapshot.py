@@ -37,6 +37,7 @@ from engine.store.catalog import (
     connect,
     read_meta,
 )
+from engine.store.checks import check_catalog
 from engine.store.coarse import coarse
 from engine.store.durable import Checksum
 from engine.store.gathering import Gathering
@@ -89,20 +90,22 @@ class Snapshot(Listing, Gathering):
         catalog = folder / CATALOG_FILE
         if not catalog.exists():
             raise IndexMismatch(f"{folder} holds no index; make one: longmatch index {folder} PATH...")
-        check_seal(catalog)
+        is_sealed = check_seal(catalog)
         for _ in range(_OPENINGS):
-            self._pin(catalog)
+            self._pin(catalog, is_sealed=is_sealed)
             if self._shards.is_whole:
                 break  # else a writer may have compacted between reading the catalog and mapping its shards
         if not self.meta.keys() & {"encoder", "counters"}:
             self.close()
             raise IndexMismatch(f"{folder} was begun but holds nothing yet; fill it: longmatch index {folder} PATH...")
 
-    def _pin(self, catalog: Path) -> None:
+    def _pin(self, catalog: Path, *, is_sealed: bool) -> None:
         """Begin a read transaction, and map what it names."""
         self._connection: Connection = connect(catalog, read_only=True).connect()
         try:
             self.meta: dict[str, Any] = read_meta(self._connection)
+            if not is_sealed:
+                check_catalog(self._connection, self.meta, str(catalog))
             self.width = int((self.meta.get("encoder") or {"width": 0})["width"])
             self.roster = read_roster(self._connection)
             self._shard_rows = {row.id: row for row in self._connection.execute(select(ShardRow.__table__))}
@@ -117,7 +120,7 @@ class Snapshot(Listing, Gathering):
             self._connection.close()
             reason = getattr(error, "orig", error)
             raise IndexDamaged(f"{catalog} cannot be read ({reason}); check it: longmatch verify INDEX") from error
-        except IndexMismatch:
+        except (IndexMismatch, IndexDamaged):
             self._connection.close()
             raise
         written = {number: (row.file, Checksum(row.size_bytes, row.digest)) for number, row in self._shard_rows.items()}

@@ -30,6 +30,7 @@ from engine.store.catalog import (
     read_meta,
     write_meta,
 )
+from engine.store.checks import check_catalog, has_checks, record_documents, record_tables
 from engine.store.reference import REFERENCE_FOLDER
 from engine.store.seal import break_seal, check_seal, is_sealed, is_unsealed, seal
 from engine.store.shards import SHARD_FOLDER
@@ -78,8 +79,9 @@ class WritableIndex:
         for subfolder in (SHARD_FOLDER, ANN_FOLDER, REFERENCE_FOLDER):
             (self.folder / subfolder).mkdir(exist_ok=True)
         # A catalog that was sealed and is gone is damage; beginning anew would sweep away the shards it named.
+        is_checked = trust_catalog
         if (self.catalog.exists() or is_sealed(self.catalog)) and not trust_catalog:
-            check_seal(self.catalog)
+            is_checked = check_seal(self.catalog)
         try:
             if self.catalog.exists() and not is_unsealed(self.catalog):
                 with connect(self.catalog, read_only=True).connect() as reader:
@@ -91,6 +93,10 @@ class WritableIndex:
             self._file = _file_id(self.catalog)
             with self._transaction() as connection:
                 self.meta = read_meta(connection)
+                if not is_checked:  # a killed writer left it, and this one will seal it
+                    check_catalog(connection, self.meta, str(self.catalog))
+                if not has_checks(self.meta) or trust_catalog:
+                    record_documents(connection)
                 write_meta(connection, {"schema_version": SCHEMA_VERSION})
         except DatabaseError as error:
             reason = f"{self.catalog} cannot be read ({error.orig})"
@@ -152,6 +158,7 @@ class WritableIndex:
         """
         with self._engine.begin() as connection:
             yield connection
+            record_tables(connection)
         driver = self._held.connection.driver_connection
         assert driver is not None
         driver.execute("PRAGMA wal_checkpoint(PASSIVE)")

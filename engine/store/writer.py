@@ -24,6 +24,7 @@ from engine.store.catalog import (
     ShardRow,
     write_meta,
 )
+from engine.store.checks import record_documents
 from engine.store.documents import chunk_ids, delete_documents, document_rows, insert_texts, places
 from engine.store.durable import Checksum
 from engine.store.publishing import Publisher
@@ -166,6 +167,7 @@ class Writer(Publisher):
             _insert_shard(connection, number, written, shard, digests)
             connection.execute(insert(DocumentRow), document_rows(encoded, ids, number, counters["chunk"]))
             insert_texts(connection, zip(ids, (document for document, _ in encoded), strict=True))
+            record_documents(connection, ids)
             self._forget_failures(connection, [document.source for document, _ in encoded])
             counters = {
                 "shard": number + 1,
@@ -216,6 +218,7 @@ class Writer(Publisher):
                 update(DocumentRow.__table__).where(DocumentRow.id == bindparam("one")),  # type: ignore[arg-type]
                 [{"one": one, **place} for one, place in moves],
             )
+            record_documents(connection, ids)
             for block in _blocks(ids):
                 connection.execute(delete(DemandRow).where(DemandRow.document_id.in_(block)))
             write_meta(connection, {"counters": counters})
@@ -269,6 +272,7 @@ class Writer(Publisher):
                         for row, (one, section, chunk) in enumerate(places)
                     ],
                 )
+                record_documents(connection, document_ids)
             connection.execute(delete(ShardRow).where(ShardRow.id.in_(numbers)))
             write_meta(connection, {"counters": {**counters, "shard": number + 1}})
         self.meta["counters"] = {**counters, "shard": number + 1}
@@ -318,6 +322,7 @@ class Writer(Publisher):
             for document_id, document in documents:
                 values = {"metadata": dict(document.metadata), "source": document.source}
                 connection.execute(update(DocumentRow).where(DocumentRow.id == document_id).values(values))
+            record_documents(connection, [document_id for document_id, _ in documents])
 
     def remove(self, document_ids: Sequence[int]) -> None:
         """Remove documents; at once they can no longer be found."""

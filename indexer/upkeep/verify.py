@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -26,6 +26,7 @@ from engine.store.catalog import (
     connect,
     read_meta,
 )
+from engine.store.checks import damaged_documents, damaged_table, has_checks
 from engine.store.documents import content_hash, load_documents
 from engine.store.durable import Checksum
 from engine.store.postings import Postings
@@ -82,8 +83,9 @@ def verify(path: str | Path) -> list[Finding]:
     try:
         findings += _check_pages(engine)
         with engine.connect() as connection:
-            read_meta(connection)
-            findings += _check_documents(connection)
+            meta = read_meta(connection)
+            findings += _check_rows(connection, meta)
+            findings += _check_documents(connection, checked=has_checks(meta))
             findings += _check_shards(connection, folder)
             findings += _check_reference(connection, folder)
             findings += _check_generations(connection, folder)
@@ -123,13 +125,25 @@ def _check_pages(engine: Engine) -> list[Finding]:
     return findings
 
 
-def _check_documents(connection: Connection) -> list[Finding]:
+def _check_rows(connection: Connection, meta: Mapping[str, Any]) -> list[Finding]:
+    """Compare rows with their checksums, which are not there before version 4 of the schema."""
+    if not has_checks(meta):
+        return []
+    table = damaged_table(connection)
+    of_table = (
+        [] if table is None else [Finding(Damage.CATALOG, CATALOG_FILE, f"table {table} is not what was written")]
+    )
+    names = damaged_documents(connection)
+    return of_table + [Finding(Damage.DOCUMENT, name, "its row is not what was written") for name in names]
+
+
+def _check_documents(connection: Connection, *, checked: bool) -> list[Finding]:
     """Hash every text again. A whole row that is unreadable is found here too."""
     findings = []
     rows = connection.execute(select(DocumentRow.id, DocumentRow.doc_id, DocumentRow.content_hash)).all()
     for first in range(0, len(rows), _ROWS):
         block = rows[first : first + _ROWS]
-        documents = _readable(connection, [row.id for row in block])
+        documents = _readable(connection, [row.id for row in block], checked=checked)
         for row in block:
             document = documents.get(row.id)
             if document is None:
@@ -139,17 +153,17 @@ def _check_documents(connection: Connection) -> list[Finding]:
     return findings
 
 
-def _readable(connection: Connection, ids: list[int]) -> dict[int, Document]:
+def _readable(connection: Connection, ids: list[int], *, checked: bool) -> dict[int, Document]:
     """The documents that can be read; one by one where reading them together fails."""
     try:
-        documents = load_documents(connection, ids)
+        documents = load_documents(connection, ids, checked=checked)
         if len(documents) == len(ids):
             return {document_id: document for document_id, (document, _) in zip(ids, documents, strict=True)}
     except (IndexDamaged, DatabaseError):
         pass
     if len(ids) == 1:
         return {}
-    return {key: value for one in ids for key, value in _readable(connection, [one]).items()}
+    return {key: value for one in ids for key, value in _readable(connection, [one], checked=checked).items()}
 
 
 def _check_shards(connection: Connection, folder: Path) -> list[Finding]:

@@ -1,0 +1,155 @@
+"""Rows of a catalog that no seal covers: each flipped bit is refused, found by `verify`, or changes nothing."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+from engine.encoders.encoder import EncodedDocument
+from engine.errors import EngineError, IndexDamaged
+from engine.index import Index
+from engine.store.catalog import CATALOG_FILE, connect
+from engine.store.seal import break_seal, is_unsealed
+from engine.store.snapshot import Snapshot
+from engine.store.writer import Writer
+from indexer.upkeep.verify import verify
+from tests.fakes import FakeEncoder, make_corpus
+from tests.store.written import ENCODER, commit
+
+N_FLIPS = 60
+
+
+@pytest.fixture(scope="module")
+def unsealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index as a killed writer leaves it, with everything moved out of the write-ahead log."""
+    folder = tmp_path_factory.mktemp("unsealed") / "x.lm"
+    with Writer(folder) as writer:
+        writer.claim(ENCODER)
+        commit(writer, *make_corpus(12))
+        commit(writer, *make_corpus(20)[12:])
+        writer.remove([3])
+        writer.record_failure("bad.pdf", "no text", "bad")
+        shutil.copytree(folder, folder.with_name("killed.lm"), ignore=shutil.ignore_patterns("*-wal", "*-shm"))
+    assert is_unsealed(folder.with_name("killed.lm") / CATALOG_FILE)
+    return folder.with_name("killed.lm")
+
+
+@pytest.fixture
+def copy(unsealed: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(unsealed, tmp_path / "x.lm"))
+
+
+def change(folder: Path, statement: str) -> None:
+    """Change rows behind the back of the checksums."""
+    engine = connect(folder / CATALOG_FILE, read_only=False)
+    with engine.begin() as connection:
+        assert connection.execute(text(statement)).rowcount > 0
+    engine.dispose()
+
+
+def everything(folder: Path) -> object:
+    """All that a reader sees."""
+    with Index.open(folder, encoder=FakeEncoder()) as index:
+        snapshot = index.snapshot
+        names = snapshot.doc_ids()
+        documents = snapshot.documents(np.arange(len(names)))
+        whole = [(document, document.text, document.sections, coverage) for document, coverage in documents]
+        hits = [
+            [(hit.doc_id, hit.score) for hit in index.search_id(name, k=5, where="year >= 2003")] for name in names[:4]
+        ]
+        return names, whole, hits, snapshot.failures(), [snapshot.position(name) for name in names]
+
+
+def test_no_flipped_bit_changes_an_answer(unsealed: Path, tmp_path: Path) -> None:
+    expected, content = everything(unsealed), (unsealed / CATALOG_FILE).read_bytes()
+    rng, n_refused = np.random.default_rng(0), 0
+    shutil.copytree(unsealed, tmp_path / "x.lm")
+    for _ in range(N_FLIPS):
+        flipped = bytearray(content)
+        flipped[int(rng.integers(len(flipped)))] ^= 1 << int(rng.integers(8))
+        (tmp_path / "x.lm" / CATALOG_FILE).write_bytes(flipped)
+        for left in tmp_path.glob("x.lm/*-???"):
+            left.unlink()
+        try:
+            assert everything(tmp_path / "x.lm") == expected
+        except EngineError:
+            n_refused += 1
+    assert n_refused > 2
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE documents SET metadata = replace(metadata, '2001', '2002')",
+        "UPDATE documents SET doc_id = 'other' WHERE id = 5",
+        "UPDATE documents SET chunk_row = chunk_row + 1 WHERE id = 5",
+        "DELETE FROM documents WHERE id = 5",
+        "UPDATE meta SET value = '\"de\"' WHERE key = 'language'",
+        "UPDATE shards SET n_chunks = n_chunks + 1 WHERE id = 1",
+        "DELETE FROM failures",
+        "DELETE FROM document_checks WHERE document_id = 5",
+    ],
+)
+def test_changed_rows_are_refused_on_opening_and_found_by_verify(copy: Path, statement: str) -> None:
+    change(copy, statement)
+    with pytest.raises(IndexDamaged, match="not what was written; check it: longmatch verify INDEX"):
+        Snapshot(copy)
+    with pytest.raises(IndexDamaged, match="not what was written"):
+        Writer(copy)
+    assert any("not what was written" in finding.what for finding in verify(copy))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE sections SET start = start + 1 WHERE document_id = 5 AND position = 1",
+        "UPDATE sections SET n_merged = n_merged + 1 WHERE document_id = 5",
+        "DELETE FROM sections WHERE document_id = 5 AND position = 2",
+        "UPDATE texts SET deflated = (SELECT deflated FROM texts WHERE document_id = 6) WHERE document_id = 5",
+    ],
+)
+def test_changed_text_and_sections_are_refused_when_they_are_read(copy: Path, statement: str) -> None:
+    change(copy, statement)
+    with Snapshot(copy) as snapshot:
+        position = int(np.flatnonzero(snapshot.roster.ids == 5)[0])
+        snapshot.documents(np.array([position - 1]))
+        with pytest.raises(IndexDamaged, match=r"text or sections of 'doc004' are not what was indexed"):
+            snapshot.documents(np.array([position]))
+    assert [finding.where for finding in verify(copy)] == ["doc004"]
+
+
+@pytest.fixture
+def writer(copy: Path) -> Iterator[Writer]:
+    with Writer(copy) as opened:
+        yield opened
+
+
+def test_every_way_of_writing_keeps_the_checksums(writer: Writer) -> None:
+    corpus = make_corpus(24)
+    commit(writer, *corpus[18:22])
+    writer.commit([(corpus[23], EncodedDocument.unencoded(40))])
+    (late,) = writer.unencoded()
+    writer.add_vectors([late], FakeEncoder().encode([corpus[23]]))
+    writer.update_metadata([(5, corpus[4])])
+    writer.remove([6])
+    writer.forget_failures(["bad.pdf"])
+    with Snapshot(writer.folder) as snapshot:  # unsealed while the writer is there, so rows are compared
+        assert snapshot.n_documents == 21
+
+
+def test_an_index_without_checksums_gets_them_from_the_next_writer(copy: Path) -> None:
+    change(copy, "UPDATE meta SET value = '3' WHERE key = 'schema_version'")
+    change(copy, "DELETE FROM document_checks")
+    change(copy, "DELETE FROM table_checks")
+    Snapshot(copy).close()
+    Writer(copy).close()
+    assert verify(copy) == []
+    break_seal(copy / CATALOG_FILE)
+    change(copy, "UPDATE texts SET deflated = x'00' WHERE document_id = 5")
+    with Snapshot(copy) as snapshot, pytest.raises(IndexDamaged, match="not what was indexed"):
+        snapshot.documents(np.arange(snapshot.n_documents))
