@@ -17,9 +17,10 @@ from sqlalchemy.pool import NullPool
 from engine.errors import IndexMismatch
 from engine.faults import fault
 
-SCHEMA_VERSION = 3
-# 1 has neither term counts nor a reference; the next run of `index` or `repair` adds them. 2 holds plain term counts.
-READABLE_VERSIONS = (1, 2, 3)
+SCHEMA_VERSION = 4
+# 1 has neither term counts nor a reference, 2 holds plain term counts, 3 counts titles like all other text; the next
+# run of `index` or `repair` brings each to the newest.
+READABLE_VERSIONS = (1, 2, 3, 4)
 CATALOG_FILE = "catalog.sqlite"
 BUSY_SECONDS = 30  # that a statement waits for another process
 
