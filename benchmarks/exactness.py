@@ -26,17 +26,19 @@ from benchmarks.recall import sampled_queries
 from benchmarks.record_file import write_record
 from benchmarks.records import ExactnessRecord
 from engine import Index, Scoring
-from engine.document import Chunk
+from engine.document import Chunk, Span
 from engine.encoders.encoder import Vectors
 from engine.result import Status
 from engine.store.writer import Writer
 from engine.words.common_sentences import blanked, common_stretches
-from engine.words.segmenter import WordSegmenter
+from engine.words.segmenter import Terms, WordSegmenter
 from engine.words.statistics import TermStatistics
+from engine.words.titles import title_span
 from indexer.generation.new_generation import publish_generation
 
 EXACT, APPROXIMATE = "Flat", "auto"
 ALPHA = 0.05  # of the words
+TITLE_SHARE = 0.15  # of the occurrences in a text, which its title counts more
 ROUNDING = 1e-6  # a similarity that is above its threshold by less is not
 TIE = 1e-6  # scores nearer than this may change places: the search rounds them to float32
 
@@ -59,6 +61,8 @@ class Text:
 
     words: Counter[int]
     pairs: Counter[int]
+    n_words: int  # occurrences, those in the title once
+    n_pairs: int
 
 
 class DoubleLoop:
@@ -73,10 +77,10 @@ class DoubleLoop:
         self._keys = dict(zip(names, snapshot.content_keys(np.arange(len(names))).tolist(), strict=True))
         self._texts: dict[str, Text] = {}
         if snapshot.language is not None:
+            self._titles = {name: title_span(index.document(name)) for name in names}
             segmenter = WordSegmenter(snapshot.language)
             for name in names:
-                terms = segmenter.segment(index.document(name).text)
-                self._texts[name] = Text(Counter(terms.words.tolist()), Counter(terms.pairs.tolist()))
+                self._texts[name] = text_of(segmenter.segment(index.document(name).text), self._titles[name])
         reference = snapshot.reference
         self._language = snapshot.language
         self._whole = {name: index.document(name).text for name in names}
@@ -98,8 +102,8 @@ class DoubleLoop:
         if own is not None:
             texts = [self._texts[name] for name in targets]
             components += [
-                (scoring.word_weight, [likelihood(own.words, text.words, self._words) for text in texts]),
-                (scoring.pair_weight, [likelihood(own.pairs, text.pairs, self._pairs) for text in texts]),
+                (scoring.word_weight, [words_likelihood(own, text, self._words) for text in texts]),
+                (scoring.pair_weight, [pairs_likelihood(own, text, self._pairs) for text in texts]),
             ]
         total = sum(weight for weight, _ in components)
         return {
@@ -112,7 +116,7 @@ class DoubleLoop:
         if self._language is None or not self._stretches[doc_id]:
             return self._texts.get(doc_id)
         terms = WordSegmenter(self._language).segment(blanked(self._whole[doc_id], self._stretches[doc_id]))
-        return Text(Counter(terms.words.tolist()), Counter(terms.pairs.tolist()))
+        return text_of(terms, self._titles[doc_id])
 
     def _chunks(self, doc_id: str, targets: list[str]) -> list[float]:
         query, power = self._vectors[doc_id], self._scoring.power
@@ -144,9 +148,40 @@ class DoubleLoop:
         return min(1.0, max(0.0, float(np.sort(similarities)[-m - 1]))) if m else 0.0
 
 
-def likelihood(query: Counter[int], target: Counter[int], probability: Callable[[int], float]) -> float:
-    """s(q, d) of `engine.words.likelihood`, by a loop over the terms that both have."""
-    n_query, n_target = query.total(), target.total()
+def text_of(found: Terms, title: Span | None) -> Text:
+    """Count the terms of a text: each of the title so often that the title adds a share of all to the counts."""
+
+    def counter(terms: list[int], spans: list[list[int]]) -> Counter[int]:
+        inside = [title is not None and title.start <= start and stop <= title.stop for start, stop in spans]
+        more = round(TITLE_SHARE * len(terms) / max(1, sum(inside)))
+        counts: Counter[int] = Counter()
+        for term, is_inside in zip(terms, inside, strict=True):
+            counts[term] += 1 + more * is_inside
+        return counts
+
+    return Text(
+        counter(found.words.tolist(), found.word_spans.tolist()),
+        counter(found.pairs.tolist(), found.pair_spans.tolist()),
+        len(found.words),
+        len(found.pairs),
+    )
+
+
+def words_likelihood(query: Text, target: Text, probability: Callable[[int], float]) -> float:
+    """s(q, d) of words."""
+    return likelihood((query.words, query.n_words), (target.words, target.n_words), probability)
+
+
+def pairs_likelihood(query: Text, target: Text, probability: Callable[[int], float]) -> float:
+    """s(q, d) of pairs of words."""
+    return likelihood((query.pairs, query.n_pairs), (target.pairs, target.n_pairs), probability)
+
+
+def likelihood(
+    of_query: tuple[Counter[int], int], of_target: tuple[Counter[int], int], probability: Callable[[int], float]
+) -> float:
+    """s(q, d) of `engine.words.likelihood`, by a loop over the terms that both have; counts and lengths are given."""
+    (query, n_query), (target, n_target) = of_query, of_target
 
     def summed(terms: Iterable[int], counts: Counter[int], length: int) -> float:
         return sum(

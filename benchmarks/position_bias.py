@@ -25,6 +25,7 @@ from engine.document import Document
 from engine.encoders.backbone.weights import BUNDLED_NAME
 from engine.result import Hit
 from engine.words.segmenter import WordSegmenter, segmenter_of
+from engine.words.titles import title_span
 from indexer.training.origin import Origin
 
 SIDES = ("query", "target")
@@ -63,13 +64,14 @@ def hit_mass(hit: Hit, query: Document, segmenter: WordSegmenter) -> HitMass | N
     parts = [part for pair in breakdown.pairs for part in pair.parts]
     passages = np.array([part.contribution for part in parts])
     sides = []
-    for text, spans in (
-        (query.text, [part.query for part in parts]),
-        (hit.document.text, [part.target for part in parts]),
+    for document, spans in (
+        (query, [part.query for part in parts]),
+        (hit.document, [part.target for part in parts]),
     ):
-        places, words = term_places(segmenter.segment(text), breakdown.terms, segmenter)
+        found = segmenter.segment(document.text)
+        places, words = term_places(found, breakdown.terms, segmenter, title_span(document))
         ends = np.array([[span.start, span.stop] for span in spans], np.int64).reshape(-1, 2)
-        sides.append(tenths(np.concatenate([ends, places]), np.concatenate([passages, words]), len(text)))
+        sides.append(tenths(np.concatenate([ends, places]), np.concatenate([passages, words]), len(document.text)))
     total = sides[0].sum()
     if not total:
         return HitMass(None, 1.0) if whole else None

@@ -20,7 +20,7 @@ class Prepared:
     """An open index that holds the whole corpus."""
 
     index: Index
-    encoder: str  # name@fingerprint
+    encoder: str  # name@fingerprint; "" for an index of words
     cost: BuildCost
 
 
@@ -69,14 +69,34 @@ def prepared_documents(
     work.mkdir(parents=True, exist_ok=True)
     path = work / f"{name}-{label}.lm"
     report = build(path, documents, encoder=encoder, progress=lambda so_far: log(_line(so_far)))
+    _refuse_failures(name, report)
+    with Index.open(path, encoder=encoder) as index:
+        yield Prepared(index, label, _cost(report))
+
+
+@contextmanager
+def prepared_words(dataset: Dataset, work: Path, log: Callable[[str], None]) -> Iterator[Prepared]:
+    """Bring the index of `dataset` that holds words alone up to date, and open it; nothing is encoded.
+
+    Raises:
+        DatasetError: a document could not be indexed.
+    """
+    name = f"{dataset.name}@{checksum(dataset)}"
+    work.mkdir(parents=True, exist_ok=True)
+    path = work / f"{name}-words.lm"
+    report = build(path, read_documents(dataset), encode="none", progress=lambda so_far: log(_line(so_far)))
+    _refuse_failures(name, report)
+    with Index.open(path) as index:
+        yield Prepared(index, "", _cost(report))
+
+
+def _refuse_failures(name: str, report: BuildReport) -> None:
     if report.failures:
         first = report.failures[0]
         raise DatasetError(
             f"{len(report.failures)} documents of dataset {name} were not indexed, the first is {first.doc_id!r}: "
             f"{first.reason}; mend them, or leave them out of the corpus"
         )
-    with Index.open(path, encoder=encoder) as index:
-        yield Prepared(index, label, _cost(report))
 
 
 def label_of(name: str, fingerprint: str) -> str:

@@ -32,6 +32,7 @@ from indexer.training.origin import Origin
 
 SYSTEMS = (*SCORINGS, "document", "bm25")  # by default
 OF_ENCODERS = frozenset((*SCORINGS, "document"))
+WORDS_ALONE = "words"  # of these the one that needs no vectors, and so no encoder where it is the only one
 ALL_SYSTEMS = (*SYSTEMS, *TEXT_BASELINES)
 SECTION_DOCUMENTS = 10  # whose sections stand in a run of sections
 WORDS, TARGET_WORDS = "words", "target_words"  # facts of a case: its query's words, the median of its targets' words
@@ -170,7 +171,12 @@ def prepared_systems(
         vectors: a text file of word vectors, for the baselines that need some.
         seed: of baselines that learn.
     """
-    if OF_ENCODERS & set(names):
+    if OF_ENCODERS & set(names) == {WORDS_ALONE}:
+        from benchmarks.prepare import prepared_words
+
+        with prepared_words(dataset, work, log=log) as ready:
+            yield Evidence(ready.index, ready.encoder, name=WORDS_ALONE, exact=exact), ready.cost
+    elif OF_ENCODERS & set(names):
         # BM25 alone needs neither torch nor FAISS.
         from benchmarks.prepare import prepared_index
 

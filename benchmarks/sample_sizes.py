@@ -38,10 +38,11 @@ from engine.scoring.evidence import reference_threshold as threshold
 from engine.scoring.similarity import best_chunks
 from engine.search.query import Prepared, Query, as_stored
 from engine.store.reference import sample_order
-from engine.words.counts import WordTables, count_words
+from engine.words.counts import WordTables, counted
 from engine.words.likelihood import query_terms, scores
 from engine.words.segmenter import segmenter_of
 from engine.words.statistics import Statistics, TermStatistics
+from engine.words.titles import title_span
 
 SIZES = ((100, 2), (200, 4), (400, 2), (400, 4), (400, 8), (400, 20), (800, 4), (800, 8), (800, 16))
 LARGER = ((1_600, 4), (1_600, 8), (1_600, 32), (3_200, 8), (3_200, 16))
@@ -101,7 +102,8 @@ def compare(universe: Universe, home: Corpus, query: Document, scoring: Scoring)
     searcher = home.index.searcher(scoring)
     prepared = searcher.prepare(_query(home.index, query))
     chunks, documents, words, pairs = [], [], [], []
-    tables = count_words(segmenter_of(home.index.snapshot.language or "english"), [prepared.text])
+    found = segmenter_of(home.index.snapshot.language or "english").segment(prepared.text)
+    tables = counted([found], [title_span(query)])
     word_terms = query_terms(tables.words, universe.statistics.words)
     pair_terms = query_terms(tables.pairs, universe.statistics.pairs)
     for corpus in universe.corpora:

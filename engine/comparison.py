@@ -23,7 +23,7 @@ from engine.scoring.evidence import Components, Scoring, chunk_component, combin
 from engine.scoring.similarity import Matches, best_matches, cosines, no_matches, products
 from engine.search.query import Background, Prepared, Query, as_stored, prepare
 from engine.store.reference import Reference
-from engine.words.counts import WordTables, count_words
+from engine.words.counts import WordTables, count_documents
 from engine.words.languages import detect_language
 from engine.words.likelihood import scores
 from engine.words.segmenter import segmenter_of
@@ -88,6 +88,7 @@ class TwoDocuments:
 
     reference: Reference
     language: str | None
+    counts_titles: bool = True
 
 
 def alone(query: Document, target: Document, width: int) -> TwoDocuments:
@@ -100,7 +101,7 @@ def alone(query: Document, target: Document, width: int) -> TwoDocuments:
     """
     texts = [query.text, target.text]
     language = detect_language(texts)
-    statistics = collect([count_words(segmenter_of(language), texts)])
+    statistics = collect([count_documents(segmenter_of(language), [query, target])])
     none, no_rows = np.empty(0, np.uint64), np.empty((0, width), np.float16)
     return TwoDocuments(Reference(0, 2, none, no_rows, no_rows, np.empty(0, np.int64), statistics), language)
 
@@ -161,7 +162,7 @@ def compare(
     started = time.perf_counter()
     scoring = scoring or Scoring()
     prepared = prepare(query, background, scoring, products)
-    scored, score = _scored(prepared, target, background.language, scoring)
+    scored, score = _scored(prepared, target, background, scoring)
     spans = np.array([[one.section, one.start, one.stop, one.n_tokens] for one in target.vectors.chunk_spans], np.int32)
     (breakdown,) = break_down(
         query.document, prepared.vectors.chunk_spans, [target.document], [spans.reshape(-1, 4)], scored
@@ -191,7 +192,7 @@ def _status(coverage: Coverage, *, is_encoded: bool) -> Status:
     return Status.PARTIAL if is_encoded and is_cut else Status.CERTIFIED
 
 
-def _scored(prepared: Prepared, target: Query, language: str | None, scoring: Scoring) -> tuple[Scored, float]:
+def _scored(prepared: Prepared, target: Query, background: Background, scoring: Scoring) -> tuple[Scored, float]:
     """What the score of one target is computed from, and the score."""
     matches = _matches(prepared, target)
     of_document, document = None, np.zeros(1)
@@ -200,14 +201,14 @@ def _scored(prepared: Prepared, target: Query, language: str | None, scoring: Sc
         document = margin(of_document, prepared.limits.document, scoring.power)
     words, pairs = np.zeros(1), np.zeros(1)
     if prepared.words is not None and prepared.pairs is not None:
-        tables = _tables(target, language)
+        tables = _tables(target, background)
         words, pairs = scores(prepared.words, tables.words), scores(prepared.pairs, tables.pairs)
     chunks = chunk_component(matches.similarities, prepared.limits, scoring)
     components = Components(chunks, document, words, pairs)
     score = float(combine(components, prepared.weights, scoring.root).astype(np.float32)[0])
     parts = prepared.limits, matches, components, of_document, prepared.weights, scoring
-    text = prepared.text, prepared.section_weights
-    return Scored(*parts, prepared.words, prepared.pairs, language, *text), score
+    text = prepared.text, prepared.section_weights, background.counts_titles
+    return Scored(*parts, prepared.words, prepared.pairs, background.language, *text), score
 
 
 def _matches(prepared: Prepared, target: Query) -> Matches:
@@ -217,5 +218,6 @@ def _matches(prepared: Prepared, target: Query) -> Matches:
     return best_matches(chunks, theirs, np.zeros(1, np.int64), prepared.limits.chunks, products)
 
 
-def _tables(target: Query, language: str | None) -> WordTables:
-    return target.words or count_words(segmenter_of(language or "none"), [target.document.text])
+def _tables(target: Query, background: Background) -> WordTables:
+    segmenter = segmenter_of(background.language or "none")
+    return target.words or count_documents(segmenter, [target.document], titles=background.counts_titles)

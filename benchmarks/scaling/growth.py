@@ -131,7 +131,7 @@ def _renamed(table: TermTable, statistics: TermStatistics, keys: NDArray[np.uint
     is_rare = statistics.probabilities(table.terms) < _RARE
     terms = np.where(is_rare, table.terms ^ keys[rows], table.terms)
     order = np.lexsort((terms, rows))
-    return TermTable(terms[order], table.counts[order], table.starts)
+    return TermTable(terms[order], table.counts[order], table.starts, table.occurrences)
 
 
 def learn_growth(source: Source, *, turn: float = 1.0, seed: int = 0, texts: TextModel | None = None) -> Growth:

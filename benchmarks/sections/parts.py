@@ -19,6 +19,7 @@ from engine.scoring.breakdown import Breakdown, TermPart
 from engine.search.query import Query
 from engine.words.counts import WordTables, counted
 from engine.words.segmenter import Terms, WordSegmenter, segmenter_of
+from engine.words.titles import title_span
 
 Order = NDArray[np.int64]  # a permutation of parts, first removed first
 
@@ -68,6 +69,7 @@ class ChunkTerms:
     def __init__(self, document: Document, chunks: Sequence[Chunk], segmenter: WordSegmenter) -> None:
         """Segment the text of a document that is cut into chunks, in reading order."""
         self.terms = segmenter.segment(document.text)
+        self._title = title_span(document)
         self.n_chunks = len(chunks)
         self.of_word, self.of_pair = (
             _chunks_at(spans, chunks) for spans in (self.terms.word_spans, self.terms.pair_spans)
@@ -78,13 +80,12 @@ class ChunkTerms:
         is_kept = np.append(kept, False)  # of what is in no chunk
         words, pairs = is_kept[self.of_word].all(axis=1), is_kept[self.of_pair].all(axis=1)
         found = self.terms
-        return counted(
-            [Terms(found.words[words], found.word_spans[words], found.pairs[pairs], found.pair_spans[pairs])]
-        )
+        of_kept = Terms(found.words[words], found.word_spans[words], found.pairs[pairs], found.pair_spans[pairs])
+        return counted([of_kept], [self._title])
 
     def spread(self, terms: Iterable[TermPart], segmenter: WordSegmenter) -> NDArray[np.float64]:
-        """(C,) contributions of terms, each spread evenly over its occurrences; some may be in no chunk."""
-        _, contributions = term_places(self.terms, terms, segmenter)
+        """(C,) contributions of terms, each spread over its occurrences; some may be in no chunk."""
+        _, contributions = term_places(self.terms, terms, segmenter, self._title)
         by_chunk = np.zeros(self.n_chunks + 1)
         np.add.at(by_chunk, np.concatenate([self.of_word[:, 0], self.of_pair[:, 0]]), contributions)
         return by_chunk[:-1]

@@ -22,7 +22,7 @@ from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError
 from engine.search.query import Prepared, Query, as_stored
 from engine.store.snapshot import Positions
-from engine.words.counts import count_words
+from engine.words.counts import count_documents
 from engine.words.segmenter import segmenter_of
 
 Kept = NDArray[np.bool_]  # (C,) chunks of the document of one side
@@ -97,7 +97,7 @@ def encoded_rescore(pairing: Pairing, side: Side, encoder: Encoder) -> Rescore:
         if side is Side.TARGET:
             if left is None:
                 return pairing.of_target(0.0)
-            words = count_words(segmenter_of(corpus.language), [document.text])
+            words = count_documents(segmenter_of(corpus.language), [document])
             return pairing.of_target(corpus.score_target(pairing.prepared, left.chunks, left.document, words))
         if left is None:
             return pairing.of_query(None)

@@ -27,6 +27,7 @@ from engine.words.alignment import align, occurrences, section_starts
 from engine.words.counts import counted
 from engine.words.likelihood import QueryTerms, matches
 from engine.words.segmenter import Terms, segmenter_of
+from engine.words.titles import title_span
 
 N_TERMS = 10  # terms listed of a pair of sections
 
@@ -106,6 +107,7 @@ class Scored:
     language: str | None
     text: str | None = None  # of the query, with blanks for what is left out of its words; by default all of it
     section_weights: NDArray[np.float64] | None = None  # (A,) of the sections of the query; None where all are 1
+    titles: bool = True  # whether terms of titles count more often
 
 
 def break_down(
@@ -134,7 +136,7 @@ def break_down(
     added = {name: scored.weights[name] * getattr(scored.components, name) ** scoring.root for name in COMPONENTS}
     added["chunks"] = scored.weights["chunks"] * summed**scoring.root
     blanked = query.text if scored.text is None else scored.text
-    text = _QueryText(query, scored.language, blanked, scored.section_weights)
+    text = _QueryText(query, scored.language, blanked, scored.section_weights, scored.titles)
     breakdowns = []
     for number, (target, spans) in enumerate(zip(targets, target_spans, strict=True)):
         components = {name: float(added[name][number]) for name in COMPONENTS}
@@ -168,17 +170,27 @@ class _QueryText:
     """The text of a query, segmented when its words are first needed, once for all targets."""
 
     def __init__(
-        self, document: Document, language: str | None, text: str, weights: NDArray[np.float64] | None
+        self,
+        document: Document,
+        language: str | None,
+        text: str,
+        weights: NDArray[np.float64] | None,
+        titles: bool,
     ) -> None:
         self.document = document
         self.weights = weights
         self._text = text
         self.language = language
+        self._titles = titles
         self._terms: Terms | None = None
 
     @cached_property
     def besides(self) -> frozenset[int]:
         return besides(self.document)
+
+    def title(self, document: Document) -> Span | None:
+        """Where the title stands in the text of the query or of a target; None where titles do not count."""
+        return title_span(document) if self._titles else None
 
     @property
     def terms(self) -> Terms:
@@ -259,13 +271,15 @@ def _add_terms(
 ) -> None:
     """Add what the terms of one kind contribute: the strongest by section pair, sums of section pairs, and all."""
     words, sums, terms = into
-    shared = matches(query_terms, getattr(counted([found]), kind))
+    title = text.title(target)
+    shared = matches(query_terms, getattr(counted([found], [title]), kind))
     if not len(shared.terms):
         return
     names = query_terms.terms[shared.terms]
     contributions = component * shared.shares / shared.shares.sum()
-    mine = occurrences(text.terms, kind, section_starts(text.document))
-    theirs = occurrences(found, kind, section_starts(target))
+    title_of_query = text.title(text.document) if query_terms.counts is None else None
+    mine = occurrences(text.terms, kind, section_starts(text.document), title_of_query)
+    theirs = occurrences(found, kind, section_starts(target), title)
     order = np.argsort(names)
     names, contributions = names[order], contributions[order]
     seen, first = np.unique(theirs.terms, return_index=True)

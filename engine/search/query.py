@@ -22,9 +22,10 @@ from engine.store.documents import content_hash
 from engine.store.reference import SAMPLE_DOCUMENTS, Reference, content_key
 from engine.words.alignment import mean_weights, occurrences, section_starts
 from engine.words.common_sentences import blanked, common_stretches, kept_shares
-from engine.words.counts import TermTable, WordTables, count_words, counted
+from engine.words.counts import TermTable, WordTables, counted
 from engine.words.likelihood import QueryTerms, cover_terms, query_terms
 from engine.words.segmenter import segmenter_of
+from engine.words.titles import title_span
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,10 @@ class Background(Protocol):
     def language(self) -> str | None:
         """By which words are segmented; None without words."""
 
+    @property
+    def counts_titles(self) -> bool:
+        """Whether terms of titles count more often; not in an index of an earlier version."""
+
 
 def prepare(query: Query, background: Background, scoring: Scoring, multiply: Multiply) -> Prepared:
     """Take thresholds and weights of a query from a reference, its own content left out of it.
@@ -124,14 +129,21 @@ def _terms(
     query: Query, text: str, known: WordTables | None, background: Background, scoring: Scoring
 ) -> tuple[QueryTerms, QueryTerms]:
     """The weighted words and pairs of a query, `text` without what is left out."""
-    segmenter = segmenter_of(background.language or "none")
-    found = segmenter.segment(text) if query.section_weights else None
-    tables = counted([found]) if found is not None else known or count_words(segmenter, [text])
+    is_weighted = bool(query.section_weights)
+    # What contains a query has its title among other text.
+    title = title_span(query.document) if background.counts_titles and not scoring.cover else None
+    if known is not None and not is_weighted and not scoring.cover:
+        found, tables = None, known
+    else:
+        found = segmenter_of(background.language or "none").segment(text)
+        tables = counted([found], [title])
     of_sections, starts = np.array(query.section_weights), section_starts(query.document)
 
     def weighted(kind: str) -> QueryTerms:
         table: TermTable = getattr(tables, kind)
-        means = None if found is None else mean_weights(occurrences(found, kind, starts), table.terms, of_sections)
+        means = None
+        if found is not None and is_weighted:
+            means = mean_weights(occurrences(found, kind, starts, title), table.terms, of_sections)
         weigh = cover_terms if scoring.cover else query_terms
         return weigh(table, getattr(background.reference.statistics, kind), means)
 

@@ -284,6 +284,7 @@ class Searcher:
             self.snapshot.language,
             prepared.text,
             prepared.section_weights,
+            self.snapshot.counts_titles,
         )
         breakdowns = break_down(
             query.document,

@@ -18,8 +18,8 @@ from engine.errors import IndexDamaged, IndexMismatch
 from engine.faults import fault
 
 SCHEMA_VERSION = 4
-# 1 has neither term counts nor a reference; the next run of `index` or `repair` adds them. 2 holds plain term counts.
-# 3 has no checksums of rows; the next writer adds them.
+# 1 has neither term counts nor a reference, 2 holds plain term counts, 3 counts titles like all other text; the next
+# run of `index` or `repair` brings each to the newest. 3 has no checksums of rows either; the next writer adds them.
 READABLE_VERSIONS = (1, 2, 3, 4)
 CATALOG_FILE = "catalog.sqlite"
 BUSY_SECONDS = 30  # that a statement waits for another process

@@ -33,6 +33,7 @@ SHARD_FOLDER = "shards"
 _VECTORS = ("documents", "sections", "chunks", "spans")
 _KINDS = ("words", "pairs")
 _PACKED_COLUMNS = ("lows", "middles", "highs", "counts", "starts", "count_starts")
+_OCCURRENCES = "occurrences"  # a column that earlier versions did not write
 _PLAIN_COLUMNS = ("terms", "counts", "starts")
 _PACKED_MARK, _PLAIN_MARK = "words_lows", "words_terms"  # tensors by which the form of the term counts is known
 _HEADER = "header"
@@ -164,12 +165,16 @@ class _Parts:
 def _stored_words(arrays: _Arrays) -> WordTables | PackedWords | None:
     """The term counts among the tensors of a shard."""
     if _PACKED_MARK in arrays:
-        packed = [PackedTable(*(arrays[f"{kind}_{column}"] for column in _PACKED_COLUMNS)) for kind in _KINDS]
-        return PackedWords(*packed)
+        return PackedWords(*(_packed_table(arrays, kind) for kind in _KINDS))
     if _PLAIN_MARK in arrays:
         plain = [TermTable(*(arrays[f"{kind}_{column}"] for column in _PLAIN_COLUMNS)) for kind in _KINDS]
         return WordTables(*plain)
     return None
+
+
+def _packed_table(arrays: _Arrays, kind: str) -> PackedTable:
+    columns = [column for column in (*_PACKED_COLUMNS, _OCCURRENCES) if f"{kind}_{column}" in arrays]
+    return PackedTable(**{column: arrays[f"{kind}_{column}"] for column in columns})
 
 
 def shard_arrays(encoded: Sequence[EncodedDocument], words: WordTables | None) -> Shard:
@@ -195,7 +200,10 @@ def write_shard(path: Path, shard: Shard) -> Checksum:
     if shard.words is not None:
         packed = pack(shard.words) if isinstance(shard.words, WordTables) else shard.words
         for kind in _KINDS:
-            tensors |= {f"{kind}_{column}": getattr(getattr(packed, kind), column) for column in _PACKED_COLUMNS}
+            table: PackedTable = getattr(packed, kind)
+            tensors |= {f"{kind}_{column}": getattr(table, column) for column in _PACKED_COLUMNS}
+            if table.occurrences is not None:
+                tensors[f"{kind}_{_OCCURRENCES}"] = table.occurrences
     return write_durably(path, lambda unfinished: save_file(tensors, unfinished))
 
 

@@ -257,6 +257,11 @@ class Snapshot(Listing, Gathering):
         found: str | None = self.meta.get("language")
         return found
 
+    @property
+    def counts_titles(self) -> bool:
+        """Whether terms of titles count more often; not where an earlier version wrote the index."""
+        return bool(self.meta.get("counts_titles", False))
+
     @cached_property
     def reference(self) -> Reference:
         """The pinned reference; while there is none, one that is drawn from the documents as they are, version 0.

@@ -5,7 +5,7 @@ Order of every commit: file, fsync, rename, fsync of the folder, then one transa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -20,16 +20,19 @@ from engine.errors import IndexMismatch
 from engine.store.catalog import (
     DemandRow,
     DocumentRow,
+    PostingsRow,
+    ReferenceRow,
     ShardDigestRow,
     ShardRow,
+    Table,
+    WordPostingsRow,
     write_meta,
 )
 from engine.store.checks import record_documents
 from engine.store.documents import chunk_ids, delete_documents, document_rows, insert_texts, places
-from engine.store.durable import Checksum
 from engine.store.publishing import Publisher
 from engine.store.shards import Shard, part_digests, shard_arrays, shard_file, write_shard
-from engine.words.counts import WordTables, count_words
+from engine.words.counts import WordTables, count_documents
 from engine.words.languages import check_language, detect_language
 from engine.words.segmenter import WordSegmenter
 
@@ -44,6 +47,39 @@ class Indexed:
     content_hash: str
     metadata: Mapping[str, MetadataValue]
     source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """A shard that takes the place of others."""
+
+    numbers: Sequence[int]  # of the shards that go
+    shard: Shard  # of their documents, one after another
+    document_ids: Sequence[int]  # catalog ids, in that order; without any, the shards only go
+    n_sections: NDArray[np.int64]  # (N,) sections of each
+    n_chunks: NDArray[np.int64]  # (N,) chunks of each
+
+    def moves(self, number: int) -> list[dict[str, int]]:
+        """Where each document lies in the new shard, of this number."""
+        sections = (np.cumsum(self.n_sections) - self.n_sections).tolist()
+        chunks = (np.cumsum(self.n_chunks) - self.n_chunks).tolist()
+        rows = enumerate(zip(self.document_ids, sections, chunks, strict=True))
+        return [
+            {"one": one, "shard": number, "row": row, "section": section, "chunk": chunk}
+            for row, (one, section, chunk) in rows
+        ]
+
+
+_MOVE = (
+    update(DocumentRow.__table__)  # type: ignore[arg-type]
+    .where(DocumentRow.id == bindparam("one"))
+    .values(
+        shard_id=bindparam("shard"),
+        document_row=bindparam("row"),
+        section_row=bindparam("section"),
+        chunk_row=bindparam("chunk"),
+    )
+)
 
 
 class Writer(Publisher):
@@ -106,6 +142,11 @@ class Writer(Publisher):
         """Whether an earlier version wrote the index, so that its shards hold no term counts."""
         return self.language is None and "counters" in self.meta
 
+    @property
+    def counts_titles(self) -> bool:
+        """Whether terms of titles count more often; not in an index of an earlier version until it is upgraded."""
+        return bool(self.meta.get("counts_titles", False))
+
     def set_language(self, language: str) -> None:
         """Bind the index to a language, the first time.
 
@@ -121,9 +162,10 @@ class Writer(Publisher):
                 "into a new folder"
             )
         if bound is None:
+            values = {"language": language, "counts_titles": "counters" not in self.meta}
             with self._transaction() as connection:
-                write_meta(connection, {"language": language})
-            self.meta["language"] = language
+                write_meta(connection, values)
+            self.meta |= values
 
     def count_words(self, documents: Sequence[Document]) -> WordTables | None:
         """Count the terms of documents; the first ones of an index decide on its language where none is set.
@@ -136,7 +178,7 @@ class Writer(Publisher):
             self.set_language(detect_language(document.text for document in documents))
         if self._segmenter is None or self._segmenter.language != self.language:
             self._segmenter = WordSegmenter(self.language or "none")
-        return count_words(self._segmenter, (document.text for document in documents))
+        return count_documents(self._segmenter, documents, titles=self.counts_titles)
 
     def commit(self, encoded: Sequence[tuple[Document, EncodedDocument]], words: WordTables | None = None) -> list[int]:
         """Write a batch of documents, replacing those of the same names, all in one transaction.
@@ -154,17 +196,15 @@ class Writer(Publisher):
         shard = shard_arrays([one for _, one in encoded], words or self.count_words([one for one, _ in encoded]))
         counters = self._counters()
         number = counters["shard"]
-        file = shard_file(number)
         self._check_place()
-        written = write_shard(self.folder / file, shard)
-        digests = part_digests(self.folder / file)
+        written = self._write(number, shard)
         ids = list(range(counters["document"], counters["document"] + len(encoded)))
         with self._transaction() as connection:
             names = [document.doc_id for document, _ in encoded]
             for block in _blocks(names):
                 replaced = connection.execute(select(DocumentRow.id).where(DocumentRow.doc_id.in_(block)))
                 delete_documents(connection, replaced.scalars().all())
-            _insert_shard(connection, number, written, shard, digests)
+            _insert_shard(connection, written)
             connection.execute(insert(DocumentRow), document_rows(encoded, ids, number, counters["chunk"]))
             insert_texts(connection, zip(ids, (document for document, _ in encoded), strict=True))
             record_documents(connection, ids)
@@ -204,16 +244,14 @@ class Writer(Publisher):
         shard = shard_arrays(chosen, None if words is None else words.of(np.array(kept)))
         counters = self._counters()
         number = counters["shard"]
-        file = shard_file(number)
         self._check_place()
-        written = write_shard(self.folder / file, shard)
-        digests = part_digests(self.folder / file)
+        written = self._write(number, shard)
         ids = [document_ids[row] for row in kept]
         moves = zip(ids, places(chosen, number, counters["chunk"]), strict=True)
         n_ids = sum(map(chunk_ids, chosen))
         counters = {**counters, "shard": number + 1, "chunk": counters["chunk"] + n_ids}
         with self._transaction() as connection:
-            _insert_shard(connection, number, written, shard, digests)
+            _insert_shard(connection, written)
             connection.execute(
                 update(DocumentRow.__table__).where(DocumentRow.id == bindparam("one")),  # type: ignore[arg-type]
                 [{"one": one, **place} for one, place in moves],
@@ -230,53 +268,59 @@ class Writer(Publisher):
         counters: dict[str, int] = self.meta.get("counters", {"shard": 1, "document": 1, "chunk": 1})
         return counters
 
-    def replace_shards(
-        self,
-        numbers: Sequence[int],
-        shard: Shard,
-        document_ids: Sequence[int],
-        n_sections: NDArray[np.int64],
-        n_chunks: NDArray[np.int64],
-    ) -> None:
-        """Put one shard in the place of several; the ids of documents and chunks stay.
+    def replace_shards(self, replacement: Replacement) -> None:
+        """Put one shard in the place of several; the ids of documents and chunks stay."""
+        self._replace([replacement], {})
+
+    def recount_words(self, replacements: Iterable[Replacement]) -> None:
+        """Put shards with other term counts in the place of all, in one transaction; from now on titles count.
+
+        What was made of the old counts is forgotten: the reference, and the postings of words.
 
         Args:
-            numbers: the shards that go.
-            shard: vectors of their documents, one document after another.
-            document_ids: catalog ids, in that order; without any, the shards only go.
-            n_sections: (N,) sections of each.
-            n_chunks: (N,) chunks of each.
+            replacements: one shard after another; each is written before the next is asked for.
         """
+        self._replace(replacements, {"counts_titles": True}, forgotten=(ReferenceRow, PostingsRow, WordPostingsRow))
+
+    def _replace(
+        self, replacements: Iterable[Replacement], meta: Mapping[str, Any], forgotten: Sequence[type[Table]] = ()
+    ) -> None:
+        """Write shards, then name them in the place of others, and forget the rows of some tables."""
         counters = self._counters()
-        number = counters["shard"]
-        file = shard_file(number)
+        first = counters["shard"]
         self._check_place()
-        written = write_shard(self.folder / file, shard) if document_ids else None
-        digests = part_digests(self.folder / file) if document_ids else {}
-        section_rows, chunk_rows = np.cumsum(n_sections) - n_sections, np.cumsum(n_chunks) - n_chunks
+        written: list[tuple[Sequence[int], _WrittenShard | None, list[dict[str, int]]]] = []
+        for number, one in enumerate(replacements, start=first):
+            written.append(
+                (one.numbers, self._write(number, one.shard) if one.document_ids else None, one.moves(number))
+            )
+        counters = {**counters, "shard": first + len(written)}
         with self._transaction() as connection:
-            if written is not None:
-                _insert_shard(connection, number, written, shard, digests)
-                places = zip(document_ids, section_rows.tolist(), chunk_rows.tolist(), strict=True)
-                connection.execute(
-                    update(DocumentRow.__table__)  # type: ignore[arg-type]
-                    .where(DocumentRow.id == bindparam("one"))
-                    .values(
-                        shard_id=number,
-                        document_row=bindparam("row"),
-                        section_row=bindparam("section"),
-                        chunk_row=bindparam("chunk"),
-                    ),
-                    [
-                        {"one": one, "row": row, "section": section, "chunk": chunk}
-                        for row, (one, section, chunk) in enumerate(places)
-                    ],
-                )
-                record_documents(connection, document_ids)
-            connection.execute(delete(ShardRow).where(ShardRow.id.in_(numbers)))
-            write_meta(connection, {"counters": {**counters, "shard": number + 1}})
-        self.meta["counters"] = {**counters, "shard": number + 1}
+            for numbers, shard, moves in written:
+                if shard is not None:
+                    _insert_shard(connection, shard)
+                    connection.execute(_MOVE, moves)
+                    record_documents(connection, [move["one"] for move in moves])
+                connection.execute(delete(ShardRow).where(ShardRow.id.in_(numbers)))
+            for table in forgotten:
+                connection.execute(delete(table))
+            write_meta(connection, {**meta, "counters": counters})
+        self.meta |= {**meta, "counters": counters}
         self._sweep()
+
+    def _write(self, number: int, shard: Shard) -> _WrittenShard:
+        """Write a shard, which the catalog names afterwards."""
+        file = shard_file(number)
+        written = write_shard(self.folder / file, shard)
+        row = {
+            "id": number,
+            "file": file,
+            "size_bytes": written.size_bytes,
+            "digest": written.digest,
+            "n_documents": len(shard.documents),
+            "n_chunks": len(shard.chunks),
+        }
+        return _WrittenShard(row, part_digests(self.folder / file))
 
     def drop_shards(self, numbers: Sequence[int]) -> None:
         """Forget shards that no document needs any more, and delete their files."""
@@ -336,19 +380,17 @@ class Writer(Publisher):
             return [(row.id, row.source) for row in rows]
 
 
-def _insert_shard(
-    connection: Connection, number: int, written: Checksum, shard: Shard, digests: Mapping[str, str]
-) -> None:
-    row = {
-        "id": number,
-        "file": shard_file(number),
-        "size_bytes": written.size_bytes,
-        "digest": written.digest,
-        "n_documents": len(shard.documents),
-        "n_chunks": len(shard.chunks),
-    }
-    connection.execute(insert(ShardRow).values(row))
-    connection.execute(insert(ShardDigestRow).values(shard_id=number, digests=dict(digests)))
+@dataclass(frozen=True, slots=True)
+class _WrittenShard:
+    """What the catalog records of a shard that is on disk."""
+
+    row: Mapping[str, Any]
+    digests: Mapping[str, str]
+
+
+def _insert_shard(connection: Connection, shard: _WrittenShard) -> None:
+    connection.execute(insert(ShardRow).values(dict(shard.row)))
+    connection.execute(insert(ShardDigestRow).values(shard_id=shard.row["id"], digests=dict(shard.digests)))
 
 
 def _blocks(names: Sequence[Name]) -> Iterator[Sequence[Name]]:

@@ -6,7 +6,8 @@ target
     x  tf_qi(t) / tf_q(t)  tf_dj(t) / tf_d(t)
 
 so that the shares of all pairs of sections sum to x. Where the sections of the query have weights,
-tf_qi(t) counts as often as the weight of section i, in the sum tf_q(t) too.
+tf_qi(t) counts as often as the weight of section i, in the sum tf_q(t) too. Counts are those of the
+score: an occurrence in a title counts several times, and adds to the section that the title stands in.
 
 Letters in shapes: T shared terms, A query sections, B target sections.
 """
@@ -18,8 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.document import Document
+from engine.document import Document, Span
 from engine.words.segmenter import Terms
+from engine.words.titles import repeats
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +31,21 @@ class Occurrences:
     terms: NDArray[np.uint32]  # (n,) in reading order
     spans: NDArray[np.int64]  # (n, 2)
     sections: NDArray[np.int64]  # (n,) of the first character
+    repeats: NDArray[np.int64]  # (n,) how often each counts
 
 
-def occurrences(found: Terms, kind: str, section_starts: NDArray[np.int64]) -> Occurrences:
+def occurrences(found: Terms, kind: str, section_starts: NDArray[np.int64], title: Span | None = None) -> Occurrences:
     """The words or the pairs of a segmented text, with their sections.
 
     Args:
         found: the text's terms.
         kind: `words` or `pairs`.
         section_starts: (A,) offsets, rising.
+        title: where the title stands, whose terms count more often; None where it does not.
     """
     terms, spans = (found.words, found.word_spans) if kind == "words" else (found.pairs, found.pair_spans)
-    return Occurrences(terms, spans, np.maximum(np.searchsorted(section_starts, spans[:, 0], side="right") - 1, 0))
+    sections = np.maximum(np.searchsorted(section_starts, spans[:, 0], side="right") - 1, 0)
+    return Occurrences(terms, spans, sections, repeats(spans, title))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ def section_starts(document: Document) -> NDArray[np.int64]:
 
 
 def mean_weights(found: Occurrences, terms: NDArray[np.uint32], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean weight (T,) of the places where each term stands.
+    """The mean weight (T,) of the places where each term stands, each as often as it counts.
 
     Args:
         found: all places of the terms, none of another term.
@@ -67,8 +72,8 @@ def mean_weights(found: Occurrences, terms: NDArray[np.uint32], weights: NDArray
         weights: (A,) of the sections.
     """
     at = np.searchsorted(terms, found.terms)
-    summed = np.bincount(at, weights[found.sections], minlength=len(terms))
-    return np.asarray(summed / np.bincount(at, minlength=len(terms)))
+    summed = np.bincount(at, weights[found.sections] * found.repeats, minlength=len(terms))
+    return np.asarray(summed / np.bincount(at, found.repeats, minlength=len(terms)))
 
 
 def align(
@@ -115,7 +120,8 @@ def _by_section(found: Occurrences, terms: NDArray[np.uint32], weights: NDArray[
     at = np.minimum(np.searchsorted(terms, found.terms), max(0, len(terms) - 1))
     stands = terms[at] == found.terms if len(terms) else np.zeros(len(found.terms), bool)
     n_sections = int(found.sections.max(initial=0)) + 1
-    keys, counts = np.unique(at[stands] * n_sections + found.sections[stands], return_counts=True)
+    keys, of_key = np.unique(at[stands] * n_sections + found.sections[stands], return_inverse=True)
+    counts = np.bincount(of_key, found.repeats[stands], minlength=len(keys))
     place, sections = keys // n_sections, keys % n_sections
     counted = counts if weights is None else counts * weights[sections]
     return _Shares(place, sections, counted / np.bincount(place, counted, minlength=len(terms))[place])

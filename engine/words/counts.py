@@ -12,7 +12,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.document import Document, Span
 from engine.words.segmenter import Terms, WordSegmenter
+from engine.words.titles import repeats, title_span
 
 MOST_COUNT = 65_535  # what uint16 holds; a higher count is stored as this
 
@@ -47,6 +49,7 @@ class TermTable:
     terms: NDArray[np.uint32]  # (T,)
     counts: NDArray[np.uint16]  # (T,) at least 1
     starts: NDArray[np.int64]  # (N + 1,) first term of each document, and T
+    occurrences: NDArray[np.uint32] | None = None  # (N,) |d|; None where it is the sum of the counts
 
     @property
     def n_documents(self) -> int:
@@ -71,6 +74,8 @@ class TermTable:
 
     def lengths(self) -> NDArray[np.float64]:
         """(N,) term occurrences of each document, |d|."""
+        if self.occurrences is not None:
+            return self.occurrences.astype(np.float64)
         sums = np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
         return np.diff(sums[self.starts]).astype(np.float64)
 
@@ -84,7 +89,8 @@ class TermTable:
         ends = np.cumsum(sizes)
         total = int(ends[-1]) if len(ends) else 0
         at = np.arange(total) + np.repeat(self.starts[documents] - ends + sizes, sizes)
-        return TermTable(self.terms[at], self.counts[at], np.concatenate([[0], ends]).astype(np.int64))
+        occurrences = None if self.occurrences is None else self.occurrences[documents]
+        return TermTable(self.terms[at], self.counts[at], np.concatenate([[0], ends]).astype(np.int64), occurrences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,25 +132,75 @@ def _join(tables: Sequence[TermTable]) -> TermTable:
     empty = TermTable(np.empty(0, np.uint32), np.empty(0, np.uint16), np.zeros(1, np.int64))
     parts = tables or [empty]
     return TermTable(
-        np.concatenate([table.terms for table in parts]), np.concatenate([table.counts for table in parts]), ends
+        np.concatenate([table.terms for table in parts]),
+        np.concatenate([table.counts for table in parts]),
+        ends,
+        _joined_occurrences(parts),
     )
 
 
+def _joined_occurrences(parts: Sequence[TermTable]) -> NDArray[np.uint32] | None:
+    """|d| of the documents of several tables, one table after another; None where no table holds it."""
+    if all(part.occurrences is None for part in parts):
+        return None
+    return np.concatenate([part.lengths() for part in parts]).astype(np.uint32)
+
+
+def count_documents(segmenter: WordSegmenter, documents: Iterable[Document], *, titles: bool = True) -> WordTables:
+    """Segment the texts of documents and count their terms, those of their titles more often.
+
+    Args:
+        segmenter: of the language.
+        documents: in the order of the tables.
+        titles: False counts each occurrence once, as in an index of an earlier version.
+    """
+    found = [(segmenter.segment(one.text), title_span(one) if titles else None) for one in documents]
+    return counted([terms for terms, _ in found], [title for _, title in found])
+
+
 def count_words(segmenter: WordSegmenter, texts: Iterable[str]) -> WordTables:
-    """Segment texts and count their terms."""
+    """Segment texts without titles and count their terms."""
     return counted([segmenter.segment(text) for text in texts])
 
 
-def counted(texts: Sequence[Terms]) -> WordTables:
-    """The counts of segmented texts."""
-    return WordTables(_counted([one.words for one in texts]), _counted([one.pairs for one in texts]))
+def counted(texts: Sequence[Terms], titles: Sequence[Span | None] | None = None) -> WordTables:
+    """The counts of segmented texts.
+
+    Args:
+        texts: the terms of each.
+        titles: where the title of each stands, see `engine.words.titles`; by default none has one.
+    """
+    titles = [None] * len(texts) if titles is None else titles
+    both = list(zip(texts, titles, strict=True))
+    return WordTables(
+        _table([_summed(one.words, one.word_spans, title) for one, title in both]),
+        _table([_summed(one.pairs, one.pair_spans, title) for one, title in both]),
+    )
 
 
-def _counted(occurrences: Sequence[NDArray[np.uint32]]) -> TermTable:
-    found = [np.unique(one, return_counts=True) for one in occurrences]
-    starts = np.cumsum([0, *(len(terms) for terms, _ in found)])
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """The distinct terms of one text."""
+
+    terms: NDArray[np.uint32]  # (n,) rising
+    counts: NDArray[np.int64]  # (n,)
+    n_occurrences: int
+
+
+def _summed(terms: NDArray[np.uint32], spans: NDArray[np.int64], title: Span | None) -> _Counted:
+    distinct, counts = np.unique(terms, return_counts=True)
+    if title is not None:
+        times = repeats(spans, title)
+        again = np.flatnonzero(times > 1)
+        np.add.at(counts, np.searchsorted(distinct, terms[again]), times[again] - 1)
+    return _Counted(distinct, counts, len(terms))
+
+
+def _table(texts: Sequence[_Counted]) -> TermTable:
+    counts = [np.minimum(one.counts, MOST_COUNT).astype(np.uint16) for one in texts]
     return TermTable(
-        np.concatenate([np.empty(0, np.uint32), *(terms for terms, _ in found)]),
-        np.concatenate([np.empty(0, np.uint16), *(np.minimum(n, MOST_COUNT).astype(np.uint16) for _, n in found)]),
-        starts.astype(np.int64),
+        np.concatenate([np.empty(0, np.uint32), *(one.terms for one in texts)]),
+        np.concatenate([np.empty(0, np.uint16), *counts]),
+        np.cumsum([0, *(len(one.terms) for one in texts)]).astype(np.int64),
+        np.array([one.n_occurrences for one in texts], np.uint32),
     )

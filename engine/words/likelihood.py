@@ -1,6 +1,7 @@
 """How well a document accounts for the terms of a query, without any network. Pure array functions.
 
-With tf counts, |d| occurrences of all terms in d, and p(t) the probability of t in the corpus:
+With tf counts, |d| occurrences of all terms in d, and p(t) the probability of t in the corpus (an occurrence in
+the title counts several times in tf, once in |d|; see `engine.words.titles`):
 
     a_t = 1 + ln tf_q(t)             b_t(d) = ln(1 + alpha tf_d(t) / (|d| p(t)))
     s(q, d) = min(1, sum_t a_t b_t(d) / sum_t a_t b_t(q))                            in [0, 1]
@@ -72,14 +73,17 @@ def query_terms(query: TermTable, statistics: TermStatistics, means: NDArray[np.
     """
     counts = query.counts.astype(np.float64)
     rates = ALPHA / statistics.probabilities(query.terms)
-    length = max(1.0, counts.sum())
+    length = max(1.0, float(query.lengths().sum()))
     weights = (1 + np.log(counts)) * (1 if means is None else means)
     norm = float(weights @ np.log1p(rates * counts / length)) if len(counts) else 1.0
     return QueryTerms(query.terms, weights / norm, rates)
 
 
 def cover_terms(query: TermTable, statistics: TermStatistics, means: NDArray[np.float64] | None = None) -> QueryTerms:
-    """Weigh the terms of a query by how much of it they are; the arguments are those of `query_terms`."""
+    """Weigh the terms of a query by how much of it they are; `query` counts titles like other text.
+
+    The other arguments are those of `query_terms`.
+    """
     counts = query.counts.astype(np.float64)
     probabilities = statistics.probabilities(query.terms)
     weights = counts * np.log1p(1 / probabilities) * (1 if means is None else means)

@@ -37,6 +37,7 @@ class PackedTable:
     counts: Bytes  # (B',) bits of the counts
     starts: Starts  # (N + 1,) first term of each document, and T
     count_starts: Starts  # (N + 1,) first byte of each document in `counts`, and B'
+    occurrences: NDArray[np.uint32] | None = None  # (N,) |d|; None where it is the sum of the counts
 
     @property
     def n_documents(self) -> int:
@@ -51,7 +52,8 @@ class PackedTable:
         """All terms and counts."""
         every = np.arange(len(self.lows))
         rows = self.rows_at(every)
-        return TermTable(self.terms_at(every, rows), self.counts_at(every, rows).astype(np.uint16), self.starts)
+        counts = self.counts_at(every, rows).astype(np.uint16)
+        return TermTable(self.terms_at(every, rows), counts, self.starts, self.occurrences)
 
     def low_bits(self) -> NDArray[np.uint16]:
         """(T,) the low 16 bits of all terms."""
@@ -77,6 +79,8 @@ class PackedTable:
 
     def lengths(self) -> NDArray[np.float64]:
         """(N,) term occurrences of each document, |d|."""
+        if self.occurrences is not None:
+            return self.occurrences.astype(np.float64)
         is_there = np.diff(self.starts) > 0
         lengths = np.zeros(self.n_documents)
         last = self._count_ones[self.starts[1:][is_there] - 1]
@@ -145,6 +149,7 @@ def _packed(table: TermTable) -> PackedTable:
         _bits(places, int(count_starts[-1])),
         table.starts,
         count_starts,
+        table.occurrences,
     )
 
 
@@ -178,7 +183,14 @@ def _gathered(parts: Sequence[tuple[PackedTable, NDArray[np.int64]]]) -> PackedT
         _joined([_rows_of(part.counts, part.count_starts, documents) for part, documents in parts]),
         _starts_of([(part.starts, documents) for part, documents in parts]),
         _starts_of([(part.count_starts, documents) for part, documents in parts]),
+        _occurrences_of(parts),
     )
+
+
+def _occurrences_of(parts: Sequence[tuple[PackedTable, NDArray[np.int64]]]) -> NDArray[np.uint32] | None:
+    if all(part.occurrences is None for part, _ in parts):
+        return None
+    return np.concatenate([part.lengths()[documents] for part, documents in parts]).astype(np.uint32)
 
 
 def _starts_of(parts: Sequence[tuple[Starts, NDArray[np.int64]]]) -> Starts:

@@ -34,7 +34,7 @@ from indexer.generation.new_generation import (
     rungs_for,
 )
 from indexer.generation.recall import RECALL_FLOOR
-from indexer.generation.reference import refresh_reference, sample_documents, upgrade_words
+from indexer.generation.reference import refresh_reference, sample_documents, upgrade_titles, upgrade_words
 
 EncodeNow: TypeAlias = Literal["none", "later", "all"]
 
@@ -103,6 +103,7 @@ def build(
         with Writer(folder) as writer:
             used = _claimed(writer, encoder, device, factory) if encode != "none" else None
             upgrade_words(writer, language, log)
+            upgrade_titles(writer, log)
             if language is not None:
                 writer.set_language(language)
             report = run.write(writer, documents, used, encode, progress, prune=prune, replace_files=replace_files)

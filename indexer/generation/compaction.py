@@ -17,7 +17,7 @@ from engine.store.catalog import DocumentRow, GenerationRow, ShardRow
 from engine.store.gathering import ranges
 from engine.store.shards import Shard
 from engine.store.snapshot import Positions, Snapshot
-from engine.store.writer import Writer
+from engine.store.writer import Replacement, Writer
 from engine.words.counts import WordTables, join
 from engine.words.packing import unpacked
 from indexer.generation.disk import DiskGuard
@@ -168,7 +168,7 @@ def _rewrite(writer: Writer, snapshot: Snapshot, shards: list[int]) -> None:
     )
     order = np.concatenate(members)
     ids = roster.ids[order].tolist()
-    writer.replace_shards(shards, joined, ids, roster.n_sections[order], roster.n_chunks[order])
+    writer.replace_shards(Replacement(shards, joined, ids, roster.n_sections[order], roster.n_chunks[order]))
 
 
 def _rows(snapshot: Snapshot, pieces: Sequence[NDArray[np.float16]]) -> NDArray[np.float16]:

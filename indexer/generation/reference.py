@@ -13,8 +13,8 @@ from engine.faults import named_faults
 from engine.store.catalog import ShardRow
 from engine.store.reference import OUTGROWN, Reference, is_outgrown, sample_order
 from engine.store.snapshot import Snapshot
-from engine.store.writer import Writer
-from engine.words.counts import count_words
+from engine.store.writer import Replacement, Writer
+from engine.words.counts import count_documents
 from engine.words.languages import check_language, detect_language
 from engine.words.segmenter import segmenter_of
 from indexer.generation.compaction import live_members, live_shard
@@ -120,18 +120,40 @@ def upgrade_words(writer: Writer, language: str | None, log: Callable[[str], Non
         if lacking:
             log(f"adding words to {len(lacking):,} shards of an earlier version (language {language})")
         for number in lacking:
-            _add_words(writer, snapshot, number, language)
+            writer.replace_shards(_counted(snapshot, number, language, titles=False))
     writer.set_language(language)
 
 
-def _add_words(writer: Writer, snapshot: Snapshot, number: int, language: str) -> None:
-    members = live_members(snapshot, number)
-    if not len(members):
-        writer.drop_shards([number])
+def upgrade_titles(writer: Writer, log: Callable[[str], None]) -> None:
+    """Count the terms of titles more often in an index that an earlier version wrote, from the stored text.
+
+    All shards change in one transaction, so that no reader meets both kinds of counts. The reference goes with
+    them, so that another one is drawn.
+
+    Args:
+        writer: holds the index.
+        log: called with one line before the counting.
+
+    Raises:
+        IndexDamaged: a shard or a text cannot be read; repair first.
+    """
+    language = writer.language
+    if language is None or writer.counts_titles:
         return
+    with writer.read() as connection:
+        numbers = list(connection.execute(select(ShardRow.id).order_by(ShardRow.id)).scalars())
+    if numbers:
+        log(f"counting words of titles in {len(numbers):,} shards of an earlier version: scores change with it")
+    with Snapshot(writer.folder) as snapshot:
+        writer.recount_words(_counted(snapshot, number, language, titles=True) for number in numbers)
+
+
+def _counted(snapshot: Snapshot, number: int, language: str, *, titles: bool) -> Replacement:
+    """A shard with the terms of its documents counted in their stored text."""
+    members = live_members(snapshot, number)
     documents = snapshot.documents(members)
-    words = count_words(segmenter_of(language), (document.text for document, _ in documents))
+    words = count_documents(segmenter_of(language), (document for document, _ in documents), titles=titles)
     shard = replace(live_shard(snapshot, number), words=words)
     roster = snapshot.roster
     ids = roster.ids[members].tolist()
-    writer.replace_shards([number], shard, ids, roster.n_sections[members], roster.n_chunks[members])
+    return Replacement([number], shard, ids, roster.n_sections[members], roster.n_chunks[members])

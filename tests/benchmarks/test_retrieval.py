@@ -136,3 +136,13 @@ def test_sections_are_ranked_by_what_they_contribute(built_folder: Path, corpus:
     scores = [score for _, score in rankings["doc003"]]
     assert scores == sorted(scores, reverse=True)
     assert list(rankings) == ["doc003", "doc004"] and section_ranking([]) == []
+
+
+def test_words_alone_need_no_encoder(folder: Path, tmp_path: Path) -> None:
+    options = ["--systems", "words", "--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
+    CliRunner().invoke(main, [str(folder), *options], catch_exceptions=False)
+    (run,) = runs_in(tmp_path / "out")
+    assert (run.name, run.encoder, run.n_tokens) == ("pets-words-test", "", 0)
+    (made,) = (tmp_path / "work").glob("*-words.lm")
+    with Index.open(made) as index:
+        assert index.snapshot.width == 0 and index.snapshot.n_chunks == 0

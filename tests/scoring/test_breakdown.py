@@ -23,7 +23,7 @@ from engine.scoring.evidence import (
     thresholds,
 )
 from engine.scoring.similarity import Matches
-from engine.words.counts import count_words
+from engine.words.counts import count_documents
 from engine.words.likelihood import query_terms, scores
 from engine.words.segmenter import WordSegmenter
 from engine.words.statistics import collect
@@ -137,10 +137,13 @@ TARGET = Document(
 )
 
 
-def by_words(root: float = 1.0) -> Breakdown:
+TITLED = replace(TARGET, title="Apples of Autumn")  # the first lines of its text
+
+
+def by_words(root: float = 1.0, target: Document = TARGET) -> Breakdown:
     scoring = Scoring(chunk_weight=0, document_weight=0, word_weight=1, pair_weight=1, root=root)
     segmenter = WordSegmenter("english")
-    mine, theirs = (count_words(segmenter, [document.text]) for document in (QUERY, TARGET))
+    mine, theirs = (count_documents(segmenter, [document]) for document in (QUERY, target))
     statistics = collect([mine, theirs])
     words, pairs = query_terms(mine.words, statistics.words), query_terms(mine.pairs, statistics.pairs)
     zero = np.zeros(1)
@@ -148,7 +151,7 @@ def by_words(root: float = 1.0) -> Breakdown:
     nothing = Matches(np.zeros((0, 1), np.float32), np.zeros((0, 1), np.int64))
     limits = Thresholds(np.zeros(0, np.float32), 0.0, np.zeros(0))
     given = Scored(limits, nothing, components, None, scoring.weights(), scoring, words, pairs, "english")
-    return break_down(QUERY, [], [TARGET], [np.zeros((0, 4), np.int32)], given)[0]
+    return break_down(QUERY, [], [target], [np.zeros((0, 4), np.int32)], given)[0]
 
 
 @pytest.mark.parametrize("root", [1.0, 0.5])
@@ -174,6 +177,21 @@ def test_a_term_goes_to_sections_by_how_often_it_stands_there() -> None:
     # Once in each of two sections of the query; once and twice in the target.
     expected = {(0, 0): 1 / 6, (0, 1): 2 / 6, (1, 0): 1 / 6, (1, 1): 2 / 6}
     assert {key: value / total for key, value in apples.items()} == pytest.approx(expected)
+
+
+def test_a_term_of_a_title_goes_to_the_section_of_the_title_by_how_often_it_counts() -> None:
+    breakdown = by_words(target=TITLED)
+    apples = [
+        (pair.target_section, part.contribution)
+        for pair in breakdown.pairs
+        for part in pair.terms
+        if part.term == "apples"
+    ]
+    total = sum(contribution for _, contribution in apples)
+    by_section = [sum(value for at, value in apples if at == section) for section in (0, 1)]
+    # 8 words, 2 of them in the title: each of these counts round(0.15 * 8 / 2) = 1 more.
+    assert [value / total for value in by_section] == pytest.approx([2 / 4, 2 / 4])
+    assert sum(pair.words for pair in breakdown.pairs) == pytest.approx(breakdown.score, abs=1e-12)
 
 
 def test_terms_are_written_as_in_the_target() -> None:

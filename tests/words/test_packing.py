@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from engine.words.counts import MOST_COUNT, TermTable, WordTables, join
 from engine.words.likelihood import QueryTerms, scores
-from engine.words.packing import pack, unpacked
+from engine.words.packing import gather, pack, unpacked
 
 
 def table_of(*documents: dict[int, int]) -> TermTable:
@@ -50,6 +52,19 @@ def test_what_was_packed_comes_back(table: TermTable) -> None:
     assert_equal(back.words, table)
     assert_equal(back.pairs, table)
     assert packed.words.lengths().tolist() == table.lengths().tolist()
+
+
+def test_the_lengths_of_documents_whose_titles_count_more_are_packed_too() -> None:
+    plain = table_of({1: 3, 2: 1}, {}, {7: 2})
+    titled = replace(plain, occurrences=np.array([2, 0, 2], np.uint32))
+    packed = pack(WordTables(titled, titled)).words
+    assert packed.lengths().tolist() == packed.unpacked().lengths().tolist() == [2, 0, 2]
+    assert packed.of(np.array([2, 0])).unpacked().lengths().tolist() == [2, 2]
+    every = np.arange(3)
+    both = gather([(pack(WordTables(plain, plain)), every), (pack(WordTables(titled, titled)), every)])
+    assert both.words.lengths().tolist() == [4, 0, 2, 2, 0, 2]
+    joined = join([WordTables(titled, titled), WordTables(plain, plain)])
+    assert joined.words.lengths().tolist() == [2, 0, 2, 4, 0, 2]
 
 
 @pytest.mark.parametrize("table", [HARD, drawn(np.random.default_rng(1), 50)])

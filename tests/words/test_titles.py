@@ -1,0 +1,93 @@
+"""A title counts more often where it stands in the text, and nothing else changes; against dictionaries."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from engine.document import Document, Span
+from engine.words.counts import TermTable, count_documents, count_words
+from engine.words.segmenter import WordSegmenter
+from engine.words.titles import TITLE_SHARE, title_span
+from tests.fakes import make_document
+
+ENGLISH = WordSegmenter("english")
+BODY = "Agents wait in a queue and the queue empties slowly while every agent talks about the weather. " * 4
+
+
+def named(title: str, text: str) -> Document:
+    return make_document("a", text, title=title)
+
+
+def counts_of(table: TermTable) -> dict[int, int]:
+    return dict(zip(table.terms.tolist(), table.counts.tolist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "found"),
+    [
+        ("Queue of Agents", f"Queue of Agents\n\n{BODY}", "Queue of Agents"),
+        ("Queue of agents", f"# Queue of *Agents*\n\n{BODY}", "Queue of *Agents"),
+        ("Queue of Agents", f"======\nQueue of\n  Agents\n======\n{BODY}", "Queue of\n  Agents"),
+        ("A queue", f"Author: B\nTitle: A queue\nStatus: Final\n\n{BODY}", "A queue"),
+        ("Über Größen", f"ÜBER  GRÖẞEN.\n{BODY}", "ÜBER  GRÖẞEN"),
+        ("待ち行列の理論", f"待ち行列の理論\n{BODY}", "待ち行列の理論"),
+        ("C++: a language", f"C++ – a Language\n{BODY}", "C++ – a Language"),
+    ],
+)
+def test_a_title_is_found_as_lines_of_its_own(title: str, text: str, found: str | None) -> None:
+    span = title_span(named(title, text))
+    assert (None if span is None else text[span.start : span.stop]) == found
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("queue", BODY),  # the name of a file, a word of a sentence
+        ("A00-1020", BODY),  # an id
+        ("***", f"***\n{BODY}"),
+        ("Queue of Agents", f"The Queue of Agents\n{BODY}"),
+        ("Queue", f"{BODY * 20}\nQueue\n"),  # far from the beginning
+        ("word " * 101, f"{'word ' * 101}\n{BODY}"),  # a paragraph
+    ],
+)
+def test_a_title_that_does_not_stand_at_the_front_is_none(title: str, text: str) -> None:
+    assert title_span(named(title, text)) is None
+
+
+@pytest.mark.parametrize("title", ["Queue of Agents", "The Weather Agents Talk About", "Queue"])
+def test_the_occurrences_of_a_title_add_a_share_of_the_text(title: str) -> None:
+    text = f"{title}\n\n{BODY}"
+    tables = count_documents(ENGLISH, [named(title, text)])
+    found = ENGLISH.segment(text)
+    for table, terms, spans in (
+        (tables.words, found.words, found.word_spans),
+        (tables.pairs, found.pairs, found.pair_spans),
+    ):
+        inside = [term for term, (_, stop) in zip(terms.tolist(), spans.tolist(), strict=True) if stop <= len(title)]
+        expected = Counter(terms.tolist())
+        for term in inside:
+            expected[term] += round(TITLE_SHARE * len(terms) / len(inside))
+        assert counts_of(table) == expected
+        assert table.lengths().tolist() == [len(terms)], "the length of the text stays"
+
+
+def test_a_text_without_its_title_is_counted_as_it_is() -> None:
+    plain = count_words(ENGLISH, [BODY])
+    for document in (named("queue", BODY), named("Elsewhere", BODY)):
+        tables = count_documents(ENGLISH, [document])
+        assert counts_of(tables.words) == counts_of(plain.words)
+        assert tables.words.lengths().tolist() == plain.words.lengths().tolist()
+
+
+def test_titles_are_counted_once_where_they_are_not_to_count() -> None:
+    text = f"Queue of Agents\n\n{BODY}"
+    without = count_documents(ENGLISH, [named("Queue of Agents", text)], titles=False)
+    assert counts_of(without.words) == counts_of(count_words(ENGLISH, [text]).words)
+
+
+def test_a_text_that_is_its_title_counts_as_it_is() -> None:
+    document = named("Queue of Agents", "Queue of Agents")
+    assert title_span(document) == Span(0, 15)
+    assert set(counts_of(count_documents(ENGLISH, [document]).words).values()) == {1}
