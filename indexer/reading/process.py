@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 import traceback
+from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
@@ -25,6 +26,7 @@ from indexer.reading.requests import Request, results_of
 from indexer.reading.transfer import pack, unpack_request
 
 _STATM = Path("/proc/self/statm")  # Linux alone
+_PAGE_BYTES = resource.getpagesize()
 _KEPT_SHARE = 8  # a process that still holds this part of the limit after a document is replaced
 _COLLECTED_AFTER = 10_000  # new containers
 _BATCH_RESULTS, _BATCH_CHARS, _BATCH_SECONDS = 64, 2**18, 0.05
@@ -89,9 +91,9 @@ def _answer(connection: Connection, request: Request, seconds: float, memory: _M
             break
         batch.add(result)
         is_skipping = False
-    batch.send()
-    signal.setitimer(signal.ITIMER_PROF, 0)
-    connection.send_bytes(END)
+    last = pack(batch.results, is_last=True) if batch.results else END
+    signal.setitimer(signal.ITIMER_PROF, 0)  # before the caller takes the request for answered
+    connection.send_bytes(last)
 
 
 class _Batch:
@@ -154,8 +156,13 @@ class _Memory:
         return _data_bytes() > self._most_kept
 
 
+@cache
+def _statm() -> int | None:
+    """The descriptor of the file of this process, which stays open; None where the system has none."""
+    return os.open(_STATM, os.O_RDONLY | os.O_CLOEXEC) if _STATM.exists() else None
+
+
 def _data_bytes() -> int:
-    """Private memory that was allocated; 0 where the system does not tell."""
-    if not _STATM.exists():
-        return 0
-    return int(_STATM.read_bytes().split()[5]) * resource.getpagesize()
+    """Private memory that was allocated; 0 where the system does not say."""
+    fd = _statm()
+    return 0 if fd is None else int(os.pread(fd, 256, 0).split()[5]) * _PAGE_BYTES

@@ -31,7 +31,7 @@ from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.readers.assembly import without_gz
 from indexer.reading.requests import Request, is_json_lines, read_here
-from indexer.reading.transfer import pack_request, unpack
+from indexer.reading.transfer import ends_answer, pack_request, unpack
 
 OUT_OF_MEMORY, FAILED, RETIRED = 81, 82, 83  # exit statuses of the process; retired: it held too much memory
 READY, ALL_SENT, END = b"ready", b"all", b""  # messages: it has started; no result waits; a request is answered
@@ -47,6 +47,7 @@ importlib.import_module(module).serve(int(fd), float(seconds), int(memory_bytes)
 """
 _N_REQUESTS = 2  # sent at one time: one that is read, and one ahead
 _WALL_FACTOR = 10  # a document that uses no processor time, as on a hung file system, may wait this much longer
+_SOON = 0.5  # seconds
 _LEAST_BUSY = 0.01  # share of the clock that a process uses which waits for its turn on a busy machine
 _FROM_OUTSIDE = frozenset(
     -getattr(signal, name) for name in ("SIGKILL", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)
@@ -139,6 +140,8 @@ class DocumentReader:
         while (answer := self._receive()) != END:
             if isinstance(answer, bytes):
                 yield from progress.results(answer)
+                if ends_answer(answer):
+                    return
             elif (failure := progress.failure(answer)) is not None:
                 yield failure
                 self._restart(others)
@@ -193,22 +196,33 @@ class DocumentReader:
             self._start()
         connection = self._connection
         assert connection is not None
-        seconds, spent = _WALL_FACTOR * self.limits.seconds, self._processor_seconds()
         arrivals = select.poll()
         arrivals.register(connection.fileno(), select.POLLIN)
         try:
             while True:
-                if not arrivals.poll(1000 * seconds):
-                    before, spent = spent, self._processor_seconds()
-                    if spent - before > _LEAST_BUSY * seconds:
-                        continue  # the machine is busy; the limit of processor time ends it
-                    return _End(f"no answer within {seconds:g} s; {_more('seconds')}")
+                if not self._arrives(arrivals):
+                    return _End(f"no answer within {_WALL_FACTOR * self.limits.seconds:g} s; {_more('seconds')}")
                 message = connection.recv_bytes()
                 if self._is_ready:
                     return message
                 self._is_ready = message == READY
         except (EOFError, OSError):
             return self._end()
+
+    def _arrives(self, arrivals: select.poll) -> bool:
+        """Wait for a message; False once the process has neither sent one nor worked for too long."""
+        seconds = _WALL_FACTOR * self.limits.seconds
+        # Most messages come at once, and what the process has used is asked of the system for the others alone.
+        soon = min(_SOON, seconds / 10)
+        if arrivals.poll(1000 * soon):
+            return True
+        spent = self._processor_seconds()
+        while not arrivals.poll(1000 * (seconds - soon)):
+            before, spent = spent, self._processor_seconds()
+            # On a busy machine the process waits for its turn; the limit of processor time ends it.
+            if spent - before <= _LEAST_BUSY * seconds:
+                return False
+        return True
 
     def _processor_seconds(self) -> float:
         """Processor time that the process has used; 0 where the system does not say."""

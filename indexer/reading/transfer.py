@@ -1,9 +1,13 @@
-"""Requests and results of reading as bytes, from one process to another: JSON, so that no message can run code."""
+"""Requests and results of reading as bytes, from one process to another: JSON, so that no message can run code.
+
+The texts of documents, most of a message, follow the JSON as they are, since escaping and parsing them takes longer
+than all else.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, fields, replace
 from operator import attrgetter
 from typing import Any
@@ -13,10 +17,12 @@ from engine.readers import Unreadable
 from indexer.reading.requests import Request
 
 _FIELDS = [one.name for one in fields(Document)]
-_SECTIONS, _PAGES = _FIELDS.index("sections"), _FIELDS.index("pages")
+_TEXT, _SECTIONS, _PAGES = (_FIELDS.index(name) for name in ("text", "sections", "pages"))
 _of_document = attrgetter(*_FIELDS)
 _of_section = attrgetter(*(one.name for one in fields(Section)))
 _ONE_TO_ONE = "latin-1"  # by which any bytes are text, and back
+_ANY_TEXT = "surrogatepass"  # a parser may leave half a surrogate pair in a text
+_LAST = "!"  # begins the message after which a request is answered
 
 
 def pack_request(request: Request) -> bytes:
@@ -32,13 +38,24 @@ def unpack_request(message: bytes) -> Request:
     return Request(**values, line=None if line is None else line.encode(_ONE_TO_ONE))
 
 
-def pack(results: Iterable[Document | Unreadable | int]) -> bytes:
-    """Results as bytes; a document that holds something else than plain values becomes `Unreadable`."""
+def pack(results: Iterable[Document | Unreadable | int], *, is_last: bool = False) -> bytes:
+    """Results as bytes; a document that holds something else than plain values becomes `Unreadable`.
+
+    Args:
+        results: of one request.
+        is_last: whether no other results of the request follow.
+    """
     rows = [_row(result) for result in results]
     try:
-        return json.dumps(rows).encode()
+        message = _message(rows)
     except (TypeError, ValueError, RecursionError):
-        return json.dumps([_plain(row) for row in rows]).encode()
+        message = _message([_plain(row) for row in rows])
+    return (_LAST + message if is_last else message).encode(errors=_ANY_TEXT)
+
+
+def ends_answer(message: bytes) -> bool:
+    """Whether no other results of a request follow."""
+    return message.startswith(_LAST.encode())
 
 
 def unpack(message: bytes) -> list[Document | Unreadable | int]:
@@ -48,7 +65,8 @@ def unpack(message: bytes) -> list[Document | Unreadable | int]:
         ValueError: these bytes hold something else.
     """
     try:
-        return [_result(row) for row in json.loads(message)]
+        head, _, text = message.decode(errors=_ANY_TEXT).removeprefix(_LAST).partition("\n")
+        return list(_results(json.loads(head), text))
     except (AttributeError, LookupError, TypeError, RecursionError) as error:
         raise ValueError(str(error)) from error
 
@@ -64,9 +82,20 @@ def _row(result: Document | Unreadable | int) -> object:
     return row
 
 
+def _message(rows: Iterable[object]) -> str:
+    """Rows, each with the length of its text, in one line; after it the texts."""
+    heads, texts = [], []
+    for row in rows:
+        if isinstance(row, list):
+            texts.append(row[_TEXT])
+            row = [*row[:_TEXT], len(row[_TEXT]), *row[_TEXT + 1 :]]
+        heads.append(row)
+    return f"{json.dumps(heads)}\n{''.join(texts)}"
+
+
 def _plain(row: object) -> object:
     try:
-        json.dumps(row)
+        _message([row])
     except (TypeError, ValueError, RecursionError) as error:
         values: Any = row
         reason = f"the parser gave no document ({error})"
@@ -74,12 +103,16 @@ def _plain(row: object) -> object:
     return row
 
 
-def _result(row: Any) -> Document | Unreadable | int:  # noqa: ANN401
-    if isinstance(row, int):
-        return row
-    if isinstance(row, dict):
-        return Unreadable(**row)
-    values: list[Any] = row
-    values[_SECTIONS] = tuple([Section(heading, tuple(path), *rest) for heading, path, *rest in values[_SECTIONS]])
-    values[_PAGES] = tuple(values[_PAGES])
-    return Document(*values)
+def _results(rows: list[Any], texts: str) -> Iterator[Document | Unreadable | int]:
+    start = 0
+    for row in rows:
+        if isinstance(row, int):
+            yield row
+        elif isinstance(row, dict):
+            yield Unreadable(**row)
+        else:
+            start, text = start + row[_TEXT], texts[start : start + row[_TEXT]]
+            row[_TEXT] = text
+            row[_SECTIONS] = tuple([Section(heading, tuple(path), *rest) for heading, path, *rest in row[_SECTIONS]])
+            row[_PAGES] = tuple(row[_PAGES])
+            yield Document(*row)
