@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,25 +35,58 @@ def search(index: Index, query: Document | str, parameters: Parameters, where: s
         parameters: how to search.
         where: metadata filter.
     """
-    for doc_id in parameters.without:
-        check_is_there(index, doc_id)
-    find = index.search_id if isinstance(query, str) else index.search
-    if isinstance(query, str):
-        check_is_there(index, query)
-    result = find(
-        query,  # type: ignore[arg-type]
-        k=parameters.k,
-        offset=parameters.offset,
-        where=where,
-        without=parameters.without,
-        skip=parameters.skip,
-        exact=parameters.exact,
-        allowance=Allowance(parameters.candidates, parameters.encode_tokens),
-    )
+    result = found(index, query, parameters, where, without=parameters.without)
     values = _without_paths(result.to_dict(n_pairs=parameters.sections))
     if parameters.matrix:
         _add_matrices(index, query, result, values)
     return as_json(envelope([values]))
+
+
+def found(
+    index: Index, query: Document | str, parameters: Parameters, where: str | None, *, without: Sequence[str]
+) -> Result:
+    """The result of a search.
+
+    Args:
+        index: opened for this thread.
+        query: a document, or the doc_id of one.
+        parameters: how to search.
+        where: metadata filter.
+        without: documents to leave out.
+
+    Raises:
+        Refusal: the index lacks one of the named documents.
+    """
+    for doc_id in [*without, *([query] if isinstance(query, str) else [])]:
+        check_is_there(index, doc_id)
+    search_with = index.search_id if isinstance(query, str) else index.search
+    return search_with(
+        query,  # type: ignore[arg-type]
+        k=parameters.k,
+        offset=parameters.offset,
+        where=where,
+        without=without,
+        skip=parameters.skip,
+        exact=parameters.exact,
+        allowance=Allowance(parameters.candidates, parameters.encode_tokens),
+    )
+
+
+def without_folders(result: Result) -> Result:
+    """The same result, with files and index named without the folders of this machine."""
+    origin = result.provenance
+    if origin is not None and origin.index is not None:
+        origin = replace(origin, index=replace(origin.index, path=_name(origin.index.path)))
+    return replace(
+        result,
+        query=_without_folder(result.query),
+        hits=tuple(replace(hit, document=_without_folder(hit.document)) for hit in result.hits),
+        provenance=origin,
+    )
+
+
+def _without_folder(document: Document) -> Document:
+    return replace(document, source=_name(document.source))
 
 
 def _without_paths(values: dict[str, Any]) -> dict[str, Any]:
