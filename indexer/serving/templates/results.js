@@ -54,6 +54,7 @@ export function problem(error) {
   box.className = "problem";
   box.append(message, step);
   at("problem").replaceChildren(box);
+  box.scrollIntoView({ block: "nearest" });
 }
 
 function parsed(html) {
