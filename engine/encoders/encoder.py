@@ -84,6 +84,13 @@ class Encoder(ABC):
     def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
         """Encode documents that this encoder segmented; the order is kept."""
 
+    def expect(self, n_tokens: int) -> None:  # noqa: B027 - most encoders report to nobody
+        """Called before documents of an index are encoded block by block; does nothing by default.
+
+        Args:
+            n_tokens: of all blocks, about.
+        """
+
     def encode(self, documents: Sequence[Document]) -> list[EncodedDocument]:
         """Encode documents, whatever their length; the order is kept.
 

@@ -50,7 +50,7 @@ def comparison_lines(
 
 def _document(mark: str, document: Document, coverage: Coverage) -> list[Line]:
     name = Run(f"  {document.source or document.doc_id}", Style.FAINT)
-    read = "compared by words alone" if not coverage.tokens_total else coverage_note(coverage)
+    read = "compared by words alone" if not coverage.tokens_read else coverage_note(coverage)
     return [
         line(Run(f"{mark} ", Style.FAINT), Run(document.title, Style.TITLE), name),
         line(Run(f"  {read}", Style.FAINT)),

@@ -7,7 +7,7 @@ any number of results). Within a version of the schema, fields are added, never 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -56,7 +56,11 @@ def result_dict(result: Result, *, n_pairs: int | None = None) -> dict[str, Any]
         result: of a search.
         n_pairs: section pairs listed of each hit, strongest first; all by default. A part `rest` sums the others.
     """
-    mine = TermPlaces(result.query, result.language)
+    return head_dict(result) | {"hits": list(hit_dicts(result, n_pairs=n_pairs))}
+
+
+def head_dict(result: Result) -> dict[str, Any]:
+    """All of `result_dict` but the hits."""
     return {
         "schema": VERSION,
         "query": _query(result),
@@ -69,8 +73,14 @@ def result_dict(result: Result, *, n_pairs: int | None = None) -> dict[str, Any]
         "reference": result.reference,
         "encoding": None if result.encoding is None else asdict(result.encoding),
         "provenance": None if result.provenance is None else asdict(result.provenance),
-        "hits": [_hit(hit, mine, result.language, n_pairs) for hit in result.hits],
     }
+
+
+def hit_dicts(result: Result, *, n_pairs: int | None = None) -> Iterator[dict[str, Any]]:
+    """The hits of `result_dict`, each made when it is taken."""
+    mine = TermPlaces(result.query, result.language)
+    for hit in result.hits:
+        yield _hit(hit, mine, result.language, n_pairs)
 
 
 def novelty_dict(found: Novelty, *, n_pairs: int | None = None) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.document import Document, Span
+from engine.document import LEFT_OUT, Document, MetadataValue, Scalar, Span
+from engine.report.contract import head_dict, hit_dicts
 from engine.report.marked_text import Mark, Run, excerpts, marked_runs
 from engine.report.section_map import SectionMap, section_map
 from engine.report.snippets import after_heading
@@ -23,6 +24,7 @@ N_COLOURS = 10
 _PASSAGES = 2  # of a match that are shown beside each other; all are marked in the full text
 _MARGIN = 120  # characters around a passage
 _SENTENCE_MARGIN = 260  # around a sentence whose words match
+_FIELD_CHARACTERS = 60  # of the values of a metadata field that is listed
 
 SIDES = ("query", "target")
 
@@ -72,6 +74,7 @@ class HitView:
 
     hit: Hit
     values: Mapping[str, Any]
+    metadata: tuple[tuple[str, tuple[Scalar, ...]], ...]  # fields with values that are short enough to be listed
     matches: tuple[Match, ...]
     others: tuple[Mapping[str, Any], ...]  # parts that are no section pair
     map: SectionMap
@@ -84,7 +87,7 @@ class ResultView:
     """A result."""
 
     result: Result
-    values: Mapping[str, Any]
+    values: Mapping[str, Any]  # of the result, without its hits
     hits: tuple[HitView, ...]
 
 
@@ -95,9 +98,13 @@ def result_view(result: Result, *, n_pairs: int = N_MATCHES) -> ResultView:
         result: of a search or a comparison.
         n_pairs: section pairs shown of each hit.
     """
-    values = result.to_dict(n_pairs=n_pairs)
-    views = (_hit(result, hit, shown) for hit, shown in zip(result.hits, values["hits"], strict=True))
-    return ResultView(result, values, tuple(views))
+    return ResultView(result, head_dict(result), tuple(hit_views(result, n_pairs=n_pairs)))
+
+
+def hit_views(result: Result, *, n_pairs: int = N_MATCHES) -> Iterator[HitView]:
+    """The hits of `result_view`, each arranged when it is taken."""
+    for hit, values in zip(result.hits, hit_dicts(result, n_pairs=n_pairs), strict=True):
+        yield _hit(result, hit, values)
 
 
 def pages_label(place: Mapping[str, Any]) -> str:
@@ -121,12 +128,22 @@ def _hit(result: Result, hit: Hit, values: Mapping[str, Any]) -> HitView:
     return HitView(
         hit=hit,
         values=values,
+        metadata=tuple(_listed(hit.metadata)),
         matches=tuple(_match(number, part, documents) for number, part in enumerate(listed, start=1)),
         others=tuple(part for part in values["parts"] if part["kind"] != "section_pair"),
         map=section_map(*documents, hit.breakdown.pairs, len(listed)),
         query=tuple(_sections(result.query, "query", hit, listed, marks[0])),
         target=tuple(_sections(hit.document, "target", hit, listed, marks[1])),
     )
+
+
+def _listed(metadata: Mapping[str, MetadataValue]) -> Iterator[tuple[str, tuple[Scalar, ...]]]:
+    """Fields for people: short values, without the counts that readers leave."""
+    for name, value in metadata.items():
+        values = tuple(value) if isinstance(value, list) else (value,)
+        n_characters = sum(len(str(one)) for one in values)
+        if 0 < n_characters <= _FIELD_CHARACTERS and not name.startswith(LEFT_OUT):
+            yield name, values
 
 
 def _marks(side: str, parts: Sequence[Mapping[str, Any]]) -> Iterator[Mark]:

@@ -5,14 +5,17 @@ Every value is escaped by Jinja2, those inside of scripts as JSON without markup
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from engine.report.evidence import pages_label, result_view
-from engine.report.table import coverage_note, encoding_lines, no_hits
+from engine.document import Document, Span
+from engine.report.contract import head_dict
+from engine.report.evidence import hit_views, pages_label, place_of, result_view
+from engine.report.table import coverage_note, encoding_lines, no_hits, section_label
 from engine.result import N_MATCHES, Result, Status
 
 _STATUS = {
@@ -39,6 +42,28 @@ def result_page(
     return render("evidence.html", views=views, command=command, background=background)
 
 
+def result_pieces(result: Result, *, n_pairs: int = N_MATCHES) -> Iterator[tuple[str, str]]:
+    """The report of one query piece by piece, for a page that shows each as it comes.
+
+    Args:
+        result: of a search.
+        n_pairs: section pairs shown of each hit.
+
+    Returns:
+        Kind and HTML of each piece: "head", "hit" for each hit, "tail".
+    """
+    most = result.hits[0].score if result.hits else 0.0
+    yield "head", render("pieces/head.html", result=result)
+    for view in hit_views(result, n_pairs=n_pairs):
+        yield "hit", render("pieces/hit.html", result=result, one=view, most=most)
+    yield "tail", render("pieces/tail.html", result=result, values=head_dict(result))
+
+
+def asset(name: str) -> str:
+    """A style sheet or a script of the report, as text."""
+    return files("engine.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
 def render(template: str, **values: Any) -> str:  # noqa: ANN401
     """Fill a template of `engine/report/templates`."""
     return _environment().get_template(template).render(**values)
@@ -62,6 +87,14 @@ def _environment() -> Environment:
         "coverage_note": coverage_note,
         "encoding_lines": encoding_lines,
         "no_hits": no_hits,
+        "query_sections": _query_sections,
         "status_note": lambda status: _STATUS[status],
     }
     return environment
+
+
+def _query_sections(query: Document) -> Iterator[tuple[str, str, str]]:
+    """Label, pages and text of each section."""
+    for index, section in enumerate(query.sections):
+        span = Span(section.start, section.stop)
+        yield section_label(query, index), pages_label(place_of(query, span)), query.text[span.start : span.stop]

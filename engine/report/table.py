@@ -45,7 +45,7 @@ def _head(result: Result, width: int) -> list[Line]:
     n_hits = len(result.hits)
     searched = f"{result.n_searched:,} searched, {result.status.value}"
     counts = f"{n_hits} of {result.n_found:,} matching"
-    if result.query_coverage.tokens_total:
+    if result.query_coverage.tokens_read:
         counts += f", {result.n_evident:,} by passages above their thresholds"
     notes = [f"{coverage_note(result.query_coverage)}; {searched}", counts]
     if result.encoding is not None:
@@ -66,7 +66,7 @@ def encoding_lines(encoding: Encoding) -> list[str]:
 
 def coverage_note(coverage: Coverage) -> str:
     """How much of a document was read."""
-    if not coverage.tokens_total:
+    if not coverage.tokens_read:
         return "searched by words alone"
     if coverage.tokens_read == coverage.tokens_total:
         return f"all {coverage.tokens_total:,} tokens read{pooled_note(coverage)}"

@@ -119,6 +119,7 @@ class OnDemand:
             n_tokens = int(self._snapshot.missing_tokens[positions].sum())
             limit = "" if tokens is None or tokens >= n_tokens else f", {tokens:,} at most"
             self._log(f"encoding {len(positions)} documents without vectors, about {n_tokens:,} tokens{limit}")
+            self._encoder().expect(n_tokens if tokens is None else min(n_tokens, tokens))
             self._make(made, positions, tokens)
         others = np.empty(0, np.int64) if wanted is None else wanted[~self._snapshot.has_vectors[wanted]]
         if made.positions:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, String, case, cast, func, select
 
 from engine.document import Scalar
 from engine.errors import QueryError
@@ -55,6 +55,33 @@ def stored_types(folder: Path) -> dict[str, frozenset[str]]:
     """
     with connect(folder / CATALOG_FILE, read_only=True).connect() as connection:
         return {name: frozenset(kinds) for name, kinds in _kinds(connection).items()}
+
+
+def stored_values(folder: Path, name: str, *, containing: str = "", limit: int = 20) -> list[tuple[Scalar, int]]:
+    """The values of a metadata field with the documents that have each, the commonest first.
+
+    Args:
+        folder: the index.
+        name: of the field; a list counts for each of its elements. A field of no document has no values.
+        containing: what the text of a value must contain, in any case of ASCII letters; "" for every value.
+        limit: of the values.
+    """
+    element = func.json_each(DocumentRow.meta, json_path(name)).table_valued("value", "type", joins_implicitly=True)
+    n_documents = func.count(DocumentRow.id.distinct())
+    # SQLite has true and false as 1 and 0.
+    shown = case((element.c.type.in_(("true", "false")), element.c.type), else_=cast(element.c.value, String))
+    counts = (
+        select(element.c.value, element.c.type, n_documents)
+        .select_from(DocumentRow, element)
+        .where(element.c.type.not_in(("null", "object", "array")))
+        .where(func.instr(func.lower(shown), containing.lower()) > 0)
+        .group_by(element.c.value, element.c.type)
+        .order_by(n_documents.desc(), element.c.value)
+        .limit(limit)
+    )
+    with connect(folder / CATALOG_FILE, read_only=True).connect() as connection:
+        found = connection.execute(counts).all()
+    return [(kind == "true" if kind in ("true", "false") else value, count) for value, kind, count in found]
 
 
 def check_fields(folder: Path, where: str) -> None:

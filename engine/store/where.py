@@ -115,9 +115,10 @@ class _Parser:
     def _error(self, expected: str, at: int | None = None) -> QueryError:
         token = self._peek()
         place = at if at is not None else (token.at if token else len(self.where))
+        found = repr(self.where[place : place + 20]) if place < len(self.where) else "its end"
         return QueryError(
-            f"filter {self.where!r}: expected {expected} at character {place + 1}, found "
-            f"{self.where[place : place + 20]!r}; for example: --where \"family = 'pep' and year >= 2019\""
+            f"filter {self.where!r}: expected {expected} at character {place + 1}, found {found}; "
+            "for example: family = 'pep' and year >= 2019"
         )
 
     def parse(self) -> ColumnElement[bool]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,26 +35,9 @@ def search(index: Index, query: Document | str, parameters: Parameters, where: s
         parameters: how to search.
         where: metadata filter.
     """
-    for doc_id in parameters.without:
-        check_is_there(index, doc_id)
-    if isinstance(query, str):
-        check_is_there(index, query)
     if parameters.mode == "novelty":
         return _novelty(index, query, parameters, where)
-    find = index.search_id if isinstance(query, str) else index.search
-    result = find(
-        query,  # type: ignore[arg-type]
-        k=parameters.k,
-        offset=parameters.offset,
-        where=where,
-        without=parameters.without,
-        skip=parameters.skip,
-        weights=parameters.weights,
-        mode=parameters.mode,
-        diversify=parameters.diversify,
-        exact=parameters.exact,
-        allowance=Allowance(parameters.candidates, parameters.encode_tokens),
-    )
+    result = found(index, query, parameters, where, without=parameters.without)
     values = _without_paths(result.to_dict(n_pairs=parameters.sections))
     if parameters.matrix:
         _add_matrices(index, query, result, values)
@@ -61,14 +45,69 @@ def search(index: Index, query: Document | str, parameters: Parameters, where: s
 
 
 def _novelty(index: Index, query: Document | str, parameters: Parameters, where: str | None) -> bytes:
-    found = index.novelty(
+    _check_names(index, query, parameters.without)
+    ranked = index.novelty(
         query,
         where=where,
         without=parameters.without,
         skip=parameters.skip,
         allowance=Allowance(parameters.candidates, parameters.encode_tokens),
     )
-    return as_json(envelope([_without_paths(found.to_dict(n_pairs=parameters.sections))]))
+    return as_json(envelope([_without_paths(ranked.to_dict(n_pairs=parameters.sections))]))
+
+
+def _check_names(index: Index, query: Document | str, without: Sequence[str]) -> None:
+    for doc_id in [*without, *([query] if isinstance(query, str) else [])]:
+        check_is_there(index, doc_id)
+
+
+def found(
+    index: Index, query: Document | str, parameters: Parameters, where: str | None, *, without: Sequence[str]
+) -> Result:
+    """The result of a search.
+
+    Args:
+        index: opened for this thread.
+        query: a document, or the doc_id of one.
+        parameters: how to search.
+        where: metadata filter.
+        without: documents to leave out.
+
+    Raises:
+        Refusal: the index lacks one of the named documents.
+    """
+    _check_names(index, query, without)
+    search_with = index.search_id if isinstance(query, str) else index.search
+    return search_with(
+        query,  # type: ignore[arg-type]
+        k=parameters.k,
+        offset=parameters.offset,
+        where=where,
+        without=without,
+        skip=parameters.skip,
+        weights=parameters.weights,
+        mode=parameters.mode,
+        diversify=parameters.diversify,
+        exact=parameters.exact,
+        allowance=Allowance(parameters.candidates, parameters.encode_tokens),
+    )
+
+
+def without_folders(result: Result) -> Result:
+    """The same result, with files and index named without the folders of this machine."""
+    origin = result.provenance
+    if origin is not None and origin.index is not None:
+        origin = replace(origin, index=replace(origin.index, path=_name(origin.index.path)))
+    return replace(
+        result,
+        query=_without_folder(result.query),
+        hits=tuple(replace(hit, document=_without_folder(hit.document)) for hit in result.hits),
+        provenance=origin,
+    )
+
+
+def _without_folder(document: Document) -> Document:
+    return replace(document, source=_name(document.source))
 
 
 def _without_paths(values: dict[str, Any]) -> dict[str, Any]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Form, Request, Response
@@ -16,118 +14,28 @@ from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
-from engine.document import Document
-from engine.encoders.encoder import Encoder
 from engine.index import Index
-from indexer.serving import answers
+from indexer.serving import answers, catalog
 from indexer.serving.bodies import (
+    LONGEST_FIELD,
     MOST_LISTED,
     MOST_OFFSET,
     CompareBody,
     CompareForm,
     MatrixBody,
-    Query,
     SearchBody,
     SearchForm,
     filter_text,
 )
-from indexer.serving.failures import LOG, Refusal, refusal_of
+from indexer.serving.failures import Refusal, refusal_of
 from indexer.serving.gate import Gate
-from indexer.serving.live_index import LiveIndex
-from indexer.serving.metrics import Metrics
+from indexer.serving.page import add_page
 from indexer.serving.schema import add_contract, response
-from indexer.serving.settings import Settings
-from indexer.serving.uploads import Uploads
-from indexer.serving.work import Workers
+from indexer.serving.service import Service
 
 _N_SHOWN = 3  # faults of a request that an error lists
-_RELOAD_SHARE = 10  # times as long as opening the index took, at least, until the catalog is looked at again
 _HTTP_CODES = {400: "bad_request", 404: "no_such_path", 405: "method_not_allowed"}
 _DESCRIBED = "see GET /openapi.json"
-
-
-class Service:
-    """What the routes share."""
-
-    def __init__(
-        self,
-        folder: Path,
-        settings: Settings,
-        encoder: Encoder | None = None,
-        on_load: Callable[[str], None] = lambda _: None,
-    ) -> None:
-        """Check that there is an index.
-
-        Args:
-            folder: of the index.
-            settings: limits.
-            encoder: the one of the index; loaded by its name by default.
-            on_load: called with one line when the index is loaded.
-
-        Raises:
-            EngineError: it cannot be opened.
-        """
-        self.folder = folder
-        self.settings = settings
-        self.metrics = Metrics()
-        self.live = LiveIndex(folder, settings, encoder, self.metrics.batch)
-        self.uploads = Uploads(settings.read, settings.threads)
-        self.workers = Workers(settings.threads, settings.concurrency, settings.timeout)
-        self._on_load = on_load
-        self.failure: Exception | None = None  # why the index could not be loaded
-        self.metrics.follow("documents", "Documents of the index.", lambda: self.live.n_documents)
-        self.metrics.follow("index_loads", "How often the index was opened.", lambda: self.live.n_loaded)
-        self.metrics.follow("requests_admitted", "Requests in threads, or waiting.", lambda: self.workers.n_admitted)
-
-    def query(self, given: Query) -> Document | str:
-        """What a client searches with: a document that is read now, or a doc_id."""
-        if given.doc_id is not None:
-            return given.doc_id
-        if given.text is not None:
-            return self.uploads.text(given.text)
-        assert given.document is not None
-        return self.uploads.record(given.document.model_dump())
-
-    async def answer(self, work: Callable[[], bytes]) -> Response:
-        """Work in a thread, and send its JSON, or its error."""
-        try:
-            return Response(await self.workers.run(work), media_type="application/json")
-        except Exception as error:  # noqa: BLE001 - a client never sees a traceback
-            return refusal_of(error, self.folder).response()
-
-    async def answer_with(self, work: Callable[[Index], bytes]) -> Response:
-        """The same, with an opened index."""
-
-        def leased() -> bytes:
-            with self.live.lease() as index:
-                return work(index)
-
-        return await self.answer(leased)
-
-    async def follow(self, stop: Callable[[], None]) -> None:
-        """Load the index, then open it again whenever its catalog has changed."""
-        try:
-            await asyncio.to_thread(self.live.load)
-        except Exception as error:  # noqa: BLE001 - the command line shows it
-            self.failure = error
-            stop()
-            return
-        self._on_load(f"ready: {self.live.n_documents:,} documents")
-        pause = self.settings.reload
-        while True:
-            await asyncio.sleep(pause)
-            started = time.monotonic()
-            try:
-                await asyncio.to_thread(self.live.reload)
-            except Exception as error:  # noqa: BLE001 - the old snapshot serves on
-                LOG.error("the catalog cannot be followed", exc_info=error)
-            pause = max(self.settings.reload, _RELOAD_SHARE * (time.monotonic() - started))
-
-    def close(self) -> None:
-        """End threads and processes."""
-        self.workers.close()
-        self.uploads.close()
-        self.live.close()
 
 
 def create_app(service: Service, stop: Callable[[], None] = lambda: None) -> FastAPI:
@@ -157,8 +65,10 @@ def create_app(service: Service, stop: Callable[[], None] = lambda: None) -> Fas
     )
     _add_state(app, service)
     _add_searches(app, service)
+    _add_catalog(app, service)
     _add_documents(app, service)
     _add_comparisons(app, service)
+    add_page(app, service)
     _add_errors(app, service)
     _add_description(app)
     return app
@@ -196,6 +106,20 @@ def _add_searches(app: FastAPI, service: Service) -> None:
             return answers.search(index, service.uploads.file(name, data), form, form.filter_text())
 
         return await service.answer_with(work)
+
+
+def _add_catalog(app: FastAPI, service: Service) -> None:
+    @app.get("/v1/index", summary="Size, encoder and metadata fields of the index", responses=response("index"))
+    async def description() -> Response:
+        return await service.answer_with(lambda index: catalog.description(index, service.settings))
+
+    @app.get("/v1/values", summary="Values of a metadata field", responses=response("values"))
+    async def values(
+        field: Annotated[str, UrlQuery(max_length=LONGEST_FIELD)],
+        containing: Annotated[str, UrlQuery(max_length=LONGEST_FIELD, description="In the text of a value.")] = "",
+        limit: Annotated[int, UrlQuery(ge=1, le=MOST_LISTED)] = 20,
+    ) -> Response:
+        return await service.answer_with(lambda index: catalog.values(index, field, containing, limit))
 
 
 def _add_documents(app: FastAPI, service: Service) -> None:

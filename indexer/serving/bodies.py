@@ -18,7 +18,7 @@ Kind: TypeAlias = Literal["references", "acknowledgements", "appendix", "boilerp
 MOST_HITS, MOST_OFFSET, MOST_CANDIDATES, MOST_LISTED = 1_000, 1_000_000, 1_000, 1_000
 _MOST_NAMES = 1_000
 _OF_RANKINGS = frozenset(["k", "offset", "weights", "diversify", "exact", "matrix"])
-_LONGEST_ID, _LONGEST_FILTER = 4_096, 65_536
+_LONGEST_ID, _LONGEST_FILTER, LONGEST_FIELD = 4_096, 65_536, 1_024
 
 DocId: TypeAlias = Annotated[str, Field(min_length=1, max_length=_LONGEST_ID)]
 # With a limit, pydantic refuses characters that are not Unicode, as half of a pair of surrogates.

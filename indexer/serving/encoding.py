@@ -15,6 +15,7 @@ from pathlib import Path
 from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
 from engine.errors import EncoderError
+from indexer.serving.progress import Progress, Subject
 
 MOST_TOKENS = 200_000  # of the documents that are encoded together
 
@@ -29,6 +30,22 @@ class _Job:
     @property
     def n_tokens(self) -> int:
         return sum(one.coverage.tokens_total for one in self.documents)
+
+
+class _Batch:
+    """Jobs that are encoded together, and how much the encoder had read before."""
+
+    def __init__(self, jobs: Sequence[_Job], encoder: Encoder) -> None:
+        self._jobs = list(jobs)
+        self._encoder = encoder
+        self._n_before = encoder.n_read
+        self._n_chunks = sum(len(one.chunks) for job in jobs for one in job.documents)
+
+    def share(self, job: _Job) -> float:
+        """How much of the batch is encoded, in [0, 1]; 0 for a job that is not in it."""
+        if job not in self._jobs:
+            return 0.0
+        return min(1.0, (self._encoder.n_read - self._n_before) / max(1, self._n_chunks))
 
 
 class SharedEncoder:
@@ -48,6 +65,7 @@ class SharedEncoder:
         self._waiting: deque[_Job] = deque()
         self._arrival = threading.Condition()
         self._is_closed = False
+        self._batch: _Batch | None = None  # that is being encoded
         self._segmentation = threading.Lock()  # tokenizers refuse two threads at a time
         threading.Thread(target=self._work, name="encoder", daemon=True).start()
 
@@ -56,13 +74,30 @@ class SharedEncoder:
         with self._segmentation:
             return self.encoder.segment(document)
 
-    def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
+    def encode_segmented(
+        self, documents: Sequence[SegmentedDocument], progress: Progress | None = None
+    ) -> list[EncodedDocument]:
         """Encode documents, and wait for them.
+
+        Args:
+            documents: that this encoder segmented.
+            progress: of the request that waits.
 
         Raises:
             EncoderError: the server is shutting down.
+            Refusal: the client has gone.
         """
         job = _Job(documents)
+        if progress is None:
+            return self._encoded(job)
+        with progress.encoding(job.n_tokens, lambda: self._share(job)):
+            return self._encoded(job)
+
+    def _share(self, job: _Job) -> float:
+        batch = self._batch
+        return 0.0 if batch is None else batch.share(job)
+
+    def _encoded(self, job: _Job) -> list[EncodedDocument]:
         with self._arrival:
             if self._is_closed:
                 raise EncoderError("the server is shutting down; send the request again later")
@@ -79,6 +114,7 @@ class SharedEncoder:
     def _work(self) -> None:
         while batch := self._next_batch():
             self._encode(batch)
+            self._batch = None
 
     def _next_batch(self) -> list[_Job]:
         """The jobs that wait, up to the limit, the oldest first; none once the encoder is closed."""
@@ -93,6 +129,7 @@ class SharedEncoder:
 
     def _encode(self, batch: list[_Job]) -> None:
         """Encode jobs together; where that fails, each alone, so that one request cannot spoil another."""
+        self._batch = _Batch(batch, self.encoder)
         try:
             encoded = iter(self.encoder.encode_segmented([one for job in batch for one in job.documents]))
         except Exception as error:  # noqa: BLE001 - it is raised in the thread of the request
@@ -122,6 +159,7 @@ class RequestEncoder(Encoder):
         self.name = shared.encoder.name
         self.width = shared.encoder.width
         self.device = shared.encoder.device
+        self.progress: Progress | None = None  # of the request that uses the index
 
     @property
     def fingerprint(self) -> str:
@@ -134,11 +172,19 @@ class RequestEncoder(Encoder):
 
     def encode(self, documents: Sequence[Document]) -> list[EncodedDocument]:
         """Encode queries."""
-        return self._shared.encode_segmented([self.segment(one) for one in documents])
+        segmented = [self.segment(one) for one in documents]
+        if self.progress is not None:
+            self.progress.expect(Subject.QUERY, sum(one.coverage.tokens_total for one in segmented))
+        return self._shared.encode_segmented(segmented, self.progress)
+
+    def expect(self, n_tokens: int) -> None:
+        """Report what is encoded for candidates."""
+        if self.progress is not None:
+            self.progress.expect(Subject.CANDIDATES, n_tokens)
 
     def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
         """Encode documents of the index."""
-        encoded = self._shared.encode_segmented(documents)
+        encoded = self._shared.encode_segmented(documents, self.progress)
         for one, vectors in zip(documents, encoded, strict=True):
             self._on_indexed(one.document.doc_id, vectors)
         return encoded

@@ -12,11 +12,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from indexer.serving.failures import Refusal, too_busy
 from indexer.serving.metrics import Metrics
-from indexer.serving.settings import Settings, is_loopback
+from indexer.serving.settings import ASSETS, Settings, is_loopback
 
 IDLE_SECONDS = 10.0  # between two parts of a body
 _DRAIN_SECONDS = 2.0  # so that a client which is still sending reads why its body is refused
-_OPEN_PATHS = frozenset({"/health", "/ready"})
+_OPEN_PATHS = frozenset({"/health", "/ready", "/"})  # these, and the files of the page, hold nothing of the index
 
 
 class Gate:
@@ -67,7 +67,7 @@ class Gate:
         headers = Headers(scope=scope)
         if self._settings.token is None:
             _check_local(headers)
-        elif scope["path"] not in _OPEN_PATHS:
+        elif scope["path"] not in _OPEN_PATHS and not scope["path"].startswith(ASSETS):
             scheme, _, given = headers.get("authorization", "").partition(" ")
             expected = self._settings.token.encode()
             if not (hmac.compare_digest(given.strip().encode("latin-1"), expected) and scheme.lower() == "bearer"):

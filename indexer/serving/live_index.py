@@ -18,6 +18,7 @@ from engine.index import Index
 from engine.store.catalog import CATALOG_FILE, connect
 from indexer.serving.encoding import SharedEncoder
 from indexer.serving.failures import LOG, too_busy
+from indexer.serving.progress import Progress
 from indexer.serving.replicas import Replica, ReplicaGroup
 from indexer.serving.settings import Settings
 
@@ -113,8 +114,11 @@ class LiveIndex:
         return True
 
     @contextmanager
-    def lease(self) -> Iterator[Index]:
+    def lease(self, progress: Progress | None = None) -> Iterator[Index]:
         """An opened index for one thread.
+
+        Args:
+            progress: of the request, followed while its documents are encoded.
 
         Raises:
             Refusal: it is not loaded yet.
@@ -122,8 +126,10 @@ class LiveIndex:
         group, replica = self._taken()
         try:
             replica.catch_up()
+            replica.follow(progress)
             yield replica.index
         finally:
+            replica.follow(None)
             group.give_back(replica)
 
     def _taken(self) -> tuple[ReplicaGroup, Replica]:

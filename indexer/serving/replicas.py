@@ -19,6 +19,7 @@ from engine.index import Index
 from engine.search.allowance import Allowance
 from indexer.serving.encoding import RequestEncoder, SharedEncoder
 from indexer.serving.failures import LOG
+from indexer.serving.progress import Progress
 
 _WARM_UP = Document.from_text("Which documents match this one, and in which sections?")
 
@@ -37,12 +38,17 @@ class Replica:
         """
         self._group = group
         self._arrived: deque[tuple[str, EncodedDocument]] = deque()  # vectors that other copies encoded
-        encoder = None if shared is None else RequestEncoder(shared, self._share)
-        self.index = Index.open(folder, encoder=encoder, store=store, log=LOG.info)
+        self._encoder = None if shared is None else RequestEncoder(shared, self._share)
+        self.index = Index.open(folder, encoder=self._encoder, store=store, log=LOG.info)
         self.index.search(_WARM_UP, k=1, allowance=Allowance(candidates=0)).to_dict()
 
     def _share(self, doc_id: str, encoded: EncodedDocument) -> None:
         self._group.share(self, doc_id, encoded)
+
+    def follow(self, progress: Progress | None) -> None:
+        """Report to a request what is encoded for it; None ends that."""
+        if self._encoder is not None:
+            self._encoder.progress = progress
 
     def receive(self, doc_id: str, encoded: EncodedDocument) -> None:
         """Take vectors that another copy encoded; `catch_up` attaches them."""

@@ -76,10 +76,37 @@ def add_contract(description: dict[str, Any]) -> dict[str, Any]:
         "properties": {"status": {"const": "ready"}, "documents": {"$ref": f"{_REF}count"}},
     }
     made = {"ready": ready, "listed_document": entry, "documents": listing, "document": whole, "matrix": matrix}
-    schemas |= own | made | {"document_section": _SECTION, "error": _ERROR}
+    schemas |= own | made | _catalog_schemas() | {"document_section": _SECTION, "error": _ERROR}
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
     return description
+
+
+def _catalog_schemas() -> dict[str, Any]:
+    """What `GET /v1/index` and `GET /v1/values` return."""
+    count, text, scalar = {"$ref": f"{_REF}count"}, {"type": "string"}, {"type": ["string", "number", "boolean"]}
+    optional = {"type": ["string", "null"]}
+    field = _object(
+        name=text,
+        types={"type": "array", "items": text, "description": "Several where documents differ."},
+        n_documents=count,
+        examples={"type": "array", "items": scalar, "description": "Of numbers the least and the greatest."},
+    )
+    index = _object(
+        name=text,
+        documents=count,
+        documents_with_vectors=count,
+        encoder=optional,
+        language=optional,
+        max_bytes={**count, "description": "Of the body of a request."},
+        fields={"type": "array", "items": field},
+    )
+    value = _object(value=scalar, documents=count)
+    return {"index": index, "values": _object(field=text, values={"type": "array", "items": value})}
+
+
+def _object(**properties: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {"type": "object", "required": list(properties), "properties": properties}
 
 
 def _moved(value: Any) -> Any:  # noqa: ANN401

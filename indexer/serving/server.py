@@ -14,8 +14,9 @@ import uvicorn
 
 from engine.encoders.encoder import Encoder
 from engine.errors import StorageError
-from indexer.serving.app import Service, create_app
+from indexer.serving.app import create_app
 from indexer.serving.protocol import TimedProtocol
+from indexer.serving.service import Service
 from indexer.serving.settings import Settings, check_exposure
 
 _KEEP_ALIVE_SECONDS = 15

@@ -12,6 +12,7 @@ from engine.errors import QueryError
 from indexer.reading.reader import ReadLimits
 
 TOKEN_VARIABLE = "LONGMATCH_TOKEN"
+ASSETS = "/assets/"  # where the files of the page are served
 MAX_BYTES = 32 * 2**20
 _LEAST_TOKEN = 16  # characters
 _TOKEN = re.compile(r"[\x21-\x7e]+")  # what a header can carry without quotes

@@ -37,13 +37,20 @@ def report(built_folder: Path, corpus: list[Document], tmp_path_factory: pytest.
     return path
 
 
+def opened_evidence(page: lxml.html.HtmlElement) -> list[str]:
+    return [str(one) for one in page.xpath("//details[@class='evidence' and @open]/@id")]
+
+
 def test_a_link_to_a_folded_match_opens_its_hit(report: Path, tmp_path: Path) -> None:
     page, log = opened(report, "q1-h2-match-1", tmp_path)
-    assert [one.get("id") for one in page.xpath("//details[@class='hit' and @open]")] == ["q1-h1", "q1-h2"]
+    assert opened_evidence(page) == [
+        "q1-h1-evidence",
+        "q1-h2-evidence",
+    ]
     assert "CONSOLE" not in log
 
 
 def test_a_report_without_a_place_shows_the_first_hit(report: Path, tmp_path: Path) -> None:
     page, log = opened(report, "", tmp_path)
-    assert [one.get("id") for one in page.xpath("//details[@class='hit' and @open]")] == ["q1-h1"]
+    assert opened_evidence(page) == ["q1-h1-evidence"]
     assert "CONSOLE" not in log

@@ -11,10 +11,10 @@ import lxml.html
 import pytest
 
 from engine.comparison import compare_alone
-from engine.document import Document, Section
+from engine.document import LEFT_OUT, Document, Section
 from engine.index import Index
 from engine.report.evidence import pages_label, result_view
-from engine.report.page import result_page
+from engine.report.page import result_page, result_pieces
 from engine.result import Result
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus, make_document
@@ -45,7 +45,7 @@ def test_every_number_is_that_of_the_json(result: Result) -> None:
     page, values = parsed(result.to_html(n_pairs=4)), result.to_dict(n_pairs=4)
     ranking = page.xpath("//table[@class='ranking']")[0]
     assert numbers(ranking) == [hit["score"] for hit in values["hits"]]
-    for hit, element in zip(values["hits"], page.xpath("//details[@class='hit']"), strict=True):
+    for hit, element in zip(values["hits"], page.xpath("//article[@class='hit']"), strict=True):
         table = element.xpath(".//table[@class='contributions']")[0]
         rows = [numbers(row)[0] for row in table.xpath("./tbody/tr")]
         assert rows == [part["contribution"] for part in hit["parts"]]
@@ -142,3 +142,27 @@ def test_a_report_of_words_alone_shows_the_sentence_that_matches(tmp_path: Path)
     assert "Old foxes cross the wide river" in side.text_content()
     assert len(side.text_content()) < 800 and side.text_content().startswith("… ")
     assert "words alone" in page.text_content()
+
+
+def test_a_query_of_the_index_may_be_searched_by_words_alone(tmp_path: Path) -> None:
+    corpus = [make_document(name, f"The fox crosses the river {name}.") for name in ("a", "b")]
+    build(tmp_path / "x.lm", corpus, encode="none", language="english")
+    with Index.open(tmp_path / "x.lm") as index:
+        text = parsed(index.search_id("a").to_html()).text_content()
+    assert "searched by words alone" in text and "by passages above their thresholds" not in text
+
+
+def test_pieces_of_a_report_are_its_hits(result: Result) -> None:
+    report, pieces = parsed(result.to_html()), list(result_pieces(result))
+    assert [kind for kind, _ in pieces] == ["head", "hit", "hit", "hit", "tail"]
+    shown = [numbers(lxml.html.fragment_fromstring(html)) for kind, html in pieces if kind == "hit"]
+    assert shown == [numbers(article) for article in report.xpath("//article[@class='hit']")]
+
+
+def test_a_hit_lists_short_metadata(tmp_path: Path) -> None:
+    metadata = {"year": 2019, "tags": ["a", "b"], "note": "long " * 20, f"{LEFT_OUT}figures": 3, "none": []}
+    build(tmp_path / "x.lm", [make_document("a", "fox and river", metadata=metadata)], encode="none")
+    with Index.open(tmp_path / "x.lm") as index:
+        page = parsed(index.search(make_document("q", "The fox.")).to_html())
+    fields = page.xpath("//dl[@class='fields']/div")
+    assert [" ".join(one.text_content().split()) for one in fields] == ["year 2019", "tags a, b"]

@@ -9,7 +9,7 @@ import pytest
 from engine.document import MetadataValue
 from engine.errors import QueryError
 from engine.index import Index
-from engine.store.fields import Field, check_fields, stored_fields
+from engine.store.fields import Field, check_fields, stored_fields, stored_values
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document
 
@@ -38,6 +38,31 @@ def test_fields_have_types_counts_and_examples(folder: Path) -> None:
         Field("venue", ("text",), 3, ("ACL", "EMNLP")),
         Field("year", ("number",), 2, (2019, 2021.5)),
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "containing", "values"),
+    [
+        ("venue", "", [("ACL", 2), ("EMNLP", 1)]),
+        ("authors", "", [("Ann", 2), ("Ben", 1), ("Cem", 1)]),
+        ("authors", "E", [("Ben", 1), ("Cem", 1)]),
+        ("year", "21", [(2021.5, 1)]),
+        ("open", "", [(True, 1)]),
+        ("open", "1", []),
+        ("a `b`", "", [("x", 1)]),
+        ("venue", "%", []),
+        ("note", "", []),
+        ("absent", "", []),
+    ],
+)
+def test_values_are_counted_by_documents(
+    folder: Path, name: str, containing: str, values: list[tuple[object, int]]
+) -> None:
+    assert stored_values(folder, name, containing=containing) == values
+
+
+def test_the_commonest_values_come_first_up_to_a_limit(folder: Path) -> None:
+    assert stored_values(folder, "authors", limit=1) == [("Ann", 2)]
 
 
 @pytest.mark.parametrize(

@@ -157,8 +157,8 @@ def test_an_error_points_at_the_place(where: str, expected: str, character: int,
     with pytest.raises(QueryError) as raised:
         parse_where(where)
     assert str(raised.value) == (
-        f"filter {where!r}: expected {expected} at character {character}, found {found!r}; "
-        "for example: --where \"family = 'pep' and year >= 2019\""
+        f"filter {where!r}: expected {expected} at character {character}, found {repr(found) if found else 'its end'}; "
+        "for example: family = 'pep' and year >= 2019"
     )
 
 

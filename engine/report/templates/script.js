@@ -8,21 +8,20 @@ function reveal(element) {
 function follow() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!target) return;
-  reveal(target);
+  reveal(target.querySelector(":scope > .evidence") || target);
   target.scrollIntoView({ block: "start" });
   if (target.tabIndex === -1) target.focus({ preventScroll: true });
 }
 
 function step(selector, direction) {
-  const items = all(selector).filter((item) => item.matches(".hit") || item.closest("details.hit[open]"));
+  const items = all(selector).filter((item) => !item.closest("details:not([open])"));
   const line = 24;
   const below = items.filter((item) => item.getBoundingClientRect().top > line + 1);
   const above = items.filter((item) => item.getBoundingClientRect().top < line - 24);
   const next = direction > 0 ? below[0] : above.at(-1);
   if (!next) return;
-  reveal(next);
   next.scrollIntoView({ block: "start" });
-  (next.querySelector("summary") || next).focus({ preventScroll: true });
+  next.focus({ preventScroll: true });
 }
 
 addEventListener("hashchange", follow);
@@ -34,10 +33,10 @@ addEventListener("click", (event) => {
 });
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
-  const move = { n: [".match", 1], p: [".match", -1], j: ["details.hit", 1], k: ["details.hit", -1] }[event.key];
+  const move = { n: [".match", 1], p: [".match", -1], j: [".hit", 1], k: [".hit", -1] }[event.key];
   if (move) step(...move);
 });
-addEventListener("beforeprint", () => all("details.hit").forEach((one) => { one.open = true; }));
+addEventListener("beforeprint", () => all("details.evidence").forEach((one) => { one.open = true; }));
 
 addEventListener("pointerover", (event) => {
   const passage = event.target.closest(".passage");
@@ -50,11 +49,20 @@ addEventListener("pointerover", (event) => {
   });
 });
 
-for (const map of all("[data-map]")) {
+const narrow = matchMedia("(max-width: 44rem)"); // as in the style sheet
+const numbers = 28; // pixels that the number of a section needs
+
+function drawMap(map) {
   const readout = map.parentElement.querySelector(".readout");
   const cursor = map.querySelector(".cursor");
   const svg = map.querySelector("svg");
   const [size, left, top] = [map.dataset.cell, map.dataset.left, map.dataset.top].map(Number);
+  const fit = () => { // without names there is no need for their room
+    svg.style.marginLeft = narrow.matches ? `${numbers - left}px` : "";
+    svg.style.marginTop = narrow.matches ? `${numbers - top}px` : "";
+  };
+  narrow.addEventListener("change", fit);
+  fit();
   let data = null, values = null, row = 0, column = 0;
   const load = () => {
     if (data) return;
@@ -92,7 +100,7 @@ for (const map of all("[data-map]")) {
   map.addEventListener("click", (event) => {
     if (!pointed(event)) return;
     const match = matchAt(row, column);
-    if (match) location.hash = `${data.key}-match-${match}`;
+    if (match) document.querySelector(`a[href="#${data.key}-match-${match}"]`).click();
   });
   map.addEventListener("keydown", (event) => {
     const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
@@ -104,4 +112,6 @@ for (const map of all("[data-map]")) {
     show();
   });
 }
+
+all("[data-map]").forEach(drawMap);
 follow();

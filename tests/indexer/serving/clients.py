@@ -10,7 +10,8 @@ from pathlib import Path
 from starlette.testclient import TestClient
 
 from engine.encoders.encoder import Encoder
-from indexer.serving.app import Service, create_app
+from indexer.serving.app import create_app
+from indexer.serving.service import Service
 from indexer.serving.settings import Settings
 from tests.fakes import FakeEncoder
 

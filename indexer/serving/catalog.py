@@ -1,0 +1,50 @@
+"""What the index holds, for people who write filters: its size, its metadata fields and their values."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from engine.index import Index
+from engine.provenance import recorded_encoder
+from engine.store.fields import stored_fields, stored_values
+from indexer.serving.answers import as_json
+from indexer.serving.settings import Settings
+
+
+def description(index: Index, settings: Settings) -> bytes:
+    """Name, size, encoder, limits and metadata fields.
+
+    Args:
+        index: opened for this thread.
+        settings: of the server.
+    """
+    snapshot = index.snapshot
+    encoder = recorded_encoder(snapshot)
+    return as_json(
+        {
+            "name": Path(snapshot.folder).name,
+            "documents": snapshot.n_documents,
+            "documents_with_vectors": int(snapshot.has_vectors.sum()),
+            "encoder": None if encoder is None else encoder.name,
+            "language": snapshot.language,
+            "max_bytes": settings.max_bytes,
+            "fields": [
+                asdict(one) | {"types": list(one.types), "examples": list(one.examples)}
+                for one in stored_fields(snapshot.folder)
+            ],
+        }
+    )
+
+
+def values(index: Index, field: str, containing: str, limit: int) -> bytes:
+    """The values of a metadata field, the commonest first.
+
+    Args:
+        index: opened for this thread.
+        field: its name.
+        containing: what the text of a value must contain.
+        limit: of the values.
+    """
+    found = stored_values(index.snapshot.folder, field, containing=containing, limit=limit)
+    return as_json({"field": field, "values": [{"value": value, "documents": count} for value, count in found]})

@@ -1,0 +1,173 @@
+"""The page for people: its files come from the package, its results from the templates of the evidence report.
+
+A search answers with JSON lines: how far it has come, then the report piece by piece.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict
+from importlib.resources import files
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Form, Response
+from jinja2 import Environment
+from pydantic import ConfigDict, Field
+from starlette.responses import StreamingResponse
+
+from engine.document import Document
+from engine.index import Index
+from engine.readers import FORMATS
+from engine.report.page import asset, result_page, result_pieces
+from engine.result import Result
+from indexer.serving import answers
+from indexer.serving.bodies import SearchBody, SearchForm
+from indexer.serving.failures import refusal_of
+from indexer.serving.progress import Progress, Stage
+from indexer.serving.service import Service
+from indexer.serving.settings import ASSETS
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_OF_REPORT = {"report.css": "style.css", "report.js": "script.js"}
+_OF_PAGE = ("page.css", "main.js", "address.js", "filter.js", "query.js", "requests.js", "results.js", "icon.svg")
+_PAUSE = 0.1  # seconds between two looks at the progress
+
+
+class PageBody(SearchBody):
+    """A search of the page with a text or with a document of the index."""
+
+    with_itself: bool = Field(False, description="Keep documents of the same content as the query among the hits.")
+    report: bool = Field(False, description="Make the report, one file, in place of the pieces.")
+
+
+class PageForm(SearchForm):
+    """A search of the page with a file."""
+
+    model_config = ConfigDict(extra="forbid", strict=False)
+
+    with_itself: bool = Field(False)
+    report: bool = Field(False)
+
+
+def add_page(app: FastAPI, service: Service) -> None:
+    """Add the page, its files and its searches."""
+    html = Environment(autoescape=True).from_string(_own("page.html")).render(accepted=_accepted())
+    contents = {name: _own(name) for name in _OF_PAGE} | {name: asset(own) for name, own in _OF_REPORT.items()}
+
+    @app.get("/", include_in_schema=False)
+    async def page() -> Response:
+        return Response(html, media_type="text/html", headers=_HEADERS)
+
+    def add_asset(name: str, content: str) -> None:
+        @app.get(ASSETS + name, include_in_schema=False)
+        async def one() -> Response:
+            return Response(content, media_type=_TYPES[name.rpartition(".")[2]], headers=_HEADERS)
+
+    for name, content in contents.items():
+        add_asset(name, content)
+
+    @app.post("/page/search", include_in_schema=False)
+    async def search(body: PageBody) -> Response:
+        return await _answer(service, lambda: service.query(body), body, body.filter_text())
+
+    @app.post("/page/search/file", include_in_schema=False)
+    async def search_file(form: Annotated[PageForm, Form(media_type="multipart/form-data")]) -> Response:
+        name, data = form.file.filename or "", await form.file.read()
+        return await _answer(service, lambda: service.uploads.file(name, data), form, form.filter_text())
+
+
+def _own(name: str) -> str:
+    return files("indexer.serving").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _accepted() -> str:
+    """Suffixes that the file chooser offers."""
+    return ",".join([*FORMATS, ".gz"])
+
+
+async def _answer(
+    service: Service, read: Callable[[], Document | str], asked: PageBody | PageForm, where: str | None
+) -> Response:
+    """Search in a thread; an error that comes at once has its status, a later one is a line of the answer."""
+    progress = Progress()
+
+    def work() -> None:
+        progress.enter(Stage.READING)
+        query = read()
+        progress.enter(Stage.WAITING)
+        with service.live.lease(progress) as index:
+            progress.enter(Stage.SEARCHING)
+            _search(index, query, asked, where, progress)
+
+    running = asyncio.create_task(service.workers.run(work))
+    await asyncio.wait({running}, timeout=_PAUSE)
+    if running.done() and (error := running.exception()) is not None:
+        return refusal_of(_raised(error), service.folder).response()
+    return StreamingResponse(_lines(service, progress, running), media_type="application/x-ndjson", headers=_HEADERS)
+
+
+def _search(
+    index: Index, query: Document | str, asked: PageBody | PageForm, where: str | None, progress: Progress
+) -> None:
+    copies = [] if isinstance(query, str) or asked.with_itself else index.copies(query)
+    result = answers.found(index, query, asked, where, without=[*asked.without, *copies])
+    progress.enter(Stage.ARRANGING)
+    shown = answers.without_folders(result)
+    if asked.report:
+        progress.pieces.append(_line({"piece": "report", "html": result_page([shown])}))
+        return
+    progress.pieces.append(_line({"piece": "facts", **_facts(result, copies)}))
+    for kind, html in result_pieces(shown):
+        progress.enter(Stage.ARRANGING)
+        progress.pieces.append(_line({"piece": kind, "html": html}))
+
+
+def _facts(result: Result, copies: list[str]) -> dict[str, Any]:
+    """What the page itself says about a result."""
+    return {
+        "title": result.query.title,
+        "n_hits": len(result.hits),
+        "n_found": result.n_found,
+        "hits": [hit.doc_id for hit in result.hits],
+        "left_out": copies,
+    }
+
+
+async def _lines(service: Service, progress: Progress, running: asyncio.Task[None]) -> AsyncIterator[bytes]:
+    """Changes of the progress and the pieces of the result, until the search has ended."""
+    state = None
+    try:
+        while True:
+            await asyncio.wait({running}, timeout=_PAUSE)
+            while progress.pieces:
+                yield progress.pieces.popleft()
+            if running.done():
+                break
+            if (now := progress.state) != state:
+                state = now
+                yield _line(asdict(now))
+        if (error := running.exception()) is not None:
+            yield _line(refusal_of(_raised(error), service.folder).body())
+    finally:
+        progress.abandon()  # where the client has gone; a search that has ended takes no notice
+        running.cancel()
+
+
+def _raised(error: BaseException) -> Exception:
+    return error if isinstance(error, Exception) else RuntimeError(repr(error))
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode() + b"\n"

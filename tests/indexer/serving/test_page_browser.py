@@ -1,0 +1,349 @@
+"""The page in headless Chromium: searches, links, filters, errors, and what a keyboard and a screen reader need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import lxml.html
+import pytest
+
+from engine.index import Index
+from engine.readers import read_document
+from indexer.building.builder import build
+from indexer.serving.settings import Settings
+from tests.indexer.serving.browsers import ARGUMENTS, CHROMIUM, Seen, opened_page, served_page
+
+playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; install it: apt-get install chromium"),
+]
+DEMO = Path(__file__).parents[3] / "demo"
+DRAFT = DEMO / "queries/eip-7702.pdf"
+NAMES = ["eip-2718.md", "eip-2930.md", "eip-3074.md", "eip-3607.md", "eip-5806.txt", "eip-8164.docx"]
+TOKEN = "a-token-of-32-characters-or-more"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six proposals by words alone."""
+    path = tmp_path_factory.mktemp("page") / "eips.lm"
+    build(path, [read_document(DEMO / "corpus/eips" / name) for name in NAMES], encode="none", language="english")
+    return path
+
+
+@pytest.fixture(scope="module")
+def base(folder: Path) -> Iterator[str]:
+    with served_page(folder) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with playwright.sync_playwright() as started:
+        launched = started.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def page(browser: Browser, base: str) -> Iterator[Page]:
+    """The page as it opens; at the end its console must be empty, and no other server was spoken to."""
+    with opened_page(browser, base) as (opened, seen):
+        opened.goto("./")
+        opened.wait_for_selector("#about:not(:empty)")
+        yield opened
+        assert seen == Seen()
+
+
+def wait_for_result(page: Page) -> None:
+    page.wait_for_selector("#tail details", state="attached")
+    page.wait_for_selector("#progress", state="hidden")
+
+
+def search_file(page: Page, file: Path = DRAFT) -> None:
+    page.set_input_files("#file", file)
+    wait_for_result(page)
+
+
+def numbers(html: str) -> list[list[float]]:
+    """All numbers of each hit, in their order."""
+    articles = lxml.html.document_fromstring(html).xpath("//article[@class='hit']")
+    return [[float(one.get("value")) for one in article.iter("data")] for article in articles]
+
+
+def hits(page: Page) -> list[str]:
+    return [one.inner_text().partition("\n")[0] for one in page.query_selector_all("article.hit h3 a")]
+
+
+def test_page_report_json_and_python_show_the_same_numbers(page: Page, folder: Path) -> None:
+    search_file(page)
+    with page.expect_download() as download:
+        page.click("#save")
+    report = Path(download.value.path()).read_text(encoding="utf-8")
+    assert download.value.suggested_filename == "EIP-7702-Set-Code-for-EOAs-report.html"
+    form = {"file": {"name": DRAFT.name, "mimeType": "application/pdf", "buffer": DRAFT.read_bytes()}, "sections": "10"}
+    (answer,) = page.request.post("v1/search/file", multipart=form).json()["results"]
+    with Index.open(folder) as index:
+        python = index.search(read_document(DRAFT)).to_dict(n_pairs=10)
+    shown = page.content()
+    assert numbers(shown) == numbers(report)
+    assert [one[0] for one in numbers(shown)] == [hit["score"] for hit in python["hits"]]
+    assert [contributions(hit) for hit in answer["hits"]] == [contributions(hit) for hit in python["hits"]]
+    articles = lxml.html.document_fromstring(shown).xpath("//article[@class='hit']")
+    for hit, article in zip(python["hits"], articles, strict=True):
+        cells = article.xpath(".//table[@class='contributions']/tbody/tr/td[2]/data/@value")
+        assert [float(one) for one in cells] == contributions(hit)
+        assert sum(contributions(hit)) == pytest.approx(hit["score"], abs=1e-5)
+
+
+def contributions(hit: dict[str, Any]) -> list[float]:
+    return [part["contribution"] for part in hit["parts"]]
+
+
+def test_a_link_to_an_indexed_document_shows_the_same_result(page: Page, browser: Browser, base: str) -> None:
+    page.check("text=From the index")
+    page.fill("#doc", "eip-3074.md")
+    page.fill("#where", "title like '%a%'")
+    page.check("text=References")
+    page.click("button.primary >> visible=true")
+    wait_for_result(page)
+    page.click("#q1-h2 .evidence > summary")
+    page.wait_for_url("**&hit=*")
+    with opened_page(browser, base) as (other, seen):
+        other.goto(page.url)
+        wait_for_result(other)
+        assert numbers(other.content()) == numbers(page.content())
+        assert other.locator(".evidence[open]").get_attribute("id") == "q1-h2-evidence"
+        assert (other.input_value("#where"), other.is_checked("[value=references]")) == ("title like '%a%'", True)
+        assert seen == Seen()
+
+
+def test_a_file_or_text_leaves_no_trace_in_the_address(page: Page, base: str) -> None:
+    search_file(page)
+    assert page.url == base and not page.is_visible("#copy")
+    page.check("text=Text")
+    page.fill("#text", "A transaction type that lets an account delegate to code.")
+    page.click("#search > .primary")
+    page.wait_for_selector("#head >> text=A transaction type")
+    assert page.url == base
+
+
+def test_back_and_forward_move_between_results(page: Page) -> None:
+    search_file(page)
+    page.click("#q1-h1-title a")
+    page.click("#q1-h1 a[href='#q1-h1-match-2']")
+    assert page.url.endswith("#q1-h1-match-2")
+    page.click("#q1-h2 >> text=Search with this document")
+    page.wait_for_selector("#head h2:not(:text('EIP-7702'))")
+    wait_for_result(page)
+    assert page.is_visible("#copy")
+    page.go_back()
+    page.wait_for_selector(".panel >> text=Search with a whole document")
+    page.go_forward()
+    wait_for_result(page)
+    assert "id=" in page.url
+
+
+def test_back_returns_to_a_result_of_a_file(page: Page) -> None:
+    search_file(page)
+    first = hits(page)
+    page.fill("#where", "title like 'Delegate%'")
+    page.click("#search > .primary")
+    page.wait_for_selector("#hits > article:only-child")
+    page.click("#q1-h1-title a")
+    page.go_back()
+    assert len(hits(page)) == 1 and page.input_value("#where")
+    page.go_back()
+    page.wait_for_selector("#hits > article:nth-child(6)")
+    assert hits(page) == first and page.input_value("#where") == ""
+    page.go_back()
+    page.wait_for_selector(".panel >> text=Search with a whole document")
+
+
+def test_conditions_are_suggested_from_the_catalog(page: Page) -> None:
+    page.click("text=Add a condition")
+    page.select_option("#field", "status")
+    page.fill("#value", "stag")
+    page.wait_for_selector("#values option:only-child", state="attached")
+    assert page.locator("#values option").get_attribute("value") == "Stagnant"
+    page.fill("#value", "Stagnant")
+    page.press("#value", "Enter")
+    page.select_option("#field", "title")
+    page.select_option("#operator", "like")
+    page.fill("#value", "it's")
+    page.click("#add")
+    assert page.input_value("#where") == "status = 'Stagnant' and title like '%it''s%'"
+
+
+def test_a_click_on_a_value_adds_it_to_the_filter(page: Page) -> None:
+    search_file(page)
+    page.click("article:has-text('eip-5806.txt') button[data-field=status]")
+    page.wait_for_selector("#hits > article:only-child")
+    assert page.input_value("#where") == "status = 'Stagnant'" and "where=status" in page.url
+
+
+def test_documents_of_the_index_are_suggested_by_title(page: Page) -> None:
+    page.check("text=From the index")
+    page.fill("#doc", "delegate tra")
+    page.wait_for_selector("#docs option:only-child", state="attached")
+    assert page.locator("#docs option").get_attribute("value") == "eip-5806.txt"
+
+
+def test_a_dropped_file_is_searched(page: Page) -> None:
+    page.evaluate(
+        """() => {
+            const dataTransfer = new DataTransfer();
+            dataTransfer.items.add(new File(["Delegate a transaction to code."], "draft.txt"));
+            const event = (type) => new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer });
+            for (const type of ["dragenter", "drop"]) document.body.dispatchEvent(event(type));
+        }"""
+    )
+    wait_for_result(page)
+    assert page.inner_text("#chosen").startswith("draft.txt") and len(hits(page)) == 6
+
+
+def test_pages_of_hits_join(page: Page) -> None:
+    search_file(page)
+    whole = numbers(page.content())
+    page.click("text=More options")
+    page.select_option("#k", "5")
+    page.click("#search > .primary")
+    page.wait_for_selector("#range:has-text('1 to 5 of 6')")
+    wait_for_result(page)
+    first = numbers(page.content())
+    page.click("#next")
+    page.wait_for_selector("#range:has-text('6 to 6 of 6')")
+    wait_for_result(page)
+    assert [one[0] for one in first + numbers(page.content())] == [one[0] for one in whole]
+    assert page.is_disabled("#next")
+
+
+@pytest.mark.parametrize(
+    ("where", "shown"),
+    [
+        ("year >=", "filter"),
+        ("yeer = 1", "no document has the field 'yeer'"),
+        ("title = '", "filter"),
+    ],
+)
+def test_errors_say_what_does_not_fit(browser: Browser, base: str, where: str, shown: str) -> None:
+    with opened_page(browser, base) as (page, seen):
+        page.goto("./")
+        page.check("text=Text")
+        page.fill("#text", "Delegate a transaction to code.")
+        page.fill("#where", where)
+        page.press("#where", "Enter")
+        page.wait_for_selector("#problem .problem")
+        assert shown in page.inner_text("#problem").lower() and not page.is_visible("#progress")
+        # Chromium itself logs the status of a response; nothing else may be there.
+        assert all("status of 400" in one for one in seen.logged) and not seen.outside
+
+
+def test_an_empty_form_is_explained(page: Page) -> None:
+    page.click("#search > .primary")
+    assert "No file is chosen" in page.inner_text("#problem")
+
+
+def test_a_file_that_cannot_be_read_is_named_with_a_next_step(browser: Browser, base: str, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.txt"
+    empty.write_text(" ")
+    with opened_page(browser, base) as (page, seen):
+        page.goto("./")
+        page.wait_for_selector("#about:not(:empty)")
+        page.set_input_files("#file", empty)
+        page.wait_for_selector("#problem >> text=empty.txt")
+        assert len(page.query_selector_all("#problem p")) == 2
+        assert all("status of 422" in one for one in seen.logged) and not seen.outside
+
+
+def test_a_file_over_the_limit_is_not_sent(browser: Browser, folder: Path, tmp_path: Path) -> None:
+    large = tmp_path / "large.txt"
+    large.write_text("word " * 1_000)
+    limits = Settings(port=0, threads=1, max_bytes=2_000)
+    with served_page(folder, limits) as base, opened_page(browser, base) as (page, seen):
+        page.goto("./")
+        page.wait_for_selector("#about:not(:empty)")
+        page.set_input_files("#file", large)
+        page.wait_for_selector("#problem >> text=large.txt has 5 kB, the server takes 2 kB")
+        assert seen == Seen()
+
+
+def test_a_server_with_a_token_is_opened_with_it(browser: Browser, folder: Path) -> None:
+    guarded = Settings(port=0, threads=1, token=TOKEN)
+    with served_page(folder, guarded) as base, opened_page(browser, base) as (page, seen):
+        page.goto("./?id=eip-3074.md")
+        page.fill("#token", "not-the-token")
+        page.press("#token", "Enter")
+        page.wait_for_selector("#problem >> text=no valid token")
+        page.fill("#token", TOKEN)
+        page.press("#token", "Enter")
+        wait_for_result(page)
+        assert not page.is_visible("#access") and len(hits(page)) == 5
+        page.reload()
+        wait_for_result(page)
+        assert all("status of 401" in one for one in seen.logged) and not seen.outside
+        assert TOKEN not in page.url
+
+
+def test_the_page_is_used_with_the_keyboard_alone(page: Page) -> None:
+    page.keyboard.press("/")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Tab")
+    page.keyboard.type("Delegate a transaction to code of a contract.")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    wait_for_result(page)
+    assert page.inner_text("#status").startswith("6 of 6 hits for Delegate")
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    focused = page.evaluate("document.activeElement.id")
+    assert focused == "q1-h2"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.locator(".evidence[open]").get_attribute("id") == "q1-h2-evidence"
+    page.keyboard.press("n")
+    assert page.evaluate("document.activeElement.id") == "q1-h2-match-1"
+
+
+LOOKS = pytest.mark.parametrize(("width", "scheme"), [(w, s) for w in (390, 820, 1440) for s in ("light", "dark")])
+
+
+@LOOKS
+def test_nothing_overflows_and_axe_finds_nothing(browser: Browser, base: str, width: int, scheme: str) -> None:
+    with opened_page(browser, base, width=width, scheme=scheme) as (page, seen):
+        page.goto("./")
+        page.wait_for_selector("#about:not(:empty)")
+        page.click("text=Add a condition")
+        page.click("text=More options")
+        check_looks(page)
+        search_file(page)
+        page.click("#q1-h1 .evidence > summary")
+        check_looks(page)
+        assert seen == Seen()
+
+
+@LOOKS
+def test_the_report_passes_the_same_checks(
+    browser: Browser, folder: Path, tmp_path: Path, width: int, scheme: str
+) -> None:
+    report = tmp_path / "report.html"
+    with Index.open(folder) as index:
+        report.write_text(index.search(read_document(DRAFT), k=3).to_html(), encoding="utf-8")
+    with opened_page(browser, report.as_uri(), width=width, scheme=scheme) as (page, seen):
+        page.goto(report.as_uri())
+        check_looks(page)
+        assert seen == Seen()
+
+
+def check_looks(page: Page) -> None:
+    """Nothing is wider than the window, and axe-core has no finding."""
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") == 0
+    found = pytest.importorskip("axe_playwright_python.sync_playwright").Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
