@@ -205,6 +205,8 @@ def connect(path: Path, *, read_only: bool) -> Engine:
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _record: Any) -> None:  # noqa: ANN401
         connection.execute("PRAGMA foreign_keys=ON")
+        connection.execute("PRAGMA trusted_schema=OFF")  # a stranger's catalog may define views and triggers
+        connection.execute("PRAGMA cell_size_check=ON")
         if not read_only:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")

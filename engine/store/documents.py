@@ -17,6 +17,7 @@ from engine.document import Coverage, Document, Section
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexDamaged
 from engine.lazy import deferred
+from engine.store.bounds import MAX_TEXT_BYTES
 from engine.store.catalog import DocumentRow, SectionRow, TextRow
 from engine.store.checks import DocumentCheckRow, content_check
 
@@ -230,11 +231,20 @@ def _load_sections(connection: Connection, ids: Sequence[int]) -> dict[int, list
 def _unpacked(deflated: bytes, sections: Sequence[Sequence[Any]]) -> dict[str, Any]:
     with _damage():
         return {
-            "text": zlib.decompress(deflated).decode(),
+            "text": _inflated(deflated).decode(),
             "sections": tuple(
                 Section(heading, tuple(json.loads(path)), *numbers) for heading, path, *numbers in sections
             ),
         }
+
+
+def _inflated(deflated: bytes) -> bytes:
+    """Unpack a text; some bytes could stand for more than there is memory."""
+    stream = zlib.decompressobj()
+    found = stream.decompress(deflated, MAX_TEXT_BYTES)
+    if not stream.eof:
+        raise ValueError(f"a text of more than {MAX_TEXT_BYTES:,} bytes, or one that is cut off")
+    return found
 
 
 def _blocks(ids: Sequence[int]) -> Iterable[list[int]]:

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import json
 import mmap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 from engine.encoders.encoder import EncodedDocument
+from engine.errors import IndexDamaged
 from engine.store.durable import Checksum, check_mapped, check_part, check_size, write_durably
 from engine.store.tensors import header_stop, map_file, mapped_tensors, read_header
 from engine.words.counts import TermTable, WordTables
@@ -82,10 +84,11 @@ class ShardSet:
             IndexDamaged: the file is not the one that was written.
         """
         if number not in self._whole:
-            content = self._mapped[number]
-            check_mapped(content, *self._written[number])
+            content, (path, expected) = self._mapped[number], self._written[number]
+            check_mapped(content, path, expected)
             assert content is not None
-            self._whole[number] = parse_shard(content)
+            with _named_faults(path):
+                self._whole[number] = parse_shard(content)
         return self._whole[number]
 
     def add(self, shard: Shard) -> int:
@@ -127,8 +130,18 @@ class ShardSet:
     def _opened(self, number: int) -> _Parts:
         if number not in self._parts:
             path, expected = self._written[number]
-            self._parts[number] = _Parts(self._mapped[number], path, expected, json.loads(self._digests[number]))
+            with _named_faults(path):
+                self._parts[number] = _Parts(self._mapped[number], path, expected, json.loads(self._digests[number]))
         return self._parts[number]
+
+
+@contextmanager
+def _named_faults(path: Path) -> Iterator[None]:
+    """Name the file whose content has the right checksum and is no shard: somebody made it up."""
+    try:
+        yield
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise IndexDamaged(f"{path} is no shard ({error}); repair the index: longmatch repair INDEX") from error
 
 
 class _Arrays(Protocol):
@@ -156,9 +169,10 @@ class _Parts:
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self._checked:
-            tensor = self._tensors[name]
-            check_part(self._content, tensor.start, tensor.stop, self._path, self._digests[name])
-            self._checked[name] = tensor.view(self._content)
+            with _named_faults(self._path):
+                tensor = self._tensors[name]
+                check_part(self._content, tensor.start, tensor.stop, self._path, self._digests[name])
+                self._checked[name] = tensor.view(self._content)
         return self._checked[name]
 
 

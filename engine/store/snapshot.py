@@ -24,6 +24,7 @@ from engine.document import Coverage, Document
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexDamaged, IndexMismatch
 from engine.store.ann import AnnIndex
+from engine.store.bounds import check_file_names, check_roster
 from engine.store.catalog import (
     CATALOG_FILE,
     DocumentRow,
@@ -116,6 +117,10 @@ class Snapshot(Listing, Gathering):
             self.postings_row = self._newest(PostingsRow, PostingsRow.generation_id)
             self.word_postings_row = self._newest(WordPostingsRow, WordPostingsRow.id)
             self.reference_row = self._newest(ReferenceRow, ReferenceRow.version)
+            derived = (self.generation_row, self.postings_row, self.word_postings_row, self.reference_row)
+            named = [row.file for row in (*self._shard_rows.values(), *derived) if row is not None]
+            check_file_names(named, str(catalog))
+            check_roster(self.roster, self._shard_rows, str(catalog))
         except (DatabaseError, sqlite3.DatabaseError) as error:
             self._connection.close()
             reason = getattr(error, "orig", error)

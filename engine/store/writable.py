@@ -18,6 +18,7 @@ from sqlalchemy.exc import DatabaseError
 from engine.errors import IndexBusy, IndexDamaged, IndexMismatch
 from engine.faults import named_faults
 from engine.store.ann import ANN_FOLDER
+from engine.store.bounds import check_file_names
 from engine.store.catalog import (
     CATALOG_FILE,
     SCHEMA_VERSION,
@@ -171,14 +172,20 @@ class WritableIndex:
 
 
 def named_files(connection: Connection) -> set[str]:
-    """The files that the catalog names, relative to the index folder."""
+    """The files that the catalog names, relative to the index folder.
+
+    Raises:
+        IndexDamaged: a name leads out of the folder.
+    """
     is_there = inspect(connection).has_table
-    return {
+    named = {
         file
         for table in FILE_TABLES
         if is_there(table.__tablename__)
         for file in connection.execute(select(table.file)).scalars()
     }
+    check_file_names(named, CATALOG_FILE)
+    return named
 
 
 def index_files(folder: Path) -> list[Path]:

@@ -1,0 +1,108 @@
+"""Catalogs that somebody made up: every checksum is right, and what they say is not."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+from sqlalchemy import Connection, text
+
+from engine.errors import IndexDamaged
+from engine.store import documents
+from engine.store.catalog import CATALOG_FILE, connect
+from engine.store.checks import record_documents, record_tables
+from engine.store.durable import checksum
+from engine.store.seal import seal
+from engine.store.snapshot import Snapshot
+from engine.store.writer import Writer
+from tests.fakes import make_corpus
+from tests.store.written import ENCODER, commit
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with Writer(tmp_path / "x.lm") as writer:
+        writer.claim(ENCODER)
+        commit(writer, *make_corpus(12))
+    return tmp_path / "x.lm"
+
+
+def forge(folder: Path, change: Callable[[Connection], object]) -> None:
+    """Change a catalog, and make all of its checksums right again."""
+    engine = connect(folder / CATALOG_FILE, read_only=False)
+    with engine.begin() as connection:
+        change(connection)
+        record_documents(connection)
+        record_tables(connection)
+    assert seal(folder / CATALOG_FILE, engine)
+    engine.dispose()
+
+
+def statement(sql: str) -> Callable[[Connection], object]:
+    return lambda connection: connection.execute(text(sql))
+
+
+def test_a_forged_catalog_is_read_like_any_other(folder: Path) -> None:
+    forge(folder, statement("UPDATE documents SET title = 'another' WHERE id = 5"))
+    with Snapshot(folder) as snapshot:
+        assert snapshot.titles()[4] == ("doc004", "another")
+
+
+@pytest.mark.parametrize("name", ["../../etc/hostname", "/etc/hostname", "shards/../../x", "catalog.sqlite", "a\\b/c"])
+def test_a_file_outside_of_the_folder_is_refused(folder: Path, name: str) -> None:
+    forge(folder, statement(f"UPDATE shards SET file = '{name}'"))
+    with pytest.raises(IndexDamaged, match="which lies outside of the index"):
+        Snapshot(folder)
+    with pytest.raises(IndexDamaged, match="which lies outside of the index"):
+        Writer(folder)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("n_chunks", 1 << 50),
+        ("n_chunks", -1),
+        ("chunk_row", 1 << 62),
+        ("chunk_row", -5),
+        ("document_row", 12),
+        ("section_row", -1),
+        ("shard_id", 7),
+    ],
+)
+def test_vectors_outside_of_their_shard_are_refused(folder: Path, column: str, value: int) -> None:
+    with closing(sqlite3.connect(folder / CATALOG_FILE)) as connection, connection:
+        connection.execute(f"UPDATE documents SET {column} = {value} WHERE id = 5")
+    forge(folder, lambda _: None)
+    with pytest.raises(IndexDamaged, match="places document number 5 outside of its shard"):
+        Snapshot(folder)
+
+
+def test_a_text_that_unpacks_to_too_much_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "MAX_TEXT_BYTES", 1_000_000)
+    bomb = zlib.compress(bytes(1_000_001))
+    forge(
+        folder,
+        lambda connection: connection.execute(text("UPDATE texts SET deflated = :bomb"), {"bomb": bomb}),
+    )
+    with Snapshot(folder) as snapshot:
+        ((document, _),) = snapshot.documents(np.array([3]))
+        with pytest.raises(IndexDamaged, match="more than 1,000,000 bytes"):
+            document.text  # noqa: B018
+
+
+def test_another_file_with_the_right_checksum_is_no_shard(folder: Path) -> None:
+    (shard,) = (folder / "shards").iterdir()
+    tensors = load_file(shard)
+    shard.chmod(0o600)
+    save_file({name: tensor for name, tensor in tensors.items() if name != "chunks"}, shard)
+    written = checksum(shard)
+    forge(folder, statement("DELETE FROM shard_digests"))
+    forge(folder, statement(f"UPDATE shards SET size_bytes = {written.size_bytes}, digest = '{written.digest}'"))
+    with Snapshot(folder) as snapshot, pytest.raises(IndexDamaged, match="is no shard"):
+        snapshot.chunk_vectors(np.array([0]))
