@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from math import log
 from pathlib import Path
 
 import pytest
 
 import longmatch
-from engine.document import Document
+from engine.document import Document, Span
 from engine.errors import QueryError
 from engine.index import Index
 from engine.replay import replay
 from engine.result import Status
 from engine.scoring.evidence import CONTAINMENT
 from engine.words.segmenter import segmenter_of
+from engine.words.titles import title_span
 from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.search.test_on_demand import few_first_vectors
 from tests.strict_schema import check
@@ -50,6 +52,13 @@ def test_a_copy_inside_a_longer_document_scores_one(words: longmatch.Index) -> N
     assert (first.doc_id, first.score) == ("has all", pytest.approx(1, abs=1e-6))
     assert second.doc_id == "has two" and 0.6 < second.score < 0.9
     assert third.score < second.score - 0.2
+
+
+def test_a_title_is_contained_where_it_stands_among_other_text(words: longmatch.Index) -> None:
+    titled = replace(QUERY, doc_id="titled", title="Part one")
+    assert title_span(titled) == Span(0, 8) and title_span(QUERY) is None
+    (hit,) = words.search(titled, k=1, mode="containment")
+    assert (hit.doc_id, hit.score) == ("has all", pytest.approx(1, abs=1e-6))
 
 
 def test_a_document_inside_the_query_does_not_contain_it(words: longmatch.Index) -> None:
