@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
+    from engine.plots.style import Plot
     from engine.provenance import Provenance
     from engine.report.snippets import Snippet
 
@@ -122,6 +123,23 @@ class Hit:
                 )
             )
         return found
+
+    def plot(self) -> Plot:
+        """A heat map of what each section of the query and of the target add to the score.
+
+        Example:
+            ```python
+            index.search("draft.md")[0].plot().savefig("hit.svg")
+            ```
+
+        Raises:
+            MissingExtra: matplotlib is not installed.
+            QueryError: the hit is not one of a `Result`, so that there is no query.
+        """
+        check_extra("matplotlib", "Hit.plot()", "matplotlib", "plot")
+        from engine.plots.contributions import plot_hit
+
+        return plot_hit(self.own_result(), self)
 
     def own_result(self) -> Result:
         """The result that the hit belongs to, without its hits.
@@ -265,6 +283,18 @@ class Result(Sequence[Hit]):
         from engine.report.arrow import part_export
 
         return part_export([self], n_pairs=n_pairs).table()
+
+    def plot(self) -> Plot:
+        """A heat map of what each section of the query adds to the score of each hit; a column sums to a score.
+
+        Raises:
+            MissingExtra: matplotlib is not installed.
+            QueryError: there are no hits.
+        """
+        check_extra("matplotlib", "Result.plot()", "matplotlib", "plot")
+        from engine.plots.contributions import plot_result
+
+        return plot_result(self)
 
     def __repr__(self) -> str:
         source = f" from {_short(self.query.source)!r}" if self.query.source else ""

@@ -23,6 +23,7 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NEEDED = {  # by the Python of a page
     "docs/how-to/exports.md": ("pyarrow",),
     "docs/how-to/integrations.md": ("langchain_core", "llama_index.core", "haystack"),
+    "docs/how-to/plots.md": ("matplotlib",),
 }
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([\w.-]*))?\)")
 

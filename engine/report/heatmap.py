@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
 from engine.report.table import section_label
@@ -33,6 +35,8 @@ _MOST_NUMBERED_CELLS = 24 * 24
 _DPI = 130
 _POINTS_PER_INCH = 72
 _COLOURS = "viridis"
+_LUMINANCE = np.array([0.2126, 0.7152, 0.0722])  # of red, green and blue
+_MIDDLE = 0.45  # luminance below which a number is white
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,17 @@ def to_png(figure: Figure) -> bytes:
     return stream.getvalue()
 
 
-def draw_heatmap(values: Vectors, rows: Axis, columns: Axis, *, measure: str) -> Figure:
+def draw_heatmap(
+    values: Vectors,
+    rows: Axis,
+    columns: Axis,
+    *,
+    measure: str,
+    figure: Figure | None = None,
+    colours: str = _COLOURS,
+    norm: Normalize | None = None,
+    least_number: float = float("-inf"),
+) -> Figure:
     """Draw a matrix, with lines between groups of cells.
 
     Args:
@@ -96,19 +110,25 @@ def draw_heatmap(values: Vectors, rows: Axis, columns: Axis, *, measure: str) ->
         rows: the left side.
         columns: the top side.
         measure: what a value is, for the scale.
+        figure: an empty one to draw on; its size is set.
+        colours: name of a colour map of matplotlib.
+        norm: from values to the colour map; by default linear over the values that there are.
+        least_number: values below it are not written into their cells.
 
     Returns:
-        A figure. Its colours span the values that there are; where cells are few, each shows its value.
+        A figure. Where cells are few, each shows its value.
     """
     height, width = _inches(rows.n_cells, columns.n_cells)
-    figure = Figure(figsize=(width, height), dpi=_DPI)
+    figure = Figure(dpi=_DPI) if figure is None else figure
+    figure.set_size_inches(width, height)
     axes = figure.add_axes((0, 0, 1, 1))  # labels lie outside of it; the tight box takes them in
-    image = axes.imshow(values, cmap=_COLOURS, aspect="auto")
+    image = axes.imshow(values, cmap=colours, norm=norm, aspect="auto")
     _label(axes, rows, columns, height, width)
     _rule(axes.axhline, rows, height)
     _rule(axes.axvline, columns, width)
     if values.size <= _MOST_NUMBERED_CELLS:
-        _number(axes, values, np.asarray(image.norm(values), np.float32))
+        luminance = image.to_rgba(values)[..., :3] @ _LUMINANCE
+        _number(axes, values, luminance < _MIDDLE, least_number)
     bar = figure.add_axes((1 + 0.2 / width, 0, 0.15 / width, 1))
     figure.colorbar(image, cax=bar).set_label(measure, fontsize=8)
     bar.tick_params(labelsize=7)
@@ -160,8 +180,9 @@ def _rule(draw: Callable[..., Line2D], axis: Axis, inches: float) -> None:
             draw(border - 0.5, color="white", linewidth=points)
 
 
-def _number(axes: Axes, values: Vectors, shares: Vectors) -> None:
+def _number(axes: Axes, values: Vectors, is_dark: NDArray[np.bool_], least: float) -> None:
     for (row, column), value in np.ndenumerate(values):
-        colour = "white" if shares[row, column] < 0.6 else "black"
-        shown = f"{value:.2f}".replace("0.", ".", 1)
-        axes.text(column, row, shown, ha="center", va="center", fontsize=6, color=colour)
+        if value >= least:
+            colour = "white" if is_dark[row, column] else "black"
+            shown = f"{value:.2f}".replace("0.", ".", 1)
+            axes.text(column, row, shown, ha="center", va="center", fontsize=6, color=colour)

@@ -137,7 +137,27 @@ def _field(connection: Connection, name: str, kinds: dict[str, int]) -> Field:
     return Field(name, types, sum(kinds.values()), tuple(found))
 
 
+def check_field(folder: Path, name: str) -> None:
+    """Whether some document of the index has a metadata field.
+
+    Args:
+        folder: the index.
+        name: of the field.
+
+    Raises:
+        QueryError: none has.
+    """
+    names = list(stored_types(folder))
+    if name not in names:
+        raise QueryError(f"no document has the field {name!r}; {_known(name, names)}")
+
+
 def _unknown(where: str, key: str, names: list[str]) -> str:
+    return f"filter {where!r}: no document has the field {key!r}; {_known(key, names)}"
+
+
+def _known(key: str, names: list[str]) -> str:
+    """The names that are similar, and those that there are."""
     similar = difflib.get_close_matches(key, names, n=2) or [name for name in names if name.lower() == key.lower()]
     hint = f"did you mean {' or '.join(map(repr, similar))}? " if similar else ""
     if not names:
@@ -145,4 +165,4 @@ def _unknown(where: str, key: str, names: list[str]) -> str:
     else:
         more = f" and {len(names) - _N_NAMED} more" if len(names) > _N_NAMED else ""
         known = f"there are {', '.join(names[:_N_NAMED])}{more}; list them: longmatch info INDEX --fields"
-    return f"filter {where!r}: no document has the field {key!r}; {hint}{known}"
+    return hint + known

@@ -17,6 +17,7 @@ from indexer.cli.index import index
 from indexer.cli.mcp import mcp
 from indexer.cli.options import keep_arguments
 from indexer.cli.plan import plan
+from indexer.cli.plot import plot
 from indexer.cli.pretrain import pretrain
 from indexer.cli.query import query
 from indexer.cli.replay import diff, replay
@@ -75,6 +76,7 @@ for command in (
     show,
     info,
     export,
+    plot,
     remove,
     verify,
     repair,

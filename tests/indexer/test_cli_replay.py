@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from indexer.cli import main
+from tests.fakes import make_corpus
 
 TOPICS = {"fox": "river", "house": "stone", "ship": "sea", "bank": "money"}
 
@@ -120,6 +121,44 @@ def test_diff_names_the_documents_that_were_replaced(folder: Path) -> None:
     (one,) = json.loads(found.stdout)
     notes = {change["doc_id"]: change["note"] for change in one["changes"]}
     assert notes["house.md"] == "content changed"
+
+
+@pytest.fixture(scope="module")
+def sixty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of words over sixty files."""
+    folder = tmp_path_factory.mktemp("sixty")
+    (folder / "corpus").mkdir()
+    for document in make_corpus(60):
+        (folder / "corpus" / f"{document.doc_id}.md").write_text(f"# {document.title}\n\n{document.text}")
+    assert run("index", folder / "x.lm", folder / "corpus", "--encode", "none").exit_code == 0
+    return folder
+
+
+def test_fifty_stored_results_are_equal(sixty: Path) -> None:
+    queries = [word for number in range(50) for word in ("--id", f"doc{number:03}.md")]
+    path = sixty / "results.json"
+    assert run("query", sixty / "x.lm", *queries, "--format", "json", "-o", path).exit_code == 0
+    result = run("replay", path)
+    assert result.exit_code == 0, result.output
+    assert [line.partition(":")[0] for line in result.stdout.splitlines()] == ["equal"] * 50
+
+
+def test_diff_names_five_replaced_documents(sixty: Path) -> None:
+    """The score depends on the query, the target and the pinned reference: no other hit has another score."""
+    shutil.copytree(sixty / "x.lm", sixty / "new.lm")
+    replaced = {f"doc{number:03}.md" for number in (4, 17, 23, 31, 58)}
+    (sixty / "replacements").mkdir()
+    for number, name in enumerate(sorted(replaced)):
+        (sixty / "replacements" / name).write_text(f"# Another {number}\n\n{make_corpus(5, seed=9)[number].text}")
+    indexed = run("index", sixty / "new.lm", sixty / "replacements", "--encode", "none", "--replace")
+    assert indexed.exit_code == 0 and "5 replaced" in indexed.output, indexed.output
+    queries = [word for number in range(40, 50) for word in ("--id", f"doc{number:03}.md")]
+    result = run("diff", sixty / "x.lm", sixty / "new.lm", *queries, "-k", "60", "--json")
+    changes = [change for one in json.loads(result.stdout) for change in one["changes"]]
+    assert {change["doc_id"] for change in changes if change["note"] == "content changed"} == replaced
+    assert {
+        change["doc_id"] for change in changes if change["score_before"] != change["score_after"] or change["causes"]
+    } == replaced
 
 
 def test_diff_reports_a_query_that_cannot_be_read(folder: Path) -> None:

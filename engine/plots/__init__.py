@@ -1,0 +1,1 @@
+"""Pictures of results and of whole indexes. All but the projection need matplotlib, an extra."""

@@ -1,0 +1,205 @@
+"""The map of a corpus: documents as points, the query and its hits marked. It needs matplotlib.
+
+Near points are similar documents; far ones may be similar too, since two components show a part of the variance alone.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
+from numpy.typing import NDArray
+
+from engine.document import Document
+from engine.index import Index
+from engine.plots.projection import Points, Projection, project_terms, project_vectors, term_rows
+from engine.plots.style import COLOURS, DARK, FAINT, MARKERS, Plot, plain_axes
+from engine.result import Result
+from engine.store.reference import sample_order
+from engine.store.snapshot import Positions, Snapshot
+from engine.words.counts import count_documents
+from engine.words.segmenter import segmenter_of
+
+MOST_DOCUMENTS = 10_000  # on a map; of a larger corpus a sample, drawn by the hash of the doc_ids
+_GROUPS = len(COLOURS) - 1  # values of a field with a colour of their own; the last colour is that of the query
+_NO_VALUE, _OTHERS = "no value", "other values"
+_TITLE_CHARACTERS = 44
+_AWAY = 12.0  # points from a hit to its number
+_SMALL, _LARGE = 9, 42  # areas of a point, by the number of points
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusMap:
+    """Where each document stands."""
+
+    positions: Positions  # (N,) of the documents, rising
+    points: Points  # (N, 2)
+    shares: tuple[float, float]  # of the variance, that each axis shows
+    source: str  # what was projected
+    n_documents: int  # of the index
+    query: Points | None = None  # (1, 2)
+
+
+def corpus_map(index: Index, query: Document | str | None = None, where: str | None = None) -> CorpusMap:
+    """Project the documents of an index, and a query with them.
+
+    The document vectors are projected, where at least half of the documents have some; of an index of words, or
+    with few vectors, the weighted words.
+
+    Args:
+        index: an opened one.
+        query: a document, or the doc_id of an indexed one.
+        where: metadata filter, for the documents.
+
+    Raises:
+        QueryError: there is no such document, or the filter cannot be used.
+    """
+    snapshot = index.snapshot
+    chosen = index.matching(where)
+    if len(chosen) > MOST_DOCUMENTS:
+        order = sample_order(snapshot.doc_ids())
+        chosen = np.sort(order[np.isin(order, chosen)][:MOST_DOCUMENTS])
+    if snapshot.language is None or snapshot.has_vectors[chosen].sum() * 2 >= max(1, len(chosen)):
+        chosen = chosen[snapshot.has_vectors[chosen]]
+        projection, at = _of_vectors(index, chosen, query)
+        source = "document vectors"
+    else:
+        projection, at = _of_words(snapshot, chosen, query)
+        source = "weighted words"
+    return CorpusMap(chosen, projection.points, projection.shares, source, snapshot.n_documents, at)
+
+
+def _of_vectors(index: Index, chosen: Positions, query: Document | str | None) -> tuple[Projection, Points | None]:
+    projection = project_vectors(index.snapshot.document_rows(chosen).astype(np.float32))
+    if query is None:
+        return projection, None
+    encoded = index.stored_query(query).vectors if isinstance(query, str) else index.encoder.encode([query])[0]
+    return projection, projection.place(encoded.document[None].astype(np.float64))
+
+
+def _of_words(snapshot: Snapshot, chosen: Positions, query: Document | str | None) -> tuple[Projection, Points | None]:
+    statistics = snapshot.reference.statistics.words
+    rows = term_rows(snapshot.words(chosen).words, statistics)
+    projection = project_terms(rows)
+    if query is None:
+        return projection, None
+    if isinstance(query, str):
+        own = snapshot.words(_position(snapshot, query)).words
+    else:
+        segmenter = segmenter_of(snapshot.language or "none")
+        own = count_documents(segmenter, [query], titles=snapshot.counts_titles).words
+    return projection, projection.place(term_rows(own, statistics, rows.terms).dense())
+
+
+def _position(snapshot: Snapshot, doc_id: str) -> Positions:
+    found = snapshot.position(doc_id)
+    assert found is not None, "the search looked the document up"
+    return np.array([found])
+
+
+def plot_map(index: Index, made: CorpusMap, *, result: Result | None = None, by: str | None = None) -> Plot:
+    """Draw a map.
+
+    Args:
+        index: that it was made of.
+        made: from `corpus_map`.
+        result: of its query; the hits that are on the map get their ranks.
+        by: metadata field, whose commonest values get colours and markers.
+    """
+    figure = Plot(figsize=(8, 6.5), facecolor="white", layout="constrained")
+    axes = figure.add_subplot()
+    plain_axes(axes)
+    _draw_documents(axes, made, None if by is None else _groups(index.snapshot, made.positions, by), by)
+    if result is not None:
+        _draw_hits(axes, index.snapshot, made, result)
+    if made.query is not None:
+        title = "query" if result is None else f"query: {_short(result.query.title)}"
+        x, y = made.query[0].tolist()
+        axes.scatter([x], [y], s=190, marker="*", color=COLOURS[-1], edgecolors="white", zorder=5, label=title)
+    names = [
+        f"component {number}: {100 * share:.1f} % of the variance of {made.source}"
+        for number, share in enumerate(made.shares, start=1)
+    ]
+    axes.set_xlabel(names[0], fontsize=9, color=DARK)
+    axes.set_ylabel(names[1], fontsize=9, color=DARK)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    n_shown = len(made.positions)
+    counts = (
+        f"{n_shown:,} documents" if n_shown == made.n_documents else f"{n_shown:,} of {made.n_documents:,} documents"
+    )
+    axes.set_title(counts, loc="left", fontsize=11, color=DARK)
+    if axes.get_legend_handles_labels()[0]:
+        with rc_context({"text.parse_math": False}):  # a title is no formula, whatever dollar signs it has
+            figure.legend(loc="outside right upper", fontsize=8, frameon=False)
+    return figure
+
+
+def _draw_documents(axes: Axes, made: CorpusMap, groups: list[str] | None, by: str | None) -> None:
+    size = float(np.clip(6_000 / max(1, len(made.points)), _SMALL, _LARGE))
+    style = {"s": size, "linewidths": 0.4, "edgecolors": "white", "alpha": 0.8, "rasterized": len(made.points) > 2_000}
+    if groups is None:
+        axes.scatter(*made.points.T, color=COLOURS[0], **style)  # type: ignore[arg-type]
+        return
+    names = np.array(groups)
+    quiet = (_OTHERS, _NO_VALUE)
+    ordered = [name for name, _ in Counter(groups).most_common() if name not in quiet]
+    for number, name in enumerate([*ordered, *(one for one in quiet if one in groups)]):
+        colour, marker = (FAINT, ".") if name in quiet else (COLOURS[number], MARKERS[number])
+        axes.scatter(*made.points[names == name].T, color=colour, marker=marker, label=f"{by}: {name}", **style)  # type: ignore[arg-type]
+
+
+def _groups(snapshot: Snapshot, positions: Positions, by: str) -> list[str]:
+    """For each document the value of a field, of the commonest values; the first one of a list."""
+    values = [_value(document.metadata.get(by)) for document, _ in snapshot.documents(positions)]
+    kept = {value for value, _ in Counter(v for v in values if v != _NO_VALUE).most_common(_GROUPS)}
+    return [value if value in kept or value == _NO_VALUE else _OTHERS for value in values]
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list):
+        value = value[0] if value else None
+    return _NO_VALUE if value is None or value == "" else _short(str(value))
+
+
+def _draw_hits(axes: Axes, snapshot: Snapshot, made: CorpusMap, result: Result) -> None:
+    """A ring around each hit with its rank; a line from the query to the hit."""
+    for hit in result.hits:
+        at = _row(snapshot, made.positions, hit.doc_id)
+        if at is None:
+            continue
+        x, y = made.points[at].tolist()
+        if made.query is not None:
+            axes.plot([made.query[0, 0], x], [made.query[0, 1], y], color=FAINT, linewidth=0.6, zorder=1)
+        label = f"{hit.rank}: {hit.score:.4f} {_short(hit.title)}"
+        axes.scatter([x], [y], s=90, facecolors="none", edgecolors=COLOURS[-1], zorder=4, label=label)
+        place = _away(axes, made, (x, y))
+        number = axes.annotate(
+            str(hit.rank), (x, y), place, "data", "offset points", ha="center", va="center", zorder=6
+        )
+        number.set_fontsize(9)
+        number.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
+
+
+def _away(axes: Axes, made: CorpusMap, point: tuple[float, float]) -> tuple[float, float]:
+    """Where the number of a hit stands, in points: on the side away from the query, to keep off the lines."""
+    centre = made.points.mean(0) if made.query is None else made.query[0]
+    corner = axes.transData.transform(point) - axes.transData.transform(centre)
+    length = float(np.hypot(*corner))
+    x, y = corner / length if length else (0.7, 0.7)
+    return _AWAY * float(x), _AWAY * float(y)
+
+
+def _row(snapshot: Snapshot, positions: NDArray[np.int64], doc_id: str) -> int | None:
+    position = snapshot.position(doc_id)
+    at = int(np.searchsorted(positions, -1 if position is None else position))
+    return at if position is not None and at < len(positions) and positions[at] == position else None
+
+
+def _short(text: str) -> str:
+    return textwrap.shorten(text, _TITLE_CHARACTERS, placeholder="…")

@@ -1,0 +1,47 @@
+"""What all pictures share: colours, markers, files. It needs matplotlib; no window, no state of pyplot."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from typing import Literal
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+# Okabe & Ito (2008): distinct for colour-blind readers; without their yellow, too faint on white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")  # with each colour, so that no reader depends on colours alone
+FAINT, DARK = "#8a8a8a", "#333333"
+DPI = 130
+Form = Literal["png", "svg"]
+
+
+class Plot(Figure):
+    """A figure on white that a notebook shows by itself; `savefig` writes PNG, SVG or PDF."""
+
+    def _repr_png_(self) -> bytes:
+        return figure_file(self, "png")
+
+
+def figure_file(figure: Figure, form: Form) -> bytes:
+    """Render a figure, cut close around what is drawn; the same figure gives the same bytes.
+
+    Args:
+        figure: from this package.
+        form: in an SVG, text stays text.
+    """
+    stream = io.BytesIO()
+    metadata = {"Date": None} if form == "svg" else {}
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "longmatch"}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a title may be in any script
+        figure.savefig(stream, format=form, dpi=DPI, bbox_inches="tight", pad_inches=0.12, metadata=metadata)
+    return stream.getvalue()
+
+
+def plain_axes(axes: Axes) -> None:
+    """Leave out what carries no data: the frame above and to the right, and ticks."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(FAINT)
+    axes.tick_params(length=0, labelsize=9, colors=DARK)

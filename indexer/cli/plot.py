@@ -1,0 +1,118 @@
+"""`longmatch plot`: pictures of a whole index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from engine.extras import check_extra
+from indexer.cli.options import device_option, existing_index_argument, opened_index
+from indexer.cli.output_file import output_option, write_output
+from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
+from indexer.cli.reading import read_memory_option, read_seconds_option
+
+if TYPE_CHECKING:
+    from engine import Document, Index
+    from engine.plots.style import Plot
+
+_FORMS: dict[str, Literal["png", "svg"]] = {".png": "png", ".svg": "svg"}
+
+
+@click.command()
+@existing_index_argument
+@click.argument("document", required=False)
+@click.option(
+    "--what",
+    type=click.Choice(["map", "lengths", "coverage"]),
+    default="map",
+    show_default=True,
+    help="Map of the documents, their lengths, or how much of them was read.",
+)
+@click.option("--id", "doc_id", metavar="ID", help="Mark this document of INDEX as the query on the map.")
+@click.option(
+    "-k", "k", default=5, show_default=True, type=click.IntRange(1), metavar="N", help="Number of hits on the map."
+)
+@click.option("--by", metavar="FIELD", help="Colour the map by this metadata field.")
+@click.option("--where", metavar="FILTER", help="Metadata filter for the map; see longmatch query.")
+@output_option
+@read_seconds_option
+@read_memory_option
+@device_option
+def plot(
+    index: Path,
+    document: str | None,
+    what: str,
+    doc_id: str | None,
+    k: int,
+    by: str | None,
+    where: str | None,
+    output: Path | None,
+    read_seconds: float,
+    read_memory: int,
+    device: str | None,
+) -> None:
+    """Draw INDEX: its documents as points, their lengths, or how much was read.
+
+    On the map, similar documents are near each other. With a DOCUMENT (or --id),
+    the query is a star, and its hits have their ranks. The file's name gives the
+    format: .png or .svg.
+
+    \b
+    Example:
+        longmatch plot papers.lm draft.pdf --by year -o map.svg
+        longmatch plot papers.lm --what lengths -o lengths.png
+    """
+    form = None if output is None else _FORMS.get(output.suffix.lower())
+    if output is None or form is None:
+        raise click.UsageError(f"name a file that ends in .png or .svg: -o {what}.svg")
+    if document is not None and doc_id is not None:
+        raise click.UsageError("DOCUMENT and --id exclude each other; give one of them")
+    if what != "map" and any(one is not None for one in (document, doc_id, by, where)):
+        raise click.UsageError(f"DOCUMENT, --id, --by and --where are for the map, not for --what {what}")
+    check_extra("matplotlib", "longmatch plot", "matplotlib", "plot")
+    # Loads matplotlib, which no other command needs.
+    from engine.plots.style import figure_file
+
+    query = None if document is None else _read(document, read_seconds, read_memory)
+    with opened_index(index, device) as opened:
+        if what == "map":
+            figure = _map(opened, doc_id if query is None else query, k, by, where)
+        else:
+            from engine.plots.histograms import plot_coverage, plot_lengths
+
+            figure = (plot_lengths if what == "lengths" else plot_coverage)(opened.snapshot)
+        write_output(output, figure_file(figure, form))
+
+
+def _read(document: str, seconds: float, memory: int) -> Document:
+    """The document of a file.
+
+    Raises:
+        click.ClickException: it is not there, cannot be read, or holds several.
+    """
+    if missing := missing_files([document]):
+        raise click.ClickException(f"{document}: {missing[0].reason}")
+    with opened_reader([document], seconds, memory) as reader:
+        read = list(read_named([document], reader, None))
+    if len(read) != 1:
+        raise click.ClickException(f"{document} holds {len(read):,} documents; name a file of one document")
+    if isinstance(read[0], Failure):
+        raise click.ClickException(f"{document}: {read[0].reason}")
+    return read[0]
+
+
+def _map(index: Index, query: Document | str | None, k: int, by: str | None, where: str | None) -> Plot:
+    from engine.plots.corpus_map import corpus_map, plot_map
+    from engine.store.fields import check_field
+
+    if by is not None:
+        check_field(index.snapshot.folder, by)
+    result = None
+    options: dict[str, Any] = {"k": k, "where": where}
+    if isinstance(query, str):
+        result = index.search_id(query, **options)
+    elif query is not None:
+        result = index.search(query, without=index.copies(query), **options)
+    return plot_map(index, corpus_map(index, query, where), result=result, by=by)

@@ -1,0 +1,80 @@
+"""`longmatch plot` writes pictures, and refuses what does not fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import longmatch
+from engine.document import Document
+from indexer.cli import main
+
+pytest.importorskip("matplotlib")
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [*map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory, corpus: list[Document]) -> Path:
+    path = tmp_path_factory.mktemp("plot") / "words.lm"
+    longmatch.build(path, corpus, encode="none", progress=False)
+    return path
+
+
+@pytest.mark.parametrize("what", ["map", "lengths", "coverage"])
+def test_the_name_of_the_file_gives_the_format(words: Path, tmp_path: Path, what: str) -> None:
+    for name, start in (("x.png", b"\x89PNG"), ("x.SVG", b"<?xml")):
+        result = run("plot", words, "--what", what, "-o", tmp_path / name)
+        assert result.exit_code == 0, result.output
+        assert (tmp_path / name).read_bytes().startswith(start)
+
+
+def test_the_query_and_its_hits_are_on_the_map(words: Path, corpus: list[Document], tmp_path: Path) -> None:
+    (tmp_path / "draft.md").write_text(f"# My draft\n\n{corpus[3].text}")
+    result = run("plot", words, tmp_path / "draft.md", "-k", "2", "--by", "family", "-o", tmp_path / "x.svg")
+    assert result.exit_code == 0, result.output
+    svg = (tmp_path / "x.svg").read_text()
+    assert "query: My draft" in svg and "family: even" in svg
+    with longmatch.open(words) as index:
+        hits = index.search(tmp_path / "draft.md", k=2)
+    assert all(f"{hit.rank}: {hit.score:.4f} {hit.title}" in svg for hit in hits)
+
+
+def test_a_document_of_the_index_is_the_query(words: Path, tmp_path: Path) -> None:
+    result = run("plot", words, "--id", "doc003", "--where", "topic = 3", "-o", tmp_path / "x.svg")
+    assert result.exit_code == 0, result.output
+    svg = (tmp_path / "x.svg").read_text()
+    assert "query: Title 3" in svg and "6 of 60 documents" in svg
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "name a file that ends in .png or .svg: -o map.svg"),
+        (["--what", "lengths", "-o", "x.jpg"], "-o lengths.svg"),
+        (["draft.md", "--id", "doc003", "-o", "x.png"], "DOCUMENT and --id exclude each other"),
+        (["--what", "lengths", "--by", "year", "-o", "x.png"], "are for the map, not for --what lengths"),
+        (["--by", "yaer", "-o", "x.png"], "no document has the field 'yaer'; did you mean 'year'?"),
+        (["--id", "nope", "-o", "x.png"], "no document 'nope' among 60"),
+        (["no.md", "-o", "x.png"], "no.md: No such file or directory"),
+        (["two.jsonl", "-o", "x.png"], "two.jsonl holds 2 documents; name a file of one document"),
+    ],
+)
+def test_what_does_not_fit_is_named(
+    words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("two.jsonl").write_text('{"text": "fox"}\n{"text": "dog"}\n')
+    result = run("plot", words, *arguments)
+    assert result.exit_code in (1, 2) and message in result.stderr
+    assert not Path("x.png").exists()
+
+
+def test_a_missing_package_is_one_line(words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    result = run("plot", words, "-o", tmp_path / "x.png")
+    assert result.stderr == "Error: longmatch plot needs matplotlib; install it: pip install 'longmatch[plot]'\n"

@@ -1,0 +1,113 @@
+"""Where documents, the query and its hits stand, and what the legend says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+
+import longmatch
+from engine.document import Document
+from engine.index import Index
+from engine.plots import corpus_map as module
+from engine.plots.corpus_map import corpus_map, plot_map
+from engine.plots.projection import project_vectors
+from engine.plots.style import Plot, figure_file
+from tests.fakes import make_document
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory, corpus: list[Document]) -> Path:
+    path = tmp_path_factory.mktemp("map") / "words.lm"
+    longmatch.build(path, corpus, encode="none", progress=False)
+    return path
+
+
+def labels(figure: Plot) -> list[str]:
+    return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+
+
+def test_documents_stand_where_their_vectors_are_projected(index: Index) -> None:
+    made = corpus_map(index)
+    np.testing.assert_array_equal(made.points, project_vectors(index.snapshot.document_vectors).points)
+    assert (made.source, made.n_documents, made.query) == ("document vectors", 60, None)
+
+
+def test_an_indexed_query_stands_on_its_own_point(index: Index, words: Path) -> None:
+    made = corpus_map(index, "doc007")
+    assert made.query is not None
+    np.testing.assert_allclose(made.query, made.points[7:8], atol=1e-6)
+    with Index.open(words) as opened:
+        made = corpus_map(opened, "doc007")
+        assert made.source == "weighted words" and made.query is not None
+        np.testing.assert_allclose(made.query, made.points[7:8], atol=1e-6)
+
+
+def test_a_document_stands_near_those_of_its_topic(words: Path, corpus: list[Document]) -> None:
+    with Index.open(words) as opened:
+        made = corpus_map(opened, make_document("q", corpus[12].text + corpus[22].text))
+    assert made.query is not None
+    distances = np.linalg.norm(made.points - made.query, axis=1)
+    own = np.array([document.metadata["topic"] == 2 for document in corpus])
+    assert distances[own].mean() < distances[~own].mean()
+
+
+def test_a_filter_and_a_sample_choose_documents(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert corpus_map(index, where="topic = 3").positions.tolist() == [3, 13, 23, 33, 43, 53]
+    monkeypatch.setattr(module, "MOST_DOCUMENTS", 10)
+    made = corpus_map(index)
+    assert len(made.positions) == len(made.points) == 10
+    assert made.positions.tolist() == sorted(made.positions.tolist()) == corpus_map(index).positions.tolist()
+    assert plot_map(index, made).axes[0].get_title("left") == "10 of 60 documents"
+
+
+def test_hits_have_their_ranks_and_titles(index: Index) -> None:
+    result = index.search_id("doc003", k=3)
+    figure = plot_map(index, corpus_map(index, "doc003"), result=result)
+    assert labels(figure) == [
+        *(f"{hit.rank}: {hit.score:.4f} {hit.title}" for hit in result),
+        "query: Title 3",
+    ]
+    assert [text.get_text() for text in figure.axes[0].texts] == ["1", "2", "3"]
+
+
+def test_a_hit_that_is_not_on_the_map_is_left_out(index: Index) -> None:
+    made = corpus_map(index, where="topic = 4")
+    figure = plot_map(index, made, result=index.search_id("doc003", k=3, where="topic = 3"))
+    assert labels(figure) == [] and not list(figure.axes[0].texts)
+
+
+def test_the_commonest_values_of_a_field_get_colours(index: Index) -> None:
+    found = labels(plot_map(index, corpus_map(index), by="topic"))
+    assert found == [*(f"topic: {value}" for value in range(6)), "topic: other values"]
+    assert labels(plot_map(index, corpus_map(index), by="tags"))[0] == "tags: t0"
+
+
+def test_documents_without_a_value_are_grey(tmp_path: Path) -> None:
+    documents = [make_document(f"d{n}", f"fox {n} and dog", metadata={"a": n} if n else {}) for n in range(3)]
+    longmatch.build(tmp_path / "x.lm", documents, encode="none", progress=False)
+    with Index.open(tmp_path / "x.lm") as opened:
+        assert labels(plot_map(opened, corpus_map(opened), by="a")) == ["a: 1", "a: 2", "a: no value"]
+
+
+def test_a_title_is_no_formula(index: Index) -> None:
+    result = index.search_id("doc003", k=1)
+    title = r"From $1 to $2, \frac and {x"
+    hit = replace(result[0], document=make_document("doc013", "text", title=title))
+    figure = plot_map(index, corpus_map(index), result=replace(result, hits=(hit,)))
+    assert title in figure_file(figure, "svg").decode()
+
+
+def test_axes_state_their_share_of_the_variance(index: Index) -> None:
+    made = corpus_map(index)
+    axes = plot_map(index, made).axes[0]
+    assert axes.get_xlabel() == f"component 1: {100 * made.shares[0]:.1f} % of the variance of document vectors"
+
+
+def test_a_map_of_one_document_is_drawn(index: Index) -> None:
+    made = corpus_map(index, "doc003", "doc_id = 'doc003'")
+    assert figure_file(plot_map(index, made, result=index.search_id("doc003", k=1)), "svg").startswith(b"<?xml")
