@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import lxml.html
 import pytest
 
+from demo.make_pictures import take_pictures
 from engine.index import Index
 from engine.readers import read_document
 from indexer.building.builder import build
@@ -23,7 +24,8 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; install it: apt-get install chromium"),
 ]
-DEMO = Path(__file__).parents[3] / "demo"
+ROOT = Path(__file__).parents[3]
+DEMO = ROOT / "demo"
 DRAFT = DEMO / "queries/eip-7702.pdf"
 NAMES = ["eip-2718.md", "eip-2930.md", "eip-3074.md", "eip-3607.md", "eip-5806.txt", "eip-8164.docx"]
 TOKEN = "a-token-of-32-characters-or-more"
@@ -340,6 +342,14 @@ def test_the_report_passes_the_same_checks(
         page.goto(report.as_uri())
         check_looks(page)
         assert seen == Seen()
+
+
+def test_the_pictures_of_the_tutorial_are_of_this_page(browser: Browser, base: str, tmp_path: Path) -> None:
+    take_pictures(browser, base, DRAFT, tmp_path)
+    kept = ROOT / "docs/pictures"
+    assert sorted(one.name for one in tmp_path.iterdir()) == sorted(one.name for one in kept.iterdir())
+    assert all(one.read_bytes()[8:12] == b"WEBP" for one in tmp_path.iterdir())
+    assert sum(one.stat().st_size for one in kept.iterdir()) <= 300_000
 
 
 def check_looks(page: Page) -> None:
