@@ -14,7 +14,10 @@ from engine.index import Index
 from engine.readers import read_document
 from indexer.building.builder import build
 from indexer.serving.settings import Settings
+from tests.fakes import make_corpus
 from tests.indexer.serving.browsers import ARGUMENTS, CHROMIUM, Seen, opened_page, served_page
+from tests.indexer.serving.clients import until
+from tests.indexer.serving.test_encoding import HeldEncoder
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
 if TYPE_CHECKING:
@@ -224,6 +227,27 @@ def test_pages_of_hits_join(page: Page) -> None:
     wait_for_result(page)
     assert [one[0] for one in first + numbers(page.content())] == [one[0] for one in whole]
     assert page.is_disabled("#next")
+
+
+def test_stop_ends_a_search_and_the_next_one_runs(browser: Browser, tmp_path: Path) -> None:
+    encoder = HeldEncoder()
+    encoder.release.set()
+    build(tmp_path / "x.lm", make_corpus(8), encoder=encoder, factory="scan", language="english")
+    with served_page(tmp_path / "x.lm", encoder=encoder) as base, opened_page(browser, base) as (page, seen):
+        encoder.release.clear()
+        page.goto("./")
+        page.check("text=Text")
+        page.fill("#text", "topic3word1 topic3word2 common1")
+        page.click("#search > .primary")
+        page.wait_for_selector("#stage:text('Encoding your document')")
+        page.click("#stop")
+        page.wait_for_selector("#progress", state="hidden")
+        assert not page.is_visible("#result") and not page.inner_text("#problem")
+        encoder.release.set()
+        until(lambda: "longmatch_requests_admitted 0.0" in page.request.get("metrics").text())
+        page.click("#search > .primary")
+        wait_for_result(page)
+        assert len(hits(page)) > 0 and seen == Seen()
 
 
 @pytest.mark.parametrize(
