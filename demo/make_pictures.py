@@ -14,7 +14,7 @@ import base64
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -72,11 +72,8 @@ def take_pictures(browser: Browser, address: str, query: Path, out: Path) -> Non
         _take(_opened(browser, report.as_uri(), PHONE, scheme="dark"), out / "report.webp")
 
 
-def _opened(browser: Browser, address: str, size: tuple[int, int], scheme: str = "light") -> Page:
-    context = browser.new_context(
-        viewport={"width": size[0], "height": size[1]},
-        color_scheme=scheme,  # type: ignore[arg-type]
-    )
+def _opened(browser: Browser, address: str, size: tuple[int, int], scheme: Literal["light", "dark"] = "light") -> Page:
+    context = browser.new_context(viewport={"width": size[0], "height": size[1]}, color_scheme=scheme)
     context.set_default_timeout(_WAIT_MS)
     page = context.new_page()
     page.goto(address, wait_until="networkidle")
