@@ -55,9 +55,11 @@ def _head(result: Result, width: int) -> list[Line]:
 
 
 def encoding_lines(encoding: Encoding) -> list[str]:
-    """How many candidates have vectors, and what encoding all documents would take."""
+    """How many candidates have vectors, and what encoding all documents would take where some have none."""
     candidates = f"{encoding.n_encoded} of {encoding.n_candidates} candidates encoded"
     now = f", {encoding.n_encoded_now} of them now" if encoding.n_encoded_now else ""
+    if not encoding.n_missing:
+        return [candidates + now]
     rest = f"{encoding.n_missing:,} documents scored by words alone: about {encoding.tokens_missing:,} tokens to encode"
     if encoding.seconds_missing is not None:
         rest += f", {duration(encoding.seconds_missing)}"

@@ -79,9 +79,10 @@ def serve(
     read_memory: int,
     device: str | None,
 ) -> None:
-    """Serve INDEX over HTTP: search, documents, comparison, metrics.
+    """Serve INDEX over HTTP: a search page, and search, documents, comparison, metrics.
 
-    Requests and responses are JSON; GET /openapi.json describes them. Addresses
+    Open the printed address in a browser for the page. Requests and responses of
+    programs are JSON; GET /openapi.json describes them. Addresses
     that other machines can reach need a token. SIGTERM and Ctrl-C let running
     requests finish. A change of INDEX is served within seconds.
 

@@ -39,6 +39,7 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
+_STREAMED = _HEADERS | {"X-Accel-Buffering": "no"}  # proxies may not hold lines back
 _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _OF_REPORT = {"report.css": "style.css", "report.js": "script.js"}
 _OF_PAGE = ("page.css", "main.js", "address.js", "filter.js", "query.js", "requests.js", "results.js", "icon.svg")
@@ -115,7 +116,7 @@ async def _answer(
     await asyncio.wait({running}, timeout=_PAUSE)
     if running.done() and (error := running.exception()) is not None:
         return refusal_of(_raised(error), service.folder).response()
-    return StreamingResponse(_lines(service, progress, running), media_type="application/x-ndjson", headers=_HEADERS)
+    return StreamingResponse(_lines(service, progress, running), media_type="application/x-ndjson", headers=_STREAMED)
 
 
 def _search(

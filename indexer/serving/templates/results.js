@@ -12,6 +12,7 @@ export function begin() {
   at("bar").removeAttribute("value");
   stage(STAGES.sending, "");
   at("progress").hidden = false;
+  at("progress").scrollIntoView({ block: "nearest" });
 }
 
 /** Begin to show another result. */

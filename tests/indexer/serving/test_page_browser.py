@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Any
 import lxml.html
 import pytest
 
+from demo.make_pictures import take_pictures
 from engine.index import Index
 from engine.readers import read_document
 from indexer.building.builder import build
 from indexer.serving.settings import Settings
+from tests.fakes import make_corpus
 from tests.indexer.serving.browsers import ARGUMENTS, CHROMIUM, Seen, opened_page, served_page
+from tests.indexer.serving.clients import until
+from tests.indexer.serving.test_encoding import HeldEncoder
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
 if TYPE_CHECKING:
@@ -23,7 +27,8 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; install it: apt-get install chromium"),
 ]
-DEMO = Path(__file__).parents[3] / "demo"
+ROOT = Path(__file__).parents[3]
+DEMO = ROOT / "demo"
 DRAFT = DEMO / "queries/eip-7702.pdf"
 NAMES = ["eip-2718.md", "eip-2930.md", "eip-3074.md", "eip-3607.md", "eip-5806.txt", "eip-8164.docx"]
 TOKEN = "a-token-of-32-characters-or-more"
@@ -224,6 +229,27 @@ def test_pages_of_hits_join(page: Page) -> None:
     assert page.is_disabled("#next")
 
 
+def test_stop_ends_a_search_and_the_next_one_runs(browser: Browser, tmp_path: Path) -> None:
+    encoder = HeldEncoder()
+    encoder.release.set()
+    build(tmp_path / "x.lm", make_corpus(8), encoder=encoder, factory="scan", language="english")
+    with served_page(tmp_path / "x.lm", encoder=encoder) as base, opened_page(browser, base) as (page, seen):
+        encoder.release.clear()
+        page.goto("./")
+        page.check("text=Text")
+        page.fill("#text", "topic3word1 topic3word2 common1")
+        page.click("#search > .primary")
+        page.wait_for_selector("#stage:text('Encoding your document')")
+        page.click("#stop")
+        page.wait_for_selector("#progress", state="hidden")
+        assert not page.is_visible("#result") and not page.inner_text("#problem")
+        encoder.release.set()
+        until(lambda: "longmatch_requests_admitted 0.0" in page.request.get("metrics").text())
+        page.click("#search > .primary")
+        wait_for_result(page)
+        assert len(hits(page)) > 0 and seen == Seen()
+
+
 @pytest.mark.parametrize(
     ("where", "shown"),
     [
@@ -340,6 +366,14 @@ def test_the_report_passes_the_same_checks(
         page.goto(report.as_uri())
         check_looks(page)
         assert seen == Seen()
+
+
+def test_the_pictures_of_the_tutorial_are_of_this_page(browser: Browser, base: str, tmp_path: Path) -> None:
+    take_pictures(browser, base, DRAFT, tmp_path)
+    kept = ROOT / "docs/pictures"
+    assert sorted(one.name for one in tmp_path.iterdir()) == sorted(one.name for one in kept.iterdir())
+    assert all(one.read_bytes()[8:12] == b"WEBP" for one in tmp_path.iterdir())
+    assert sum(one.stat().st_size for one in kept.iterdir()) <= 300_000
 
 
 def check_looks(page: Page) -> None:
