@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar, overload
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from longmatch.sources import Source, Stream
 
 QueryT = TypeVar("QueryT", bound="QueryItem")
-_REMOVED_AT_ONCE = 1_000  # names in one statement
 
 
 class Index:
@@ -416,7 +414,7 @@ class Index:
             IndexBusy: another process writes the index.
         """
         # Loads what writing needs, which searching does without.
-        from engine.store.writer import Writer
+        from longmatch.writing import remove
 
         names = [doc_ids] if isinstance(doc_ids, str) else list(doc_ids)
         for name in names:
@@ -428,14 +426,9 @@ class Index:
         names = list(dict.fromkeys(names))
         self._release()
         try:
-            with Writer(self.path) as writer:
-                rest, ids = iter(names), []
-                while block := list(islice(rest, _REMOVED_AT_ONCE)):
-                    ids += [there.id for there in writer.indexed(block).values()]
-                writer.remove(ids)
+            return remove(self.path, names)
         finally:
             self._opened = self._open()
-        return len(ids)
 
     def _write(
         self,

@@ -34,7 +34,9 @@ def rejoined(lines: Iterable[Line]) -> list[Line]:
         text = f"{before.text} {line.text}" if is_apart else before.text + line.text
         of_type = line if len(line.text) > longest else before
         longest = max(longest, len(line.text))
-        joined[-1] = replace(of_type, text=text, left=before.left, right=line.right, text_left=before.text_left)
+        joined[-1] = replace(
+            of_type, text=text, left=before.left, right=line.right, text_left=before.text_left, trailing=line.trailing
+        )
     return joined
 
 

@@ -19,7 +19,18 @@ _BOLD_NAME = re.compile(rb"bold|black|heavy|demi|medi$|cmbx|cmssbx|sfbx|-bd", re
 _MAX_FONT_NAME = 128
 _LINE = re.compile(rf"[^{LINE_END}{SOFT_HYPHEN}]*(?:[{LINE_END}{SOFT_HYPHEN}]|$)")
 
-_LEADING_NUMBER = re.compile(r"\d{1,4}\s+(?=\S)")
+# Printers mark the last lines of a page: S32, R33.
+_LEADING_NUMBER = re.compile(r"[A-Z]?\d{1,4}\s+(?=\S)")
+_TRAILING_NUMBER = re.compile(r"(?<=\S)(\s+)[A-Z]?\d{1,4}\s*$")
+_LEAST_GAP = 0.6  # between a text and a number in the margin, times the type size; a space of the text is narrower
+
+
+@dataclass(frozen=True, slots=True)
+class TrailingNumber:
+    """A number at the end of a line, at more than the space of a word from its text; lengths are points."""
+
+    text_right: float  # where the text before it ends
+    left: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +45,7 @@ class Line:
     size: float  # of the type, as it appears
     is_bold: bool
     text_left: float = 0.0  # where the text after a leading number starts; 0 without such a number
+    trailing: TrailingNumber | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +83,27 @@ def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
     samples = sorted({after_number, (after_number + last) // 2, last})
     sizes = sorted(_size(text_page, index) for index in samples)
     left, y = _origin(text_page, first)
+    size = round(sizes[len(sizes) // 2], 1)
     return Line(
         text=expanded(text.strip()),
         page=page,
         left=left,
         right=_right(text_page, last),
         y=y,
-        size=round(sizes[len(sizes) // 2], 1),
+        size=size,
         is_bold=all(_is_bold(text_page, index) for index in samples),
         text_left=_origin(text_page, after_number)[0] if number else 0.0,
+        trailing=_trailing(text_page, text, start, size),
     )
+
+
+def _trailing(text_page: _TextPage, text: str, start: int, size: float) -> TrailingNumber | None:
+    match = _TRAILING_NUMBER.search(text)
+    if match is None:
+        return None
+    text_right = _right(text_page, start + match.start(1) - 1)
+    left, _ = _origin(text_page, start + match.end(1))
+    return TrailingNumber(text_right, left) if left - text_right >= _LEAST_GAP * size else None
 
 
 def _is_turned(text_page: _TextPage, index: int) -> bool:

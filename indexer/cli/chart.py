@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from indexer.cli.options import device_option, existing_index_argument, opened_index, typed_command
-from indexer.cli.output_file import output_option, write_output
+from indexer.cli.output_file import write_output
 from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
 from indexer.cli.question_options import diversify_option, weight_option
-from indexer.cli.reading import read_memory_option, read_seconds_option
+from indexer.cli.search_options import exact_option, file_options, format_option, where_option, without_option
 from indexer.cli.standard_input import as_option, check_form
 
 if TYPE_CHECKING:
@@ -50,22 +50,13 @@ class _Wanted:
     metavar="X",
     help="Leave a cell empty that adds less than X to the score.",
 )
-@click.option("--where", metavar="FILTER", help="Metadata filter, as of query.")
-@click.option("--without", multiple=True, metavar="ID", help="Leave this document out; may be repeated.")
+@where_option
+@without_option
 @weight_option
 @diversify_option
-@click.option("--exact", is_flag=True, help="Score every document, so that the ranking is certified.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["html", "csv", "docx"]),
-    default="html",
-    show_default=True,
-    help="Output format.",
-)
-@output_option
-@read_seconds_option
-@read_memory_option
+@exact_option
+@format_option(["html", "csv", "docx"])
+@file_options
 @device_option
 def chart(
     index: Path,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from indexer.cli.options import device_option, opened_index, typed_command
-from indexer.cli.output_file import output_option, write_output
+from indexer.cli.output_file import write_output
 from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
-from indexer.cli.reading import read_memory_option, read_seconds_option
+from indexer.cli.search_options import file_options, format_option, matrix_option, pairs_option
 from indexer.cli.standard_input import as_option, check_form
 
 if TYPE_CHECKING:
@@ -31,27 +31,10 @@ if TYPE_CHECKING:
 @click.option("--id", "doc_id", metavar="ID", help="Compare A with this document of INDEX instead of B.")
 @as_option
 @click.option("--encoder", metavar="NAME", help="Encoder, without --index; by default longmatch-minilm (bundled).")
-@click.option(
-    "--sections",
-    "n_pairs",
-    default=10,
-    show_default=True,
-    type=click.IntRange(0),
-    metavar="N",
-    help="Number of section pairs to show.",
-)
-@click.option("--matrix", is_flag=True, help="Also print the cosines of all section pairs.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "html"]),
-    default="table",
-    show_default=True,
-    help="Output format; html is a report in one file.",
-)
-@output_option
-@read_seconds_option
-@read_memory_option
+@pairs_option(10)
+@matrix_option
+@format_option(["table", "json", "html"])
+@file_options
 @device_option
 def compare(
     documents: tuple[str, ...],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.report.durations import duration
+from indexer.cli.corpus import Corpus, echo_left_out, failed_corpus, named_corpus
 from indexer.cli.options import FAILED, PARTLY, device_option, index_argument, json_option
 from indexer.cli.plan import (
     describe_outcome,
@@ -26,16 +26,12 @@ from indexer.cli.plan import (
 from indexer.cli.reading import STDIN, document_reader, read_memory_option, read_seconds_option
 
 if TYPE_CHECKING:
-    from engine.document import Document
     from engine.encoders.encoder import Encoder
-    from engine.readers import Unreadable
     from indexer.building.budget import Budget
     from indexer.building.builder import EncodeNow
-    from indexer.building.doc_ids import FileIds
     from indexer.building.report import BuildReport
     from indexer.plan.values import Plan
-    from indexer.reading.reader import DocumentReader, ReadLimits
-    from indexer.reading.requests import Request
+    from indexer.reading.reader import ReadLimits
 
 _WAYS = {  # said before a run
     "none": "words alone: no vectors, no model (--encode later adds vectors as queries need them)",
@@ -124,126 +120,107 @@ def index(
         longmatch index papers.lm ./2022 --id-prefix 2022/
     """
     _check_arguments(index, paths, prune=prune, dry_run=dry_run, retry_failures=retry_failures)
-    corpus = _failed_before(index) if retry_failures else _named(index, paths, id_prefix)
+    corpus = failed_corpus(index) if retry_failures else named_corpus(index, paths, id_prefix)
     if retry_failures and not corpus.requests:
-        sys.exit(PARTLY if _echo_left_out(corpus) else 0)
+        sys.exit(PARTLY if echo_left_out(corpus) else 0)
     from engine.words.languages import check_language
     from indexer.building.budget import Budget
-    from indexer.building.builder import build
-    from indexer.cli.progress import BuildProgress
     from indexer.reading.reader import ReadLimits
 
     if language is not None:
         check_language(language)
-    encode = encode or ("later" if corpus.sources else "all")
-    budget = Budget(memory, vram, disk)
-    used: Encoder | str | None = encoder
-    plan = None
-    if dry_run or (budget.is_limited and paths and STDIN not in paths and encode != "none"):
-        limits = ReadLimits(read_seconds, read_memory)
-        used, plan = _planned(index, corpus, encoder, device, factory=factory, budget=budget, read_limits=limits)
-        if dry_run:
-            show_plan(plan, as_json)
-            return
-    with (
-        document_reader(corpus.sources, read_seconds, read_memory) as reader,
-        BuildProgress(corpus.n_files, plan=plan) as progress,
-    ):
-        progress.log(_WAYS[encode])
-        if plan is not None:
-            progress.log(describe_plan(plan))
-        report = build(
-            index,
-            corpus.read(reader),
-            encoder=used,
-            device=device,
-            factory=factory,
-            memory_bytes=memory,
-            vram_bytes=vram,
-            disk_bytes=disk,
-            language=language,
-            encode=encode,
-            prune=prune,
-            replace_files=replace,
-            progress=progress,
-            log=progress.log,
-        )
-    _print_build(index, report, plan, as_json)
-    n_left_out = _echo_left_out(corpus)
-    if report.failures:
-        sys.exit(PARTLY if report.n_seen > len(report.failures) else FAILED)
-    if n_left_out:
-        sys.exit(PARTLY)
+    budget, read_limits = Budget(memory, vram, disk), ReadLimits(read_seconds, read_memory)
+    way: EncodeNow = encode or ("later" if corpus.sources else "all")
+    settings = _Settings(way, budget, read_limits, encoder, language, factory, device, prune, replace)
+    used, made = settings.encoder, None
+    if dry_run or (settings.is_planned and paths and STDIN not in paths):
+        used, made = _planned(index, corpus, settings)
+    if dry_run:
+        assert made is not None
+        show_plan(made, as_json)
+        return
+    report = _built(index, corpus, settings, used, made)
+    _print_build(index, report, made, as_json)
+    _exit_by(report, n_left_out=echo_left_out(corpus))
 
 
 @dataclass(frozen=True)
-class _Corpus:
-    """What a run reads: paths, or documents that failed before; nothing where the rest is to be encoded."""
+class _Settings:
+    """The options of a run."""
 
-    paths: tuple[str, ...] = ()
-    ids: FileIds | None = None
-    n_files: int | None = None  # where known
-    requests: Sequence[Request] = ()
-    left_out: Sequence[tuple[str, str]] = ()  # source and reason of failures that cannot be read again
+    encode: EncodeNow
+    budget: Budget
+    read_limits: ReadLimits
+    encoder: str | None
+    language: str | None
+    factory: str
+    device: str | None
+    prune: bool
+    replace: bool
 
     @property
-    def sources(self) -> Sequence[str]:
-        """What is read, by its names."""
-        return self.paths or [request.source for request in self.requests]
-
-    def read(self, reader: DocumentReader | None) -> Iterator[Document | Unreadable]:
-        """The documents."""
-        from indexer.building.corpus import read_corpus
-
-        if self.paths:
-            return read_corpus(self.paths, reader, ids=self.ids)
-        return iter(()) if reader is None else reader.read(self.requests)
+    def is_planned(self) -> bool:
+        """Whether the run is compared with a budget before it begins."""
+        return self.budget.is_limited and self.encode != "none"
 
 
-def _named(index: Path, paths: tuple[str, ...], id_prefix: str) -> _Corpus:
-    """The corpus of PATH...; a path that is not there ends the run here, before slow imports."""
-    from indexer.building.corpus import count_files
-    from indexer.building.doc_ids import FileIds
-
-    return _Corpus(paths, FileIds(id_prefix, index), count_files(paths)) if paths else _Corpus()
-
-
-def _failed_before(index: Path) -> _Corpus:
-    """The documents that failed before."""
-    from indexer.building.retrying import find_failed
-
-    retry = find_failed(index)
-    if not retry.requests and not retry.left_out:
-        click.echo(f"no document of {index} has failed")
-    return _Corpus(n_files=len(retry.requests), requests=retry.requests, left_out=retry.left_out)
-
-
-def _echo_left_out(corpus: _Corpus) -> int:
-    """Print which failures were not read again, and why; returns how many."""
-    for source, reason in corpus.left_out:
-        click.echo(f"not read again: {source}: {reason}", err=True)
-    return len(corpus.left_out)
-
-
-def _planned(
-    index: Path,
-    corpus: _Corpus,
-    encoder: str | None,
-    device: str | None,
-    *,
-    factory: str,
-    budget: Budget,
-    read_limits: ReadLimits,
-) -> tuple[Encoder, Plan]:
+def _planned(index: Path, corpus: Corpus, settings: _Settings) -> tuple[Encoder, Plan]:
     """The encoder of a run, and its plan."""
     from indexer.building.builder import encoder_for
     from indexer.plan.estimate import make_plan
 
-    used, prefix = encoder_for(index, encoder, device), corpus.ids.prefix if corpus.ids else ""
+    used = encoder_for(index, settings.encoder, settings.device)
     made = make_plan(
-        index, corpus.paths, used, factory=factory, budget=budget, read_limits=read_limits, id_prefix=prefix
+        index,
+        corpus.paths,
+        used,
+        factory=settings.factory,
+        budget=settings.budget,
+        read_limits=settings.read_limits,
+        id_prefix=corpus.ids.prefix if corpus.ids else "",
     )
     return used, made
+
+
+def _built(
+    index: Path, corpus: Corpus, settings: _Settings, encoder: Encoder | str | None, plan: Plan | None
+) -> BuildReport:
+    """Read the corpus and write the index, with progress."""
+    from indexer.building.builder import build
+    from indexer.cli.progress import BuildProgress
+
+    limits, budget = settings.read_limits, settings.budget
+    with (
+        document_reader(corpus.sources, limits.seconds, limits.memory_bytes) as reader,
+        BuildProgress(corpus.n_files, plan=plan) as progress,
+    ):
+        progress.log(_WAYS[settings.encode])
+        if plan is not None:
+            progress.log(describe_plan(plan))
+        return build(
+            index,
+            corpus.read(reader),
+            encoder=encoder,
+            device=settings.device,
+            factory=settings.factory,
+            memory_bytes=budget.memory_bytes,
+            vram_bytes=budget.vram_bytes,
+            disk_bytes=budget.disk_bytes,
+            language=settings.language,
+            encode=settings.encode,
+            prune=settings.prune,
+            replace_files=settings.replace,
+            progress=progress,
+            log=progress.log,
+        )
+
+
+def _exit_by(report: BuildReport, *, n_left_out: int) -> None:
+    """End with the exit status of a run in which documents failed, if any did."""
+    if report.failures:
+        sys.exit(PARTLY if report.n_seen > len(report.failures) else FAILED)
+    if n_left_out:
+        sys.exit(PARTLY)
 
 
 def _check_arguments(index: Path, paths: tuple[str, ...], *, prune: bool, dry_run: bool, retry_failures: bool) -> None:

@@ -21,10 +21,18 @@ from indexer.cli.options import (
     search_device_option,
     typed_command,
 )
-from indexer.cli.output_file import output_option, write_output
+from indexer.cli.output_file import write_output
 from indexer.cli.query_files import Failure, left_out_note, missing_files, opened_reader, read_named
 from indexer.cli.question_options import diversify_option, weight_option
-from indexer.cli.reading import read_memory_option, read_seconds_option
+from indexer.cli.search_options import (
+    exact_option,
+    file_options,
+    format_option,
+    matrix_option,
+    pairs_option,
+    where_option,
+    without_option,
+)
 from indexer.cli.standard_input import as_option, check_form
 
 if TYPE_CHECKING:
@@ -54,13 +62,8 @@ if TYPE_CHECKING:
     metavar="N",
     help="Number of hits to skip, for pages.",
 )
-@click.option(
-    "--where",
-    metavar="FILTER",
-    help="Metadata filter, for example: family = 'pep' and number >= 400; "
-    "longmatch info INDEX --fields lists the fields.",
-)
-@click.option("--without", multiple=True, metavar="ID", help="Leave this document out of the hits; may be repeated.")
+@where_option
+@without_option
 @click.option(
     "--skip",
     multiple=True,
@@ -87,28 +90,11 @@ if TYPE_CHECKING:
     help="Encode the N best candidates by words that have no vectors yet.",
 )
 @click.option("--encode-tokens", type=click.IntRange(1), metavar="N", help="Limit of tokens to encode for candidates.")
-@click.option("--exact", is_flag=True, help="Score every document instead of candidates; the result is certified.")
-@click.option(
-    "--sections",
-    "n_pairs",
-    default=None,
-    show_default="3, in HTML 10, of novelty 1",
-    type=click.IntRange(0),
-    metavar="N",
-    help="Number of section pairs to show per hit.",
-)
-@click.option("--matrix", is_flag=True, help="Also print the cosines of all section pairs of each hit.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "jsonl", "csv", "trec", "html", "bibtex", "ris", "parquet", "arrow"]),
-    default="table",
-    show_default=True,
-    help="Output format; html is a report in one file, bibtex and ris are references of the hits.",
-)
-@output_option
-@read_seconds_option
-@read_memory_option
+@exact_option
+@pairs_option(None, "3, in HTML 10, of novelty 1")
+@matrix_option
+@format_option(["table", "json", "jsonl", "csv", "trec", "html", "bibtex", "ris", "parquet", "arrow"])
+@file_options
 @search_device_option
 def query(
     index: Path,

@@ -19,7 +19,8 @@ def _document(text: str) -> Document:
 @pytest.mark.parametrize("text", ["", "one\ntwo\r\n\n", "!", "naïve 😀 漢字", "half \ud83d and \ude00", "\0\x1f\u2028"])
 @pytest.mark.parametrize("is_last", [False, True])
 def test_results_come_back_as_they_were(text: str, is_last: bool) -> None:
-    results = [_document(text), 7, Unreadable("e.txt", "damaged", "e"), _document(text + "!")]
+    failed = Unreadable("e.txt", "damaged", "e")
+    results: list[Document | Unreadable | int] = [_document(text), 7, failed, _document(text + "!")]
     message = pack(results, is_last=is_last)
     assert unpack(message) == results
     assert ends_answer(message) is is_last

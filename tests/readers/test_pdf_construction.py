@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from time import process_time
 
 import pytest
@@ -47,6 +48,27 @@ def test_line_numbers_are_left_out(make_pdf: MakePdf) -> None:
     ]
     text = read(make_pdf(pages), "a", "a.pdf").text
     assert text == " ".join(f"{LINE} {word} {letter}" for letter in "abc" for word in words)
+
+
+@pytest.mark.parametrize("margin", [[40.0, 40.0], [420.0, 420.0], [40.0, 420.0]], ids=["left", "right", "outer"])
+def test_numbers_of_a_printed_book_are_left_out(make_pdf: MakePdf, margin: list[float]) -> None:
+    """A page number stands in the column of the numbers, and letters mark the last lines."""
+    labels = [*map(str, range(1, 14)), "S14", "R15"]
+    book: list[list[Print]] = []
+    paragraphs: list[list[str]] = []
+    for page in range(4):
+        lines: list[Print] = [(str(page + 20), margin[page % 2], 740.0, 9.0, False)]
+        for n, label in enumerate(labels):
+            mark = f"{'abcd'[page]}{'efghijklmnopqrs'[n]}"
+            text = f"ends {mark}." if n % 5 == 4 else f"{LINE} {mark}"
+            if n % 5 == 0:
+                paragraphs.append([])
+            paragraphs[-1].append(text)
+            lines.append((text, 86.0 if n % 5 == 0 else 72.0, 700 - 14.0 * n, 10.0, False))
+            lines.append((label, margin[page % 2], 700 - 14.0 * n, 7.0, False))
+        book.append(lines)
+    text = read(make_pdf(book), "a", "a.pdf").text
+    assert re.split(r"\n+", text) == list(map(" ".join, paragraphs))
 
 
 def test_a_figure_does_not_split_a_sentence(make_pdf: MakePdf) -> None:

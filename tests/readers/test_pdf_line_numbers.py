@@ -65,3 +65,8 @@ def test_numbers_that_do_not_count_stay() -> None:
 def test_headings_and_items_stay() -> None:
     headings = [line(f"{number} Heading", 730 - 100 * number, text_left=100) for number in range(1, 8)]
     assert without_line_numbers([*text_lines(), *headings]) == [*text_lines(), *headings]
+
+
+def test_years_at_the_ends_of_lines_stay() -> None:
+    lines = [line(f"in the year {year}", 700 - 12 * n, right=400) for n, year in enumerate(range(1990, 2000))]
+    assert without_line_numbers(lines) == lines

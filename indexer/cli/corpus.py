@@ -1,0 +1,66 @@
+"""What a run of `longmatch index` reads: the paths that are named, or the documents that failed before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from engine.document import Document
+    from engine.readers import Unreadable
+    from indexer.building.doc_ids import FileIds
+    from indexer.reading.reader import DocumentReader
+    from indexer.reading.requests import Request
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What a run reads: paths, or documents that failed before; nothing where the rest is to be encoded."""
+
+    paths: tuple[str, ...] = ()
+    ids: FileIds | None = None
+    n_files: int | None = None  # where known
+    requests: Sequence[Request] = ()
+    left_out: Sequence[tuple[str, str]] = ()  # source and reason of failures that cannot be read again
+
+    @property
+    def sources(self) -> Sequence[str]:
+        """What is read, by its names."""
+        return self.paths or [request.source for request in self.requests]
+
+    def read(self, reader: DocumentReader | None) -> Iterator[Document | Unreadable]:
+        """The documents."""
+        from indexer.building.corpus import read_corpus
+
+        if self.paths:
+            return read_corpus(self.paths, reader, ids=self.ids)
+        return iter(()) if reader is None else reader.read(self.requests)
+
+
+def named_corpus(index: Path, paths: tuple[str, ...], id_prefix: str) -> Corpus:
+    """The corpus of PATH...; a path that is not there ends the run here, before slow imports."""
+    from indexer.building.corpus import count_files
+    from indexer.building.doc_ids import FileIds
+
+    return Corpus(paths, FileIds(id_prefix, index), count_files(paths)) if paths else Corpus()
+
+
+def failed_corpus(index: Path) -> Corpus:
+    """The documents that failed before."""
+    from indexer.building.retrying import find_failed
+
+    retry = find_failed(index)
+    if not retry.requests and not retry.left_out:
+        click.echo(f"no document of {index} has failed")
+    return Corpus(n_files=len(retry.requests), requests=retry.requests, left_out=retry.left_out)
+
+
+def echo_left_out(corpus: Corpus) -> int:
+    """Print which failures were not read again, and why; returns how many."""
+    for source, reason in corpus.left_out:
+        click.echo(f"not read again: {source}: {reason}", err=True)
+    return len(corpus.left_out)

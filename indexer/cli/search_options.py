@@ -1,0 +1,62 @@
+"""Options that the commands which search with a document share: query, chart, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from indexer.cli.option_groups import together
+from indexer.cli.output_file import output_option
+from indexer.cli.reading import read_memory_option, read_seconds_option
+
+DecoratedT = TypeVar("DecoratedT", bound=Callable[..., Any])
+
+where_option = click.option(
+    "--where",
+    metavar="FILTER",
+    help="Metadata filter, for example: family = 'pep' and number >= 400; "
+    "longmatch info INDEX --fields lists the fields.",
+)
+without_option = click.option(
+    "--without", multiple=True, metavar="ID", help="Leave this document out of the hits; may be repeated."
+)
+exact_option = click.option(
+    "--exact", is_flag=True, help="Score every document instead of candidates; the result is certified."
+)
+matrix_option = click.option("--matrix", is_flag=True, help="Also print the cosines of all section pairs.")
+# Where the output goes, and how the document is read.
+file_options = together(output_option, read_seconds_option, read_memory_option)
+
+
+def pairs_option(default: int | None, shown: bool | str = True) -> Callable[[DecoratedT], DecoratedT]:
+    """`--sections`, the section pairs that are shown.
+
+    Args:
+        default: how many.
+        shown: in the help: the default, or a text.
+    """
+    return click.option(
+        "--sections",
+        "n_pairs",
+        default=default,
+        show_default=shown,
+        type=click.IntRange(0),
+        metavar="N",
+        help="Number of section pairs to show for each target.",
+    )
+
+
+def format_option(names: Sequence[str]) -> Callable[[DecoratedT], DecoratedT]:
+    """`--format`; the first name is the default."""
+    note = "; html is a report in one file" if "html" in names[1:] else ""
+    note += ", bibtex and ris are references of the hits" if "bibtex" in names else ""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(names),
+        default=names[0],
+        show_default=True,
+        help=f"Output format{note}.",
+    )
