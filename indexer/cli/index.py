@@ -132,7 +132,8 @@ def index(
     budget, read_limits = Budget(memory, vram, disk), ReadLimits(read_seconds, read_memory)
     way: EncodeNow = encode or ("later" if corpus.sources else "all")
     settings = _Settings(way, budget, read_limits, encoder, language, factory, device, prune, replace)
-    used, made = settings.encoder, None
+    used: str | Encoder | None = settings.encoder
+    made: Plan | None = None
     if dry_run or (settings.is_planned and paths and STDIN not in paths):
         used, made = _planned(index, corpus, settings)
     if dry_run:
