@@ -137,7 +137,7 @@ class SearchForm(Parameters):
     @field_validator("weights", mode="before")
     @classmethod
     def _weights(cls, given: object) -> object:
-        return _weights_of_form(given)
+        return weights_of_text(given)
 
     def filter_text(self) -> str | None:
         """The filter, which a form can hold as JSON too."""
@@ -186,8 +186,8 @@ def filter_text(where: object) -> str | None:
     return where_text(where)
 
 
-def _weights_of_form(given: object) -> object:
-    """Weights of a form, as JSON or as "claims=3,abstract=0"; what is no text is left to the model."""
+def weights_of_text(given: object) -> object:
+    """Weights of a form or of the page, as JSON or as "claims=3,abstract=0"; what is no text is left to the model."""
     if isinstance(given, list):
         given = ",".join(map(str, given))
     if not isinstance(given, str):

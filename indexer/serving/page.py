@@ -10,11 +10,11 @@ import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict
 from importlib.resources import files
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, Form, Response
 from jinja2 import Environment
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, field_validator
 from starlette.responses import StreamingResponse
 
 from engine.document import Document
@@ -23,7 +23,7 @@ from engine.readers import FORMATS
 from engine.report.page import asset, result_page, result_pieces
 from engine.result import Result
 from indexer.serving import answers
-from indexer.serving.bodies import SearchBody, SearchForm
+from indexer.serving.bodies import SearchBody, SearchForm, weights_of_text
 from indexer.serving.failures import refusal_of
 from indexer.serving.progress import Progress, Stage
 from indexer.serving.service import Service
@@ -47,10 +47,16 @@ _PAUSE = 0.1  # seconds between two looks at the progress
 
 
 class PageBody(SearchBody):
-    """A search of the page with a text or with a document of the index."""
+    """A search of the page with a text or with a document of the index; weights are a text, as in a form."""
 
+    mode: Literal["similar", "containment"] = "similar"
     with_itself: bool = Field(False, description="Keep documents of the same content as the query among the hits.")
     report: bool = Field(False, description="Make the report, one file, in place of the pieces.")
+
+    @field_validator("weights", mode="before")
+    @classmethod
+    def _weights_as_text(cls, given: object) -> object:
+        return weights_of_text(given)
 
 
 class PageForm(SearchForm):
@@ -58,6 +64,7 @@ class PageForm(SearchForm):
 
     model_config = ConfigDict(extra="forbid", strict=False)
 
+    mode: Literal["similar", "containment"] = "similar"
     with_itself: bool = Field(False)
     report: bool = Field(False)
 

@@ -18,6 +18,9 @@ export function read() {
     skip: (given.get("skip") ?? "").split(",").filter((kind) => KINDS.includes(kind)),
     k: PAGE_SIZES.includes(k) ? k : 10,
     offset: count(given.get("offset"), 0, 0),
+    mode: given.get("mode") === "containment" ? "containment" : "similar",
+    weights: given.get("weights") ?? "",
+    diversify: given.has("diversify"),
     exact: given.has("exact"),
     itself: given.has("itself"),
     hit: given.get("hit") ?? "",
@@ -27,12 +30,15 @@ export function read() {
 /** The address of parameters; defaults are left out. */
 export function address(parameters) {
   const given = new URLSearchParams();
-  const { id, where, skip, k, offset, exact, itself, hit } = parameters;
+  const { id, where, skip, k, offset, mode, weights, diversify, exact, itself, hit } = parameters;
   if (id) given.set("id", id);
   if (where) given.set("where", where);
   if (skip.length) given.set("skip", skip.join(","));
   if (k !== 10) given.set("k", k);
   if (offset) given.set("offset", offset);
+  if (mode !== "similar") given.set("mode", mode);
+  if (weights) given.set("weights", weights);
+  if (diversify) given.set("diversify", "1");
   if (exact) given.set("exact", "1");
   if (itself) given.set("itself", "1");
   if (hit) given.set("hit", hit);

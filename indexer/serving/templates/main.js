@@ -31,6 +31,9 @@ function typed() {
     skip: [...document.querySelectorAll("[name=skip]:checked")].map((one) => one.value),
     k: Number(at("k").value),
     offset: 0,
+    mode: at("mode").value,
+    weights: at("weights").value.trim(),
+    diversify: at("diversify").checked,
     exact: at("exact").checked,
     itself: at("itself").checked,
     hit: "",
@@ -41,11 +44,16 @@ function fill(parameters) {
   at("where").value = parameters.where;
   document.querySelectorAll("[name=skip]").forEach((one) => { one.checked = parameters.skip.includes(one.value); });
   at("k").value = parameters.k;
+  at("mode").value = parameters.mode;
+  at("weights").value = parameters.weights;
+  at("diversify").checked = parameters.diversify;
   at("exact").checked = parameters.exact;
   at("itself").checked = parameters.itself;
 }
 
-const sent = ({ where, skip, k, offset, exact, itself }) => ({ where: where || null, skip, k, offset, exact, with_itself: itself });
+function sent({ where, skip, k, offset, mode, weights, diversify, exact, itself }) {
+  return { where: where || null, skip, k, offset, mode, weights: weights || {}, diversify, exact, with_itself: itself };
+}
 
 /** Run one search and hand its lines on; false where it failed or was stopped. */
 async function run(one, parameters, onPiece) {

@@ -83,7 +83,8 @@ function body(query, parameters) {
   }
   const form = new FormData();
   for (const [name, value] of Object.entries(parameters)) {
-    for (const one of [value].flat()) if (one !== null && one !== "") form.append(name, one);
+    if (value === null || (typeof value === "object" && !Array.isArray(value))) continue;
+    for (const one of [value].flat()) form.append(name, one);
   }
   form.append("file", query.file, query.file.name);
   return { body: form };

@@ -139,6 +139,23 @@ def test_a_file_or_text_leaves_no_trace_in_the_address(page: Page, base: str) ->
     assert page.url == base
 
 
+def test_other_questions_are_those_of_python(page: Page, folder: Path) -> None:
+    page.click("text=More options")
+    page.select_option("#mode", "containment")
+    page.fill("#weights", "motivation=3, abstract=0")
+    page.check("#diversify")
+    search_file(page)
+    options: dict[str, Any] = {"mode": "containment", "weights": {"motivation": 3, "abstract": 0}, "diversify": True}
+    with Index.open(folder) as index:
+        expected = index.search(read_document(DRAFT), **options)
+    assert [one[0] for one in numbers(page.content())] == [hit.score for hit in expected]
+    page.click("#q1-h1 >> text=Search with this document")
+    page.wait_for_selector("#head h2:not(:text('EIP-7702'))")
+    page.goto(page.url + "&mode=containment&weights=motivation%3D3&diversify=1")
+    wait_for_result(page)
+    assert (page.input_value("#weights"), page.is_checked("#diversify")) == ("motivation=3", True)
+
+
 def test_back_and_forward_move_between_results(page: Page) -> None:
     search_file(page)
     page.click("#q1-h1-title a")
