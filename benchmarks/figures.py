@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.metrics import PRIMARY
 from benchmarks.plots import Curve, Point, draw_curves, draw_pareto, new_figure, save_plot
-from benchmarks.probing.plots import plot_few_shot
-from benchmarks.probing.record import ProbeRecord
 from benchmarks.quality_tables import is_without
 from benchmarks.quick import SUFFIX
 from benchmarks.record_file import RESULTS
 from benchmarks.records import RecallRecord, read_records
 from benchmarks.runs import Run
-from benchmarks.scisumm.plots import plot_precision
-from benchmarks.scisumm.record import SummaryRecord
 from benchmarks.significance import bootstrap_interval
+from benchmarks.tasks.probe import plot_few_shot
+from benchmarks.tasks.summaries import plot_precision
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,11 +44,12 @@ def draw_figures(results: Path, folder: Path) -> list[Path]:
         MissingExtra: matplotlib is not installed.
     """
     found = read_records(results)
+    runs = [record for record in found if isinstance(record, Run)]
     written = [
-        *plot_quality([run for run in found if isinstance(run, Run) and run.task == "retrieval"], folder),
+        *plot_quality([run for run in runs if run.task == "retrieval"], folder),
         *plot_recall([record for record in found if isinstance(record, RecallRecord)], folder),
-        *plot_few_shot([record for record in found if isinstance(record, ProbeRecord)], folder),
-        *plot_precision([record for record in found if isinstance(record, SummaryRecord)], folder),
+        *plot_few_shot([run for run in runs if run.task == "probe"], folder),
+        *plot_precision([run for run in runs if run.task == "summaries"], folder),
     ]
     for record in sorted(found, key=lambda record: record.kind):
         if record.kind in _EACH and not getattr(record, "is_quick", False):

@@ -54,10 +54,10 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "demand": (*_METRICS, *_SYSTEMS, "engine/search/on_demand.py"),
     "boilerplate": _SYSTEMS,
     "word_gaps": ("benchmarks/gaps", *_SYSTEMS),
-    "matching": _PAIRS,
-    "rerank": (*_METRICS, "benchmarks/pairs/reranked.py", *_PAIRS),
+    "pairs": _PAIRS,
+    "rerank": (*_METRICS, "benchmarks/tasks/rerank.py", *_PAIRS),
     "probe": ("benchmarks/probing", *_ENCODING),
-    "paper": ("benchmarks/papers", *_MODELS),
+    "papers": ("benchmarks/papers", *_MODELS),
     "training": ("engine/training",),
     "summaries": ("benchmarks/scisumm", *_SYSTEMS),
     "facets": ("benchmarks/sections", *_SYSTEMS),
@@ -82,6 +82,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "first_minutes": ("indexer/cli", "engine/report"),
     "load": ("indexer/serving", *_SCORING),
 }
+TASKS = ("retrieval", "pairs", "rerank", "probe", "summaries", "papers")  # of runs
 _OWN = frozenset(("evidence", "chunks", "words", "document"))  # systems of retrieval
 
 

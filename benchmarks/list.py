@@ -17,18 +17,18 @@ from benchmarks.markdown import present
 from benchmarks.options import data_option
 from benchmarks.program import program
 from benchmarks.record_file import RESULTS
-from benchmarks.retrieval import ALL_SYSTEMS, OF_ENCODERS
 from benchmarks.runs import read_header, run_files
+from benchmarks.tasks.retrieval import ALL_SYSTEMS, OF_ENCODERS
 
 _CORPUS, _INDEX = "a corpus", "an index"
 # What a program needs beside this checkout; nothing where it is not named.
 NEEDS: Mapping[str, str] = {
-    **dict.fromkeys(("retrieval", "rerank", "faithfulness", "planted", "position_bias", "papers_run"), _CORPUS),
+    **dict.fromkeys(("retrieval", "rerank", "faithfulness", "planted", "position_bias", "papers"), _CORPUS),
     **dict.fromkeys(("sample_sizes", "on_demand", "plans"), _CORPUS),
     **dict.fromkeys(("recall", "scale", "additions", "serving", "exactness", "stability"), _INDEX),
-    "matching": f"{_CORPUS}, or a file of pairs",
+    "pairs": f"{_CORPUS}, or a file of pairs",
     "summaries": "clscisumm with its citances",
-    "probes": "news20 or bbc_news",
+    "probe": f"news20 or bbc_news; {_CORPUS}",
     "facets": "csfcube",
     "peers_run": f"{_CORPUS}, longmatch[peers]",
     "throughput": f"{_CORPUS}, longmatch[peers]",

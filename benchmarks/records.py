@@ -17,17 +17,12 @@ from benchmarks.gaps.record import GapsRecord
 from benchmarks.load.record import LoadRecord
 from benchmarks.measuring.latency import Percentiles
 from benchmarks.newcomers.record import FirstMinutesRecord
-from benchmarks.pairs.record import MatchingRecord
-from benchmarks.pairs.rerank_record import RerankRecord
-from benchmarks.papers.record import PaperRecord
 from benchmarks.peers.record import PeersRecord
-from benchmarks.probing.record import ProbeRecord
 from benchmarks.record_file import KIND, RESULTS, RecordError, rebuild
 from benchmarks.runs import Run, read_run, run_files
 from benchmarks.samples.record import SampleRecord
 from benchmarks.scaling.addition_record import AdditionRecord
 from benchmarks.scaling.record import ScaleRecord
-from benchmarks.scisumm.record import SummaryRecord
 from benchmarks.sections.records import FacetsRecord, FaithfulnessRecord, PlantedRecord
 from benchmarks.slices.records import PositionRecord
 from benchmarks.vectors.record import AnnRecord
@@ -179,10 +174,6 @@ Record: TypeAlias = (
     | MemoryRecord
     | TrainingRecord
     | PositionRecord
-    | MatchingRecord
-    | RerankRecord
-    | ProbeRecord
-    | SummaryRecord
     | FacetsRecord
     | FaithfulnessRecord
     | PlantedRecord
@@ -199,7 +190,6 @@ Record: TypeAlias = (
     | LoadRecord
     | GapsRecord
     | FirstMinutesRecord
-    | PaperRecord
 )
 _KINDS: Mapping[str, type[Record]] = {kind.kind: kind for kind in get_args(Record) if kind is not Run}
 

@@ -27,11 +27,9 @@ from benchmarks.load.table import load_table
 from benchmarks.markdown import markdown, origins
 from benchmarks.newcomers.table import first_minutes_table
 from benchmarks.options import log
-from benchmarks.pairs.rerank_table import rerank_table
-from benchmarks.pairs.tables import matching_table
-from benchmarks.papers.table import paper_table
+from benchmarks.pairs.tables import pairs_table
+from benchmarks.papers.runs import paper_table
 from benchmarks.peers.table import peers_table
-from benchmarks.probing.tables import probe_table
 from benchmarks.program import program
 from benchmarks.quality_tables import (
     leave_one_out_table,
@@ -53,11 +51,13 @@ from benchmarks.runs import Run
 from benchmarks.samples.table import samples_table
 from benchmarks.scaling.additions_table import additions_table
 from benchmarks.scaling.tables import scale_table
-from benchmarks.scisumm.tables import summary_table
 from benchmarks.sections.facet_report import facets_table
 from benchmarks.sections.faithfulness_report import faithfulness_table
 from benchmarks.sections.planted_report import planted_table
 from benchmarks.slices.views import position_table
+from benchmarks.tasks.probe import probe_table
+from benchmarks.tasks.rerank import rerank_table
+from benchmarks.tasks.summaries import summary_table
 from benchmarks.training import training_table
 from benchmarks.vectors.table import ann_table
 from engine.errors import EngineError
@@ -210,7 +210,7 @@ TABLES: Mapping[str, Table] = {
     "word_gaps": Table(("word_gaps",), gaps_table),
     "lengths": Table(("retrieval",), length_table),
     "positions": Table(("positions",), position_table),
-    "matching": Table(("matching",), matching_table),
+    "pairs": Table(("pairs",), pairs_table),
     "rerank": Table(("rerank",), rerank_table),
     "probes": Table(("probe",), probe_table),
     "summaries": Table(("summaries",), summary_table),
@@ -225,7 +225,7 @@ TABLES: Mapping[str, Table] = {
     "additions": Table(("addition",), additions_table),
     "plans": Table(("plan",), plan_table),
     "first_minutes": Table(("first_minutes",), first_minutes_table),
-    "papers": Table(("paper",), paper_table),
+    "papers": Table(("papers",), paper_table),
 }
 
 

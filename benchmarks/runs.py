@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from benchmarks.record_file import RESULTS, RecordError, name_of, rebuild
+from benchmarks.record_file import RESULTS, RecordError, RecordT, name_of, rebuild
 from benchmarks.systems import Ranking, Settings
 from indexer.training.origin import Origin
 
@@ -23,8 +23,6 @@ KEPT = 100  # ranks of a ranking that a file holds
 RUNS = "runs"  # the folder, in that of the records
 _SUFFIX = ".jsonl.gz"
 _DIGITS = 6  # of a score
-
-DetailsT = TypeVar("DetailsT")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +107,7 @@ class Run:
         values = self.values(measure)
         return round(sum(values) / len(values), 4)
 
-    def details_as(self, cls: type[DetailsT]) -> DetailsT:
+    def details_as(self, cls: type[RecordT]) -> RecordT:
         """What only this task says of a run, as a dataclass."""
         return rebuild(cls, self.details)
 

@@ -1,4 +1,4 @@
-"""The one loop that every neural baseline is trained in, under a budget; it knows no model and no text.
+"""Training of every neural baseline by the trainer of the engine, under a budget; it knows no model and no text.
 
 A batch costs the binary cross-entropy of its pairs. Where a paper has a softmax over the
 two classes, this is the same: the logit is then the difference of theirs.
@@ -6,9 +6,9 @@ two classes, this is the same: the logit is then the difference of theirs.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Generic
 
 import numpy as np
 import torch
@@ -18,10 +18,12 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from benchmarks.baselines.pair_model import InputT, PairModel
 from benchmarks.pairs.scorer import Budget, Course, Pair
-from benchmarks.pairs.selection import BestWeights, Selection, best_accuracy, sample_valid
+from benchmarks.pairs.selection import Selection, best_accuracy, sample_valid, train_to_best
 from engine.encoders.backbone.hardware import default_dtype
 from engine.encoders.trainable import inference
 from engine.errors import TrainingError
+from engine.training.run.trainer import TrainerSettings
+from engine.training.task import Backward, epoch_slice
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +75,7 @@ def train_pairs(
     """Train a model in place, and leave it with the weights of the best accuracy on valid.
 
     Adam (Kingma & Ba 2015, arXiv:1412.6980), with decoupled weight decay where there is any.
-    Whichever part of the budget is spent first ends it; seconds are looked at between the parts of
-    a batch, and a step that is not done by then is not made. Torch's own random numbers are drawn on, for dropout.
+    Whichever part of the budget is spent first ends it.
 
     Args:
         model: on the device where it is to be trained.
@@ -83,33 +84,71 @@ def train_pairs(
         valid: chooses the weights and when to stop; without any the last weights are kept.
         settings: see there.
         budget: see there.
-        seed: of the order of pairs, and of which valid pairs are looked at.
+        seed: of the order of pairs, of dropout, and of which valid pairs are looked at.
 
     Raises:
         TrainingError: pairs are of one kind alone, the budget holds no step, or the loss is no number any more.
     """
     _check(train, budget)
-    deadline = time.monotonic() + budget.seconds
     looked_at = sample_valid(valid, settings.selection.pairs, seed)
-    batches = _batches(len(train), budget.pairs_per_step, np.random.default_rng(seed))
-    optimizer = torch.optim.AdamW(_groups(model, settings))
 
     def validate() -> float:
         return best_accuracy(scores_of(model, inputs, looked_at, settings), looked_at)
 
-    weights = BestWeights(model, validate if looked_at else None, settings.selection, budget.steps)
-    n_steps = 0
-    for step in range(budget.steps):
-        weights.watch(step)
-        if weights.is_exhausted:
-            break
-        for group in optimizer.param_groups:
-            group["lr"] = settings.learning_rate * settings.rate_share(step, budget.steps)
-        batch = [train[at] for at in next(batches)]
-        if not _update(model, inputs, batch, optimizer, settings, step + 1, deadline):
-            break
-        n_steps += 1
-    return weights.take(n_steps)
+    trainer = TrainerSettings(
+        steps=budget.steps,
+        learning_rate=settings.learning_rate,
+        weight_decay=settings.weight_decay,
+        gradient_norm=settings.gradient_norm,
+        mixed_precision=settings.mixed_precision,
+        seed=seed,
+    )
+    return train_to_best(
+        _PairTask(model, inputs, train, budget.pairs_per_step, settings.pairs_at_once, seed),
+        _Model(model),
+        validate if looked_at else None,
+        trainer,
+        selection=settings.selection,
+        seconds=budget.seconds,
+        rate=lambda step, of: settings.rate_share(step, of.steps),
+    )
+
+
+@dataclass(frozen=True)
+class _Model:
+    module: nn.Module
+
+
+@dataclass(frozen=True)
+class _PairTask(Generic[InputT]):
+    """The `Task` of pairs: each costs its binary cross-entropy."""
+
+    module: PairModel[InputT]
+    inputs: Mapping[str, InputT]
+    train: Sequence[Pair]
+    size: int  # pairs of a batch
+    at_once: int  # of one pass
+    seed: int
+
+    def batch(self, step: int) -> list[Pair]:
+        return [self.train[at] for at in epoch_slice(len(self.train), self.size, step, self.seed)]
+
+    def n_tokens(self, batch: Sequence[Pair]) -> int:
+        return sum(len(self.inputs[doc_id]) for pair in batch for doc_id in (pair.first, pair.second))
+
+    def backward(self, batch: Sequence[Pair], backward: Backward) -> Mapping[str, float]:
+        """In parts, with the gradient of the whole."""
+        total = 0.0
+        for start in range(0, len(batch), self.at_once):
+            part = batch[start : start + self.at_once]
+            logits = self.module(
+                [self.inputs[pair.first] for pair in part], [self.inputs[pair.second] for pair in part]
+            )
+            labels = torch.tensor([float(pair.is_match) for pair in part], device=logits.device)
+            loss = binary_cross_entropy_with_logits(logits.float(), labels, reduction="sum") / len(batch)
+            backward(loss)
+            total += loss.item()
+        return {"loss": total}
 
 
 def scores_of(
@@ -132,54 +171,6 @@ def _check(train: Sequence[Pair], budget: Budget) -> None:
         )
 
 
-def _update(
-    model: PairModel[InputT],
-    inputs: Mapping[str, InputT],
-    batch: Sequence[Pair],
-    optimizer: torch.optim.Optimizer,
-    settings: PairTraining,
-    step: int,
-    deadline: float,
-) -> bool:
-    """One step; False, and nothing is changed, where time is up before it is done."""
-    model.train()
-    optimizer.zero_grad(set_to_none=True)
-    for start in range(0, len(batch), settings.pairs_at_once):
-        if time.monotonic() >= deadline:
-            return False
-        part = batch[start : start + settings.pairs_at_once]
-        with _precision(model.device, settings):
-            logits = model([inputs[pair.first] for pair in part], [inputs[pair.second] for pair in part])
-        labels = torch.tensor([float(pair.is_match) for pair in part], device=logits.device)
-        loss = binary_cross_entropy_with_logits(logits.float(), labels, reduction="sum") / len(batch)
-        if not torch.isfinite(loss):
-            raise TrainingError(
-                f"the loss of step {step} is {loss.item()}; lower the learning rate ({settings.learning_rate})"
-            )
-        torch.autograd.backward(loss)
-    if time.monotonic() >= deadline:
-        return False
-    nn.utils.clip_grad_norm_(model.parameters(), settings.gradient_norm)
-    optimizer.step()
-    return True
-
-
 def _precision(device: torch.device, settings: PairTraining) -> torch.autocast:
     is_native = settings.mixed_precision and default_dtype(str(device)) is torch.bfloat16
     return torch.autocast(device.type, torch.bfloat16, enabled=is_native)
-
-
-def _groups(model: nn.Module, settings: PairTraining) -> list[dict[str, object]]:
-    learned = [weight for weight in model.parameters() if weight.requires_grad]
-    return [
-        {"params": [weight for weight in learned if weight.dim() > 1], "weight_decay": settings.weight_decay},
-        {"params": [weight for weight in learned if weight.dim() <= 1], "weight_decay": 0.0},
-    ]
-
-
-def _batches(n_pairs: int, size: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-    """Positions of pairs, shuffled anew for each pass over them; what does not fill a batch waits for the next pass."""
-    while True:
-        order = rng.permutation(n_pairs)
-        for start in range(0, max(1, n_pairs - size + 1), size):
-            yield order[start : start + size]

@@ -1,10 +1,10 @@
 """How well scores tell pairs that match from others: thresholds chosen on valid, scikit-learn's metrics on test.
 
-Letters in shapes: N pairs. A pair is called a match where its score is above the threshold.
-"""
+Letters in shapes: N pairs. A pair is called a match where its score is above the threshold."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from benchmarks.baselines.extra_packages import BENCHMARKS, optional
+from benchmarks.datasets import DatasetError
+from benchmarks.pairs.scorer import Pair, PairScorer
 
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
@@ -113,3 +115,19 @@ def _checked(scores: ArrayLike, labels: ArrayLike) -> tuple[Floats, Bools]:
     if not 0 < np.count_nonzero(truth) < truth.size:
         raise ValueError(f"{np.count_nonzero(truth)} of {truth.size} labels are matches; both kinds are needed")
     return given, truth
+
+
+def finite_scores(scorer: PairScorer, pairs: Sequence[Pair]) -> NDArray[np.float64]:
+    """(N,) scores to nine digits, so that what a record holds is what was judged.
+
+    Raises:
+        DatasetError: one is no finite number.
+    """
+    scores = scorer.score(pairs)
+    if not np.all(np.isfinite(scores)):
+        at = int(np.flatnonzero(~np.isfinite(scores))[0])
+        raise DatasetError(
+            f"{scorer.name} gives {pairs[at].first} and {pairs[at].second} the score {scores[at]}, no finite number; "
+            "leave this scorer out, or spend less on its training"
+        )
+    return np.array([float(f"{score:.9g}") for score in scores])

@@ -1,15 +1,28 @@
-"""All scorers of pairs by name. What a scorer is made of is imported when it is asked for."""
+"""All scorers of pairs by name, their options on the command line, and the loop that measures one after the other.
+
+What a scorer is made of is imported when it is asked for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+import click
 
 from benchmarks.baselines.text_baselines import TEXT_BASELINES, text_scorer
-from benchmarks.options import WORK
-from benchmarks.pairs.scorer import PairScorer
+from benchmarks.cut import first_words
+from benchmarks.options import WORK, log, names_of
+from benchmarks.pairs.scorer import Budget, PairScorer
+from benchmarks.pairs.sources import PreparedPairs
+from benchmarks.runs import Run, write_run
+from benchmarks.systems import Settings
+from engine.document import Document
 from engine.encoders.backbone.weights import MINILM_NAME
+from engine.errors import EngineError
+from indexer.cli.option_groups import DecoratedT, together
 
 NEURAL = ("dssm", "arc-i", "han", "smash", "re2", "matchbert", "s-bert-512", "s-longformer", "s-bigbird")
 GIVEN = ("cosine", "maxsim")
@@ -74,8 +87,7 @@ def make_scorer(name: str, options: ScorerOptions) -> PairScorer:
 
 def _scorer_of_ours(name: str, options: ScorerOptions) -> PairScorer:
     if name in GIVEN:
-        from benchmarks.pairs.comparing import Comparison
-        from benchmarks.pairs.given_scorer import GivenScorer, Shelf
+        from benchmarks.pairs.comparing import Comparison, GivenScorer, Shelf
 
         shelf = Shelf(options.work, options.documents)
         return GivenScorer(options.encoder, Comparison(name), shelf, device=options.device, log=options.log)
@@ -84,3 +96,126 @@ def _scorer_of_ours(name: str, options: ScorerOptions) -> PairScorer:
 
     made = recipe(name, options.encoder, options.training_tokens)
     return TrainedEncoder(name, made, training_tokens=options.training_tokens, device=options.device)
+
+
+QUICK_PAIRS = 12  # matching ones of a split
+_QUICK_WORDS = 300
+_QUICK_BUDGET = Budget(steps=4, pairs_per_step=8, seconds=20)
+_QUICK_TOKENS = 256
+_BUDGET = Budget()
+
+fitting_options = together(
+    click.option("--steps", default=_BUDGET.steps, show_default=True, type=click.IntRange(1), help="Budget: updates."),
+    click.option(
+        "--pairs-per-step",
+        default=_BUDGET.pairs_per_step,
+        show_default=True,
+        type=click.IntRange(8),
+        help="Budget: of an update.",
+    ),
+    click.option(
+        "--seconds", default=_BUDGET.seconds, show_default=True, type=click.FloatRange(1), help="Budget: of a scorer."
+    ),
+    click.option("--encoder", default=MINILM_NAME, show_default=True, help="Compared, trained, or a backbone."),
+    click.option("--training-tokens", default=TRAINING_TOKENS, show_default=True, type=click.IntRange(16)),
+    click.option(
+        "--word-vectors",
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        help="Text file; else they are learned.",
+    ),
+    click.option("--longformer", default="", help="Weights of s-longformer; else random."),
+    click.option("--bigbird", default="", help="Weights of s-bigbird; else random."),
+    click.option("--small", is_flag=True, help="Neural baselines with narrow layers, for a first look."),
+    click.option("--device", help="Of whatever has weights; a GPU where there is one by default."),
+)
+
+
+def systems_option(default: str, known: Sequence[str]) -> Callable[[DecoratedT], DecoratedT]:
+    """Some of the scorers that a command knows, or all of them."""
+
+    def read(context: click.Context, parameter: click.Parameter, names: str) -> tuple[str, ...]:
+        return tuple(known) if names == "all" else names_of(known)(context, parameter, names)
+
+    return click.option("--systems", default=default, show_default=True, callback=read, help="By commas; or: all.")
+
+
+def budget_of(given: Mapping[str, Any], *, quick: bool) -> Budget:
+    """What a scorer may spend, of what `fitting_options` read."""
+    return _QUICK_BUDGET if quick else Budget(given["steps"], given["pairs_per_step"], given["seconds"])
+
+
+def read_scorer_options(given: Mapping[str, Any], prepared: PreparedPairs, work: Path, *, quick: bool) -> ScorerOptions:
+    """What a user chooses of scorers, of what `fitting_options` read."""
+    return ScorerOptions(
+        encoder=given["encoder"],
+        device=given["device"],
+        training_tokens=_QUICK_TOKENS if quick else given["training_tokens"],
+        word_vectors=given["word_vectors"],
+        longformer=given["longformer"],
+        bigbird=given["bigbird"],
+        is_small=given["small"] or quick,
+        work=work,
+        documents=f"{prepared.dataset}-first{_QUICK_WORDS}" if quick else prepared.dataset,
+        log=log,
+    )
+
+
+def documents_to_fit(prepared: PreparedPairs, *, quick: bool) -> Mapping[str, Document]:
+    """The documents of pairs; of a quick run their first words."""
+    if not quick:
+        return prepared.documents
+    return {doc_id: first_words(document, _QUICK_WORDS) for doc_id, document in prepared.documents.items()}
+
+
+def measure_each(
+    names: Sequence[str],
+    options: ScorerOptions,
+    measure: Callable[[PairScorer, Settings], Run],
+    *,
+    asked: str,
+    folder: Path | None,
+) -> tuple[list[Run], list[str]]:
+    """Measure scorers one after the other, and write each run when it is there.
+
+    Args:
+        names: of scorers.
+        options: what a user chooses of them.
+        measure: takes a scorer that is not fitted yet, and those of its settings that are not its defaults.
+        asked: of each of them, for the log.
+        folder: of results; None writes no run.
+
+    Returns:
+        The runs, and for each scorer that failed its name and why.
+    """
+    runs: list[Run] = []
+    failed: list[str] = []
+    for name in names:
+        log(f"{asked} to {name}")
+        try:
+            scorer = make_scorer(name, options)
+            run = measure(scorer, _not_default(scorer, options))
+            if folder is not None:
+                write_run(run, folder)
+        except EngineError as error:
+            log(f"{name}: {error}")
+            failed.append(f"{name}: {error}")
+            continue
+        runs.append(run)
+    return runs, failed
+
+
+def refuse_failed(failed: Sequence[str], n_scorers: int) -> None:
+    """End a command whose scorers failed in part, when all others are measured.
+
+    Raises:
+        click.ClickException: with each of them and why.
+    """
+    if failed:
+        raise click.ClickException(f"{len(failed)} of {n_scorers} scorers failed; {'; '.join(failed)}")
+
+
+def _not_default(scorer: PairScorer, options: ScorerOptions) -> Settings:
+    """The settings of a scorer that is not fitted yet which it would not have without being asked."""
+    plain = replace(options, training_tokens=TRAINING_TOKENS, word_vectors=None, is_small=False)
+    default = make_scorer(scorer.name, plain).settings
+    return {name: value for name, value in scorer.settings.items() if default.get(name) != value}

@@ -1,17 +1,24 @@
-"""How valid pairs choose the weights and the end of training, the same for every scorer that learns."""
+"""Training within a budget, by which valid pairs choose the weights and the end; the same for every scorer."""
 
 from __future__ import annotations
 
+import tempfile
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from benchmarks.pairs.judging import accuracy_threshold, is_correct
 from benchmarks.pairs.scorer import Course, Pair
 from engine.errors import TrainingError
+from engine.training.run.trainer import Trainer, TrainerSettings
+from engine.training.task import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +41,6 @@ class Selection:
                 "take at least 2 pairs, and 1 of the others"
             )
 
-    def steps_between(self, steps: int) -> int:
-        """Updates between two looks, of at most `steps`."""
-        return max(1, steps // self.looks)
-
 
 def sample_valid(valid: Sequence[Pair], n_pairs: int, seed: int) -> list[Pair]:
     """At most `n_pairs` pairs at random, as many of either kind where there are so many, in their order."""
@@ -50,7 +53,7 @@ def sample_valid(valid: Sequence[Pair], n_pairs: int, seed: int) -> list[Pair]:
 
 
 def best_accuracy(scores: ArrayLike, pairs: Sequence[Pair]) -> float:
-    """The share of pairs that the best threshold on their scores gets right, in [.5, 1] where they are balanced.
+    """The share of pairs that the best threshold on their scores gets right, in [0.5, 1] where they are balanced.
 
     Args:
         scores: (N,), higher is closer.
@@ -69,54 +72,73 @@ def best_accuracy(scores: ArrayLike, pairs: Sequence[Pair]) -> float:
     return float(np.mean(is_correct(given, labels, accuracy_threshold(given, labels))))
 
 
-class BestWeights:
-    """Looks at the weights of a module now and then, and remembers those that were the best on valid."""
-
-    def __init__(
-        self, module: nn.Module, validate: Callable[[], float] | None, selection: Selection, steps: int
-    ) -> None:
-        """Look at nothing yet.
-
-        Args:
-            module: whose weights are remembered.
-            validate: how good they are now; higher is better. None keeps the last ones.
-            selection: when to look.
-            steps: of the whole budget.
-        """
-        self._module = module
-        self._validate = validate
-        self._patience = selection.patience
-        self._every = selection.steps_between(steps)
-        self._best: dict[str, Tensor] = {}
-        self._best_step, self._best_value = 0, float("-inf")
-        self._looked_at = -1
-        self._n_worse = 0
+class Trained(Protocol):
+    """An encoder, or any other model."""
 
     @property
-    def is_exhausted(self) -> bool:
-        """Whether patience is at its end."""
-        return self._n_worse >= self._patience
+    def module(self) -> nn.Module:
+        """Its weights."""
 
-    def watch(self, step: int) -> None:
-        """Look, where it is time to; `step` updates have been made."""
-        if step % self._every == 0:
-            self._look(step)
 
-    def take(self, n_steps: int) -> Course:
-        """Look at the last weights too, and give the module the best of all; `n_steps` updates were made."""
-        self._look(n_steps)
-        if self._validate is None:
-            return Course(n_steps, n_steps, None)
-        self._module.load_state_dict(self._best)
-        return Course(n_steps, self._best_step, self._best_value)
+def train_to_best(
+    task: Task[Any],
+    model: Trained,
+    validate: Callable[[], float] | None,
+    settings: TrainerSettings,
+    *,
+    selection: Selection,
+    seconds: float,
+    rate: Callable[[int, TrainerSettings], float] | None = None,
+) -> Course:
+    """Run the trainer of the engine, and leave the model with the weights that were best on valid.
 
-    def _look(self, step: int) -> None:
-        if self._validate is None or step == self._looked_at:
-            return
-        self._looked_at = step
-        value = self._validate()
-        if value > self._best_value:
-            self._best_step, self._best_value, self._n_worse = step, value, 0
-            self._best = {name: weight.detach().clone() for name, weight in self._module.state_dict().items()}
-        else:
-            self._n_worse += 1
+    Args:
+        task: trains the model.
+        model: as it is before training, and best after.
+        validate: how good the weights are now; higher is better. None keeps the last ones.
+        settings: of the trainer; when valid is looked at is the selection's.
+        selection: when valid pairs are looked at, and when that ends it.
+        seconds: of updates and looks; a step that has begun is finished.
+        rate: see `Trainer`.
+
+    Raises:
+        TrainingError: the loss is no number any more.
+        MissingExtra: accelerate is not installed.
+    """
+    deadline = time.monotonic() + seconds
+    values: list[float] = []
+
+    def look() -> float:
+        assert validate is not None
+        values.append(validate())
+        return values[-1]
+
+    every = max(1, settings.steps // selection.looks)
+    settings = replace(
+        settings, validate_every=every, patience=selection.patience, checkpoint_every=max(1, settings.steps)
+    )
+    kept = _KeptInMemory(model)
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = Trainer(
+            task,
+            kept,
+            Path(folder),
+            settings,
+            validate=look if validate else None,
+            stop=lambda step: time.monotonic() >= deadline,
+            rate=rate,
+        ).run()
+    kept.module.load_state_dict(kept.best)
+    return Course(outcome.steps, outcome.best_step, max(values) if values else None)
+
+
+class _KeptInMemory:
+    """What the trainer saves where it is best, without a folder."""
+
+    def __init__(self, model: Trained) -> None:
+        self.module = model.module
+        self.backbone = getattr(model, "backbone", None)
+        self.best: dict[str, Tensor] = {}
+
+    def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
+        self.best = {name: weight.detach().clone() for name, weight in self.module.state_dict().items()}

@@ -1,4 +1,4 @@
-"""How well pairs are told apart, scorers beside each other under one budget, with tests; drawn from records alone."""
+"""How well pairs are told apart, scorers beside each other under one budget, with tests; computed from runs alone."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.markdown import markdown, origins, p_cells
-from benchmarks.pairs.judging import is_correct
-from benchmarks.pairs.record import MatchingRecord
+from benchmarks.pairs.judging import is_correct, judge
 from benchmarks.pairs.scorer import LABELS_ALONE, SMALL, Budget, Course
 from benchmarks.pairs.splitting import Split, SplitRule
+from benchmarks.runs import Run
 from benchmarks.significance import bootstrap_interval, randomization_p
 from benchmarks.systems import Settings
 
@@ -34,96 +34,127 @@ _SHARED_NOTE = "; by this split some of them are matches of valid and test"
 
 
 @dataclass(frozen=True)
-class _Row:
-    """A scorer: its records, one a seed, all of the same pairs."""
+class PairsDetails:
+    """What a run of pairs says beside its cases; each has a `score`, and whether the pair is a `match`."""
 
-    records: Sequence[MatchingRecord]
+    protocol: str  # how pairs were drawn
+    split_rule: str  # what splits share
+    pairs: str  # checksum of all pairs in their order; runs of equal ones are compared pair by pair
+    n_pairs: dict[str, int]  # by split
+    n_documents: dict[str, int]  # that the pairs of a split name
+    n_lost: dict[str, int]  # by split: pairs that went, as no mismatch or no text was left for them
+    chosen: Settings  # settings that are not the scorer's defaults
+    budget: Budget | None  # None where nothing is learned from pairs
+    course: Course | None  # of learning; None likewise
+    accuracy_threshold: float  # of best accuracy on valid
+    f1_threshold: float  # of best F1 on valid
+
+
+class _Scored:
+    """A run with what its table needs."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.details = run.details_as(PairsDetails)
+        scores, labels = run.values("score"), [bool(value) for value in run.values("match")]
+        self.labels = labels
+        self.correct = is_correct(scores, labels, self.details.accuracy_threshold)
+        self.at_accuracy = judge(scores, labels, self.details.accuracy_threshold)
+        self.at_f1 = judge(scores, labels, self.details.f1_threshold)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A scorer: its runs, one a seed, all of the same pairs."""
+
+    runs: Sequence[_Scored]
 
     @property
     def correct(self) -> NDArray[np.float64]:
         """(N,) the share of seeds by which a pair of test is called right."""
-        called = [is_correct(one.scores, one.labels, one.at_accuracy.threshold) for one in self.records]
-        share: NDArray[np.float64] = np.mean(np.array(called, np.float64), axis=0)
+        share: NDArray[np.float64] = np.mean(np.array([one.correct for one in self.runs], np.float64), axis=0)
         return share
 
-    def mean(self, of: Callable[[MatchingRecord], float]) -> str:
+    def mean(self, of: Callable[[_Scored], float]) -> str:
         """Of one figure, with the standard deviation where there are several seeds."""
-        values = [of(record) for record in self.records]
+        values = [of(run) for run in self.runs]
         spread = f" ± {statistics.stdev(values):.3f}" if len(values) > 1 else ""
         return f"{statistics.mean(values):.3f}{spread}"
 
 
-def matching_table(records: Sequence[MatchingRecord], against: str = AGAINST) -> str:
+def pairs_table(runs: Sequence[Run], against: str = AGAINST) -> str:
     """A table for each set of pairs and each budget, the most accurate scorer first, its commands below it.
 
-    A scorer that learns nothing from pairs stands in the tables of all budgets; records of one
+    A scorer that learns nothing from pairs stands in the tables of all budgets; runs of one
     that differ in their seed alone are one row.
 
     Args:
-        records: of any tasks.
+        runs: of any datasets.
         against: the scorer that all others of a table are tested against.
     """
-    asked: dict[tuple[object, ...], list[MatchingRecord]] = defaultdict(list)
-    for one in records:
-        asked[one.dataset, one.protocol, one.split_rule, one.pairs, one.is_quick].append(one)
+    asked: dict[tuple[str, ...], list[_Scored]] = defaultdict(list)
+    for one in map(_Scored, runs):
+        asked[one.run.dataset, one.details.protocol, one.details.split_rule, one.details.pairs].append(one)
     tables = [
-        _table([one for one in of_pairs if one.budget in (None, budget)], budget, against)
-        for _, of_pairs in sorted(asked.items(), key=lambda item: str(item[0]))
+        _table([one for one in of_pairs if one.details.budget in (None, budget)], budget, against)
+        for _, of_pairs in sorted(asked.items())
         for budget in _budgets(of_pairs)
     ]
     return "\n".join([*tables, _NOTE.format(against=against)]) if tables else ""
 
 
-def _budgets(records: Iterable[MatchingRecord]) -> list[Budget | None]:
-    found = {record.budget for record in records if record.budget is not None}
+def _budgets(runs: Iterable[_Scored]) -> list[Budget | None]:
+    found = {run.details.budget for run in runs if run.details.budget is not None}
     return [*sorted(found, key=lambda budget: (budget.steps, budget.pairs_per_step, budget.seconds))] or [None]
 
 
-def _table(records: Sequence[MatchingRecord], budget: Budget | None, against: str) -> str:
-    of_scorer: dict[tuple[str, ...], list[MatchingRecord]] = defaultdict(list)
-    for record in records:
-        of_scorer[record.scorer, record.encoder, str(sorted(record.chosen.items()))].append(record)
+def _table(runs: Sequence[_Scored], budget: Budget | None, against: str) -> str:
+    of_scorer: dict[tuple[str, ...], list[_Scored]] = defaultdict(list)
+    for one in runs:
+        of_scorer[one.run.system, one.run.encoder, str(sorted(one.details.chosen.items()))].append(one)
     rows = sorted(map(_Row, of_scorer.values()), key=lambda row: -float(row.correct.mean()))
-    rival = next((row for row in rows if row.records[0].scorer == against), None)
+    rival = next((row for row in rows if row.runs[0].run.system == against), None)
     p_values = p_cells([_p(row, rival) for row in rows])
     head = ["Scorer", "Accuracy [95 %]", "P", "R", "F1", "AUC", "F1 at best F1", "Steps", f"p, {against}"]
     lines = [[_label(row), *_quality(row), _steps(row), p] for row, p in zip(rows, p_values, strict=True)]
-    first = records[0]
+    first = runs[0]
     table = markdown(head, [*lines, _constant(first)])
-    return "\n".join([_caption(first, budget), "", *table, "", *_batch_note(records), *origins(records), ""])
+    return "\n".join(
+        [_caption(first, budget), "", *table, "", *_batch_note(runs), *origins([one.run for one in runs]), ""]
+    )
 
 
-def _caption(record: MatchingRecord, budget: Budget | None) -> str:
+def _caption(one: _Scored, budget: Budget | None) -> str:
     shared = {
         SplitRule.DOCUMENT: "no document in two splits",
         SplitRule.PAIR: "split over pairs, documents shared",
         SplitRule.GIVEN: "splits as given",
-    }[SplitRule(record.split_rule)]
+    }[SplitRule(one.details.split_rule)]
     counts = ", ".join(
-        f"{split} {record.n_pairs[split]:,} of {record.n_documents[split]:,} documents{_lost(record, split)}"
+        f"{split} {one.details.n_pairs[split]:,} of {one.details.n_documents[split]:,} documents{_lost(one, split)}"
         for split in reversed(Split)
     )
-    told = f"{budget.steps:,} steps of {budget.pairs_per_step} pairs, {budget.seconds:,.0f} s" if budget else "none"
-    quick = " A quick run: its figures mean nothing." if record.is_quick else ""
-    return f"**{record.task}**, protocol {record.protocol}, {shared}; pairs: {counts}. Budget: {told}.{quick}"
+    given = f"{budget.steps:,} steps of {budget.pairs_per_step} pairs, {budget.seconds:,.0f} s" if budget else "none"
+    return f"**{one.run.corpus}**, protocol {one.details.protocol}, {shared}; pairs: {counts}. Budget: {given}."
 
 
-def _lost(record: MatchingRecord, split: Split) -> str:
-    return f" ({record.n_lost[split]:,} went)" if record.n_lost[split] else ""
+def _lost(one: _Scored, split: Split) -> str:
+    return f" ({one.details.n_lost[split]:,} went)" if one.details.n_lost[split] else ""
 
 
 def _label(row: _Row) -> str:
     """Scorer, encoder, and what was chosen otherwise than by default."""
-    record = row.records[0]
-    seeds = sorted(one.origin.seed for one in row.records)
-    told = [f"seeds {', '.join(map(str, seeds))}"] if len(seeds) > 1 else [f"seed {seeds[0]}"] if seeds[0] else []
-    encoder = [record.encoder.partition("@")[0]] if record.encoder else []
-    return ", ".join([record.scorer + "*" * _takes_unlabelled(record), *encoder, *chosen_texts(record.chosen), *told])
+    first = row.runs[0]
+    seeds = sorted(one.run.origin.seed for one in row.runs)
+    of = [f"seeds {', '.join(map(str, seeds))}"] if len(seeds) > 1 else [f"seed {seeds[0]}"] if seeds[0] else []
+    encoder = [first.run.encoder_name] if first.run.encoder else []
+    name = first.run.system + "*" * _takes_unlabelled(first)
+    return ", ".join([name, *encoder, *chosen_texts(first.details.chosen), *of])
 
 
 def _quality(row: _Row) -> list[str]:
-    record = row.records[0]
-    low, high = bootstrap_interval(row.correct, groups=record.groups, seed=record.origin.seed)
+    run = row.runs[0].run
+    low, high = bootstrap_interval(row.correct, groups=run.groups, seed=run.origin.seed)
     return [
         f"{row.mean(lambda one: one.at_accuracy.accuracy)} [{low:.3f}, {high:.3f}]",
         row.mean(lambda one: one.at_accuracy.precision),
@@ -135,7 +166,7 @@ def _quality(row: _Row) -> list[str]:
 
 
 def _steps(row: _Row) -> str:
-    courses = [record.course for record in row.records if record.course is not None]
+    courses = [one.details.course for one in row.runs if one.details.course is not None]
     return "; ".join(dict.fromkeys(map(course_text, courses)))
 
 
@@ -150,9 +181,9 @@ def course_text(course: Course) -> str:
     return f"{pretraining}{course.n_steps:,} ({course.best_step:,})"
 
 
-def _constant(record: MatchingRecord) -> list[str]:
+def _constant(one: _Scored) -> list[str]:
     """What one gets who calls every pair a match: accuracy and precision are the share of matches."""
-    share = float(np.mean(record.labels))
+    share = float(np.mean(one.labels))
     f1 = 2 * share / (1 + share)
     return [CONSTANT, *(f"{value:.3f}" for value in (share, share, 1.0, f1, 0.5, f1)), "", ""]
 
@@ -160,16 +191,16 @@ def _constant(record: MatchingRecord) -> list[str]:
 def _p(row: _Row, rival: _Row | None) -> float | None:
     if rival is None or row is rival:
         return None
-    record = row.records[0]
-    return randomization_p(row.correct, rival.correct, groups=record.groups, seed=record.origin.seed)
+    run = row.runs[0].run
+    return randomization_p(row.correct, rival.correct, groups=run.groups, seed=run.origin.seed)
 
 
-def _batch_note(records: Sequence[MatchingRecord]) -> list[str]:
-    if not any(map(_takes_unlabelled, records)):
+def _batch_note(runs: Sequence[_Scored]) -> list[str]:
+    if not any(map(_takes_unlabelled, runs)):
         return []
-    shares = records[0].split_rule != SplitRule.DOCUMENT
+    shares = runs[0].details.split_rule != SplitRule.DOCUMENT
     return [f"{_BATCH_NOTE}{_SHARED_NOTE * shares}.", ""]
 
 
-def _takes_unlabelled(record: MatchingRecord) -> bool:
-    return record.settings.get(LABELS_ALONE) is False
+def _takes_unlabelled(one: _Scored) -> bool:
+    return one.run.settings.get(LABELS_ALONE) is False

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.pairs.comparing import Comparer, Comparison, Side
-from benchmarks.pairs.early_stopping import train_to_best
 from benchmarks.pairs.pair_tasks import Learned, labels_alone, n_chunks, pair_task
 from benchmarks.pairs.scorer import LABELS_ALONE, Budget, Course, Fit, Pair
-from benchmarks.pairs.selection import Selection, sample_valid
+from benchmarks.pairs.selection import Selection, best_accuracy, sample_valid, train_to_best
 from benchmarks.pairs.splitting import documents_of
-from benchmarks.pairs.valid_accuracy import ValidAccuracy
 from benchmarks.prepare import encoder_label
 from benchmarks.systems import Settings
 from engine.document import Document
@@ -27,12 +23,45 @@ from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
 from engine.training.run.trainer import TrainerSettings
+from engine.training.selection import spread_chunks
 from engine.training.task import Task
 from engine.training.tasks.fine_tuning import FineTuningSettings
 from engine.training.tasks.section_contrast import ContrastSettings
 from engine.training.tasks.smith_pretraining import Objective, SmithPretraining, SmithPretrainingConfig
 from engine.training.tasks.text_pairs import TextPairsSettings
 from indexer.training.start import Start, starting_encoder
+
+
+class ValidAccuracy:
+    """Reads the documents of some pairs again at each call, cut down to chunks spread over them."""
+
+    def __init__(
+        self,
+        encoder: TrainableEncoder,
+        documents: Mapping[str, Document],
+        pairs: Sequence[Pair],
+        comparison: Comparison,
+        *,
+        chunks: int,
+    ) -> None:
+        """Segment the documents of `pairs`, of which both kinds are needed."""
+        self._encoder = encoder
+        self._comparer = Comparer(encoder, comparison)
+        self._pairs = pairs
+        self._doc_ids = sorted(documents_of(pairs))
+        self._segmented = [spread_chunks(encoder.segment(documents[doc_id]), chunks) for doc_id in self._doc_ids]
+
+    def __call__(self) -> float:
+        """The accuracy at the threshold that is best for these pairs, in [.5, 1] where they are balanced.
+
+        Raises:
+            TrainingError: a score is no number any more.
+        """
+        encoded = self._encoder.encode_segmented(self._segmented)
+        sides = {doc_id: self._comparer.side(one) for doc_id, one in zip(self._doc_ids, encoded, strict=True)}
+        scores = [self._comparer.score(sides[pair.first], sides[pair.second]) for pair in self._pairs]
+        return best_accuracy(scores, self._pairs)
+
 
 _TOPIC_EPOCHS = 200  # at most
 _DOCUMENTS_AT_A_TIME = 32
@@ -170,13 +199,9 @@ class TrainedEncoder:
             steps=steps,
             learning_rate=self._recipe.learning_rate,
             head_learning_rate=self._recipe.head_learning_rate,
-            checkpoint_every=steps,
             seed=seed,
         )
-        with tempfile.TemporaryDirectory() as folder:
-            return train_to_best(
-                task, encoder, validate, Path(folder), settings, selection=self._selection, seconds=seconds
-            )
+        return train_to_best(task, encoder, validate, settings, selection=self._selection, seconds=seconds)
 
 
 def _settings(recipe: Recipe) -> Settings:

@@ -9,10 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchmarks.papers.comparison import Comparison, Scale, Variant, rising
-from benchmarks.papers.encoder_arm import EncoderArm
-from benchmarks.papers.matching_task import MatchingTask
-from benchmarks.papers.shuffled_task import ReadingArm, ShuffledTask
-from benchmarks.papers.shuffling import Numbers, Unit
+from benchmarks.papers.pairs_task import EncoderArm, MatchingTask
+from benchmarks.papers.shuffled_task import Numbers, ReadingArm, ShuffledTask, Unit
 
 PAPER = "CoLDE"
 _SCALE = Scale(steps=60, batch=8, seconds=240, training_tokens=1536, max_words=1500, n_train=1000, n_test=150, layers=2)

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from benchmarks.papers.comparison import Comparison, Scale, Task, Variant, above_all
-from benchmarks.papers.pretrained_arm import PretrainedArm
-from benchmarks.papers.probe_task import ProbeTask
-from benchmarks.papers.retrieval_task import RetrievalTask
+from benchmarks.papers.pretrained_task import PretrainedArm, ProbeTask, RetrievalTask
 from engine.training.tasks.samplers import Sampling
 
 PAPER = "DocSplit"

@@ -1,4 +1,8 @@
-"""Pair matching where the documents of test, and of nothing else, are read in another order; one training for all."""
+"""Pair matching where the documents of test, and of nothing else, are read in another order; one training for all.
+
+Figure 8 of CoLDE shuffles the sections of test documents. Which numbers the chunks have then is not told: those of the
+order as written, which go with them (as in the authors' code), or those of their new places (as in a document whose
+sections were moved)."""
 
 from __future__ import annotations
 
@@ -7,25 +11,79 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from benchmarks.matching import measure
 from benchmarks.pairs.judging import accuracy_threshold, is_correct
 from benchmarks.pairs.scorer import Course, Pair
 from benchmarks.pairs.splitting import Split
+from benchmarks.pairs.tables import PairsDetails
 from benchmarks.papers.comparison import Conditions, Measured, flat
-from benchmarks.papers.encoder_arm import EncoderArm, size_of
-from benchmarks.papers.matching_task import ACCURACY, MatchingBench, MatchingTask
-from benchmarks.papers.shuffling import Numbers, Unit, document_vector, shuffled_order
+from benchmarks.papers.pairs_task import ACCURACY, EncoderArm, MatchingBench, MatchingTask, size_of
 from benchmarks.record_file import rebuild
 from benchmarks.systems import Settings
+from benchmarks.tasks.pairs import measure
 from engine.encoders.encoder import SegmentedDocument, Vectors
 from engine.encoders.loading import load_encoder
-from engine.encoders.trainable import TrainableEncoder
+from engine.encoders.trainable import TrainableEncoder, inference
 from engine.errors import TrainingError
+
+
+class Unit(StrEnum):
+    """What changes places."""
+
+    SECTIONS = "sections"  # headed ones, each with its chunks in their order
+    CHUNKS = "chunks"
+
+
+class Numbers(StrEnum):
+    """When chunks are numbered."""
+
+    FOLLOW = "follow"  # before: numbers go with them
+    ANEW = "anew"  # after
+
+
+def shuffled_order(document: SegmentedDocument, unit: Unit, rng: np.random.Generator) -> list[int]:
+    """The chunks of a document by their places as written, in a random order of units."""
+    places = range(len(document.chunks))
+    if unit is Unit.CHUNKS:
+        return [int(place) for place in rng.permutation(len(places))]
+    sections = [list(own) for _, own in groupby(places, key=lambda place: document.chunks[place].section)]
+    return [place for number in rng.permutation(len(sections)) for place in sections[number]]
+
+
+def document_vector(
+    encoder: TrainableEncoder, document: SegmentedDocument, order: list[int], numbers: Numbers
+) -> Vectors:
+    """The vector of a document whose chunks are read in another order.
+
+    Args:
+        encoder: of two stages, the first of which numbers chunks, as CoLDE's.
+        document: segmented by it.
+        order: its chunks by their places as written.
+        numbers: those that they have.
+
+    Returns:
+        (D,) float32, unit length.
+    """
+    if numbers is Numbers.ANEW:
+        moved = SegmentedDocument(
+            document.document,
+            tuple(document.chunks[place] for place in order),
+            tuple(document.token_ids[place] for place in order),
+            document.coverage,
+        )
+        return encoder.encode_segmented([moved])[0].document
+    with inference(encoder.module):
+        states: Tensor = encoder.states([document])[0]  # (C, H), numbered as written
+        vector: Vectors = encoder.combine([document], [states[order]]).documents[0].float().cpu().numpy()
+    return vector
+
 
 _COURSE = "training.json"  # written last: a folder that holds it is whole
 
@@ -125,9 +183,10 @@ class ShuffledBench:
             return folder, rebuild(_Kept, json.loads((folder / _COURSE).read_text("utf-8")))
         conditions.log(f"{self._arm.recipe}: trained once for all orders")
         scorer = self._arm.scorer(conditions)
-        record = measure(scorer, replace(self._bench.trial, budget=self._arm.budget(conditions.scale)))
-        assert record.course is not None
-        kept = _Kept(record.course, record.encoder, str(record.settings["begins_with"]))
+        run = measure(scorer, replace(self._bench.trial, budget=self._arm.budget(conditions.scale)))
+        course = run.details_as(PairsDetails).course
+        assert course is not None
+        kept = _Kept(course, run.encoder, str(run.settings["begins_with"]))
         folder.mkdir(parents=True, exist_ok=True)
         scorer.trained.save_pretrained(folder)
         (folder / _COURSE).write_text(json.dumps(asdict(kept)), "utf-8")

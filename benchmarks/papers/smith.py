@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from benchmarks.papers.comparison import Comparison, Scale, Variant, rising
-from benchmarks.papers.encoder_arm import EncoderArm
-from benchmarks.papers.matching_task import MatchingTask
+from benchmarks.papers.pairs_task import EncoderArm, MatchingTask
 from engine.encoders.smith.config import Combination
 from engine.encoders.variant import Variant as Architecture
 

@@ -1,19 +1,18 @@
 """What TDE varied (Findings of NAACL 2024): topics or none, losses and temperature, the number of topics.
 
-Its tables 1 and 2 mix two datasets, of which only CL-SciSumm is at hand; table 2 is of the other one.
+Its tables 1 and 2 mix two datasets of summaries, too few of which are at hand to decide anything. Here variants are
+judged by pairs of the papers of CL-SciSumm: does one cite the other?
 """
 
 from __future__ import annotations
 
 from benchmarks.pairs.comparing import Comparison as PairComparison
 from benchmarks.papers.comparison import Comparison, Scale, Variant, above_all
-from benchmarks.papers.encoder_arm import EncoderArm
-from benchmarks.papers.summary_task import SummaryRanking
+from benchmarks.papers.pairs_task import EncoderArm, MatchingTask
 
 PAPER = "TDE"
 _SCALE = Scale(steps=50, batch=8, seconds=240, training_tokens=384, max_words=400, n_train=400, n_test=40)
-_TO_PAPER = SummaryRanking("reference-topic", "MRR")
-_TO_CITING = SummaryRanking("citing-drawn", "P@1")
+_TASK = MatchingTask("clscisumm")
 _NUMBERS = (20, 50, 100, 150, 200)  # of topics
 _F1 = {  # by temperature: both losses, the contrastive one alone
     0.07: (0.946, 0.937),
@@ -43,12 +42,12 @@ def _losses() -> tuple[Variant, ...]:
     return (*both, *contrastive, Variant("ce", EncoderArm("tde", learned={"contrastive_weight": 0.0}), 0.923))
 
 
-def _topic_numbers(year: str, task: SummaryRanking, best: int) -> Comparison:
+def _topic_numbers(year: str, best: int) -> Comparison:
     return Comparison(
         name=f"topic-number-{year}",
         paper=PAPER,
         source=f"section on numbers of topics, SciSumm-{year[2:]}: {best} is the best of 20 to 200",
-        task=task,
+        task=_TASK,
         reference=str(best),
         variants=tuple(Variant(str(n), EncoderArm("tde", {"n_topics": str(n)})) for n in _NUMBERS),
         scale=_SCALE,
@@ -61,7 +60,7 @@ COMPARISONS = (
         name="topics",
         paper=PAPER,
         source="table 1, MRR on SciSumm-17",
-        task=_TO_PAPER,
+        task=_TASK,
         reference="tde",
         variants=(
             Variant("tde", EncoderArm("tde"), 0.952),
@@ -73,11 +72,11 @@ COMPARISONS = (
         name="losses",
         paper=PAPER,
         source="table 2, F1 on Concept-Project",
-        task=_TO_PAPER,
+        task=_TASK,
         reference="sc-ce-0.07",
         variants=_losses(),
         scale=_SCALE,
     ),
-    _topic_numbers("2017", _TO_PAPER, 100),
-    _topic_numbers("2018", _TO_CITING, 50),
+    _topic_numbers("2017", 100),
+    _topic_numbers("2018", 50),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,7 @@ def pretrain(
     command: str = "",
     log: Tell = lambda line: None,
     watch: Watch = lambda step: None,
+    stop: Callable[[int], bool] = lambda step: False,
 ) -> Trained:
     """Train an encoder on documents alone, and write it to a folder.
 
@@ -66,6 +67,7 @@ def pretrain(
         command: what made the run, for its card.
         log: called with a line of progress now and then.
         watch: hears of every step.
+        stop: whether to end before the step of this number, from 0; the next call goes on from there.
 
     Raises:
         TrainingError: there are too few documents, encoder and objective do not fit, the
@@ -77,7 +79,7 @@ def pretrain(
     out, recipe = Path(out), recipe or PretrainingRecipe()
     check_door(out, recipe.start.encoder, device)
     read = read_documents(corpora)
-    run = open_run(out, "pretrain", recipe, read, Context(device, command, log, watch))
+    run = open_run(out, "pretrain", recipe, read, Context(device, command, log, watch, stop))
     documents = [corpus.documents[doc_id] for corpus in read for doc_id in corpus.trainable]
     task = _task(run.encoder, documents, recipe)
     outcome = carry_out(run, task)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ class Context:
     command: str = ""  # what made the run, for its card
     log: Tell = lambda line: None
     watch: Watch = lambda step: None
+    stop: Callable[[int], bool] = lambda step: False
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,8 @@ def carry_out(run: Run, task: Task[Any]) -> Outcome:
         write_record(run.folder, run.record)
         task = Watched(task, reporter, n_processes=run.processes.n)
     own = validations(run, run.encoder)
-    return Trainer(task, run.encoder, run.folder, settings, validations=own, log=reporter.log).run()
+    stop = run.context.stop
+    return Trainer(task, run.encoder, run.folder, settings, validations=own, stop=stop, log=reporter.log).run()
 
 
 def finish(run: Run, outcome: Outcome) -> Trained:

@@ -8,11 +8,9 @@ import pytest
 
 from benchmarks.figures import draw_figures, plot_quality
 from benchmarks.measuring.latency import Percentiles
-from benchmarks.probing.record import ProbeRecord
 from benchmarks.record_file import write_record
 from benchmarks.records import RecallRecord
-from benchmarks.runs import Run, write_run
-from benchmarks.scisumm.record import SummaryRecord
+from benchmarks.runs import Case, Run, write_run
 from indexer.training.origin import Origin
 from tests.benchmarks.made_runs import made_run
 
@@ -23,38 +21,20 @@ def retrieval(system: str, value: float, origin: Origin, **given: Any) -> Run:  
     return made_run(system, [0.0, 2 * value], origin, seconds=value, **given)
 
 
-def probe(origin: Origin, *, is_quick: bool) -> ProbeRecord:
+def probe(origin: Origin, corpus: str) -> Run:
     few = {"5": {"accuracy": [0.2, 0.4], "macro_f1": [0.2, 0.4]}}
-    metrics = {"accuracy": 0.5, "macro_f1": 0.5}
-    settings: dict[str, str | int | float | bool] = {"c": 1.0, "max_words": 0}
-    return ProbeRecord(
-        "news", "news@0", "tfidf", "", settings, is_quick, 2, 20, 4, 4, metrics, [0, 1], [], few, 0, 1.0, origin
-    )
+    details = {"is_pairs": False, "max_words": 0, "n_classes": 2, "n_train": 20, "n_valid": 4, "macro_f1": 0.5}
+    cases = [Case(id="a", values={"accuracy": 1.0}), Case(id="b", values={"accuracy": 0.0})]
+    made = made_run("tfidf", [], origin, corpus, task="probe", details={**details, "few_shot": few})
+    return replace(made, cases=cases)
 
 
-def summaries(origin: Origin) -> SummaryRecord:
-    return SummaryRecord(
-        task="citing-drawn",
-        dataset="clscisumm@0",
-        split="small",
-        system="bm25",
-        encoder="",
-        settings={},
-        is_trained_on_it=False,
-        is_quick=False,
-        n_queries=2,
-        n_candidates=20.0,
-        n_draws=20,
-        metrics={f"P@{k}": 0.5 for k in range(1, 6)},
-        deviations={},
-        query_ids=["a", "b"],
-        topic_ids=["a", "b"],
-        per_query={f"P@{k}": [0.25, 0.75] for k in range(1, 6)},
-        search_seconds=1.0,
-        n_tokens=0,
-        seconds=1.0,
-        origin=origin,
-    )
+def summaries(origin: Origin) -> Run:
+    details = {"name": "citing-drawn", "is_trained_on_it": False, "n_candidates": 20.0, "n_draws": 20, "deviations": {}}
+    values = {f"P@{k}": 0.5 for k in range(1, 6)}
+    cases = [Case(id=name, values=values, group=name) for name in ("a", "b")]
+    made = made_run("bm25", [], origin, "clscisumm", task="summaries", split="small", details=details)
+    return replace(made, cases=cases)
 
 
 @pytest.fixture
@@ -64,9 +44,8 @@ def results(tmp_path: Path, origin: Origin) -> Path:
         write_run(retrieval(system, value, origin), folder)
     latencies = Percentiles(1, 2, 3), Percentiles(4, 5, 6)
     write_record(RecallRecord("pets", "IVF2,Flat", 1, 9, 9, 5, 4, 1, 0.9, 0.5, *latencies, origin), folder)
-    write_record(probe(origin, is_quick=False), folder)
-    write_record(probe(origin, is_quick=True), folder)
-    write_record(summaries(origin), folder)
+    for run in (probe(origin, "news"), probe(origin, "news_quick"), summaries(origin)):
+        write_run(run, folder)
     return folder
 
 

@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from benchmarks.freshness import MEASURED, ROOT, Age, FreshnessError, History, modules_of, stale_note
+from benchmarks.freshness import MEASURED, ROOT, TASKS, Age, FreshnessError, History, modules_of, stale_note
 from benchmarks.records import ExactnessRecord, Record
 from benchmarks.runs import Run
 from indexer.training.origin import Origin
@@ -46,7 +46,7 @@ def exact(origin: Origin) -> Callable[[str], ExactnessRecord]:
 
 
 def test_every_kind_declares_code_that_exists() -> None:
-    assert set(MEASURED) == {kind.kind for kind in get_args(Record) if kind is not Run} | {"retrieval"}
+    assert set(MEASURED) == {kind.kind for kind in get_args(Record) if kind is not Run} | set(TASKS)
     assert [path for paths in MEASURED.values() for path in paths if not (ROOT / path).exists()] == []
 
 

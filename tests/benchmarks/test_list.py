@@ -19,7 +19,7 @@ def test_the_program_of_a_record_is_read_off_its_command() -> None:
     def named(command: str) -> str:
         return program_of({"kind": "training", "origin": {"command": command}})
 
-    assert named("python -m benchmarks.kill --kills 3") == "kill"
+    assert named("python -m benchmarks study kill --kills 3") == "kill"
     assert named("python -m benchmarks run retrieval rfc") == "retrieval"
     assert named("longmatch train out") == "training"
 

@@ -7,9 +7,18 @@ from click.testing import CliRunner
 
 from benchmarks.datasets import Dataset, read_qrels, read_queries
 from benchmarks.record_file import RESULTS
-from benchmarks.retrieval import ALL_SYSTEMS, Trial, main, measure, open_trial, rank, rank_sections, section_ranking
 from benchmarks.runs import Run, read_run, run_files
 from benchmarks.systems import BuildCost, DocumentCosine, Evidence
+from benchmarks.tasks.retrieval import (
+    ALL_SYSTEMS,
+    Trial,
+    main,
+    measure,
+    open_trial,
+    rank,
+    rank_sections,
+    section_ranking,
+)
 from engine.document import Document
 from engine.index import Index
 from indexer.training.origin import Origin

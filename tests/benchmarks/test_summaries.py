@@ -3,19 +3,19 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from benchmarks.bm25 import BM25
-from benchmarks.record_file import rebuild
-from benchmarks.records import BuildCost
+from benchmarks.runs import Case, Run, read_run, run_files
 from benchmarks.scisumm.collection import Collection, open_scisumm, read_collection
-from benchmarks.scisumm.ranking import CandidateRanker
-from benchmarks.scisumm.record import SummaryRecord
-from benchmarks.scisumm.systems import prepared_systems
-from benchmarks.summaries import main, make_trial, measure
+from benchmarks.scisumm.questions import CandidateRanker
+from benchmarks.significance import holm, randomization_p
+from benchmarks.systems import BuildCost
+from benchmarks.tasks.summaries import SummaryDetails, main, make_trial, measure, prepared_systems, summary_table
 from indexer.training.origin import Origin
 from tests.benchmarks.scisumm_folder import write_scisumm
 
@@ -37,7 +37,7 @@ def test_values_are_means_over_draws(data: Path, origin: Origin) -> None:
     trial = make_trial("citing-drawn", scisumm, 3, origin)
     papers = [paper for paper in read_collection(scisumm, Collection.PAPERS) if paper.doc_id != "words3"]
     system = BM25().fit(papers)  # the missing paper is never found
-    record = measure(system, BuildCost(1.0), trial)
+    run = measure(system, BuildCost(1.0), trial)
     shares = []
     for draw in trial.draws:
         for question in draw:
@@ -45,25 +45,24 @@ def test_values_are_means_over_draws(data: Path, origin: Origin) -> None:
             found = [doc_id for doc_id in ranking if doc_id in question.candidates][:5]
             shares.append(sum(doc_id in question.relevant for doc_id in found) / 5)
     by_draw = np.reshape(shares, (3, 4))
-    assert record.per_query["P@5"] == [round(value, 4) for value in by_draw.mean(axis=0)]
-    assert record.metrics["P@5"] == round(by_draw.mean(), 4)
-    assert record.deviations["P@5"] == round(by_draw.mean(axis=1).std(ddof=1), 4)
+    assert run.values("P@5") == [round(value, 4) for value in by_draw.mean(axis=0)]
+    details = run.details_as(SummaryDetails)
+    assert run.mean("P@5") == round(by_draw.mean(), 4)
+    assert details.deviations["P@5"] == round(by_draw.mean(axis=1).std(ddof=1), 4)
     assert by_draw.min() == 0.8  # so that something was averaged
-    assert (record.n_queries, record.n_candidates, record.n_draws) == (4, 20.0, 3)
+    assert (len(run.cases), details.n_candidates, details.n_draws) == (4, 20.0, 3)
 
 
-def test_the_command_writes_a_record_for_each_system(data: Path, tmp_path: Path) -> None:
+def test_the_command_writes_a_run_for_each_system(data: Path, tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
     options = ["--split", "small", "--systems", "bm25,tfidf", "--data", str(data), "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, ["reference-topic", *options], catch_exceptions=False)
     assert "| bm25 | 1.000 [1.000, 1.000] | 1.000 | 1.000 |  |" in done.output
     assert "| tfidf | 1.000 [1.000, 1.000] | 1.000 | 1.000 | 1.000 |" in done.output
-    fields = json.loads((tmp_path / "out" / "summaries-reference-topic-tfidf-small.json").read_text())
-    assert fields.pop("kind") == SummaryRecord.kind
-    record = rebuild(SummaryRecord, fields)
-    assert record.query_ids == ["sum:parsing", "sum:speech"]
-    assert record.metrics == {"MRR": 1.0, "P@1": 1.0, "nDCG": 1.0}
-    assert record.origin.command.endswith("reference-topic --split small --systems bm25,tfidf")
+    run = read_run(tmp_path / "out/runs/summaries/clscisumm-tfidf-reference-topic-small.jsonl.gz")
+    assert run.case_ids == ["sum:parsing", "sum:speech"]
+    assert {name: run.mean(name) for name in run.measures} == {"MRR": 1.0, "P@1": 1.0, "nDCG": 1.0}
+    assert run.origin.command.endswith("reference-topic --split small --systems bm25,tfidf")
 
 
 @pytest.mark.parametrize("task", ["citing", "citances"])
@@ -76,7 +75,7 @@ def test_an_encoder_ranks_papers_and_citances(task: str, data: Path, tmp_path: P
     )
     rows = [line.split(" | ")[0] for line in done.stdout.splitlines() if line.startswith("| ")]
     assert rows == ["| System", "| ---", "| document, bert", "| evidence, bert"]
-    assert f"CL-SciSumm, {task} (cl2018train, a small part): 4 summaries" in done.stdout
+    assert f"CL-SciSumm, {task} (cl2018train): 4 summaries" in done.stdout
 
 
 def test_the_papers_index_is_that_of_the_retrieval_task(data: Path, tmp_path: Path, bert_folder: Path) -> None:
@@ -90,16 +89,14 @@ def test_the_papers_index_is_that_of_the_retrieval_task(data: Path, tmp_path: Pa
     assert "28 candidates each" in done.output
 
 
-@pytest.mark.parametrize("is_few", [True, False])
 def test_few_candidates_are_ranked_by_an_exact_search(
-    is_few: bool, data: Path, tmp_path: Path, origin: Origin, bert_folder: Path
+    data: Path, tmp_path: Path, origin: Origin, bert_folder: Path
 ) -> None:
     write_citations(data)
     scisumm = open_scisumm("cl2018train", data)
     trial = make_trial("citing-drawn", scisumm, 1, origin)
-    asked = (["evidence"], scisumm, Collection.PAPERS, trial.pool, str(bert_folder), tmp_path, lambda _: None)
-    for system, _ in prepared_systems(*asked, exact=False, is_few=is_few):
-        assert system.settings["exact"] == is_few
+    for system, _ in prepared_systems(["evidence"], trial, str(bert_folder), tmp_path, lambda _: None, exact=False):
+        assert system.settings["exact"] is True
         ranker = CandidateRanker(system, scisumm.summaries, trial.depth)
         assert all(question.relevant <= set(ranker.rank(question)) for question in trial.draws[0])
 
@@ -115,10 +112,10 @@ def test_an_encoder_that_learned_from_the_dataset_is_told(
     options = ["--split", "small", "--systems", "document,bm25", "--encoder", str(trained), "--data", str(data)]
     places = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, ["citing", *options, *places, "--quick"], catch_exceptions=False)
-    told = {path.stem: json.loads(path.read_text())["is_trained_on_it"] for path in (tmp_path / "out").iterdir()}
-    assert told == {
-        "summaries-citing-document-trained-small-quick": pairs > 0,
-        "summaries-citing-bm25-small-quick": False,
+    runs = map(read_run, run_files(tmp_path / "out"))
+    assert {run.system: run.details_as(SummaryDetails).is_trained_on_it for run in runs} == {
+        "document": pairs > 0,
+        "bm25": False,
     }
     assert ("document, trained†" in done.stdout) == (pairs > 0)
 
@@ -138,3 +135,56 @@ def test_mistakes_are_one_line(data: Path) -> None:
     (data / "clscisumm" / "qrels_citing.tsv").write_text("query_id\tdoc_id\trelevance\n")
     asked = said("citing-drawn", "--systems", "bm25")
     assert asked.startswith("Error: no summary of split 'cl2018train' can be asked in citing-drawn; take another one")
+
+
+def made(system: str, values: list[float], origin: Origin, *, groups: str = "abcdef", **details: Any) -> Run:  # noqa: ANN401
+    """Six summaries, with the same P@5 and P@1."""
+    given = {"name": "citing-drawn", "is_trained_on_it": False, "n_candidates": 20.0, "n_draws": 20}
+    name, _, encoder = system.partition(", ")
+    cases = [
+        Case(id=str(number), values={"P@5": value, "P@1": value}, group=group)
+        for number, (value, group) in enumerate(zip(values, groups, strict=True))
+    ]
+    named = {"task": "summaries", "dataset": "clscisumm@0", "split": "cl2018train", "system": name}
+    details = {**given, "deviations": {"P@5": 0.01}, **details}
+    return Run(**named, encoder=encoder and f"{encoder}@1", details=details, origin=origin, cases=cases)
+
+
+def test_systems_stand_in_one_table_with_adjusted_p_values(origin: Origin) -> None:
+    bm25, fair, good = [0.2] * 6, [0.2] * 3 + [0.4] * 3, [0.8] * 6
+    lines = summary_table(
+        [made("bm25", bm25, origin), made("tfidf", fair, origin), made("document, good", good, origin)]
+    ).splitlines()
+    p_good, p_fair = (f"{p:.3f}" for p in holm([randomization_p(values, bm25) for values in (good, fair)]))
+    assert lines[0] == "| System | P@5 [95 %] | P@1 | p, BM25 |"
+    assert lines[2:5] == [
+        f"| document, good | 0.800 ± 0.010 [0.800, 0.800] | 0.800 | {p_good} |",
+        "| bm25 | 0.200 ± 0.010 [0.200, 0.200] | 0.200 |  |",
+        f"| tfidf | 0.300 ± 0.010 [0.233, 0.367] | 0.300 | {p_fair} |",
+    ]
+    assert "20 candidates each, mean and standard deviation of 20 draws" in lines[6]
+
+
+def test_other_questions_make_another_table(origin: Origin) -> None:
+    other = made("tfidf", [0.2] * 6, origin, name="citing", deviations={}, n_draws=1)
+    table = summary_table([made("bm25", [0.2] * 6, origin), other])
+    assert table.count("| System | P@5 [95 %] | P@1 | p, BM25 |") == 2
+    assert "| tfidf | 0.200 [0.200, 0.200] | 0.200 |  |" in table
+    assert table.splitlines()[-1].startswith("Measured: commit 0123456789")
+
+
+def test_summaries_of_one_paper_are_one_case(origin: Origin) -> None:
+    runs = [
+        made("bm25", [0.2] * 6, origin, groups="xxxyyy"),
+        made("tfidf", [0.2] * 3 + [0.8] * 3, origin, groups="xxxyyy"),
+    ]
+    lines = summary_table(runs).splitlines()
+    assert lines[3] == "| tfidf | 0.500 ± 0.010 [0.200, 0.800] | 0.500 | 1.000 |"  # one paper differs
+    assert "both over 2 papers, with all summaries of each." in lines[5]
+
+
+def test_an_encoder_that_learned_from_the_dataset_is_marked(origin: Origin) -> None:
+    table = summary_table([made("document, mean", [0.2] * 6, origin, is_trained_on_it=True)])
+    assert "| document, mean† | 0.200" in table
+    assert "† was trained on pairs of this dataset, citing papers with papers that they cite" in table
+    assert summary_table([]) == ""

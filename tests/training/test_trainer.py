@@ -339,3 +339,28 @@ def test_settings_out_of_their_range_are_refused(settings: dict[str, float], mes
     with pytest.raises(TrainingError) as raised:
         TrainerSettings(**settings)  # type: ignore[arg-type]
     assert str(raised.value) == message
+
+
+VALUES = [0.5, 0.9, 0.6, 0.7, 0.8]  # after 0, 3, 6, 9 and 10 steps
+
+
+def test_a_value_given_chooses_the_best_weights(bert_folder: Path, tmp_path: Path) -> None:
+    task = small_fine_tuning(bert_folder)
+    values = iter(VALUES)
+    trainer = Trainer(task, task.encoder, tmp_path, SETTINGS, validate=lambda: next(values))
+    outcome = trainer.run()
+    assert (outcome.best_step, outcome.steps) == (3, 10)
+    assert list(History.read(tmp_path / "history.csv").validation("quality")["mean"].values) == VALUES
+
+
+def test_a_run_that_is_stopped_is_validated_saved_and_goes_on(bert_folder: Path, tmp_path: Path) -> None:
+    def run(folder: Path, stop: Callable[[int], bool]) -> tuple[FineTuning, Outcome]:
+        task = small_fine_tuning(bert_folder)
+        return task, Trainer(task, task.encoder, folder, SETTINGS, validate=lambda: 0.5, stop=stop).run()
+
+    expected, _ = run(tmp_path / "straight", lambda step: False)
+    _, stopped = run(tmp_path / "stopped", lambda step: step == 4)
+    assert (stopped.steps, stopped.best_step) == (4, 0)
+    found, resumed = run(tmp_path / "stopped", lambda step: False)
+    assert resumed.steps == 10
+    assert_equal(weights_of(found.module), weights_of(expected.module))

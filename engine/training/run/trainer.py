@@ -7,14 +7,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Generic
+from typing import Any, Generic, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from engine.encoders.backbone.hardware import default_dtype
-from engine.encoders.trainable import TrainableEncoder
 from engine.errors import MissingExtra, TrainingError
 from engine.training.precision import full_precision
 from engine.training.run.checkpoint import latest_checkpoint, load_checkpoint, save_checkpoint
@@ -24,6 +23,7 @@ from engine.training.run.validation import Validation
 from engine.training.task import BatchT, Task
 
 METRIC = "nDCG@10"
+QUALITY, VALID = "quality", "valid"  # in the history, what `validate` measures and of what
 BEST_FOLDER = "best"
 CHECKPOINT_FOLDER = "checkpoints"
 
@@ -80,6 +80,17 @@ class Outcome:
     history: History
 
 
+class Saved(Protocol):
+    """A model that is trained: an encoder, or another module that keeps its best weights."""
+
+    @property
+    def module(self) -> nn.Module:
+        """Its weights."""
+
+    def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
+        """Keep the weights as they are now."""
+
+
 class Trainer(Generic[BatchT]):
     """Runs a task, and keeps the weights that are best on valid.
 
@@ -94,11 +105,14 @@ class Trainer(Generic[BatchT]):
     def __init__(
         self,
         task: Task[BatchT],
-        encoder: TrainableEncoder,
+        encoder: Saved,
         folder: Path,
         settings: TrainerSettings,
         *,
         validations: Sequence[Validation] = (),
+        validate: Callable[[], float] | None = None,
+        stop: Callable[[int], bool] = lambda step: False,
+        rate: Callable[[int, TrainerSettings], float] | None = None,
         log: Callable[[str], None] = lambda line: None,
     ) -> None:
         """Prepare a run.
@@ -110,7 +124,10 @@ class Trainer(Generic[BatchT]):
                 that holds checkpoints is taken up where it stopped.
             settings: see there.
             validations: corpora whose mean decides which weights are the best; without
-                any the last weights are kept.
+                any, and without `validate`, the last weights are kept.
+            validate: how good the weights are now, higher is better; in place of validations.
+            stop: whether to end before the step of this number, from 0; what is there is validated and saved.
+            rate: share of the learning rate at a step, by default `rate_share`.
             log: called with a line of progress now and then.
 
         Raises:
@@ -127,6 +144,9 @@ class Trainer(Generic[BatchT]):
         self._folder = folder
         self._settings = settings
         self._validations = validations
+        self._validate_by = validate
+        self._stop = stop
+        self._rate = rate or rate_share
         self._device = _device_of(task.module)
         self._processes = Processes(self._device)
         self._log = log if self._processes.is_first else lambda line: None
@@ -141,15 +161,24 @@ class Trainer(Generic[BatchT]):
             EncoderError: the checkpoint is of another encoder.
         """
         progress = self._begin()
-        while progress.step < self._settings.steps and not self._is_exhausted(progress):
+        is_last = progress.step >= self._settings.steps or self._is_exhausted(progress)
+        while not is_last and not self._stop(progress.step):
             progress = self._step(progress)
             is_last = progress.step == self._settings.steps
-            if self._validations and (is_last or progress.step % self._settings.validate_every == 0):
+            if self._is_validated and (is_last or progress.step % self._settings.validate_every == 0):
                 progress = self._validate(progress)
                 is_last = is_last or self._is_exhausted(progress)
             if is_last or progress.step % self._settings.checkpoint_every == 0:
                 self._save(progress)
+        if not is_last:  # stopped
+            if self._is_validated and progress.step % self._settings.validate_every:
+                progress = self._validate(progress)
+            self._save(progress)
         return self._finish(progress)
+
+    @property
+    def _is_validated(self) -> bool:
+        return bool(self._validations) or self._validate_by is not None
 
     def _begin(self) -> _Progress:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -162,7 +191,7 @@ class Trainer(Generic[BatchT]):
             return _Progress(step=saved.step, **saved.extra)
         self._history = History.begin(file) if is_first else History()
         progress = _Progress(0, 0, 0.0, None, 0, 0)
-        return self._validate(progress) if self._validations else progress
+        return self._validate(progress) if self._is_validated else progress
 
     def _is_exhausted(self, progress: _Progress) -> bool:
         patience = self._settings.patience
@@ -172,7 +201,7 @@ class Trainer(Generic[BatchT]):
         started = time.perf_counter()
         step, processes = progress.step, self._processes
         for group, scheduled in zip(self._optimizer.param_groups, self._scheduled, strict=True):
-            group["lr"] = scheduled * rate_share(step, self._settings)
+            group["lr"] = scheduled * self._rate(step, self._settings)
         # Each process its own batches, as if one machine had taken several steps at once.
         batch = self._task.batch(step * processes.n + processes.position)
         torch.manual_seed(torch_seed(self._settings.seed, step, processes.position))
@@ -225,14 +254,17 @@ class Trainer(Generic[BatchT]):
     def _validate(self, progress: _Progress) -> _Progress:
         with self._autocast():
             own = {validation.name: validation.ndcg() for validation in self._validations}
+            if self._validate_by is not None:
+                own = {VALID: self._validate_by()}
         values = self._processes.from_first(own)  # a last digit must not make one of them stop alone
         mean = sum(values.values()) / len(values)
         is_best = progress.best is None or mean > progress.best
         if self._processes.is_first:
-            self._history.add_validation(progress.step, METRIC, values)
+            metric = METRIC if self._validate_by is None else QUALITY
+            self._history.add_validation(progress.step, metric, values)
             values_text = ", ".join(f"{name} {value:.4f}" for name, value in values.items())
             self._log(
-                f"valid {METRIC} after step {progress.step:,}: {values_text}; mean {mean:.4f}{' *' if is_best else ''}"
+                f"valid {metric} after step {progress.step:,}: {values_text}; mean {mean:.4f}{' *' if is_best else ''}"
             )
             if is_best:
                 self._encoder.save_pretrained(self._folder / BEST_FOLDER, dtype=torch.float32)
@@ -258,10 +290,10 @@ class Trainer(Generic[BatchT]):
 
     def _finish(self, progress: _Progress) -> Outcome:
         best = self._folder / BEST_FOLDER
-        if not self._validations:
+        if not self._is_validated:
             progress = replace(progress, best_step=progress.step)
         if self._processes.is_first:
-            if not self._validations:
+            if not self._is_validated:
                 self._encoder.save_pretrained(best, dtype=torch.float32)
             try:
                 self._history.save_curves(self._folder / CURVES_FILE)
@@ -297,7 +329,7 @@ def rate_share(step: int, settings: TrainerSettings) -> float:
     return (settings.steps - step) / max(settings.steps - warmup, 1)
 
 
-def _groups(module: nn.Module, encoder: TrainableEncoder, settings: TrainerSettings) -> list[dict[str, Any]]:
+def _groups(module: nn.Module, encoder: Saved, settings: TrainerSettings) -> list[dict[str, Any]]:
     """Weights by whether they decay, and by learning rate.
 
     Heads are what stands outside the backbone, or outside an encoder that has none. Where

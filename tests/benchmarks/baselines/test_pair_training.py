@@ -1,19 +1,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
-from benchmarks.baselines import pair_training
 from benchmarks.baselines.pair_model import CosineHead, SiameseModel
 from benchmarks.baselines.pair_training import PairTraining, scores_of, train_pairs
 from benchmarks.pairs.scorer import Budget, Course, Pair
-from benchmarks.pairs.selection import Selection, best_accuracy
+from benchmarks.pairs.selection import Selection
 from engine.errors import TrainingError
+
+pytest.importorskip("accelerate")
 
 
 class Linear(SiameseModel[list[float]]):
@@ -70,15 +70,6 @@ def test_a_seed_gives_the_same_weights_again_and_another_seed_others() -> None:
     assert not torch.equal(first, other)
 
 
-def test_the_weights_are_those_of_the_best_look() -> None:
-    model = Linear()
-    settings = PairTraining(learning_rate=0.1, selection=Selection(pairs=12, looks=30, patience=100))
-    course = train_pairs(model, INPUTS, PAIRS, PAIRS, settings=settings, budget=BUDGET, seed=0)
-    assert best_accuracy(scores_of(model, INPUTS, PAIRS, settings), PAIRS) == course.valid_accuracy
-    shorter = train(settings, replace(BUDGET, steps=course.best_step)) if course.best_step else Linear()
-    assert torch.equal(weights_of(model), weights_of(shorter))
-
-
 def test_it_stops_when_patience_is_at_its_end() -> None:
     settings = PairTraining(learning_rate=1e-9, selection=Selection(pairs=12, looks=15, patience=3))
     course = train_pairs(Linear(), INPUTS, PAIRS, PAIRS, settings=settings, budget=BUDGET, seed=0)
@@ -90,25 +81,6 @@ def test_time_that_is_up_leaves_the_weights_as_they_were() -> None:
     course = train_pairs(model, INPUTS, PAIRS, PAIRS, settings=PairTraining(), budget=Budget(1000, 4, 0.0), seed=0)
     assert (course.n_steps, course.best_step) == (0, 0)
     assert torch.equal(weights_of(model), weights_of(Linear()))
-
-
-def test_a_step_that_is_not_done_in_time_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Clock:
-        """A second goes by whenever somebody looks."""
-
-        now = 0.0
-
-        def monotonic(self) -> float:
-            self.now += 1
-            return self.now
-
-    monkeypatch.setattr(pair_training, "time", Clock())
-    model = Linear()
-    settings = PairTraining(pairs_at_once=2)  # so that a step of four pairs has the clock looked at three times
-    course = train_pairs(model, INPUTS, PAIRS, [], settings=settings, budget=Budget(1000, 4, 5.0), seed=0)
-    assert course == Course(n_steps=1, best_step=1, valid_accuracy=None)
-    monkeypatch.undo()
-    assert torch.equal(weights_of(model), weights_of(train(settings, Budget(1, 4, 60.0))))
 
 
 def test_without_valid_pairs_all_steps_are_made_and_the_last_weights_kept() -> None:

@@ -6,11 +6,9 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.datasets import DatasetError
-from benchmarks.pairs.building import PROTOCOLS, Positives, Protocol, build_pairs
-from benchmarks.pairs.negatives import Negatives
-from benchmarks.pairs.relations import similar_by_links
+from benchmarks.pairs.building import PROTOCOLS, Negatives, Positives, Protocol, build_pairs
 from benchmarks.pairs.scorer import Pair
-from benchmarks.pairs.splitting import PairSplits, Split, SplitRule, documents_of, undirected
+from benchmarks.pairs.splitting import PairSplits, Split, SplitRule, documents_of, similar_by_links, undirected
 from tests.benchmarks.pairs.linked_corpus import DOC_IDS, linked
 
 RELATIONS = linked()

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from benchmarks.datasets import DatasetError
-from benchmarks.pairs.given_pairs import GivenPairs, split_given
 from benchmarks.pairs.scorer import Pair
+from benchmarks.pairs.sources import GivenPairs, split_given
 from benchmarks.pairs.splitting import Split, SplitRule, documents_of
 
 TRAIN, VALID, TEST = Split.TRAIN, Split.VALID, Split.TEST

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.pairs.comparing import Comparison
-from benchmarks.pairs.given_scorer import GivenScorer, Shelf
+from benchmarks.pairs.comparing import Comparison, GivenScorer, Shelf
 from benchmarks.pairs.scorer import Fit
 from engine.encoders.loading import load_encoder
 from tests.benchmarks.pairs.pair_cases import BUDGET, TEST, TRAIN, VALID, texts

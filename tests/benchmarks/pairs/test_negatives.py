@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.pairs import negatives
-from benchmarks.pairs.negatives import Negatives, Pool
+from benchmarks.pairs import building
+from benchmarks.pairs.building import Negatives, Pool
 from benchmarks.pairs.splitting import Edge, undirected
 
 N = 400
@@ -41,7 +41,7 @@ def free_and_near_by_hand(query: str, taken: set[Edge], depth: int) -> list[str]
 
 @pytest.mark.parametrize("depth", [5, 50, 90, 300])
 def test_hard_ones_are_the_nearest_members_that_are_free(monkeypatch: pytest.MonkeyPatch, depth: int) -> None:
-    monkeypatch.setattr(negatives, "LEXICAL_DEPTH", depth)
+    monkeypatch.setattr(building, "LEXICAL_DEPTH", depth)
     made = pool(Negatives.LEXICAL, Ranking())
     for taken in (set(), TAKEN):
         assert made.targets("d0", taken) == free_and_near_by_hand("d0", taken, depth)

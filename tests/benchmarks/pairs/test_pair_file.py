@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.formats.lines import FormatError
-from benchmarks.pairs.pair_file import read_pair_file
 from benchmarks.pairs.scorer import Pair
+from benchmarks.pairs.sources import read_pair_file
 from benchmarks.pairs.splitting import Split
 
 DOC_IDS = [f"d{number}" for number in range(40)]

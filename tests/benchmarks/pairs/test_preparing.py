@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.checksums import files_checksum
 from benchmarks.datasets import DATA, DatasetError, checksum
-from benchmarks.pairs.preparing import Asked, prepared_pairs
+from benchmarks.pairs.sources import Asked, prepared_pairs
 from benchmarks.pairs.splitting import Split, SplitRule, documents_of, pairs_checksum
 from tests.benchmarks.pairs.linked_corpus import DOC_IDS, write_linked
 from tests.benchmarks.pairs.published_sets import write_aan, write_gwikimatch

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.formats.lines import FormatError
-from benchmarks.pairs.published import read_published
 from benchmarks.pairs.scorer import Pair
+from benchmarks.pairs.sources import read_published
 from benchmarks.pairs.splitting import Split
 from tests.benchmarks.pairs.published_sets import write_aan, write_gwikimatch
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.datasets import DatasetError
-from benchmarks.pairs.relations import read_relations, similar_by_links
-from benchmarks.pairs.splitting import Edge
+from benchmarks.pairs.splitting import Edge, read_relations, similar_by_links
 from engine.training.judgments import Judgments
 from tests.benchmarks.pairs.linked_corpus import DOC_IDS, linked, write_linked
 

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import pytest
-import torch
 from torch import nn
 
 from benchmarks.pairs.scorer import Course, Pair
-from benchmarks.pairs.selection import BestWeights, Selection, best_accuracy, sample_valid
+from benchmarks.pairs.selection import Selection, best_accuracy, sample_valid, train_to_best
 from engine.errors import TrainingError
+from engine.training.run.trainer import TrainerSettings
+from engine.training.task import Backward
 
 PAIRS = [Pair(f"a{number}", f"b{number}", number % 3 == 0) for number in range(30)]
 
@@ -39,51 +42,61 @@ def test_valid_pairs_are_sampled_by_a_seed_as_many_of_either_kind() -> None:
     assert sample_valid(PAIRS, 100, seed=1) == PAIRS
 
 
-class Watched:
-    """A module of one number, which each step raises; says one value after the other."""
+class Counting:
+    """A `Task` and its model: one number, which each step raises; `validate` gives one value after the other."""
 
-    def __init__(self, values: list[float], *, patience: int = 9) -> None:
+    def __init__(self, values: Sequence[float]) -> None:
         self.module = nn.Linear(1, 1, bias=False)
         nn.init.zeros_(self.module.weight)
         self.looked_at: list[float] = []
         self._values = values
-        self.weights = BestWeights(self.module, self._validate, Selection(looks=3, patience=patience), steps=6)
 
-    def _validate(self) -> float:
-        self.looked_at.append(self.module.weight.item())
+    def batch(self, step: int) -> int:
+        return step
+
+    def n_tokens(self, batch: int) -> int:
+        return 1
+
+    def backward(self, batch: int, backward: Backward) -> Mapping[str, float]:
+        backward(-self.module.weight.sum())
+        return {"loss": 1.0}
+
+    def validate(self) -> float:
+        self.looked_at.append(round(self.module.weight.item()))
         return self._values[len(self.looked_at) - 1]
 
-    def run(self, n_steps: int) -> Course:
-        made = 0
-        for step in range(n_steps):
-            self.weights.watch(step)
-            if self.weights.is_exhausted:
-                break
-            with torch.no_grad():
-                self.module.weight += 1
-            made += 1
-        return self.weights.take(made)
+    def train(self, *, steps: int = 6, patience: int = 9, seconds: float = 60.0, is_validated: bool = True) -> Course:
+        # Adam moves a number by the learning rate where gradients are all the same.
+        settings = TrainerSettings(steps=steps, learning_rate=1.0, weight_decay=0.0)
+        selection = Selection(looks=3, patience=patience)
+        validate = self.validate if is_validated else None
+        rate = lambda step, of: 1.0  # noqa: E731
+        return train_to_best(self, self, validate, settings, selection=selection, seconds=seconds, rate=rate)
 
 
 def test_the_best_weights_are_taken() -> None:
-    watched = Watched([0.5, 0.9, 0.6, 0.8])
-    assert watched.run(6) == Course(n_steps=6, best_step=2, valid_accuracy=0.9)
-    assert watched.looked_at == [0, 2, 4, 6]
-    assert watched.module.weight.item() == 2
+    task = Counting([0.5, 0.9, 0.6, 0.8])
+    assert task.train() == Course(n_steps=6, best_step=2, valid_accuracy=0.9)
+    assert task.looked_at == [0, 2, 4, 6]
+    assert task.module.weight.item() == pytest.approx(2, abs=1e-3)
 
 
-def test_the_last_weights_are_looked_at_wherever_it_ended_but_never_twice() -> None:
-    watched = Watched([0.5, 0.6, 0.7])
-    assert watched.run(3) == Course(3, 3, 0.7)
-    assert watched.looked_at == [0, 2, 3]
-    exhausted = Watched([0.5, 0.5, 0.5], patience=2)
-    assert exhausted.run(6) == Course(4, 0, 0.5)
-    assert exhausted.looked_at == [0, 2, 4]
+def test_patience_ends_training() -> None:
+    task = Counting([0.5, 0.5, 0.5])
+    assert task.train(patience=2) == Course(4, 0, 0.5)
+    assert (task.looked_at, task.module.weight.item()) == ([0, 2, 4], 0)
+
+
+def test_time_that_is_up_leaves_the_weights_as_they_were() -> None:
+    task = Counting([0.5, 0.9])
+    assert task.train(seconds=0.0) == Course(0, 0, 0.5)
+    assert task.module.weight.item() == 0
 
 
 def test_without_valid_pairs_the_last_weights_stay() -> None:
-    module = nn.Linear(1, 1)
-    assert BestWeights(module, None, Selection(), steps=6).take(4) == Course(4, 4, None)
+    task = Counting([])
+    assert task.train(is_validated=False) == Course(6, 6, None)
+    assert task.module.weight.item() == pytest.approx(6, abs=1e-3)
 
 
 def test_a_selection_that_chooses_nothing_is_refused() -> None:

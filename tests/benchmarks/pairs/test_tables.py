@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.pairs.scorer import Budget, Course
-from benchmarks.pairs.tables import matching_table
+from benchmarks.pairs.tables import pairs_table
 from indexer.training.origin import Origin
-from tests.benchmarks.pairs.matching_records import learned, matching_record
+from tests.benchmarks.pairs.pair_runs import changed, learned, pairs_run
 
 WORSE, BETTER, WORST = [0.9, 0.8, 0.1, 0.7, 0.2, 0.1], [0.9, 0.8, 0.7, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.7, 0.8, 0.9]
 
@@ -19,8 +19,8 @@ def rows_of(table: str) -> list[list[str]]:
 
 
 def test_scorers_stand_beside_each_other_and_a_constant_below(origin: Origin) -> None:
-    records = [matching_record(origin, "bm25", WORSE), learned(matching_record(origin, "mine", BETTER))]
-    lines = matching_table(records).splitlines()
+    records = [pairs_run(origin, "bm25", WORSE), learned(pairs_run(origin, "mine", BETTER))]
+    lines = pairs_table(records).splitlines()
     assert lines[0] == (
         "**pets**, protocol aan, no document in two splits; pairs: train 40 of 1,030 documents, valid 6 of 7 "
         "documents, test 6 of 8 documents. Budget: 1,000 steps of 32 pairs, 3,600 s."
@@ -36,69 +36,66 @@ def test_scorers_stand_beside_each_other_and_a_constant_below(origin: Origin) ->
 
 
 def test_each_table_has_its_own_commands_below_it(origin: Origin) -> None:
-    record = matching_record(origin, "bm25", WORSE)
-    other = replace(
-        record, pairs="0c", origin=replace(origin, command="python -m benchmarks study matching pets --seed 1")
+    record = pairs_run(origin, "bm25", WORSE)
+    other = changed(
+        replace(record, origin=replace(origin, command="python -m benchmarks run pairs pets --seed 1")), pairs="0c"
     )
-    first, second = matching_table([record, other]).split("**pets**")[1:]
+    first, second = pairs_table([record, other]).split("**pets**")[1:]
     commands = [[line for line in part.splitlines() if line.startswith("- `")] for part in (first, second)]
-    assert sorted(commands) == [["- `python -m benchmarks study matching pets --seed 1`"], [f"- `{origin.command}`"]]
+    assert sorted(commands) == [["- `python -m benchmarks run pairs pets --seed 1`"], [f"- `{origin.command}`"]]
 
 
 def test_p_values_are_adjusted_for_each_other(origin: Origin) -> None:
-    records = [matching_record(origin, name, scores) for name, scores in (("a", BETTER), ("b", WORSE), ("c", WORST))]
-    lines = matching_table(records, against="a").splitlines()
+    records = [pairs_run(origin, name, scores) for name, scores in (("a", BETTER), ("b", WORSE), ("c", WORST))]
+    lines = pairs_table(records, against="a").splitlines()
     # Of six pairs two and six differ: 2 / 2^2 and 2 / 2^6, the smaller one counted twice.
     assert [line.split(" | ")[-1].strip("| ") for line in lines[4:7]] == ["", "0.500", "0.062"]
 
 
 def test_pairs_of_one_document_are_swapped_and_drawn_together(origin: Origin) -> None:
-    records = [matching_record(origin, name, scores) for name, scores in (("a", BETTER), ("c", WORST))]
-    grouped = [replace(record, groups=[0, 0, 0, 1, 1, 1]) for record in records]
+    records = [pairs_run(origin, name, scores, groups="aaabbb") for name, scores in (("a", BETTER), ("c", WORST))]
     # Six pairs of two documents are two that can be swapped: 2 / 2^2, not 2 / 2^6.
-    assert [row[-1] for row in rows_of(matching_table(grouped, against="a"))] == ["", "0.500"]
-    half = replace(matching_record(origin, "b", [0.9, 0.8, 0.7, 0.7, 0.8, 0.9]), groups=[0, 0, 0, 1, 1, 1])
-    assert rows_of(matching_table([half]))[0][1] == "0.500 [0.000, 1.000]"
+    assert [row[-1] for row in rows_of(pairs_table(records, against="a"))] == ["", "0.500"]
+    half = pairs_run(origin, "b", [0.9, 0.8, 0.7, 0.7, 0.8, 0.9], groups="aaabbb")
+    assert rows_of(pairs_table([half]))[0][1] == "0.500 [0.000, 1.000]"
 
 
 def test_who_learns_nothing_stands_beside_every_budget(origin: Origin) -> None:
-    mine = matching_record(origin, "mine", BETTER)
+    mine = pairs_run(origin, "mine", BETTER)
     records = [
-        matching_record(origin, "bm25", WORSE),
+        pairs_run(origin, "bm25", WORSE),
         learned(mine),
         learned(mine, Budget(10, 8, 5.0), Course(9, 0, 0.5)),
     ]
-    table = matching_table(records)
+    table = pairs_table(records)
     assert [row[0] for row in rows_of(table)] == ["mine", "bm25"] * 2
     assert "Budget: 10 steps of 8 pairs, 5 s." in table
     assert "| 9 (0) |" in table
-    assert "Budget: none." in matching_table(records[:1])
+    assert "Budget: none." in pairs_table(records[:1])
 
 
 def test_seeds_are_one_row_of_means(origin: Origin) -> None:
-    records = [learned(matching_record(origin, "mine", scores, seed=n)) for n, scores in enumerate((BETTER, WORSE))]
-    (row,) = rows_of(matching_table(records))
+    records = [learned(pairs_run(origin, "mine", scores, seed=n)) for n, scores in enumerate((BETTER, WORSE))]
+    (row,) = rows_of(pairs_table(records))
     assert row[0] == "mine, seeds 0, 1"
     assert row[1].startswith("0.833 ± 0.236 [")
-    rival = matching_record(origin, "bm25", WORST)
+    rival = pairs_run(origin, "bm25", WORST)
     # By the mean of both seeds four pairs are right whenever, two in half of the cases: all six differ from the rival.
-    assert rows_of(matching_table([*records, rival]))[0][-1] == "0.031"
+    assert rows_of(pairs_table([*records, rival]))[0][-1] == "0.031"
 
 
-def test_other_pairs_and_quick_runs_make_another_table(origin: Origin) -> None:
-    record = matching_record(origin, "bm25", WORSE)
-    others = [replace(record, split_rule="pair", pairs="0c"), replace(record, is_quick=True)]
-    table = matching_table([record, *others])
-    assert table.count("| Scorer |") == 3
+def test_other_pairs_make_another_table(origin: Origin) -> None:
+    run = pairs_run(origin, "bm25", WORSE)
+    table = pairs_table([run, changed(run, split_rule="pair", pairs="0c")])
+    assert table.count("| Scorer |") == 2
     assert "split over pairs, documents shared" in table
-    assert "Budget: none. A quick run: its figures mean nothing." in table
 
 
 def test_a_row_tells_encoder_seed_and_what_was_chosen(origin: Origin) -> None:
-    record = replace(matching_record(origin, "cosine", WORSE, seed=2), encoder="mine@0a")
-    others = [replace(record, encoder="yours@0b"), replace(record, chosen={"training_tokens": 4000})]
-    small = replace(record, chosen={"is_small": True, "width": 8})
-    labels = {row[0] for row in rows_of(matching_table([record, *others, small]))}
+    record = replace(pairs_run(origin, "cosine", WORSE, seed=2), encoder="mine@0a")
+    others = [replace(record, encoder="yours@0b"), changed(record, chosen={"training_tokens": 4000})]
+    small = changed(record, chosen={"is_small": True, "width": 8})
+    labels = {row[0] for row in rows_of(pairs_table([record, *others, small]))}
     assert labels == {
         "cosine, mine, seed 2",
         "cosine, yours, seed 2",
@@ -109,19 +106,19 @@ def test_a_row_tells_encoder_seed_and_what_was_chosen(origin: Origin) -> None:
 
 @pytest.mark.parametrize(("rule", "told"), [("document", "too.\n"), ("pair", "too; by this split some of them are")])
 def test_who_takes_unlabelled_pairs_for_mismatches_is_marked(origin: Origin, rule: str, told: str) -> None:
-    record = replace(learned(matching_record(origin, "colde", BETTER)), split_rule=rule)
-    marked = matching_table([replace(record, settings={"labels_alone": False})])
+    record = changed(learned(pairs_run(origin, "colde", BETTER)), split_rule=rule)
+    marked = pairs_table([replace(record, settings={"labels_alone": False})])
     assert "| colde* |" in marked
     assert f"* takes pairs of a batch that have no label for mismatches {told}" in marked
-    assert "| colde |" in matching_table([replace(record, settings={"labels_alone": True})])
+    assert "| colde |" in pairs_table([replace(record, settings={"labels_alone": True})])
 
 
 def test_pairs_that_went_are_told_and_so_are_steps_of_pretraining(origin: Origin) -> None:
-    record = learned(matching_record(origin, "smith-wp", BETTER), course=Course(500, 400, 0.9, pretraining_steps=500))
-    table = matching_table([replace(record, n_lost={"train": 1200, "valid": 0, "test": 0})])
+    record = learned(pairs_run(origin, "smith-wp", BETTER), course=Course(500, 400, 0.9, pretraining_steps=500))
+    table = pairs_table([changed(record, n_lost={"train": 1200, "valid": 0, "test": 0})])
     assert "train 40 of 1,030 documents (1,200 went), valid 6" in table
     assert "| 500 + 500 (400) |" in table
 
 
 def test_there_is_no_table_without_records() -> None:
-    assert matching_table([]) == ""
+    assert pairs_table([]) == ""

@@ -6,12 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.pairs.comparing import Comparison
-from benchmarks.pairs.given_scorer import GivenScorer, Shelf
+from benchmarks.pairs.comparing import Comparison, GivenScorer, Shelf
 from benchmarks.pairs.judging import accuracy_threshold, judge
 from benchmarks.pairs.scorer import Budget, Fit, PairScorer
-from benchmarks.pairs.trained_encoders import Recipe, TrainedEncoder
-from benchmarks.pairs.valid_accuracy import ValidAccuracy
+from benchmarks.pairs.trained_encoders import Recipe, TrainedEncoder, ValidAccuracy
 from engine.encoders.backbone.weights import weights_sha256
 from engine.encoders.mean import MeanEncoder
 from engine.errors import TrainingError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from benchmarks.papers.comparison import Conditions, Scale
 from indexer.training.origin import Origin
 from tests.benchmarks.labelled_corpus import write_labelled
 from tests.benchmarks.pairs.linked_corpus import write_linked
-from tests.benchmarks.scisumm_folder import TOPICS, write_scisumm
 
 SCALE = Scale(steps=3, batch=8, seconds=60.0, training_tokens=96, max_words=50, n_train=12, n_test=6)
 COLDE_SIZES = {"chunk_tokens": "12", "lstm_width": "16", "projection_width": "24"}
@@ -35,13 +33,4 @@ def write_articles(data: Path) -> Path:
     data.mkdir(exist_ok=True)
     write_linked(data / "wikipedia_seealso")
     write_labelled(data / "bbc_news")
-    return data
-
-
-def write_summaries(data: Path) -> Path:
-    """CL-SciSumm in small, with topics to learn from, to choose by and to ask about."""
-    write_scisumm(data)
-    *train, chosen_by, asked = (f"sum:{topic}" for topic in TOPICS)
-    splits = {"train": train, "valid": [chosen_by], "cl2017train": [asked]}
-    (data / "clscisumm" / "splits.json").write_text(json.dumps(splits))
     return data

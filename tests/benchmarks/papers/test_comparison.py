@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.papers.comparison import Comparison, Variant, above_all, flat, rising
-from benchmarks.papers.encoder_arm import EncoderArm
-from benchmarks.papers.matching_task import MatchingTask
-from benchmarks.papers_run import PAPERS, comparisons_of, quick_scale
+from benchmarks.papers.pairs_task import EncoderArm, MatchingTask
+from benchmarks.papers.papers import PAPERS, comparisons_of, quick_scale
 from indexer.training.origin import Origin
 from tests.benchmarks.papers.cases import SCALE, conditions
 

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.pairs.comparing import Comparison
 from benchmarks.pairs.scorer import Budget
 from benchmarks.papers.comparison import Size
-from benchmarks.papers.encoder_arm import EncoderArm, size_of
+from benchmarks.papers.pairs_task import EncoderArm, size_of
 from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.variant import Variant
 from engine.errors import TrainingError

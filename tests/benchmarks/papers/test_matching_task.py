@@ -8,8 +8,7 @@ import pytest
 from benchmarks.datasets import DatasetError
 from benchmarks.pairs.splitting import Split
 from benchmarks.papers.comparison import Conditions
-from benchmarks.papers.encoder_arm import EncoderArm
-from benchmarks.papers.matching_task import MatchingBench, MatchingTask
+from benchmarks.papers.pairs_task import EncoderArm, MatchingBench, MatchingTask
 from indexer.training.origin import Origin
 from tests.benchmarks.papers.cases import conditions, write_citations
 

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from benchmarks.papers.ordering import Agreement, agreement
+from benchmarks.papers.comparison import Agreement, agreement
 
 NAMES = "abcdef"
 

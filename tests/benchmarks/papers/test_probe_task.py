@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.papers.comparison import Conditions
-from benchmarks.papers.pretrained_arm import PretrainedArm
-from benchmarks.papers.probe_task import ProbeBench, ProbeTask
+from benchmarks.papers.pretrained_task import PretrainedArm, ProbeBench, ProbeTask
 from indexer.training.origin import Origin
 from tests.benchmarks.papers.cases import conditions, write_articles
 

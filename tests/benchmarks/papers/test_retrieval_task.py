@@ -6,8 +6,7 @@ import pytest
 
 from benchmarks.datasets import read_documents
 from benchmarks.papers.comparison import Conditions
-from benchmarks.papers.pretrained_arm import PretrainedArm
-from benchmarks.papers.retrieval_task import RetrievalBench, RetrievalTask
+from benchmarks.papers.pretrained_task import PretrainedArm, RetrievalBench, RetrievalTask
 from engine.encoders.loading import load_encoder
 from indexer.training.origin import Origin
 from tests.benchmarks.papers.cases import conditions, write_articles, write_citations

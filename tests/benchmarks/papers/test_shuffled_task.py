@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 from benchmarks.papers.comparison import Conditions
-from benchmarks.papers.encoder_arm import EncoderArm
-from benchmarks.papers.matching_task import MatchingBench, MatchingTask
-from benchmarks.papers.shuffled_task import ReadingArm, ShuffledBench, ShuffledTask
-from benchmarks.papers.shuffling import Numbers, Unit
+from benchmarks.papers.pairs_task import EncoderArm, MatchingBench, MatchingTask
+from benchmarks.papers.shuffled_task import Numbers, ReadingArm, ShuffledBench, ShuffledTask, Unit
 from indexer.training.origin import Origin
 from tests.benchmarks.papers.cases import COLDE_SIZES, conditions, write_citations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.papers.shuffling import Numbers, Unit, document_vector, shuffled_order
+from benchmarks.papers.shuffled_task import Numbers, Unit, document_vector, shuffled_order
 from engine.document import Document, Section
 from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.colde.sections import place

@@ -8,9 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.prepare import Prepared
-from benchmarks.probing.frozen_vectors import encoder_vectors, tfidf_vectors
-from benchmarks.probing.linear_probe import AnyVectors
-from benchmarks.records import BuildCost
+from benchmarks.probing.probes import AnyVectors, encoder_vectors, tfidf_vectors
+from benchmarks.systems import BuildCost
 from engine.index import Index
 from tests.fakes import FakeEncoder
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.datasets import DatasetError
-from benchmarks.probing.linear_probe import (
+from benchmarks.probing.probes import (
     FEW_SHOT_C,
     INVERSE_PENALTIES,
     Examples,

@@ -6,9 +6,8 @@ from numpy.typing import NDArray
 
 from benchmarks.pairs.scorer import Pair
 from benchmarks.pairs.splitting import PairSplits, Split
-from benchmarks.probing.frozen_vectors import FrozenVectors
-from benchmarks.probing.pair_probe import MATCH, OTHER, by_cosine, by_probe, labels_of, pair_vectors
-from benchmarks.records import BuildCost
+from benchmarks.probing.probes import MATCH, OTHER, FrozenVectors, by_cosine, by_probe, labels_of, pair_vectors
+from benchmarks.systems import BuildCost
 
 sparse = pytest.importorskip("scipy.sparse")
 pytest.importorskip("sklearn")

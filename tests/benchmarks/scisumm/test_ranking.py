@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from benchmarks.scisumm.ranking import FEW, CandidateRanker
-from benchmarks.scisumm.tasks import Question
+from benchmarks.scisumm.questions import FEW, CandidateRanker, Question
 from benchmarks.systems import Ranking, Settings
 from engine.document import Document
 from tests.fakes import make_document

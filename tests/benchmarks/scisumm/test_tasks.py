@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.datasets import DatasetError
 from benchmarks.scisumm.collection import Scisumm, open_scisumm
-from benchmarks.scisumm.tasks import N_NEGATIVES, N_POSITIVES, TASKS, Question
+from benchmarks.scisumm.questions import N_NEGATIVES, N_POSITIVES, TASKS, Question
 from tests.benchmarks.scisumm_folder import TOPICS, write_scisumm
 
 

@@ -1,0 +1,209 @@
+"""Measures how well scorers tell pairs of documents that match from others; writes a run for each scorer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchmarks.options import data_option, out_option, work_option
+from benchmarks.pairs.building import PROTOCOLS
+from benchmarks.pairs.judging import accuracy_threshold, f1_threshold, finite_scores
+from benchmarks.pairs.scorer import Budget, Fit, PairScorer
+from benchmarks.pairs.scorers import (
+    QUICK_PAIRS,
+    SCORERS,
+    budget_of,
+    documents_to_fit,
+    fitting_options,
+    measure_each,
+    read_scorer_options,
+    refuse_failed,
+    systems_option,
+)
+from benchmarks.pairs.sources import Asked, prepared_pairs
+from benchmarks.pairs.splitting import PairSplits, Split, SplitRule, documents_of, pairs_checksum
+from benchmarks.pairs.tables import AGAINST, PairsDetails, pairs_table
+from benchmarks.program import origin_of, task
+from benchmarks.quick import SUFFIX
+from benchmarks.record_file import RESULTS
+from benchmarks.runs import Case, Run
+from benchmarks.systems import Settings
+from engine.document import Document
+from indexer.training.origin import Origin
+
+GIVEN_PAIRS = "given"  # the protocol of pairs that are read
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What every scorer gets alike."""
+
+    dataset: str  # name@checksum
+    protocol: str
+    rule: SplitRule
+    documents: Mapping[str, Document]  # that the pairs name
+    splits: PairSplits
+    n_lost: Mapping[Split, int]
+    budget: Budget
+    origin: Origin
+
+
+def chosen_digest(chosen: Settings, budget: Budget | None) -> str:
+    """First 6 hex digits over what was chosen, the budget too; "" where all of it is as by default."""
+    spent = {} if budget in (None, Budget()) else asdict(budget or Budget())
+    if not chosen and not spent:
+        return ""
+    text = json.dumps([chosen, spent], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:6]
+
+
+def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) -> Run:
+    """Fit a scorer on train, choose thresholds on valid, and score the pairs of test.
+
+    Args:
+        scorer: not fitted yet.
+        trial: see there.
+        chosen: those of its settings that are not its defaults.
+
+    Raises:
+        DatasetError: a score is no finite number.
+    """
+    train, valid, test = (trial.splits[split] for split in (Split.TRAIN, Split.VALID, Split.TEST))
+    started = time.perf_counter()
+    scorer.fit(Fit(trial.documents, train, valid, trial.budget, trial.origin.seed))
+    fitted = time.perf_counter()
+    valid_scores, scores = (finite_scores(scorer, pairs) for pairs in (valid, test))
+    done = time.perf_counter()
+    labels = [pair.is_match for pair in valid]
+    checksum = pairs_checksum(trial.splits)
+    budget = trial.budget if scorer.is_trained else None
+    details = PairsDetails(
+        protocol=trial.protocol,
+        split_rule=trial.rule.value,
+        pairs=checksum,
+        n_pairs={split.value: len(pairs) for split, pairs in trial.splits.items()},
+        n_documents={split.value: len(documents_of(pairs)) for split, pairs in trial.splits.items()},
+        n_lost={split.value: n for split, n in trial.n_lost.items()},
+        chosen=chosen or {},
+        budget=budget,
+        course=scorer.course,
+        accuracy_threshold=accuracy_threshold(valid_scores, labels),
+        f1_threshold=f1_threshold(valid_scores, labels),
+    )
+    parts = (trial.protocol, trial.rule.value, checksum[:6], chosen_digest(details.chosen, budget))
+    return Run(
+        task="pairs",
+        dataset=trial.dataset,
+        system=scorer.name,
+        encoder=scorer.encoder,
+        settings=dict(scorer.settings),
+        variant="-".join(filter(None, parts)),
+        fit_seconds=round(fitted - started, 2),
+        seconds=round(done - fitted, 2),
+        details=asdict(details),
+        origin=trial.origin,
+        cases=[
+            Case(
+                id=f"{pair.first} {pair.second}",
+                values={"score": score, "match": float(pair.is_match)},
+                group=pair.first,
+            )
+            for pair, score in zip(test, scores.tolist(), strict=True)
+        ],
+    )
+
+
+@task
+@click.argument("name", metavar="DATASET")
+@systems_option("tfidf,bm25,cosine,maxsim", SCORERS)
+@click.option("--protocol", type=click.Choice(list(PROTOCOLS)), default="aan", show_default=True, help="Of drawing.")
+@click.option(
+    "--split",
+    "rule",
+    type=click.Choice([rule.value for rule in SplitRule]),
+    default=SplitRule.DOCUMENT.value,
+    show_default=True,
+    help="Share no document between splits; or split over pairs, as published; or as the file of pairs says.",
+)
+@click.option(
+    "--pairs",
+    "pair_file",
+    type=click.Path(path_type=Path, exists=True),
+    help="A file of your own: id1, id2, label; or a folder of AAN pairs or of GWikiMatch, as they are given out.",
+)
+@click.option("--most-pairs", type=click.IntRange(1), help="Matching pairs of a split, and as many others.")
+@click.option("--pairs-seed", default=0, show_default=True, help="Of drawing and splitting pairs.")
+@fitting_options
+@click.option(
+    "--against",
+    default=AGAINST,
+    show_default=True,
+    type=click.Choice(SCORERS),
+    metavar="SYSTEM",
+    help="That others are tested against.",
+)
+@click.option("--seed", default=0, show_default=True, help="Of training, and of the tests in the table.")
+@click.option("--quick", is_flag=True, help="Few pairs, short documents, few steps; no run without --out.")
+@data_option
+@work_option
+@out_option
+@click.pass_context
+def main(
+    context: click.Context,
+    /,
+    name: str,
+    systems: tuple[str, ...],
+    protocol: str,
+    rule: str,
+    pair_file: Path | None,
+    most_pairs: int | None,
+    pairs_seed: int,
+    against: str,
+    seed: int,
+    quick: bool,
+    data: Path,
+    work: Path,
+    out: Path | None,
+    **given: Any,  # noqa: ANN401
+) -> None:
+    """Tell matching pairs of documents from others, a run for each scorer.
+
+    DATASET is a task by name or a folder of the same layout; with a file of your own pairs any file of documents, with
+    GWikiMatch the file of its articles, with AAN pairs a name, for they hold their texts.
+
+    \b
+    Example:
+        python -m benchmarks run pairs proposals --systems tfidf,bm25,smith-np,colde --steps 500
+        python -m benchmarks run pairs aan_lra --pairs lra_release/tsv_data --split given --systems bm25,han
+    """
+    if rule == SplitRule.GIVEN and pair_file is None:
+        raise click.UsageError("--split given goes with --pairs; take --split document or --split pair")
+    asked = Asked(protocol, SplitRule(rule), pair_file, pairs_seed, QUICK_PAIRS if quick else most_pairs)
+    prepared = prepared_pairs(name, data, asked)
+    corpus, _, checksum = prepared.dataset.partition("@")
+    trial = Trial(
+        dataset=f"{corpus}{SUFFIX * quick}@{checksum}",
+        protocol=protocol if pair_file is None else GIVEN_PAIRS,
+        rule=asked.rule,
+        documents=documents_to_fit(prepared, quick=quick),
+        splits=prepared.splits,
+        n_lost=prepared.n_lost,
+        budget=budget_of(given, quick=quick),
+        origin=origin_of(context, seed),
+    )
+    runs, failed = measure_each(
+        systems,
+        read_scorer_options(given, prepared, work, quick=quick),
+        lambda scorer, chosen: measure(scorer, trial, chosen),
+        asked=f"{corpus}: {len(trial.splits[Split.TEST]):,} test pairs",
+        folder=out or (None if quick else RESULTS),
+    )
+    click.echo(pairs_table(runs, against))
+    refuse_failed(failed, len(systems))

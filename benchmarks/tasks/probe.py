@@ -1,0 +1,358 @@
+"""Measures what a linear classifier learns from frozen document vectors; writes a run for each system.
+
+Of a corpus with classes the protocol is that of DocSplit (2023, section 4 and appendix A): a frozen encoder, one linear
+layer, accuracy and macro-F1 on test; and the same from 5 or 10 labels a class, a mean over 10 draws. Departures: the
+layer is fitted to its optimum, and documents are read whole; `--max-words` cuts them, as the paper does at 512 tokens.
+
+Of a retrieval task, in the manner of LRA's AAN task, whether one document cites another: pairs are built by the AAN
+protocol, as many that match as not, and no document of test is in train. Beside the probe stands a threshold on the
+cosine.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+import numpy as np
+
+from benchmarks.cut import first_words
+from benchmarks.datasets import TASKS, Dataset, checksum, open_dataset, read_documents
+from benchmarks.markdown import compared, interval_text, markdown, origins
+from benchmarks.options import data_option, log, names_of, out_option, read_numbers, work_option
+from benchmarks.pairs.building import PROTOCOLS, build_pairs
+from benchmarks.pairs.splitting import PairSplits, Split, SplitRule, documents_of, read_relations
+from benchmarks.plots import Curve, draw_curves, new_figure, save_plot
+from benchmarks.probing.labelled import LabelledCorpus, open_labelled, part_of, read_labelled
+from benchmarks.probing.probes import (
+    Examples,
+    FrozenVectors,
+    Prediction,
+    by_cosine,
+    by_probe,
+    encoder_vectors,
+    few_shot,
+    fit_probe,
+    judge,
+    labels_of,
+    tfidf_vectors,
+)
+from benchmarks.program import origin_of, task
+from benchmarks.quick import SUFFIX
+from benchmarks.record_file import RESULTS, name_of
+from benchmarks.runs import Case, Run, write_run
+from benchmarks.systems import Settings
+from engine.document import Document
+from engine.encoders.backbone.weights import BUNDLED_NAME
+from indexer.training.origin import Origin
+
+SYSTEMS = ("document", "tfidf")
+RIGHT = "accuracy"  # of a case: 1 where it is classified rightly
+PROTOCOL = "aan"
+QUICK_PER_CLASS = {"train": 12, "valid": 4, "test": 6}
+QUICK_DRAWS = 3
+QUICK_PAIRS = 30  # matching ones of a split
+QUICK_WORDS = 300
+_RIVAL = "tfidf"
+_NOTE = (
+    "Logistic regression on frozen vectors (of pairs: on u, v, u * v and |u - v|; _cosine: a threshold instead); "
+    "accuracy with a bootstrap interval over what is classified. N a class: accuracy / macro-F1 from N labels of each "
+    "class, mean and standard deviation over draws. p: two-sided paired randomisation test of accuracy against the "
+    "regression on TF-IDF, adjusted after Holm over the systems of a task. Pairs of one first document are drawn, or "
+    "swapped, together."
+)
+
+
+@dataclass(frozen=True)
+class ProbeDetails:
+    """What a run of a probe says beside its cases."""
+
+    is_pairs: bool  # cases are pairs
+    max_words: int  # read of a document; 0 for all
+    n_classes: int
+    n_train: int
+    n_valid: int
+    macro_f1: float  # on test, in [0, 1]
+    few_shot: dict[str, dict[str, list[float]]]  # labels a class, to measure, to its values by draw
+
+
+@dataclass(frozen=True)
+class ProbeTrial:
+    """What every system gets alike, of a corpus with classes."""
+
+    corpus: LabelledCorpus
+    shots: tuple[int, ...]  # labels a class
+    n_draws: int
+    max_words: int
+    is_quick: bool
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class CitationTrial:
+    """What every system gets alike, of pairs."""
+
+    dataset: Dataset
+    pairs: PairSplits
+    is_quick: bool
+    origin: Origin
+
+
+def measure(vectors: FrozenVectors, trial: ProbeTrial) -> Run:
+    """Learn classes from all training labels, then from few, and judge on test."""
+    corpus = trial.corpus
+    train, valid, test = (
+        Examples(vectors.of(corpus.splits[split]), corpus.labels_of(split)) for split in ("train", "valid", "test")
+    )
+    probe, c = fit_probe(train, valid)
+    predicted = probe.predict(test.vectors)
+    draws = {n: few_shot(train, test, n, trial.n_draws, trial.origin.seed) for n in trial.shots}
+    details = ProbeDetails(
+        is_pairs=False,
+        max_words=trial.max_words,
+        n_classes=len(corpus.classes),
+        n_train=len(train.labels),
+        n_valid=len(valid.labels),
+        macro_f1=round(judge(test.labels, predicted)["macro_f1"], 4),
+        few_shot={
+            str(n): {name: [round(value, 4) for value in values] for name, values in asdict(drawn).items()}
+            for n, drawn in draws.items()
+        },
+    )
+    right = predicted == np.array(test.labels)
+    cases = [
+        Case(id=doc_id, values={RIGHT: float(one)}) for doc_id, one in zip(corpus.splits["test"], right, strict=True)
+    ]
+    name = f"{corpus.name}{SUFFIX * trial.is_quick}@{corpus.checksum}"
+    return _run(name, vectors.system, vectors, {"c": c}, details, cases, trial.origin)
+
+
+def measure_pairs(vectors: FrozenVectors, trial: CitationTrial) -> list[Run]:
+    """The run of the probe of pairs, and that of the threshold."""
+    predictions = {"": by_probe(trial.pairs, vectors), "_cosine": by_cosine(trial.pairs, vectors)}
+    return [_pairs_run(vectors, f"{vectors.system}{suffix}", one, trial) for suffix, one in predictions.items()]
+
+
+def _pairs_run(vectors: FrozenVectors, system: str, prediction: Prediction, trial: CitationTrial) -> Run:
+    test = trial.pairs[Split.TEST]
+    labels = labels_of(test)
+    details = ProbeDetails(
+        is_pairs=True,
+        max_words=QUICK_WORDS if trial.is_quick else 0,
+        n_classes=2,
+        n_train=len(trial.pairs[Split.TRAIN]),
+        n_valid=len(trial.pairs[Split.VALID]),
+        macro_f1=round(judge(labels, prediction.predicted)["macro_f1"], 4),
+        few_shot={},
+    )
+    cases = [
+        Case(id=f"{pair.first} {pair.second}", values={RIGHT: float(label == predicted)}, group=pair.first)
+        for pair, label, predicted in zip(test, labels, prediction.predicted, strict=True)
+    ]
+    name = f"{trial.dataset.name}{SUFFIX * trial.is_quick}@{checksum(trial.dataset)}"
+    settings: Settings = {"protocol": PROTOCOL, "setting": round(prediction.setting, 6)}
+    return _run(name, system, vectors, settings, details, cases, trial.origin)
+
+
+def _run(
+    dataset: str,
+    system: str,
+    vectors: FrozenVectors,
+    settings: Settings,
+    details: ProbeDetails,
+    cases: list[Case],
+    origin: Origin,
+) -> Run:
+    words = f"first{details.max_words}" if details.max_words else ""
+    return Run(
+        task="probe",
+        dataset=dataset,
+        system=system,
+        encoder=vectors.encoder,
+        settings=settings,
+        variant="-".join(filter(None, ("pairs" * details.is_pairs, words))),
+        fit_seconds=vectors.cost.seconds,
+        n_tokens=vectors.cost.n_tokens,
+        details=asdict(details),
+        origin=origin,
+        cases=cases,
+    )
+
+
+def documents_to_probe(trial: ProbeTrial | CitationTrial) -> Iterator[Document]:
+    """Stream the documents of a trial as they are to be read."""
+    if isinstance(trial, ProbeTrial):
+        for document in read_labelled(trial.corpus):
+            yield first_words(document, trial.max_words) if trial.max_words else document
+        return
+    wanted = documents_of([pair for pairs in trial.pairs.values() for pair in pairs])
+    for document in read_documents(trial.dataset):
+        if document.doc_id in wanted:
+            yield first_words(document, QUICK_WORDS) if trial.is_quick else document
+
+
+def prepare(system: str, trial: ProbeTrial | CitationTrial, encoder: str, work: Path) -> FrozenVectors:
+    """The vectors of a system, the encoder's made now or in an earlier run; those of pairs are retrieval's index.
+
+    Raises:
+        DatasetError: a document could not be encoded.
+        MissingExtra: scikit-learn is not installed.
+    """
+    if system == "tfidf":
+        texts = {document.doc_id: document.text for document in documents_to_probe(trial)}
+        learned = _learned(trial)
+        return tfidf_vectors(texts, [doc_id for doc_id in texts if doc_id in learned])
+    # TF-IDF alone needs neither torch nor FAISS.
+    from benchmarks.prepare import prepared_documents, prepared_index
+
+    quick = f"-quick{trial.origin.seed}" if trial.is_quick else ""
+    if isinstance(trial, ProbeTrial):
+        words = f"-first{trial.max_words}" if trial.max_words else ""
+        name = f"{trial.corpus.name}@{trial.corpus.checksum}{words}{quick}"
+    else:
+        name = f"{trial.dataset.name}@{checksum(trial.dataset)}-pairs{quick}"
+    with (
+        prepared_index(trial.dataset, encoder, work, log=log)
+        if isinstance(trial, CitationTrial) and not trial.is_quick
+        else prepared_documents(name, documents_to_probe(trial), encoder, work, log=log)
+    ) as ready:
+        return encoder_vectors(ready)
+
+
+def _learned(trial: ProbeTrial | CitationTrial) -> Iterable[str]:
+    if isinstance(trial, ProbeTrial):
+        return set(trial.corpus.splits["train"])
+    return documents_of(trial.pairs[Split.TRAIN])
+
+
+def probe_table(runs: Sequence[Run]) -> str:
+    """Accuracy and macro-F1 with all labels and with few, by task; "" where there is no run."""
+    detailed = {id(run): run.details_as(ProbeDetails) for run in runs}
+    shown = sorted(runs, key=lambda run: (run.corpus, run.variant, not run.encoder, run.encoder, run.system))
+    shots = sorted({shot for details in detailed.values() for shot in details.few_shot}, key=int)
+    rivals = {(run.dataset, run.variant, len(run.cases)): run for run in shown if run.system == _RIVAL}
+    p_values = compared(shown, lambda run: rivals.get((run.dataset, run.variant, len(run.cases))), RIGHT)
+    head = ["Task (test)", "System", "Accuracy [95 %]", "Macro-F1", *(f"{n} a class" for n in shots), "p, TF-IDF"]
+    rows = [
+        [*_quality(run, detailed[id(run)]), *(_few(detailed[id(run)], shot) for shot in shots), p]
+        for run, p in zip(shown, p_values, strict=True)
+    ]
+    return "\n".join([*markdown(head, rows), "", _NOTE, "", *origins(shown)]) if shown else ""
+
+
+def _quality(run: Run, details: ProbeDetails) -> list[str]:
+    words = [f"first {details.max_words} words"] if details.max_words else []
+    return [
+        f"{run.corpus}{'_pairs' * details.is_pairs} ({', '.join([f'{len(run.cases):,}', *words])})",
+        run.label,
+        interval_text(run, RIGHT),
+        f"{details.macro_f1:.3f}",
+    ]
+
+
+def _few(details: ProbeDetails, shot: str) -> str:
+    drawn = details.few_shot.get(shot, {})
+    return " / ".join(f"{statistics.mean(values):.3f} ± {statistics.stdev(values):.3f}" for values in drawn.values())
+
+
+def plot_few_shot(runs: Sequence[Run], folder: Path) -> list[Path]:
+    """Draw mean accuracy of each system over labels a class, in a band of a standard deviation over draws.
+
+    Runs without draws are left out. The last point is that of all labels, at their number a class.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+    """
+    with_draws = [run for run in runs if run.details_as(ProbeDetails).few_shot and not run.corpus.endswith(SUFFIX)]
+    written: list[Path] = []
+    for dataset, variant in sorted({(run.dataset, run.variant) for run in with_draws}):
+        shown = [run for run in with_draws if (run.dataset, run.variant) == (dataset, variant)]
+        details = shown[0].details_as(ProbeDetails)
+        words = f", {variant}" if variant else ""
+        title = f"{shown[0].corpus}{words}: {details.n_classes} classes, {len(shown[0].cases):,} test documents"
+        figure, axes = new_figure(title, "labels a class (the last: all)", "accuracy")
+        curves = [_curve(run) for run in shown]
+        draw_curves(axes, curves)
+        axes.set_xscale("log")
+        places = sorted({x for curve in curves for x in curve.x})
+        axes.set_xticks(places, [f"{place:,.0f}" for place in places])
+        axes.minorticks_off()
+        written += save_plot(figure, folder / name_of("few-shot", dataset.replace("@", "-"), variant))
+    return written
+
+
+def _curve(run: Run) -> Curve:
+    details = run.details_as(ProbeDetails)
+    drawn = {int(n): values[RIGHT] for n, values in details.few_shot.items()}
+    whole = run.mean(RIGHT)
+    means = [statistics.mean(values) for values in drawn.values()]
+    spreads = [statistics.stdev(values) for values in drawn.values()]
+    bands = [(mean - spread, mean + spread) for mean, spread in zip(means, spreads, strict=True)]
+    return Curve(run.label, [*drawn, details.n_train / details.n_classes], [*means, whole], [*bands, (whole, whole)])
+
+
+@task
+@click.argument("name", metavar="DATASET")
+@click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Whose document vectors are probed.")
+@click.option(
+    "--systems", default=",".join(SYSTEMS), show_default=True, callback=names_of(SYSTEMS), help="Separated by commas."
+)
+@click.option("--shots", default="5,10", show_default=True, callback=read_numbers, help="Labels a class, by commas.")
+@click.option("--draws", default=10, show_default=True, type=click.IntRange(2), help="Of few labels.")
+@click.option("--max-words", default=0, type=click.IntRange(0), help="Read no more of a document; 0 reads all.")
+@click.option("--most-pairs", type=click.IntRange(2), help="Of pairs: matching ones of a split, at most.")
+@click.option("--quick", is_flag=True, help="A few documents of each class and few draws, or a few pairs.")
+@click.option("--seed", default=0, show_default=True, help="Of draws, of the part, of pairs and of intervals.")
+@data_option
+@work_option
+@out_option
+@click.pass_context
+def main(
+    context: click.Context,
+    name: str,
+    encoder: str,
+    systems: tuple[str, ...],
+    shots: tuple[int, ...],
+    draws: int,
+    max_words: int,
+    most_pairs: int | None,
+    quick: bool,
+    seed: int,
+    data: Path,
+    work: Path,
+    out: Path | None,
+) -> None:
+    """Learn classes, or citations, from frozen document vectors, a run for each system.
+
+    DATASET is news20, bbc_news, or a folder of corpus.jsonl.gz, labels.tsv (doc_id, label) and splits.json; or a
+    retrieval task by name or a folder, of which pairs are told apart.
+
+    \b
+    Example:
+        python -m benchmarks run probe bbc_news --encoder all-MiniLM-L6-v2 --shots 5,10
+        python -m benchmarks run probe clscisumm
+    """
+    folder = out or (None if quick else RESULTS)
+    origin = origin_of(context, seed)
+    runs: list[Run] = []
+    trial: ProbeTrial | CitationTrial
+    if name in TASKS or (Path(name) / "qrels.tsv").is_file():
+        dataset = open_dataset(name, data)
+        relations = read_relations(dataset, [document.doc_id for document in read_documents(dataset)])
+        most = QUICK_PAIRS if quick else most_pairs
+        pairs = build_pairs(relations, PROTOCOLS[PROTOCOL], SplitRule.DOCUMENT, seed=seed, most=most).splits
+        trial = CitationTrial(dataset, pairs, quick, origin)
+    else:
+        corpus = open_labelled(name, data)
+        corpus = part_of(corpus, QUICK_PER_CLASS, seed) if quick else corpus
+        trial = ProbeTrial(corpus, shots, min(draws, QUICK_DRAWS) if quick else draws, max_words, quick, origin)
+    for system in systems:
+        log(f"{name}: vectors of {system}")
+        vectors = prepare(system, trial, encoder, work)
+        runs += [measure(vectors, trial)] if isinstance(trial, ProbeTrial) else measure_pairs(vectors, trial)
+    for run in runs if folder else ():
+        write_run(run, folder or RESULTS)
+    click.echo(probe_table(runs))

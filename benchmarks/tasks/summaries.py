@@ -1,0 +1,341 @@
+"""Measures how well systems find, by the human summary of a paper, that paper, the papers that cite it, or citances.
+
+Questions are those of `benchmarks.scisumm.questions`, the data that of `benchmarks.scisumm.collection`: a retrieval
+task with a pool of candidates for each query. Any encoder ranks by the cosine of document vectors, or by evidence.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import numpy as np
+
+from benchmarks.baselines.text_baselines import TEXT_BASELINES, text_baseline
+from benchmarks.bm25 import BM25
+from benchmarks.datasets import DatasetError, open_dataset
+from benchmarks.markdown import compared, interval_text, markdown, origins
+from benchmarks.options import data_option, log, names_of, out_option, work_option
+from benchmarks.plots import Curve, draw_curves, new_figure, save_plot
+from benchmarks.program import origin_of, task
+from benchmarks.quick import SUFFIX
+from benchmarks.record_file import RESULTS
+from benchmarks.runs import Case, Run, write_run
+from benchmarks.scisumm.collection import NAME, Collection, Scisumm, open_scisumm, quick_part, read_collection
+from benchmarks.scisumm.questions import FEW, TASKS, CandidateRanker, Question, SummaryTask
+from benchmarks.significance import bootstrap_interval
+from benchmarks.systems import BuildCost, DocumentCosine, Evidence, System
+from engine.encoders.backbone.weights import MINILM_NAME
+from indexer.training.origin import Origin
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from benchmarks.prepare import Prepared
+
+OF_ENCODER = ("evidence", "document")
+SYSTEMS = (*OF_ENCODER, "bm25", *TEXT_BASELINES)
+QUICK_TOPICS, QUICK_WORDS, QUICK_DRAWS = 6, 200, 3
+_RIVAL = "bm25"
+_TRAINED = "†"
+_DRAWN = "citing-drawn"
+
+
+@dataclass(frozen=True)
+class SummaryDetails:
+    """What a run of summaries says beside its cases, whose values are means over draws."""
+
+    name: str  # of the task, see `benchmarks.scisumm.questions.TASKS`
+    is_trained_on_it: bool  # the encoder learned from pairs of this dataset
+    n_candidates: float  # a question, mean
+    n_draws: int
+    deviations: dict[str, float]  # by measure: standard deviation over draws; {} for one draw
+
+
+@dataclass(frozen=True)
+class SummaryTrial:
+    """What every system gets alike."""
+
+    name: str  # of the task
+    task: SummaryTask
+    data: Scisumm
+    pool: Sequence[str]
+    depth: int  # of a search that finds everything: the collection, and the summaries where they are fitted too
+    draws: Sequence[Sequence[Question]]  # the same summaries in each
+    origin: Origin
+
+    @property
+    def is_few(self) -> bool:
+        """Whether no question has more candidates than can be ranked one by one."""
+        return all(len(question.candidates) <= FEW for draw in self.draws for question in draw)
+
+
+def make_trial(name: str, data: Scisumm, n_draws: int, origin: Origin) -> SummaryTrial:
+    """Draw the questions of a task.
+
+    Raises:
+        DatasetError: the split has no summary that can be asked.
+    """
+    asked = TASKS[name]
+    pool = asked.pool(data)
+    seeds = np.random.SeedSequence(origin.seed).spawn(n_draws)
+    draws = [asked.ask(data, pool, np.random.default_rng(seed)) for seed in seeds]
+    if not draws[0]:
+        raise DatasetError(
+            f"no summary of split {data.split!r} can be asked in {name}; "
+            f"take another one: --split {asked.split}, cl2017all, cl2018train or cl2018test"
+        )
+    depth = sum(1 for _ in read_collection(data, asked.collection)) + len(data.summaries)
+    return SummaryTrial(name, asked, data, pool, depth, draws, origin)
+
+
+def measure(system: System, cost: BuildCost, trial: SummaryTrial, *, is_trained_on_it: bool = False) -> Run:
+    """Rank the candidates of every question and judge the rankings, draw by draw.
+
+    Args:
+        system: ready to be asked.
+        cost: of making it ready.
+        trial: what is asked.
+        is_trained_on_it: whether its encoder learned from pairs of the dataset.
+    """
+    from benchmarks.metrics import evaluate_named
+
+    ranker = CandidateRanker(system, trial.data.summaries, trial.depth)
+    started = time.perf_counter()
+    rankings = [{question.query_id: ranker.rank(question) for question in draw} for draw in trial.draws]
+    seconds = time.perf_counter() - started
+    measures = trial.task.measures
+    judged = [
+        evaluate_named(measures, {question.query_id: question.relevant for question in draw}, ranked)
+        for draw, ranked in zip(trial.draws, rankings, strict=True)
+    ]
+    means = {name: [statistics.mean(values[name].values()) for values in judged] for name in measures}
+    questions = [question for draw in trial.draws for question in draw]
+    details = SummaryDetails(
+        name=trial.name,
+        is_trained_on_it=is_trained_on_it,
+        n_candidates=round(statistics.mean(len(question.candidates) for question in questions), 1),
+        n_draws=len(trial.draws),
+        deviations={name: round(statistics.stdev(values), 4) for name, values in means.items() if len(values) > 1},
+    )
+    return Run(
+        task="summaries",
+        dataset=f"{NAME}{SUFFIX * (trial.data.part is not None)}@{trial.data.checksum}",
+        system=system.name,
+        encoder=system.encoder,
+        settings=system.settings,
+        variant="-".join(filter(None, (trial.name, "exact" if system.settings.get("exact") else ""))),
+        split=trial.data.split,
+        fit_seconds=cost.seconds,
+        n_tokens=cost.n_tokens,
+        seconds=round(seconds, 2),
+        details=asdict(details),
+        origin=trial.origin,
+        cases=[
+            Case(
+                id=question.query_id,
+                values={
+                    name: round(statistics.mean(values[name][question.query_id] for values in judged), 4)
+                    for name in measures
+                },
+                group=next(iter(trial.data.reference[question.query_id])),
+            )
+            for question in trial.draws[0]
+        ],
+    )
+
+
+def prepared_systems(
+    names: Sequence[str], trial: SummaryTrial, encoder: str, work: Path, log: Callable[[str], None], *, exact: bool
+) -> Iterator[tuple[System, BuildCost]]:
+    """The systems of these names, one after the other, ready to be asked.
+
+    An encoder's index holds the whole collection, of which its reference is a sample.
+    Where few candidates are to be ranked, all documents are scored. The others are fitted on the pool alone; all but
+    BM25 read the split's summaries too, as texts.
+
+    Raises:
+        DatasetError: a document could not be indexed.
+        MissingExtra: a package of a system is not installed.
+    """
+    data, collection = trial.data, trial.task.collection
+    if set(OF_ENCODER) & set(names):
+        with _index(data, collection, encoder, work, log) as ready:
+            if "evidence" in names:
+                yield Evidence(ready.index, ready.encoder, exact=exact or trial.is_few), ready.cost
+            if "document" in names:
+                yield DocumentCosine(ready.index, ready.encoder), ready.cost
+    wanted = frozenset(trial.pool)
+    for name in names:
+        if name not in OF_ENCODER:
+            started = time.perf_counter()
+            documents = (document for document in read_collection(data, collection) if document.doc_id in wanted)
+            if name == "bm25":
+                system: System = BM25().fit(documents)
+            else:  # scores pairs of documents that it was fitted on, so of summaries too
+                system = text_baseline(name).fit(chain(documents, data.summaries.values()))
+            yield system, BuildCost(round(time.perf_counter() - started, 1))
+
+
+def _index(
+    data: Scisumm, collection: Collection, encoder: str, work: Path, log: Callable[[str], None]
+) -> AbstractContextManager[Prepared]:
+    # Lexical systems alone need neither torch nor FAISS.
+    from benchmarks.prepare import prepared_documents, prepared_index
+
+    if collection is Collection.PAPERS and data.part is None:
+        # The papers are those of the retrieval task, whose index may be there.
+        return prepared_index(open_dataset(NAME, data.folder.parent), encoder, work, log)
+    return prepared_documents(f"{collection}-{data.name}", read_collection(data, collection), encoder, work, log)
+
+
+def summary_table(runs: Sequence[Run]) -> str:
+    """One table for each task and split, in the order of their names; "" where there is no run."""
+    asked: dict[tuple[str, ...], list[Run]] = defaultdict(list)
+    for run in runs:
+        details = run.details_as(SummaryDetails)
+        asked[details.name, run.split, run.dataset, str(details.n_draws), str(run.origin.seed)].append(run)
+    tables = ["\n".join([*_table(of_one), ""]) for _, of_one in sorted(asked.items())]
+    return "\n".join([*tables, *origins(runs)])
+
+
+def _table(runs: Sequence[Run]) -> list[str]:
+    """Runs of the same questions."""
+    shown = sorted(runs, key=lambda run: (not run.encoder, run.encoder, run.system))
+    primary, *others = shown[0].measures
+    rival = next((run for run in shown if run.system == _RIVAL), None)
+    p_values = compared(shown, lambda run: rival if rival and rival.case_ids == run.case_ids else None, primary)
+    rows = []
+    for run, p in zip(shown, p_values, strict=True):
+        details = run.details_as(SummaryDetails)
+        low_high = interval_text(run, primary).partition(" ")[2]
+        values = [f"{_value(run, details, primary)} {low_high}", *(_value(run, details, name) for name in others)]
+        rows.append([run.label + _TRAINED * details.is_trained_on_it, *values, p])
+    note = _note(shown[0], primary)
+    if any(run.details_as(SummaryDetails).is_trained_on_it for run in shown):
+        note += (
+            f" {_TRAINED} was trained on pairs of this dataset, citing papers with papers that they cite: judgments "
+            "of the citing tasks, reversed."
+        )
+    return [*markdown(["System", f"{primary} [95 %]", *others, "p, BM25"], rows), "", note]
+
+
+def _value(run: Run, details: SummaryDetails, name: str) -> str:
+    deviation = f" ± {details.deviations[name]:.3f}" if name in details.deviations else ""
+    return f"{run.mean(name):.3f}{deviation}"
+
+
+def _note(run: Run, primary: str) -> str:
+    details = run.details_as(SummaryDetails)
+    draws = f", mean and standard deviation of {details.n_draws} draws" if details.n_draws > 1 else ""
+    return (
+        f"CL-SciSumm, {details.name} ({run.split}): {len(run.cases)} summaries, {details.n_candidates:,.0f} "
+        f"candidates each{draws}. Bootstrap interval; p: two-sided paired randomisation test of {primary} against "
+        f"BM25, adjusted after Holm over the systems; both over {len(set(run.groups or ()))} papers, with all "
+        "summaries of each."
+    )
+
+
+def plot_precision(runs: Sequence[Run], folder: Path) -> list[Path]:
+    """Draw P@1 to P@5 of each system, with bootstrap intervals over papers, for each split and dataset (TDE's fig. 2).
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+    """
+    by_split: dict[tuple[str, str], list[Run]] = defaultdict(list)
+    for run in runs:
+        if run.details_as(SummaryDetails).name == _DRAWN and not run.corpus.endswith(SUFFIX):
+            by_split[run.split, run.dataset].append(run)
+    written: list[Path] = []
+    for (split, dataset), shown in sorted(by_split.items()):
+        n_draws = shown[0].details_as(SummaryDetails).n_draws
+        title = f"Citing papers by summary ({split}): 5 among 20, {n_draws} draws"
+        figure, axes = new_figure(title, "k", "P@k")
+        draw_curves(axes, [_curve(run) for run in shown])
+        axes.set_xticks(range(1, 6))
+        written += save_plot(figure, folder / f"precision-{_DRAWN}-{split}-{dataset.partition('@')[2]}")
+    return written
+
+
+def _curve(run: Run) -> Curve:
+    names = [f"P@{k}" for k in range(1, 6)]
+    ends = [bootstrap_interval(run.values(name), groups=run.groups, seed=run.origin.seed) for name in names]
+    return Curve(run.label, list(range(1, 6)), [run.mean(name) for name in names], ends)
+
+
+@task
+@click.argument("name", metavar="QUESTION", type=click.Choice(list(TASKS)))
+@click.option(
+    "--encoder",
+    default=MINILM_NAME,
+    show_default=True,
+    help="Of the systems evidence and document; one that learned from pairs of this dataset is marked.",
+)
+@click.option("--split", default="", help="Whose summaries are asked; by default that of the task's protocol.")
+@click.option(
+    "--systems",
+    default="evidence,document,bm25,tfidf",
+    show_default=True,
+    callback=names_of(SYSTEMS),
+    help=f"Separated by commas, of {', '.join(SYSTEMS)}.",
+)
+@click.option("--draws", type=click.IntRange(1), help="Of candidates; 20 in citing-drawn, 1 where nothing is drawn.")
+@click.option("--exact", is_flag=True, help="Exact search, instead of ANN lists.")
+@click.option("--quick", is_flag=True, help="A few topics, the first words of their papers, and few draws.")
+@click.option("--seed", default=0, show_default=True, help="Of candidates, of the part and of intervals.")
+@data_option
+@work_option
+@out_option
+@click.pass_context
+def main(
+    context: click.Context,
+    name: str,
+    encoder: str,
+    split: str,
+    systems: tuple[str, ...],
+    draws: int | None,
+    exact: bool,
+    quick: bool,
+    seed: int,
+    data: Path,
+    work: Path,
+    out: Path | None,
+) -> None:
+    """Rank papers for the human summaries of CL-SciSumm, a run for each system.
+
+    reference-topic and citing-drawn are the tasks of TDE; reference, citing, citances and citances-split
+    rank whole collections.
+
+    \b
+    Example:
+        python -m benchmarks run summaries citing-drawn --encoder all-MiniLM-L6-v2
+    """
+    folder = out or (None if quick else RESULTS)
+    asked = TASKS[name]
+    n_draws = draws or (min(QUICK_DRAWS, asked.n_draws) if quick else asked.n_draws)
+    dataset = open_scisumm(split or asked.split, data)
+    if quick:
+        dataset = quick_part(dataset, QUICK_TOPICS, QUICK_WORDS, seed)
+    trial = make_trial(name, dataset, n_draws, origin_of(context, seed))
+    is_trained = bool(set(OF_ENCODER) & set(systems)) and _learned_from(encoder)
+    runs = []
+    for system, cost in prepared_systems(systems, trial, encoder, work, log, exact=exact):
+        log(f"{name}, {dataset.split}: {len(trial.draws[0])} summaries to {system.name}")
+        runs.append(measure(system, cost, trial, is_trained_on_it=is_trained and system.name in OF_ENCODER))
+        if folder:
+            write_run(runs[-1], folder)
+    click.echo(summary_table(runs))
+
+
+def _learned_from(encoder: str) -> bool:
+    # Its baselines are torch's; TF-IDF and BM25 alone need none.
+    from benchmarks.model_card import training_pairs
+
+    return training_pairs(encoder).get(NAME, 0) > 0

@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from numpy.typing import NDArray
+
+from benchmarks.datasets import Dataset, DatasetError
+from benchmarks.pairs import building
+from benchmarks.pairs.judging import judge
+from benchmarks.pairs.scorer import Budget, Course, Fit, Pair
+from benchmarks.pairs.scorers import ScorerOptions, make_scorer
+from benchmarks.pairs.splitting import Split, SplitRule
+from benchmarks.pairs.tables import PairsDetails
+from benchmarks.runs import Run, read_run, run_files
+from benchmarks.systems import Settings
+from benchmarks.tasks.pairs import Trial, main, measure
+from indexer.training.origin import Origin
+from tests.benchmarks.pairs.linked_corpus import DOC_IDS, write_linked
+from tests.benchmarks.pairs.published_sets import write_aan
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> Dataset:
+    return write_linked(tmp_path / "linked")
+
+
+def run(dataset: Dataset, *options: str) -> Result:
+    arguments = [str(dataset.corpus.parent), "--pairs-per-step", "8", "--steps", "4"]
+    arguments += ["--work", str(dataset.corpus.parent.parent / "work"), *options]
+    return CliRunner().invoke(main, arguments, catch_exceptions=False)
+
+
+def records_of(dataset: Dataset, out: Path, *options: str) -> dict[str, Run]:
+    done = run(dataset, "--out", str(out), *options)
+    assert done.exit_code == 0, done.stderr
+    return {run.system: run for run in written(out)}
+
+
+def written(folder: Path) -> list[Run]:
+    return list(map(read_run, run_files(folder)))
+
+
+def details(run: Run) -> PairsDetails:
+    return run.details_as(PairsDetails)
+
+
+def auc(run: Run) -> float:
+    return judge(run.values("score"), [bool(value) for value in run.values("match")], 0.0).auc
+
+
+def test_scorers_are_measured_on_the_same_pairs(linked: Dataset, bert_folder: Path, tmp_path: Path) -> None:
+    options = ["--systems", "tfidf,bm25,maxsim,cosine-bce", "--encoder", str(bert_folder), "--training-tokens", "96"]
+    records = records_of(linked, tmp_path / "out", *options)
+    assert list(records) == ["bm25", "cosine-bce", "maxsim", "tfidf"]
+    assert len({(details(run).pairs, *run.case_ids) for run in records.values()}) == 1
+    tfidf = records["tfidf"]
+    assert tfidf.name == f"linked-tfidf-aan-document-{details(tfidf).pairs[:6]}-test"
+    assert auc(tfidf) > 0.9  # words are of the topic, and so are links
+    assert details(tfidf).n_pairs["test"] == len(tfidf.cases)
+    trained, learned = records["cosine-bce"], details(records["cosine-bce"])
+    assert learned.course is not None and learned.course.n_steps in (1, 2, 3, 4)
+    assert (learned.budget, details(tfidf).budget, details(tfidf).course) == (Budget(4, 8), None, None)
+    assert learned.chosen == {"training_tokens": 96}
+    assert trained.encoder.startswith("bert@") and records["maxsim"].encoder.startswith("bert@")
+    assert tfidf.origin.command.startswith("python -m benchmarks run pairs linked --systems tfidf,")
+    assert "--work" not in tfidf.origin.command
+
+
+def test_the_same_command_gives_the_same_scores(linked: Dataset, bert_folder: Path, tmp_path: Path) -> None:
+    options = ["--systems", "cosine-bce", "--encoder", str(bert_folder), "--training-tokens", "48", "--seed", "3"]
+    first, again = (records_of(linked, tmp_path / out, *options)["cosine-bce"] for out in ("first", "again"))
+    assert first.values("score") == again.values("score")
+    assert first.name == again.name
+    assert first.name.startswith(f"linked-cosine-bce-bert-aan-document-{details(first).pairs[:6]}-")
+    assert first.name.endswith("-test-seed3")
+
+
+def test_fewer_pairs_do_not_overwrite_all_of_them(linked: Dataset, tmp_path: Path) -> None:
+    run(linked, "--systems", "bm25", "--out", str(tmp_path / "out"))
+    run(linked, "--systems", "bm25", "--out", str(tmp_path / "out"), "--most-pairs", "3")
+    assert sorted(len(run.cases) == 6 for run in written(tmp_path / "out")) == [False, True]
+
+
+def test_a_quick_run_writes_only_where_it_is_told(
+    linked: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchmarks.tasks.pairs.RESULTS", tmp_path / "results")
+    done = run(linked, "--systems", "bm25", "--quick")
+    assert "**linked_quick**, protocol aan" in done.output
+    assert not (tmp_path / "results").exists()
+    run(linked, "--systems", "bm25")
+    assert len(written(tmp_path / "results")) == 1
+
+
+def test_pairs_of_a_user_need_no_judgments(linked: Dataset, tmp_path: Path) -> None:
+    for path in (linked.qrels, linked.splits):
+        path.unlink()
+    labels = [(one, other, at % 2) for at, one in enumerate(DOC_IDS) for other in DOC_IDS[at + 1 : at + 3]]
+    lines = [f"{one}\t{other}\t{label}" for one, other, label in labels]
+    (tmp_path / "mine.tsv").write_text("\n".join(["id1\tid2\tlabel", *lines, ""]))
+    options = ["--systems", "tfidf", "--pairs", str(tmp_path / "mine.tsv"), "--split", "pair"]
+    own = details(records_of(linked, tmp_path / "out", *options)["tfidf"])
+    assert (own.protocol, own.split_rule, own.n_pairs["test"]) == ("given", SplitRule.PAIR, len(labels) // 10)
+
+
+def test_hard_negatives_are_drawn_by_bm25(linked: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "LEXICAL_DEPTH", 5)  # of the fewer than 50 documents of a split
+    easy, hard = (
+        records_of(linked, tmp_path / protocol, "--systems", "bm25", "--protocol", protocol)["bm25"]
+        for protocol in ("aan", "aan-hard")
+    )
+    assert auc(hard) < auc(easy)
+    assert details(easy).pairs != details(hard).pairs
+
+
+def test_a_scorer_that_fails_does_not_stop_the_others(linked: Dataset, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    done = run(linked, "--systems", "cosine,bm25", "--encoder", str(empty), "--out", str(tmp_path / "out"))
+    assert [run.system for run in written(tmp_path / "out")] == ["bm25"]
+    assert (done.exit_code, done.stderr.splitlines()[-1].split("; ")[0]) == (1, "Error: 1 of 2 scorers failed")
+
+
+def test_mistakes_are_one_line(linked: Dataset, tmp_path: Path) -> None:
+    def said(*options: str) -> str:
+        return run(linked, *options).stderr.splitlines()[-1]
+
+    assert "'bm24' is not one of bm25, tfidf, doc2vec" in said("--systems", "bm24")
+    assert said("--split", "given").startswith("Error: --split given goes with --pairs; take")
+    linked.qrels.write_text("query_id\tdoc_id\trelevance\n")
+    assert said("--systems", "bm25").startswith("Error: no pair of test and valid and train is left by the protocol")
+
+
+def test_the_scorer_that_others_are_tested_against_must_be_known(linked: Dataset) -> None:
+    assert "'bm24' is not one of 'bm25'" in run(linked, "--against", "bm24").stderr
+
+
+def test_pairs_of_a_published_set_need_no_corpus(tmp_path: Path) -> None:
+    folder = write_aan(tmp_path / "tsv", 20)
+    options = ["--pairs", str(folder), "--split", "given", "--systems", "tfidf", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, ["lra", *options], catch_exceptions=False)
+    assert "**lra**, protocol given, splits as given; pairs: train 20 of 21 documents (1 went)" in done.output
+    (record,) = written(tmp_path / "out")
+    assert (details(record).n_lost, auc(record)) == ({"train": 1, "valid": 1, "test": 1}, 1.0)
+    assert record.origin.command == "python -m benchmarks run pairs lra --systems tfidf --split given --pairs tsv"
+
+
+def test_small_baselines_say_so_at_whatever_budget(linked: Dataset, tmp_path: Path) -> None:
+    options = ["--systems", "dssm", "--device", "cpu", "--small"]
+    done = run(linked, "--out", str(tmp_path / "out"), *options)
+    (record,) = written(tmp_path / "out")
+    assert (record.corpus, record.settings["is_small"]) == ("linked", True)
+    assert details(record).chosen.items() >= {"is_small": True, "widths": "64 64 32"}.items()
+    assert "| dssm, small |" in done.output
+
+
+class Told:
+    """A scorer that was told its scores."""
+
+    name = "told"
+    encoder = "mine@0a"
+    is_trained = True
+
+    def __init__(self, scores: dict[str, float]) -> None:
+        self.settings: Settings = {"k": 1}
+        self.course: Course | None = None
+        self.fitted_on: list[object] = []
+        self._scores = scores
+
+    def fit(self, given: Fit) -> None:
+        self.fitted_on = [list(given.train), list(given.valid), given.budget, given.seed]
+        self.course = Course(3, 2, 0.75)
+
+    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
+        return np.array([self._scores[pair.second] for pair in pairs])
+
+
+def trial(origin: Origin) -> Trial:
+    """Of valid the best threshold is 0.5, of test it would be 0.15."""
+    splits = {
+        Split.TRAIN: (Pair("a", "a1", True), Pair("a", "a2", False)),
+        Split.VALID: (Pair("b", "b1", True), Pair("b", "b2", False)),
+        Split.TEST: (Pair("c", "c1", True), Pair("d", "c2", True), Pair("d", "c3", False), Pair("c", "c4", False)),
+    }
+    n_lost = {Split.TRAIN: 2, Split.VALID: 0, Split.TEST: 1}
+    return Trial("pets@0a", "aan", SplitRule.PAIR, {}, splits, n_lost, Budget(7, 8, 9.0), origin)
+
+
+SCORES = {"b1": 0.8, "b2": 0.2, "c1": 0.9, "c2": 0.2, "c3": 0.1, "c4": 0.0}
+
+
+def test_thresholds_are_those_of_valid_and_cases_those_of_test(origin: Origin) -> None:
+    scorer = Told(SCORES)
+    run = measure(scorer, trial(origin), {"k": 1})
+    own = details(run)
+    assert (own.accuracy_threshold, own.f1_threshold) == (0.5, 0.5)
+    assert (run.values("score"), run.values("match")) == ([0.9, 0.2, 0.1, 0.0], [1, 1, 0, 0])
+    assert (run.case_ids[0], run.groups) == ("c c1", ["c", "d", "d", "c"])
+    assert scorer.fitted_on == [*map(list, list(trial(origin).splits.values())[:2]), Budget(7, 8, 9.0), 0]
+    assert (run.encoder, own.budget, own.course) == ("mine@0a", Budget(7, 8, 9.0), Course(3, 2, 0.75))
+    assert (own.n_lost, own.n_documents["test"]) == ({"train": 2, "valid": 0, "test": 1}, 6)
+
+
+def test_a_score_that_is_no_number_names_its_pair(origin: Origin) -> None:
+    said = "told gives d and c2 the score nan, no finite number; leave this scorer out, or spend less on its training"
+    with pytest.raises(DatasetError, match=said):
+        measure(Told({**SCORES, "c2": float("nan")}), trial(origin))
+
+
+def test_scorers_are_made_small_where_only_a_look_is_wanted() -> None:
+    small, whole = (make_scorer("dssm", ScorerOptions(is_small=is_small)).settings for is_small in (True, False))
+    assert small != whole

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.probing.labelled import LabelledCorpus, open_labelled
+from benchmarks.probing.probes import FrozenVectors
+from benchmarks.runs import Case, Run, read_header, read_run, run_files
+from benchmarks.significance import holm, randomization_p
+from benchmarks.systems import BuildCost
+from benchmarks.tasks.probe import ProbeDetails, ProbeTrial, main, measure, probe_table
+from indexer.training.origin import Origin
+from tests.benchmarks.labelled_corpus import write_labelled
+
+pytest.importorskip("sklearn")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_labelled(tmp_path / "places")
+
+
+@pytest.fixture
+def corpus(folder: Path) -> LabelledCorpus:
+    return open_labelled(str(folder))
+
+
+def vectors_of(corpus: LabelledCorpus, misplaced: str) -> FrozenVectors:
+    """Each class has a direction of its own; one document has that of the other class."""
+    directions = {"sea": [1.0, 0.0], "sky": [0.0, 1.0]}
+    rows = [directions[corpus.labels[doc_id]][:: -1 if doc_id == misplaced else 1] for doc_id in corpus.doc_ids]
+    places = {doc_id: place for place, doc_id in enumerate(corpus.doc_ids)}
+    return FrozenVectors("document", "fake@0", places, np.array(rows, np.float32), BuildCost(2.5, 700))
+
+
+def test_a_run_holds_what_was_right_and_every_draw(corpus: LabelledCorpus, origin: Origin) -> None:
+    run = measure(vectors_of(corpus, "test-sky2"), ProbeTrial(corpus, (1, 5), 4, 0, False, origin))
+    details = run.details_as(ProbeDetails)
+    assert [case.id for case in run.cases if not case.values["accuracy"]] == ["test-sky2"]
+    sea, sky = 2 * 6 / (2 * 6 + 1), 2 * 5 / (2 * 5 + 1)
+    assert (run.mean("accuracy"), details.macro_f1) == (round(11 / 12, 4), round((sea + sky) / 2, 4))
+    assert details.few_shot["5"]["accuracy"] == [round(11 / 12, 4)] * 4
+    assert (details.n_train, details.n_valid, len(run.cases), run.n_tokens) == (16, 8, 12, 700)
+    assert run.name == "places-document-fake-test"
+
+
+def test_the_command_writes_a_run_and_a_table(folder: Path, tmp_path: Path) -> None:
+    options = ["--systems", "tfidf", "--shots", "2,4", "--draws", "3", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, [str(folder), *options], catch_exceptions=False)
+    assert "| Task (test) | System | Accuracy [95 %] | Macro-F1 | 2 a class | 4 a class | p, TF-IDF |" in done.output
+    assert "| places (12) | tfidf | 1.000 [1.000, 1.000] | 1.000 | 1.000 ± 0.000 / 1.000 ± 0.000 |" in done.output
+    (run,) = map(read_run, run_files(tmp_path / "out"))
+    assert run.origin.command.endswith("run probe places --systems tfidf --shots 2,4 --draws 3")
+    few = {"accuracy": [1.0] * 3, "macro_f1": [1.0] * 3}
+    assert run.details_as(ProbeDetails).few_shot == {"2": few, "4": few}
+
+
+def test_an_encoders_vectors_are_made_once(folder: Path, tmp_path: Path, bert_folder: Path) -> None:
+    options = ["--encoder", str(bert_folder), "--systems", "document", "--shots", "2", "--draws", "2"]
+    places = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
+    tokens = []
+    for _ in range(2):
+        assert CliRunner().invoke(main, [str(folder), *options, *places], catch_exceptions=False).exit_code == 0
+        tokens += [read_header(path)["n_tokens"] for path in run_files(tmp_path / "out")]
+    assert tokens[0] > 0 and tokens[1] == 0
+    assert CliRunner().invoke(main, [str(folder), *options, *places, "--max-words", "2"]).exit_code == 0
+    assert len(list((tmp_path / "work").iterdir())) == 2
+
+
+def test_a_quick_run_is_small_and_leaves_no_run(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.tasks.probe.RESULTS", tmp_path / "results")
+    options = ["--systems", "tfidf", "--quick", "--shots", "2"]
+    done = CliRunner().invoke(main, [str(folder), *options], catch_exceptions=False)
+    assert "| places_quick (12) | tfidf |" in done.output
+    assert not (tmp_path / "results").exists()
+
+
+SPLITS = {"train": range(16), "valid": range(16, 24), "test": range(24, 32)}
+
+
+@pytest.fixture
+def twins(tmp_path: Path) -> Path:
+    """Thirty-two pairs of documents that share a word nobody else has, and cite each other."""
+    folder = tmp_path / "twins"
+    folder.mkdir()
+    with gzip.open(folder / "corpus.jsonl.gz", "wt", encoding="utf-8") as file:
+        for number in range(32):
+            for side, common in (("a", "river"), ("b", "mountain")):
+                text = f"word{number} word{number} beside the {common}"
+                file.write(json.dumps({"id": f"{side}{number}", "title": "", "text": text}) + "\n")
+    rows = "".join(f"a{number}\tb{number}\t1\n" for number in range(32))
+    (folder / "qrels.tsv").write_text("query_id\tdoc_id\trelevance\n" + rows)
+    splits = {split: [f"a{number}" for number in numbers] for split, numbers in SPLITS.items()}
+    (folder / "splits.json").write_text(json.dumps(splits))
+    return folder
+
+
+def test_citations_are_told_by_a_probe_and_by_a_threshold(twins: Path, tmp_path: Path) -> None:
+    options = ["--systems", "tfidf", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, [str(twins), *options], catch_exceptions=False)
+    runs = {run.name: run for run in map(read_run, run_files(tmp_path / "out"))}
+    assert sorted(runs) == ["twins-tfidf-pairs-test", "twins-tfidf_cosine-pairs-test"]
+    details = runs["twins-tfidf-pairs-test"].details_as(ProbeDetails)
+    assert (details.n_train, details.n_valid, details.n_classes) == (32, 16, 2)
+    assert "| twins_pairs (16) | tfidf |" in done.output
+
+
+def test_citations_are_probed_on_a_small_part(twins: Path, tmp_path: Path, bert_folder: Path) -> None:
+    options = ["--encoder", str(bert_folder), "--quick", "--work", str(tmp_path / "work")]
+    done = CliRunner().invoke(main, [str(twins), *options], catch_exceptions=False)
+    rows = [line.split(" | ")[:2] for line in done.stdout.splitlines() if line.startswith("| twins")]
+    systems = ["document, bert", "document_cosine, bert", "tfidf", "tfidf_cosine"]
+    assert rows == [["| twins_quick_pairs (16, first 300 words)", system] for system in systems]
+
+
+def test_a_corpus_without_pairs_is_one_line(twins: Path) -> None:
+    (twins / "splits.json").write_text(json.dumps({"test": ["a1"]}))
+    done = CliRunner().invoke(main, [str(twins), "--systems", "tfidf"])
+    assert done.exit_code == 1 and "dataset twins: splits.json names no queries of valid" in done.stderr
+
+
+def probe(system: str, wrong: int, origin: Origin, *, groups: str = "", **details: Any) -> Run:  # noqa: ANN401
+    """Twelve documents, the first of which are classified wrongly."""
+    few = {"5": {"accuracy": [0.25, 0.75], "macro_f1": [0.5, 0.5]}}
+    given = {"is_pairs": False, "max_words": 0, "n_classes": 2, "n_train": 20, "n_valid": 10, "macro_f1": 0.4}
+    cases = [
+        Case(id=str(number), values={"accuracy": float(number >= wrong)}, group=groups[number : number + 1])
+        for number in range(12)
+    ]
+    name, _, encoder = system.partition(", ")
+    details = {**given, "few_shot": few, **details}
+    words = f"first{details['max_words']}" if details["max_words"] else ""
+    named = {"task": "probe", "dataset": "places@0", "system": name, "encoder": encoder and f"{encoder}@1"}
+    return Run(**named, variant=words, details=details, origin=origin, cases=cases)
+
+
+def cells_of(table: str, system: str) -> list[str]:
+    return next(line.split(" | ")[2:] for line in table.splitlines() if line.split(" | ")[1] == system)
+
+
+def test_p_values_are_adjusted_over_the_systems_of_a_task(origin: Origin) -> None:
+    tfidf = probe("tfidf", 6, origin)
+    others = [probe("document, good", 0, origin), probe("document, fair", 3, origin)]
+    table = probe_table([tfidf, *others])
+    raw = [randomization_p(run.values("accuracy"), tfidf.values("accuracy")) for run in others]
+    assert raw == [2 / 2**6, 2 / 2**3]
+    for run, p in zip(others, holm(raw), strict=True):
+        assert cells_of(table, run.label)[-1] == f"{p:.3f} |"
+    assert cells_of(table, "tfidf") == ["0.500 [0.250, 0.750]", "0.400", "0.500 ± 0.354 / 0.500 ± 0.000", " |"]
+
+
+def test_runs_that_read_less_are_not_compared(origin: Origin) -> None:
+    table = probe_table([probe("tfidf", 6, origin), probe("document, good", 0, origin, max_words=300)])
+    assert cells_of(table, "document, good")[-1] == " |"
+    assert "| places (12, first 300 words) | document, good |" in table
+
+
+def test_pairs_of_one_first_document_are_one_case(origin: Origin) -> None:
+    runs = [probe(name, wrong, origin, groups="aaabbbcccddd") for name, wrong in (("tfidf", 6), ("document, good", 0))]
+    # Two documents differ, of whose four sign patterns two are as extreme.
+    assert cells_of(probe_table(runs), "document, good")[-1] == "0.500 |"
+    assert cells_of(probe_table(runs), "tfidf")[0] == "0.500 [0.000, 1.000]"
+
+
+def test_no_runs_give_no_table() -> None:
+    assert probe_table([]) == ""
+
+
+def test_mistakes_are_one_line(folder: Path) -> None:
+    def said(*arguments: str) -> str:
+        return CliRunner().invoke(main, list(arguments)).stderr.splitlines()[-1]
+
+    assert said(str(folder), "--systems", "bm25").endswith("'bm25' is not one of document, tfidf")
+    assert said(str(folder), "--shots", "5,x").endswith("'5,x' must be whole numbers from 1 on, separated by commas")
+    assert said(str(folder), "--systems", "tfidf", "--shots", "9").startswith("Error: 9 documents of each class were")
