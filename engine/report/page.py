@@ -19,7 +19,7 @@ from engine.report.table import coverage_note, encoding_lines, no_hits, section_
 from engine.result import N_MATCHES, Result, Status
 
 _STATUS = {
-    Status.CERTIFIED: "Every document that could be found was scored completely. No other document belongs here.",
+    Status.CERTIFIED: "Every document that could be found was scored completely. The ranking is exact.",
     Status.ESTIMATED: "An approximate index, or words, chose the documents that were scored. Every hit was scored "
     "completely. A document that was not chosen could belong here; --exact scores all.",
     Status.PARTIAL: "Evidence is missing: the query was not read to its end, its chunks were pooled, or documents "
