@@ -33,7 +33,7 @@ from engine.search.skipping import kinds_of
 from engine.store.documents import content_hash
 from engine.store.fields import check_fields
 from engine.store.presence import stored_copies
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import Positions, Snapshot
 
 if TYPE_CHECKING:
     from engine.novelty import Novelty
@@ -362,20 +362,36 @@ class Index:
     def stored_query(self, doc_id: str) -> Query:
         """An indexed document with its stored vectors, ready to ask with; one without vectors is encoded first."""
         position = self.position(doc_id)
+        if self.snapshot.width and not self.snapshot.has_vectors[position]:
+            self._on_demand.encode(np.array([position]))
+        return self.stored_queries(np.array([position]))[0]
+
+    def stored_queries(self, positions: Positions, *, vectors: bool = True) -> list[Query]:
+        """Indexed documents with what is stored of them; nothing is encoded.
+
+        Args:
+            positions: rows of the snapshot.
+            vectors: whether the queries have their vectors; otherwise they are of words alone.
+        """
         snapshot = self.snapshot
-        at = np.array([position])
-        if snapshot.width and not snapshot.has_vectors[position]:
-            self._on_demand.encode(at)
-        document, coverage = snapshot.documents(at)[0]
-        vectors = EncodedDocument(
+        words = snapshot.words(positions) if snapshot.language is not None else None
+        keys = snapshot.content_keys(positions).tolist()
+        found = []
+        for row, (document, coverage) in enumerate(snapshot.documents(positions)):
+            encoded = self._stored_vectors(int(positions[row]), coverage) if vectors else EncodedDocument.unencoded(0)
+            own = None if words is None else words.of(np.array([row]))
+            found.append(Query(document, encoded, own, int(keys[row])))
+        return found
+
+    def _stored_vectors(self, position: int, coverage: Coverage) -> EncodedDocument:
+        at, snapshot = np.array([position]), self.snapshot
+        return EncodedDocument(
             document=snapshot.document_rows(at)[0].astype(np.float32),
             sections=snapshot.section_vectors(position),
             chunks=snapshot.chunk_vectors(at)[0],
             chunk_spans=tuple(Chunk(*row) for row in snapshot.spans(position).tolist()),
             coverage=coverage,
         )
-        words = snapshot.words(at) if snapshot.language is not None else None
-        return Query(document, vectors, words, int(snapshot.content_keys(at)[0]))
 
     def chunk_vectors(self, doc_id: str) -> Vectors:
         """(C, D) float32: the stored chunk vectors of a document, in reading order, unit rows up to half precision.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from engine.novelty import Novelty
+    from engine.pairs import Pairs
     from engine.report.arrow import What
     from indexer.building.builder import EncodeNow
     from indexer.building.report import BuildReport, Progress
@@ -302,6 +303,26 @@ class Index:
         without, skip = doc_id_list("without", without), (skip,) if isinstance(skip, str) else skip
         find = partial(self.opened.novelty, where=filter_text(where), without=without, skip=skip)
         return find(query_document(query), allowance=allowance)
+
+    def pairs(self, *, least: float = 0.5, top: int = 10, mode: str = "similar", where: Where | None = None) -> Pairs:
+        """Find pairs of documents that overlap, best first; `Pairs.clusters` connects them.
+
+        A pair is listed once, if one of the two is among the best targets of the other. Its score is the larger one
+        of both directions. Nothing is encoded: where documents have no vectors, all pairs are scored by words alone.
+        `longmatch pairs` does the same with progress, and continues after a kill.
+
+        Args:
+            least: score of a pair, above 0.
+            top: targets of each document that can make a pair.
+            mode: as of `search`.
+            where: metadata filter, for both documents.
+
+        Raises:
+            QueryError: an argument cannot be used.
+        """
+        from indexer.pairs.run import PairSettings, find_pairs
+
+        return find_pairs(self.opened, PairSettings(least, top, mode, filter_text(where)))
 
     def document(self, doc_id: str) -> Document:
         """A document as it was indexed, text and sections included.

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from engine.extras import check_extra
+from engine.pairs import PAIR_COLUMNS
 from engine.report.rows import COUNT_COLUMNS, HIT_COLUMNS, PART_COLUMNS, part_rows
 from engine.report.table import section_label
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     import pandas
 
     from engine.document import Document
+    from engine.pairs import Pairs
     from engine.result import Result, SectionMatrix
 
 
@@ -48,6 +50,16 @@ def part_frame(result: Result, *, n_pairs: int | None = None) -> pandas.DataFram
     frame: pandas.DataFrame = library.DataFrame(part_rows(result.to_dict(n_pairs=n_pairs)), columns=PART_COLUMNS)
     # Types that hold for columns without any value too; "Int64" is the one of whole numbers that may be missing.
     return frame.astype(dict.fromkeys(COUNT_COLUMNS, "Int64") | dict.fromkeys(("similarity", "threshold"), "float64"))
+
+
+def pairs_frame(pairs: Pairs) -> pandas.DataFrame:
+    """A row for each pair of documents, with `PAIR_COLUMNS`.
+
+    Raises:
+        MissingExtra: pandas is not installed.
+    """
+    frame: pandas.DataFrame = _pandas("Pairs.to_pandas()").DataFrame(pairs.rows(), columns=PAIR_COLUMNS)
+    return frame.astype(dict.fromkeys(("score", "forward", "backward"), "float64"))
 
 
 def matrix_frame(matrix: SectionMatrix) -> pandas.DataFrame:

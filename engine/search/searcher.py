@@ -40,7 +40,7 @@ NamedT = TypeVar("NamedT")
 TIERS = ((200, 400), (1_000, 2_000), (5_000, 10_000))
 LIST_LENGTH = 60  # documents that each query chunk names as candidates
 PASS_CHUNKS = 4_096  # query chunks that are compared with the index in one pass over it
-PASS_SCORES = 4_000_000  # scores of documents for queries that are in memory at one time
+PASS_SCORES = 1_000_000  # scores of documents for queries that are in memory at one time
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Searcher:
         started = time.perf_counter()
         prepared = self.prepare(query)
         allowed = self.allowed(where, without)
-        is_exact = exact or self._is_scanned(allowed)
+        is_exact = exact or self.is_exhaustive(allowed)
         ranking = self._ranked(prepared, allowed, offset + k, is_exact=is_exact)
         is_complete = not self.snapshot.width or bool(self.snapshot.has_vectors[allowed].all())
         is_certified = is_exact and is_complete and prepared.vectors.coverage.chunks_pooled == 1
@@ -150,7 +150,7 @@ class Searcher:
             raise QueryError(f"k is {k}; it must be at least 1")
         prepared = self.prepare(query)
         allowed = self.allowed(where, without)
-        is_exact = self._is_scanned(allowed)
+        is_exact = self.is_exhaustive(allowed)
         best = self._ranked(prepared, allowed, k, is_exact=is_exact).exact
         return best.positions, best.scores
 
@@ -163,16 +163,38 @@ class Searcher:
             queries: doc_ids, and the queries.
             k: how many at most for each.
         """
-        prepared = [(doc_id, self.prepare(query)) for doc_id, query in queries]
-        everything = np.arange(self.snapshot.n_documents)
-        best: list[Positions] = []
-        for group in _passes(prepared):
-            pools = self._scorer.pools([one for _, one in group], everything)
-            for (doc_id, one), pool in zip(group, pools, strict=True):
-                allowed = self.allowed(None, doc_id)
-                left = without_positions(pool, np.flatnonzero(~allowed))
-                best.append(self._scorer.best_of(one, left, k).positions)
-        return best
+        at = [(-1 if (place := self.snapshot.position(doc_id)) is None else place, one) for doc_id, one in queries]
+        everything = np.ones(self.snapshot.n_documents, bool)
+        return [positions for positions, _ in self.tops(at, everything, k=k, exact=True)]
+
+    def tops(
+        self, queries: Sequence[tuple[int, Query]], allowed: NDArray[np.bool_], *, k: int, exact: bool = False
+    ) -> Iterator[tuple[Positions, NDArray[np.float64]]]:
+        """The best documents that `search` finds for many queries, as positions and scores above 0, best first.
+
+        Args:
+            queries: each with the position of a document that is left out of its hits, -1 for none.
+            allowed: (N,) the documents that may be found.
+            k: how many at most for each.
+            exact: score every document for every query.
+        """
+        prepared = [(own, self.prepare(query)) for own, query in queries]
+        if not (exact or self.is_exhaustive(allowed)):
+            for own, one in prepared:
+                others = allowed & (np.arange(len(allowed)) != own)
+                best = self._ranked(one, others, k, is_exact=False).exact
+                yield best.positions, best.scores
+            return
+        positions = np.flatnonzero(allowed)
+        for group in _passes(prepared, max(1, PASS_SCORES // max(1, len(positions)))):
+            pools = self._scorer.pools([one for _, one in group], positions)
+            for (own, one), pool in zip(group, pools, strict=True):
+                best = self._scorer.best_of(one, without_positions(pool, np.array([own])), k)
+                yield best.positions, best.scores
+
+    def scores_of(self, query: Query, positions: Positions) -> NDArray[np.float64]:
+        """The scores (R,) of given documents, also of those with a score of 0."""
+        return self._scorer.exact(self.prepare(query), positions).scores
 
     def best_hits(self, queries: Sequence[tuple[Query, Prepared]], allowed: NDArray[np.bool_]) -> list[Hit | None]:
         """The best hit of each of several queries, from all documents; None where none has a score above 0.
@@ -204,7 +226,8 @@ class Searcher:
                 allowed[position] = False
         return allowed
 
-    def _is_scanned(self, allowed: NDArray[np.bool_]) -> bool:
+    def is_exhaustive(self, allowed: NDArray[np.bool_]) -> bool:
+        """Whether every document is scored for every query, as containment and small indexes need."""
         return self.scoring.cover or self._neighbours.is_scanned(allowed)
 
     def _ranked(self, prepared: Prepared, allowed: NDArray[np.bool_], stop: int, *, is_exact: bool) -> _Ranking:

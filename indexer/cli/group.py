@@ -16,6 +16,7 @@ from indexer.cli.export import export
 from indexer.cli.index import index
 from indexer.cli.mcp import mcp
 from indexer.cli.options import keep_arguments
+from indexer.cli.pairs import pairs
 from indexer.cli.plan import plan
 from indexer.cli.plot import plot
 from indexer.cli.pretrain import pretrain
@@ -69,6 +70,7 @@ for command in (
     query,
     compare,
     chart,
+    pairs,
     replay,
     diff,
     serve,

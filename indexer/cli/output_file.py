@@ -13,7 +13,12 @@ from typing import BinaryIO
 import click
 
 
-def _checked(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
+def checked_output(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
+    """Callback of an option that names a file to write.
+
+    Raises:
+        click.BadParameter: the file cannot be written.
+    """
     if path is not None:
         _check(path)
     return path
@@ -23,7 +28,7 @@ output_option = click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    callback=_checked,
+    callback=checked_output,
     help="Write to this file instead of standard output.",
 )
 

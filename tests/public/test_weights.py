@@ -143,4 +143,4 @@ def test_a_query_without_weight_is_refused(words: longmatch.Index) -> None:
     with pytest.raises(QueryError, match=r"no section but those to be skipped \(those of weight 0\)"):
         words.search("Roads and bees of a county.", weights={"1": 0})
     with pytest.raises(QueryError, match="the weights are str; pass a dict"):
-        words.search("Roads and bees.", weights="claims=3")  # type: ignore[arg-type]
+        words.search("Roads and bees.", weights="claims=3")  # type: ignore[call-overload]

@@ -48,7 +48,7 @@ def words(folder: Path) -> Iterator[Index]:
 
 
 def best_of(found: Novelty) -> list[tuple[str, str | None]]:
-    return [(one.heading, one.hit and one.hit.doc_id) for one in found]
+    return [(one.heading, None if one.hit is None else one.hit.doc_id) for one in found]
 
 
 def test_planted_and_missing_sections_are_named(words: Index) -> None:
@@ -75,7 +75,7 @@ def test_each_section_is_searched_as_a_query_of_its_own(words: Index, index: Ind
 def test_parts_are_of_the_section_and_sum_to_what_is_not_novel(index: Index) -> None:
     found = index.novelty("doc004")
     values = check(found.to_dict())
-    assert [one["novelty"] for one in values["sections"]] == sorted((one.novelty for one in found), reverse=True)
+    assert [one["novelty"] for one in values["sections"]] == sorted((one.novelty or 0.0 for one in found), reverse=True)
     for one in found:
         assert one.hit is not None and one.novelty is not None
         assert {pair.query_section for pair in one.hit.pairs} == {one.section}

@@ -1,0 +1,137 @@
+"""`longmatch pairs`: near-duplicates and overlaps inside an index."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from indexer.cli.options import device_option, existing_index_argument, opened_index
+from indexer.cli.output_file import checked_output, output_option, write_output
+
+if TYPE_CHECKING:
+    from engine.pairs import Pairs
+
+_SECONDS_BETWEEN_LINES = 5.0
+_PARQUET = ".parquet"
+
+
+@click.command()
+@existing_index_argument
+@click.option(
+    "--least",
+    default=0.5,
+    show_default=True,
+    type=click.FloatRange(0, 1, min_open=True),
+    metavar="X",
+    help="List pairs with a score of at least X.",
+)
+@click.option(
+    "--top",
+    default=10,
+    show_default=True,
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of targets of each document that can make a pair.",
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["similar", "containment"]),
+    default="similar",
+    show_default=True,
+    help="What a score says: similar, or containment (how much of one document the other contains).",
+)
+@click.option("--where", metavar="FILTER", help="Metadata filter for both documents, as of query.")
+@click.option(
+    "--clusters",
+    type=click.Path(path_type=Path),
+    callback=checked_output,
+    metavar="FILE",
+    help="Also write the clusters that the pairs form, as CSV.",
+)
+@click.option(
+    "--cluster-least",
+    type=click.FloatRange(0, 1),
+    metavar="X",
+    help="Score of a pair that connects a cluster; by default as --least.",
+)
+@output_option
+@device_option
+def pairs(
+    index: Path,
+    least: float,
+    top: int,
+    mode: str,
+    where: str | None,
+    clusters: Path | None,
+    cluster_least: float | None,
+    output: Path | None,
+    device: str | None,
+) -> None:
+    """List pairs of documents of INDEX that overlap, best first.
+
+    A pair is listed if one of the two is among the best targets of the other. Its
+    score is the larger one of both directions; forward is that of the first document
+    as the query, backward that of the second. The output is CSV, or Parquet for a
+    file named so. With -o, a run that was killed continues with the same command.
+
+    \b
+    Example:
+        longmatch pairs papers.lm --least 0.6 -o pairs.csv --clusters clusters.csv
+        longmatch pairs papers.lm --mode containment --least 0.8 -o inside.parquet
+    """
+    is_parquet = output is not None and output.suffix.lower() == _PARQUET
+    if cluster_least is not None and (clusters is None or cluster_least < least):
+        raise click.UsageError("--cluster-least needs --clusters, and a score of at least --least")
+    if is_parquet:
+        from indexer.pairs.files import check_parquet
+
+        check_parquet()
+    from indexer.pairs.run import PairSettings, find_pairs
+
+    settings = PairSettings(least, top, mode, where)
+    journal = None if output is None else output.with_name(output.name + ".part")
+    with opened_index(index, device) as opened:
+        log = _Log()
+        found = find_pairs(opened, settings, journal=journal, progress=log, log=log.line)
+    _write(found, output, clusters, cluster_least, is_parquet=is_parquet)
+
+
+def _write(
+    found: Pairs, output: Path | None, clusters: Path | None, cluster_least: float | None, *, is_parquet: bool
+) -> None:
+    from indexer.pairs.files import clusters_csv, pairs_csv, pairs_parquet
+
+    if output is None:
+        click.echo(pairs_csv(found), nl=False)
+    else:
+        write_output(output, pairs_parquet(found) if is_parquet else pairs_csv(found))
+    status = "certified" if found.is_certified else "estimated"
+    by = ", by words alone" if found.by_words else ""
+    line = f"{len(found):,} pairs among {found.n_documents:,} documents, {status}{by}"
+    if clusters is not None:
+        made = found.clusters(cluster_least)
+        write_output(clusters, clusters_csv(made))
+        line += f"; {len(made):,} clusters of {sum(len(one.members) for one in made):,} documents"
+    click.echo(f"{line}; {found.seconds:.1f} s", err=True)
+
+
+class _Log:
+    """Progress as lines on standard error, every few seconds."""
+
+    def __init__(self) -> None:
+        self._started = self._last = time.monotonic()
+
+    def __call__(self, what: str, n_done: int, n_documents: int) -> None:
+        """Print how far the pass is."""
+        now = time.monotonic()
+        if now - self._last < _SECONDS_BETWEEN_LINES:
+            return
+        self._last = now
+        self.line(f"{n_done:,} of {n_documents:,} documents {what}, {now - self._started:.0f} s")
+
+    def line(self, text: str) -> None:
+        """Print a line."""
+        click.echo(text, err=True)

@@ -1,0 +1,1 @@
+"""Pairs of overlapping documents inside an index."""

@@ -1,0 +1,98 @@
+"""The blocks of a run that are done, a line of JSON each, so that a killed run continues. Finds nothing itself."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from engine.errors import QueryError
+from engine.search.pair_search import Edges
+
+FORM = "longmatch-pairs/1"
+_BEGINNING = json.dumps({"form": FORM})[:-1].encode()
+
+
+class Journal:
+    """A file that grows by a line for each block; deleted when the run is done."""
+
+    def __init__(self, path: Path, description: Mapping[str, Any]) -> None:
+        """Open a journal, or begin one. A last line that was not written to its end is dropped.
+
+        Args:
+            path: the file.
+            description: what the blocks depend on.
+
+        Raises:
+            QueryError: the file is of another run.
+        """
+        self._path = path
+        self._blocks: dict[tuple[str, int], Edges] = {}
+        content = path.read_bytes() if path.exists() else b""
+        if not content.startswith(_BEGINNING[: len(content)]):
+            raise QueryError(f"{path} is no journal of pairs; delete it, or name another output")
+        whole = content[: content.rfind(b"\n") + 1]
+        if whole:
+            self._read(whole, description)
+        self._file = path.open("r+b" if path.exists() else "xb")
+        self._file.truncate(len(whole))
+        self._file.seek(len(whole))
+        if not whole:
+            self._write({"form": FORM, **description})
+
+    def _read(self, content: bytes, description: Mapping[str, Any]) -> None:
+        try:
+            first, *lines = (json.loads(line) for line in content.splitlines())
+            for line in lines:
+                queries, targets, scores = line["queries"], line["targets"], line["scores"]
+                edges = Edges(np.array(queries, np.int64), np.array(targets, np.int64), np.array(scores, np.float64))
+                self._blocks[line["what"], line["number"]] = edges
+        except (ValueError, KeyError, TypeError) as error:
+            raise QueryError(f"{self._path} is damaged; delete it to begin again, or name another output") from error
+        if first != {"form": FORM, **description}:
+            differing = ", ".join(name for name in description if first.get(name) != description[name])
+            raise QueryError(
+                f"{self._path} is of a run with another {differing}; delete it to begin again, or name another output"
+            )
+
+    @property
+    def n_kept(self) -> int:
+        """Blocks of an earlier run."""
+        return len(self._blocks)
+
+    def block(self, what: str, number: int) -> Edges | None:
+        """A block of an earlier run; None for one that is not done."""
+        return self._blocks.get((what, number))
+
+    def add(self, what: str, number: int, edges: Edges) -> None:
+        """Keep a block, durably."""
+        self._write(
+            {
+                "what": what,
+                "number": number,
+                "queries": edges.queries.tolist(),
+                "targets": edges.targets.tolist(),
+                "scores": edges.scores.tolist(),
+            }
+        )
+
+    def _write(self, line: Mapping[str, Any]) -> None:
+        self._file.write(json.dumps(line).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the file, which stays for the next run unless this one is done."""
+        self._file.close()
+        if kind is None:
+            self._path.unlink()

@@ -1,0 +1,133 @@
+"""`longmatch pairs` writes CSV and Parquet, and continues a run that was killed."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import indexer.pairs.run as run_module
+import longmatch
+from engine.errors import MissingExtra
+from engine.search.pair_search import best_edges
+from indexer.cli import main
+from indexer.pairs import files
+from tests.fakes import make_corpus, make_document
+
+CORPUS = make_corpus(30)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("pairs") / "x.lm"
+    copies = [make_document(f"copy {n}", CORPUS[n].text, title=f"=copy of {n}") for n in (7, 21)]
+    longmatch.build(made, [*CORPUS, *copies], encode="none", progress=False).close()
+    return made
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["pairs", *map(str, arguments)])
+
+
+def test_pairs_and_clusters_are_csv(folder: Path, tmp_path: Path) -> None:
+    result = run(folder, "--least", "0.8", "--clusters", tmp_path / "clusters.csv")
+    assert result.exit_code == 0, result.output
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [(row["first"], row["second"], row["first_title"]) for row in rows] == [
+        ("copy 21", "doc021", "'=copy of 21"),
+        ("copy 7", "doc007", "'=copy of 7"),
+    ]
+    assert all(float(row["score"]) == max(float(row["forward"]), float(row["backward"])) > 0.9 for row in rows)
+    assert "2 pairs among 32 documents, certified, by words alone; 2 clusters of 4 documents" in result.stderr
+    clusters = list(csv.DictReader(io.StringIO((tmp_path / "clusters.csv").read_text())))
+    assert [(row["cluster"], row["size"], row["doc_id"]) for row in clusters] == [
+        ("1", "2", "copy 21"),
+        ("1", "2", "doc021"),
+        ("2", "2", "copy 7"),
+        ("2", "2", "doc007"),
+    ]
+
+
+def test_a_killed_run_continues_with_the_same_command(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_module, "BLOCK_DOCUMENTS", 8)
+    expected = run(folder, "--least", "0.3").stdout
+    plain, calls = best_edges, []
+
+    def killed(*given: object, **options: object) -> object:
+        calls.append(given)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return plain(*given, **options)  # type: ignore[arg-type]
+
+    output = tmp_path / "pairs.csv"
+    monkeypatch.setattr(run_module, "best_edges", killed)
+    interrupted = run(folder, "--least", "0.3", "-o", output)
+    assert interrupted.exit_code == 1 and "run the same command to continue" in interrupted.stderr
+    assert not output.exists() and (tmp_path / "pairs.csv.part").exists()
+    monkeypatch.setattr(run_module, "best_edges", plain)
+    again = run(folder, "--least", "0.3", "-o", output)
+    assert again.exit_code == 0 and "continuing after 2 blocks" in again.stderr
+    assert output.read_text() == expected
+    assert not (tmp_path / "pairs.csv.part").exists()
+
+
+def test_parquet_holds_the_same_rows(folder: Path, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    result = run(folder, "--least", "0.3", "--mode", "containment", "-o", tmp_path / "pairs.parquet")
+    assert result.exit_code == 0, result.output
+    table = parquet.read_table(tmp_path / "pairs.parquet")
+    with longmatch.open(folder) as index:
+        pairs = index.pairs(least=0.3, mode="containment")
+    assert [tuple(row.values()) for row in table.to_pylist()] == pairs.rows()
+    assert table.schema.metadata[b"mode"] == b"containment"
+
+
+def test_parquet_of_no_pairs_has_the_columns(folder: Path, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    run(folder, "--where", "year = 2003", "-o", tmp_path / "pairs.parquet")
+    table = parquet.read_table(tmp_path / "pairs.parquet")
+    assert table.num_rows == 0 and table.column_names[:3] == ["first", "second", "score"]
+
+
+def test_parquet_without_its_package_is_refused_at_once(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing() -> None:
+        raise MissingExtra("Parquet", "pyarrow", "arrow")
+
+    monkeypatch.setattr(files, "check_parquet", missing)
+    result = run(folder, "-o", tmp_path / "pairs.parquet")
+    assert (result.exit_code, list(tmp_path.iterdir())) == (1, [])
+    assert "Parquet needs pyarrow; install it: pip install 'longmatch[arrow]'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--cluster-least", "0.8"], "--cluster-least needs --clusters"),
+        (["--clusters", "c.csv", "--cluster-least", "0.2"], "a score of at least --least"),
+        (["--least", "0"], "0.0 is not in the range 0<x<=1"),
+        (["--clusters", "no/such/folder/c.csv"], "does not exist"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run(folder, *arguments)
+    assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
+
+
+def test_pairs_are_a_table_of_pandas(folder: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    with longmatch.open(folder) as index:
+        pairs = index.pairs(least=0.8)
+    frame = pairs.to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert frame.loc[0, "first"] == "copy 21" and frame["score"].dtype == "float64"
+    assert repr(pairs) == "Pairs(2 pairs of 32 documents, score at least 0.8)"

@@ -1,0 +1,195 @@
+"""Pairs of an index: every pair once, both directions exact, and a killed run that continues."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import indexer.pairs.run as run_module
+import longmatch
+from engine.document import Document
+from engine.errors import QueryError
+from engine.index import Index
+from engine.pairs import DocumentPair, Pairs
+from engine.search.pair_search import best_edges
+from indexer.pairs.run import PairSettings, find_pairs
+from tests.fakes import FakeEncoder, make_corpus, make_document
+
+CORPUS = make_corpus(40)
+
+
+def near_copy(doc_id: str, document: Document) -> Document:
+    """A copy with every eighth word replaced, and its sections in another order."""
+    words = [word if place % 8 else f"new{place}" for place, word in enumerate(document.text.split())]
+    half = len(words) // 2
+    return make_document(doc_id, [("end", " ".join(words[half:])), ("start", " ".join(words[:half]))])
+
+
+DOCUMENTS = [*CORPUS, near_copy("a copy", CORPUS[7]), near_copy("b copy", CORPUS[7]), near_copy("z copy", CORPUS[21])]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("pairs") / "x.lm"
+    longmatch.build(made, DOCUMENTS, encode="none", progress=False).close()
+    return made
+
+
+@pytest.fixture
+def words(folder: Path) -> Iterator[Index]:
+    with Index.open(folder) as opened:
+        yield opened
+
+
+def names_of(pairs: Pairs) -> list[tuple[str, str]]:
+    return [(pair.first, pair.second) for pair in pairs]
+
+
+def pairs_by_hand(index: Index, settings: PairSettings) -> list[tuple[str, str, float, float]]:
+    """The rule, by a search with each document."""
+    scores: dict[tuple[str, str], float] = {}
+    found: set[tuple[str, str]] = set()
+    for name in index.snapshot.doc_ids():
+        result = index.search_id(name, k=index.n_documents, mode=settings.mode, where=settings.where, exact=True)
+        scores |= {(name, hit.doc_id): hit.score for hit in result}
+        found |= {(name, hit.doc_id) for hit in result[: settings.top] if hit.score >= settings.least}
+    pairs = {(min(pair), max(pair)) for pair in found}
+    if settings.where is not None:
+        allowed = {hit.doc_id for hit in index.search(CORPUS[0], k=index.n_documents, where=settings.where)}
+        pairs = {pair for pair in pairs if set(pair) <= allowed}
+    rows = [(*pair, scores.get(pair, 0.0), scores.get((pair[1], pair[0]), 0.0)) for pair in pairs]
+    return sorted(rows, key=lambda row: (-max(row[2:]), row[:2]))
+
+
+@pytest.mark.parametrize("mode", ["similar", "containment"])
+@pytest.mark.parametrize("where", [None, "family = 'odd'"])
+def test_pairs_follow_the_rule(words: Index, mode: str, where: str | None) -> None:
+    settings = PairSettings(least=0.2, top=2, mode=mode, where=where)
+    found = find_pairs(words, settings)
+    expected = pairs_by_hand(words, settings)
+    assert [(one.first, one.second, one.forward, one.backward) for one in found] == expected
+    assert found.is_certified and found.by_words
+
+
+def test_pairs_of_vectors_follow_the_rule(index: Index) -> None:
+    settings = PairSettings(least=0.25, top=3)
+    found = find_pairs(index, settings)
+    assert [(one.first, one.second, one.forward, one.backward) for one in found] == pairs_by_hand(index, settings)
+    assert not found.by_words
+
+
+def test_planted_copies_are_the_first_pairs_and_clusters(words: Index) -> None:
+    found = find_pairs(words, PairSettings(least=0.5))
+    assert names_of(found)[:1] == [("a copy", "b copy")]
+    assert set(names_of(found)) == {
+        ("a copy", "b copy"),
+        ("a copy", "doc007"),
+        ("b copy", "doc007"),
+        ("doc021", "z copy"),
+    }
+    clusters = [(one.number, [name for name, _ in one.members]) for one in found.clusters()]
+    assert clusters == [(1, ["a copy", "b copy", "doc007"]), (2, ["doc021", "z copy"])]
+    assert dict(found.clusters()[1].members) == {"doc021": "Title 21", "z copy": "z copy"}
+
+
+@pytest.mark.parametrize("n_lines", [1, 2, 4, 5])
+def test_a_killed_run_continues_after_its_last_block(
+    words: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_lines: int
+) -> None:
+    monkeypatch.setattr(run_module, "BLOCK_DOCUMENTS", 16)
+    settings, path, whole = PairSettings(least=0.2, top=1), tmp_path / "pairs.part", tmp_path / "whole.part"
+    seen: list[str] = []
+
+    def keep_lines(what: str, _n_done: int, _n_documents: int) -> None:
+        seen.append(what)
+        whole.write_bytes(path.read_bytes())
+
+    expected = find_pairs(words, settings, journal=path, progress=keep_lines)
+    assert not path.exists() and {"ranked", "reversed"} == set(seen)
+    lines = whole.read_bytes().splitlines(keepends=True)
+    path.write_bytes(
+        b"".join(lines[:n_lines]) + b"".join(lines[n_lines : n_lines + 1])[:7]
+    )  # the next line was being written
+    said: list[str] = []
+    searched: list[int] = []
+    plain = best_edges
+
+    def counted(*given: object, **options: object) -> object:
+        searched.append(len(given[2]))  # type: ignore[arg-type]
+        return plain(*given, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(run_module, "best_edges", counted)
+    again = find_pairs(words, settings, journal=path, log=said.append)
+    assert again.pairs == expected.pairs
+    assert len(searched) == max(0, 3 - (n_lines - 1))
+    assert said == ([f"continuing after {n_lines - 1} blocks of {path}"] if n_lines > 1 else [])
+    assert not path.exists()
+
+
+def test_a_journal_of_another_run_is_refused_and_kept(words: Index, tmp_path: Path) -> None:
+    path = tmp_path / "pairs.part"
+
+    def kill(_what: str, _n_done: int, _n_documents: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        find_pairs(words, PairSettings(top=1), journal=path, progress=kill)
+    before = path.read_bytes()
+    with pytest.raises(QueryError, match=r"pairs.part is of a run with another top; delete it to begin again"):
+        find_pairs(words, PairSettings(top=2), journal=path)
+    path.write_text(json.dumps(["something", "else"]) + "\n")
+    with pytest.raises(QueryError, match=r"pairs.part is no journal of pairs"):
+        find_pairs(words, PairSettings(top=2), journal=path)
+    path.write_bytes(before)
+    assert find_pairs(words, PairSettings(top=1), journal=path).pairs
+
+
+def test_documents_without_vectors_are_not_encoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.search.test_on_demand import few_first_vectors
+
+    few_first_vectors(monkeypatch)
+    longmatch.build(tmp_path / "x.lm", CORPUS, encoder=FakeEncoder(), encode="later", progress=False).close()
+    said: list[str] = []
+    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as opened:
+        n_encoded = int(opened.snapshot.has_vectors.sum())
+        found = find_pairs(opened, PairSettings(least=0.2), log=said.append)
+        assert int(opened.snapshot.has_vectors.sum()) == n_encoded < 40
+    assert found.by_words and not found.is_certified
+    command = f"longmatch index {tmp_path / 'x.lm'}"
+    assert said == [f"some documents have no vectors: pairs are scored by words alone; add them: {command}"]
+
+
+def test_postings_give_the_pairs_of_a_scan(words: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    import engine.search.candidates as candidates_module
+
+    scanned = find_pairs(words, PairSettings(least=0.3))
+    monkeypatch.setattr(candidates_module, "SCAN_BELOW_DOCUMENTS", 3)
+    found = find_pairs(words, PairSettings(least=0.3))
+    assert found.pairs == scanned.pairs
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"least": 0.0}, "least is 0; a pair needs a score above 0"),
+        ({"least": 1.5}, "least is 1.5"),
+        ({"top": 0}, "top is 0; it must be at least 1"),
+        ({"mode": "novelty"}, "mode is 'novelty'"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings: dict[str, float], message: str) -> None:
+    with pytest.raises(QueryError, match=message):
+        PairSettings(**settings)  # type: ignore[arg-type]
+
+
+def test_clusters_below_the_score_of_pairs_are_refused() -> None:
+    pairs = Pairs(
+        (DocumentPair("a", "b", 0.6, 0.2), DocumentPair("b", "c", 0.3, 0.4)), 3, 0.4, 1, "similar", True, True, 0
+    )
+    assert [len(one.members) for one in pairs.clusters()] == [3]
+    assert [len(one.members) for one in pairs.clusters(0.5)] == [2]
+    with pytest.raises(QueryError, match=r"clusters from a score of 0\.2 need pairs from there; they begin at 0\.4"):
+        pairs.clusters(0.2)
