@@ -17,7 +17,7 @@ from engine.scoring.similarity import Matches, Multiply, best_chunks, best_match
 from engine.search.pool import Pool, chosen
 from engine.search.query import Prepared
 from engine.store.snapshot import Positions, Snapshot
-from engine.words.likelihood import scores
+from engine.words.inverted import scores_of_many
 
 SCAN_BLOCK_CHUNKS = 32_768  # target chunks gathered at once
 SCAN_BLOCK_DOCUMENTS = 2_048  # target documents whose term counts are gathered at once
@@ -121,15 +121,13 @@ class Scorer:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The components of words and of pairs of several queries, a row each; they share the pass over the counts."""
         words, pairs = np.zeros((2, len(queries), len(positions)))
-        terms = [(row, one.words, one.pairs) for row, one in enumerate(queries)]
-        for first in range(
-            0, len(positions) if any(one.words is not None for one in queries) else 0, SCAN_BLOCK_DOCUMENTS
-        ):
+        rows = [row for row, one in enumerate(queries) if one.words is not None and one.pairs is not None]
+        of_words = [one.words for one in queries if one.words is not None]
+        of_pairs = [one.pairs for one in queries if one.pairs is not None]
+        for first in range(0, len(positions) if rows else 0, SCAN_BLOCK_DOCUMENTS):
             for members, part in self._snapshot.word_parts(positions[first : first + SCAN_BLOCK_DOCUMENTS]):
-                for row, of_words, of_pairs in terms:
-                    if of_words is not None and of_pairs is not None:
-                        words[row, first + members] = scores(of_words, part.words)
-                        pairs[row, first + members] = scores(of_pairs, part.pairs)
+                at = np.ix_(rows, first + members)
+                words[at], pairs[at] = scores_of_many(of_words, part.words), scores_of_many(of_pairs, part.pairs)
         return words, pairs
 
     def top(self, prepared: Prepared, positions: Positions, n_most: int) -> tuple[Exact, int, int]:

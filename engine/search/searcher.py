@@ -40,7 +40,7 @@ NamedT = TypeVar("NamedT")
 TIERS = ((200, 400), (1_000, 2_000), (5_000, 10_000))
 LIST_LENGTH = 60  # documents that each query chunk names as candidates
 PASS_CHUNKS = 4_096  # query chunks that are compared with the index in one pass over it
-PASS_SCORES = 1_000_000  # scores of documents for queries that are in memory at one time
+PASS_SCORES = 2_000_000  # scores of documents for queries that are in memory at one time
 
 
 @dataclass(frozen=True, slots=True)

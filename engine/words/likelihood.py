@@ -99,7 +99,16 @@ class TermMatches:
     shares: NDArray[np.float64]  # (M,) weights_t b_t(d)
 
 
-def matches(query: QueryTerms, table: TermCounts) -> TermMatches:
+@dataclass(frozen=True, slots=True)
+class SharedTerms:
+    """Where the terms of a query stand in a table."""
+
+    documents: NDArray[np.int64]  # (M,) rows of the table, rising
+    terms: NDArray[np.int64]  # (M,) places in the query's terms, rising within a document
+    counts: NDArray[np.integer]  # (M,) tf_d(t)
+
+
+def shared_terms(query: QueryTerms, table: TermCounts) -> SharedTerms:
     """Every term that stands in the query and in a document."""
     lows = table.low_bits()
     places = np.flatnonzero(query.is_first[lows])
@@ -112,11 +121,30 @@ def matches(query: QueryTerms, table: TermCounts) -> TermMatches:
         others = others[query.terms[at[others]] != terms[others]]
     stands = at >= 0
     places, documents, at = places[stands], documents[stands], at[stands]
-    counts = table.counts_at(places, documents)
+    return SharedTerms(documents, at, table.counts_at(places, documents))
+
+
+def shares_of(
+    query: QueryTerms, terms: NDArray[np.int64], counts: NDArray[np.integer], lengths: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """What terms add to scores, weights_t b_t(d) (M,).
+
+    Args:
+        query: the weighted terms.
+        terms: (M,) places among them.
+        counts: (M,) tf_d(t).
+        lengths: (M,) |d|.
+    """
     if query.counts is not None:
-        return TermMatches(documents, at, query.weights[at] * np.minimum(1.0, counts / query.counts[at]))
-    frequency = counts / table.lengths()[documents]
-    return TermMatches(documents, at, query.weights[at] * np.log1p(query.rates[at] * frequency))
+        return np.asarray(query.weights[terms] * np.minimum(1.0, counts / query.counts[terms]))
+    return np.asarray(query.weights[terms] * np.log1p(query.rates[terms] * (counts / lengths)))
+
+
+def matches(query: QueryTerms, table: TermCounts) -> TermMatches:
+    """Every term that stands in the query and in a document, with what it adds."""
+    found = shared_terms(query, table)
+    lengths = table.lengths()[found.documents]
+    return TermMatches(found.documents, found.terms, shares_of(query, found.terms, found.counts, lengths))
 
 
 def scores(query: QueryTerms, table: TermCounts) -> NDArray[np.float64]:

@@ -31,7 +31,7 @@ from indexer.pairs.journal import Journal
 # Called with what a pass does ("ranked", "reversed"), and the documents that are done, of how many.
 Progress: TypeAlias = Callable[[str, int, int], None]
 
-BLOCK_DOCUMENTS = 64  # between which a run can be killed without loss
+BLOCK_DOCUMENTS = 256  # between which a run can be killed without loss
 LEAST = 0.5
 TOP = 10
 

@@ -1,0 +1,44 @@
+"""A table turned around gives the scores of a pass for each query, bit for bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.words import inverted
+from engine.words.inverted import FEWEST_QUERIES, scores_of_many
+from engine.words.likelihood import cover_terms, query_terms, scores
+from engine.words.packing import pack
+from engine.words.statistics import collect
+from tests.words.test_likelihood import TEXTS, table_of
+
+
+@pytest.mark.parametrize("weigh", [query_terms, cover_terms])
+@pytest.mark.parametrize("is_packed", [False, True])
+@given(texts=TEXTS, queries=st.lists(st.lists(st.integers(0, 15), max_size=15), min_size=8, max_size=12))
+def test_scores_are_those_of_each_query_alone(
+    weigh: type, is_packed: bool, texts: list[list[int]], queries: list[list[int]]
+) -> None:
+    tables = table_of(texts)
+    statistics = collect([tables]).words
+    terms = [weigh(table_of([query]).words, statistics) for query in queries]
+    table = pack(tables).words if is_packed else tables.words
+    found = scores_of_many(terms, table)
+    assert found.tolist() == [scores(one, table).tolist() for one in terms]
+
+
+def test_many_queries_look_through_the_table_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes: list[int] = []
+    plain = inverted.shared_terms
+
+    def counted(*given: object) -> object:
+        passes.append(1)
+        return plain(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(inverted, "shared_terms", counted)
+    tables = table_of([[1, 2, 2], [3]])
+    terms = query_terms(table_of([[2, 3]]).words, collect([tables]).words)
+    found = scores_of_many([terms] * FEWEST_QUERIES, tables.words)
+    assert (len(passes), np.unique(found, axis=0).shape) == (1, (1, 2))
