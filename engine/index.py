@@ -177,6 +177,7 @@ class Index:
         weights: Mapping[str, float] | None = None,
         mode: str = Mode.SIMILAR,
         diversify: bool = False,
+        min_pair: float = 0.0,
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
@@ -191,7 +192,8 @@ class Index:
                 is not there.
         """
         left_out = self._check_filters(where, without)
-        used = Request(k, offset, where, left_out, skip, weights or {}, mode, diversify, exact, scoring, allowance)
+        given = skip, weights or {}, mode, diversify, min_pair, exact, scoring, allowance
+        used = Request(k, offset, where, left_out, *given)
         return self._found(self._query(document), used, used)
 
     def _found(self, query: Query, request: Request, recorded: Request, *, is_indexed: bool = False) -> Result:
@@ -288,6 +290,7 @@ class Index:
         weights: Mapping[str, float] | None = None,
         mode: str = Mode.SIMILAR,
         diversify: bool = False,
+        min_pair: float = 0.0,
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
@@ -300,7 +303,8 @@ class Index:
             QueryError: no such document; or k, offset or filter cannot be used.
         """
         left_out = self._check_filters(where, without)
-        used = Request(k, offset, where, left_out, skip, weights or {}, mode, diversify, exact, scoring, allowance)
+        given = skip, weights or {}, mode, diversify, min_pair, exact, scoring, allowance
+        used = Request(k, offset, where, left_out, *given)
         return self._found(self.stored_query(doc_id), used.leaving_out(doc_id), used, is_indexed=True)
 
     def novelty(

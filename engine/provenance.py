@@ -73,6 +73,7 @@ def search_parameters(request: Request) -> dict[str, Any]:
         "weights": dict(request.weights),
         "mode": str(request.mode),
         "diversify": request.diversify,
+        "min_pair": request.min_pair,
         "exact": request.exact,
         "candidates": allowed.candidates,
         "encode_tokens": allowed.tokens,

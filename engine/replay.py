@@ -87,7 +87,7 @@ def replay(index: Index, recorded: Mapping[str, Any], query: Document | None) ->
     options = {
         **{name: used[name] for name in ("k", "offset", "where", "skip", "exact")},
         **{
-            name: used[name] for name in ("weights", "mode", "diversify") if name in used
+            name: used[name] for name in ("weights", "mode", "diversify", "min_pair") if name in used
         },  # later versions record these
         "without": [name for name in used["without"] if index.snapshot.position(name) is not None],
         "allowance": Allowance(used["candidates"], used["encode_tokens"]),

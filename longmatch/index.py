@@ -164,6 +164,7 @@ class Index:
         weights: Mapping[str, float] | None = None,
         mode: str = "similar",
         diversify: bool = False,
+        min_pair: float = 0.0,
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
@@ -182,6 +183,7 @@ class Index:
         weights: Mapping[str, float] | None = None,
         mode: str = "similar",
         diversify: bool = False,
+        min_pair: float = 0.0,
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
@@ -199,6 +201,7 @@ class Index:
         weights: Mapping[str, float] | None = None,
         mode: str = "similar",
         diversify: bool = False,
+        min_pair: float = 0.0,
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
@@ -223,6 +226,7 @@ class Index:
                 `engine.scoring.evidence`. Containment scores every document.
             diversify: order the first 50 hits so that each adds sections of the query that those before it lack,
                 see `engine.search.diversity`. Scores stay.
+            min_pair: list section pairs that contribute at least so much; the others are one part, `rest`.
             exact: score every document, whatever index there is.
             scoring: the constants of the score.
             allowance: how many of the best candidates by words are encoded before they are scored, where they
@@ -244,7 +248,7 @@ class Index:
         without, skip = doc_id_list("without", without), (skip,) if isinstance(skip, str) else skip
         documents = [query_document(one) for one in (query if isinstance(query, list | tuple) else [query])]
         rank = partial(self.opened.search, k=k, offset=offset, where=where, without=without, skip=skip)
-        rank = partial(rank, weights=weight_mapping(weights), mode=mode, diversify=diversify)
+        rank = partial(rank, weights=weight_mapping(weights), mode=mode, diversify=diversify, min_pair=min_pair)
         found = [rank(one, exact=exact, scoring=scoring, allowance=allowance) for one in documents]
         return found if isinstance(query, list | tuple) else found[0]
 
@@ -260,6 +264,7 @@ class Index:
         weights: Mapping[str, float] | None = None,
         mode: str = "similar",
         diversify: bool = False,
+        min_pair: float = 0.0,
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
@@ -276,7 +281,7 @@ class Index:
         check_count("offset", offset)
         without, skip = doc_id_list("without", without), (skip,) if isinstance(skip, str) else skip
         rank = partial(self.opened.search_id, k=k, offset=offset, where=where, without=without, skip=skip)
-        rank = partial(rank, weights=weight_mapping(weights), mode=mode, diversify=diversify)
+        rank = partial(rank, weights=weight_mapping(weights), mode=mode, diversify=diversify, min_pair=min_pair)
         return rank(doc_id, exact=exact, scoring=scoring, allowance=allowance)
 
     def novelty(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.document import Coverage, Document, Span
 from engine.report.term_places import TermPlaces
-from engine.scoring.breakdown import N_TERMS, ChunkPart, SectionPair, TermPart
+from engine.scoring.breakdown import N_TERMS, ChunkPart, SectionPair, SmallPairs, TermPart
 from engine.store.documents import content_hash
 
 if TYPE_CHECKING:
@@ -142,7 +142,10 @@ def _hit(hit: Hit, mine: TermPlaces, language: str | None, n_pairs: int | None) 
         parts.append(
             _part("document", document.contribution, similarity=document.similarity, threshold=document.threshold)
         )
-    if hidden := pairs[n_listed:]:
+    hidden: list[SectionPair | SmallPairs] = [*pairs[n_listed:]]
+    if hit.breakdown.small is not None:
+        hidden.append(hit.breakdown.small)
+    if hidden:
         in_words = sum(pair.words for pair in hidden)
         parts.append(_part("rest", sum(pair.contribution for pair in hidden), in_words=in_words))
     return {
@@ -157,7 +160,7 @@ def _hit(hit: Hit, mine: TermPlaces, language: str | None, n_pairs: int | None) 
         "has_vectors": hit.has_vectors,
         "components": {name: hit.breakdown.components.get(key, 0.0) for key, name in _COMPONENTS.items()},
         "words": [asdict(term) for term in hit.breakdown.terms[:N_TERMS]],
-        "n_pairs": len(pairs),
+        "n_pairs": hit.breakdown.n_pairs,
         "parts": parts,
     }
 

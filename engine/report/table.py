@@ -160,11 +160,12 @@ def _snippet(snippet: Snippet, room: int, has_styles: bool) -> Line:
 
 def _rest(hit: Hit, n_pairs: int) -> list[Line]:
     """The parts of the score beyond the pairs shown."""
-    hidden = hit.breakdown.pairs[n_pairs:]
+    contribution = sum(pair.contribution for pair in hit.breakdown.pairs[n_pairs:])
+    contribution += hit.breakdown.small.contribution if hit.breakdown.small else 0.0
+    n_hidden = hit.breakdown.n_pairs - len(hit.breakdown.pairs[:n_pairs])
     parts = []
-    if hidden:
-        contribution = sum(pair.contribution for pair in hidden)
-        parts.append(line(Run(f"{contribution:.4f}", Style.NUMBER), f"  {len(hidden)} more section pairs"))
+    if n_hidden:
+        parts.append(line(Run(f"{contribution:.4f}", Style.NUMBER), f"  {n_hidden} more section pairs"))
     whole = hit.breakdown.document
     if whole is not None:
         note = f"  document vectors (cosine {whole.similarity:.2f})"

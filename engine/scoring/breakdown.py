@@ -75,6 +75,15 @@ class DocumentPart:
 
 
 @dataclass(frozen=True, slots=True)
+class SmallPairs:
+    """The section pairs that contribute less than a search wants to see, as one part."""
+
+    n_pairs: int  # at least 1
+    contribution: float
+    words: float  # the share of it that words add
+
+
+@dataclass(frozen=True, slots=True)
 class Breakdown(Deferred):
     """All parts of one score; their contributions sum to it.
 
@@ -85,11 +94,18 @@ class Breakdown(Deferred):
     document: DocumentPart | None  # None where the scoring gives the document vectors no weight
     terms: tuple[TermPart, ...]  # all terms, over the whole documents, strongest first
     components: Mapping[str, float]  # contribution of chunks, document, words and pairs of words
+    small: SmallPairs | None = None  # the section pairs below the minimum of the search; None where there are none
 
     @property
     def score(self) -> float:
         """The sum of the parts."""
-        return sum(pair.contribution for pair in self.pairs) + (self.document.contribution if self.document else 0.0)
+        others = (one.contribution for one in (self.document, self.small) if one is not None)
+        return sum(pair.contribution for pair in self.pairs) + sum(others)
+
+    @property
+    def n_pairs(self) -> int:
+        """All section pairs, the small ones included."""
+        return len(self.pairs) + (self.small.n_pairs if self.small else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +124,7 @@ class Scored:
     text: str | None = None  # of the query, with blanks for what is left out of its words; by default all of it
     section_weights: NDArray[np.float64] | None = None  # (A,) of the sections of the query; None where all are 1
     titles: bool = True  # whether terms of titles count more often
+    min_pair: float = 0.0  # contribution from which on a section pair is a part of its own
 
 
 def break_down(
@@ -232,8 +249,15 @@ def _parts(
         is_beside = pair.query_section in text.besides or pair.target_section in beside
         return is_beside, -pair.contribution, pair.query_section, pair.target_section
 
-    ordered = sorted(pairs, key=place)
-    return {"pairs": tuple(ordered), "terms": tuple(sorted(terms, key=_strength))}
+    listed = sorted((pair for pair in pairs if pair.contribution >= scored.min_pair), key=place)
+    small = _small([pair for pair in pairs if pair.contribution < scored.min_pair])
+    return {"pairs": tuple(listed), "terms": tuple(sorted(terms, key=_strength)), "small": small}
+
+
+def _small(pairs: Sequence[SectionPair]) -> SmallPairs | None:
+    if not pairs:
+        return None
+    return SmallPairs(len(pairs), sum(pair.contribution for pair in pairs), sum(pair.words for pair in pairs))
 
 
 def _strength(part: TermPart) -> tuple[float, str]:

@@ -7,7 +7,8 @@ T, the next is the hit t of the largest gain
     sum_i max(0, c_i(t) - max_{u in T} c_i(u))
 
 which is the greedy choice for the sum over sections of the best contribution of any shown hit (Nemhauser, Wolsey &
-Fisher 1978: at least 1 - 1/e of the largest possible sum). Equal gains are ordered by score, then by doc_id. The
+Fisher 1978: at least 1 - 1/e of the largest possible sum). Section pairs below a minimum (`min_pair`) do
+not count. Equal gains are ordered by score, then by doc_id. The
 first hit is that of the largest sum of sections. Ranks beyond keep the order of scores.
 
 Letters in shapes: R hits, A sections of the query.
@@ -37,7 +38,8 @@ def ranked(searcher: Searcher, query: Query, request: Request) -> Result:
     Raises:
         QueryError: k or offset out of range, or the filter does not parse.
     """
-    search = partial(searcher.search, query, where=request.where, without=request.without, exact=request.exact)
+    search = partial(searcher.search, query, where=request.where, without=request.without)
+    search = partial(search, exact=request.exact, min_pair=request.min_pair)
     if not request.diversify or request.k < 1 or not 0 <= request.offset < DIVERSIFIED:
         return search(k=request.k, offset=request.offset)
     stop = request.offset + request.k

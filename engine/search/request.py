@@ -30,18 +30,21 @@ class Request:
     weights: Mapping[str, float] = field(default_factory=dict)
     mode: str = Mode.SIMILAR
     diversify: bool = False
+    min_pair: float = 0.0
     exact: bool = False
     scoring: Scoring | None = None
     allowance: Allowance | None = None
 
     def __post_init__(self) -> None:
-        """Check the mode, and choose its scoring.
+        """Check mode and minimum, and choose the scoring of the mode.
 
         Raises:
-            QueryError: there is no such mode, or the scoring is that of another one.
+            QueryError: there is no such mode, the scoring is that of another one, or the minimum is out of range.
         """
         if self.mode not in list(Mode):
             raise QueryError(f"mode is {self.mode!r:.40}; it must be one of: {', '.join(Mode)}")
+        if not 0 <= self.min_pair <= 1:
+            raise QueryError(f"min_pair is {self.min_pair:g}; it must be from 0 to 1, as contributions are")
         is_cover = self.mode == Mode.CONTAINMENT
         scoring = self.scoring or (CONTAINMENT if is_cover else Scoring())
         if scoring.cover != is_cover:

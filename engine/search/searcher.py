@@ -89,6 +89,7 @@ class Searcher:
         where: str | None = None,
         without: str | Sequence[str] | None = None,
         exact: bool = False,
+        min_pair: float = 0.0,
     ) -> Result:
         """Rank the documents of the index against a query.
 
@@ -103,6 +104,7 @@ class Searcher:
             without: doc_id of a document to leave out, or several.
             exact: score every document, whatever index there is; a search by containment always does, since lists
                 and postings choose similar documents.
+            min_pair: contribution from which on a section pair is a part of its own, see `SmallPairs`.
 
         Raises:
             QueryError: k or offset out of range, or the filter does not parse.
@@ -119,7 +121,7 @@ class Searcher:
         return Result(
             query=query.document,
             query_coverage=prepared.vectors.coverage,
-            hits=self._hits(query, prepared, ranking.exact.of(slice(offset, None)), offset),
+            hits=self._hits(query, prepared, ranking.exact.of(slice(offset, None)), offset, min_pair),
             status=Status.CERTIFIED if is_certified else Status.ESTIMATED,
             n_found=ranking.n_found,
             n_evident=ranking.n_evident,
@@ -290,7 +292,9 @@ class Searcher:
         words[at[is_there]], pairs[at[is_there]] = of_words[is_there], of_pairs[is_there]
         return np.minimum(words, 1), np.minimum(pairs, 1)
 
-    def _hits(self, query: Query, prepared: Prepared, exact: Exact, offset: int) -> tuple[Hit, ...]:
+    def _hits(
+        self, query: Query, prepared: Prepared, exact: Exact, offset: int, min_pair: float = 0.0
+    ) -> tuple[Hit, ...]:
         positions = exact.positions
         if not len(positions):
             return ()
@@ -308,6 +312,7 @@ class Searcher:
             prepared.text,
             prepared.section_weights,
             self.snapshot.counts_titles,
+            min_pair,
         )
         breakdowns = break_down(
             query.document,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from engine.novelty import Novelty
 
 TYPED = ParameterSource.COMMANDLINE
-_OF_RANKINGS = ("k", "offset", "weights", "diversify", "exact", "matrix")  # parameters without meaning here
+_OF_RANKINGS = ("k", "offset", "weights", "diversify", "min_pair", "exact", "matrix")  # parameters without meaning here
 
 
 def check_novelty_options(context: click.Context, form: str) -> None:

@@ -23,7 +23,7 @@ from indexer.cli.options import (
 )
 from indexer.cli.output_file import write_output
 from indexer.cli.query_files import Failure, left_out_note, missing_files, opened_reader, read_named
-from indexer.cli.question_options import diversify_option, weight_option
+from indexer.cli.question_options import diversify_option, min_pair_option, weight_option
 from indexer.cli.search_options import (
     exact_option,
     file_options,
@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     "document contains.",
 )
 @diversify_option
+@min_pair_option
 @click.option("--with-itself", is_flag=True, help="Keep documents with the same content as the query among the hits.")
 @click.option(
     "--candidates",
@@ -110,6 +111,7 @@ def query(
     weights: dict[str, float],
     mode: str,
     diversify: bool,
+    min_pair: float,
     with_itself: bool,
     candidates: int,
     encode_tokens: int | None,
@@ -147,6 +149,7 @@ def query(
             "allowance": Allowance(candidates, encode_tokens),
         }
         of_ranking = {"k": k, "offset": offset, "weights": weights, "mode": mode, "diversify": diversify}
+        of_ranking |= {"min_pair": min_pair}
         with opened_reader(named, read_seconds, read_memory) as reader, opened_index(index, device) as opened:
             found = chain(_text_queries(texts), _documents(read_named(named, reader, suffix), failed))
             if mode == "novelty":

@@ -27,6 +27,15 @@ weight_option = click.option(
     metavar="NAME=X,...",
     help="Weights of sections of the query, by heading, kind or number, as claims=3,abstract=0; other sections have 1.",
 )
+min_pair_option = click.option(
+    "--min-pair",
+    "min_pair",
+    default=0.0,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    metavar="X",
+    help="List section pairs that contribute at least X to the score, and the sum of the others.",
+)
 diversify_option = click.option(
     "--diversify", is_flag=True, help="Order the first 50 hits so that each adds other sections of the query."
 )

@@ -88,6 +88,7 @@ def found(
         weights=parameters.weights,
         mode=parameters.mode,
         diversify=parameters.diversify,
+        min_pair=parameters.min_pair,
         exact=parameters.exact,
         allowance=Allowance(parameters.candidates, parameters.encode_tokens),
     )

@@ -17,7 +17,7 @@ from engine.store.where_mapping import where_text
 Kind: TypeAlias = Literal["references", "acknowledgements", "appendix", "boilerplate"]
 MOST_HITS, MOST_OFFSET, MOST_CANDIDATES, MOST_LISTED = 1_000, 1_000_000, 1_000, 1_000
 _MOST_NAMES = 1_000
-_OF_RANKINGS = frozenset(["k", "offset", "weights", "diversify", "exact", "matrix"])
+_OF_RANKINGS = frozenset(["k", "offset", "weights", "diversify", "min_pair", "exact", "matrix"])
 _LONGEST_ID, _LONGEST_FILTER, LONGEST_FIELD = 4_096, 65_536, 1_024
 
 DocId: TypeAlias = Annotated[str, Field(min_length=1, max_length=_LONGEST_ID)]
@@ -96,6 +96,9 @@ class Parameters(BaseModel):
         "no document contains.",
     )
     diversify: bool = Field(False, description="Order the first 50 hits so that each adds other sections of the query.")
+    min_pair: float = Field(
+        0.0, ge=0, le=1, description="List section pairs that contribute at least so much, and the sum of the others."
+    )
     exact: bool = Field(False, description="Score every document, so that the ranking is certified.")
     candidates: int = Field(
         CANDIDATES,

@@ -191,3 +191,12 @@ def test_weights_that_cannot_be_used_are_refused(run: Run, built: Path) -> None:
     assert (wrong.exit_code, "'fox' gives no weight" in wrong.stderr) == (2, True)
     unknown = run(built, "--id", "fox.md", "--weight", "claims=3")
     assert (unknown.exit_code, "is named 'claims'; name a heading ('The fox')" in unknown.stderr) == (1, True)
+
+
+def test_small_section_pairs_are_one_line(run: Run, built: Path) -> None:
+    plain = json.loads(run(built, "--id", "fox.md", "-k", "1", "--format", "json").stdout)["results"][0]["hits"][0]
+    options = ["-k", "1", "--format", "json", "--min-pair", "0.9"]
+    (answer,) = json.loads(run(built, "--id", "fox.md", *options).stdout)["results"]
+    assert [part["kind"] for part in answer["hits"][0]["parts"]] == ["rest"]
+    assert answer["hits"][0]["score"] == plain["score"] and answer["hits"][0]["n_pairs"] == plain["n_pairs"]
+    assert answer["provenance"]["parameters"]["min_pair"] == 0.9

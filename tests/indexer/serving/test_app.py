@@ -30,6 +30,7 @@ EVERY_OPTION: dict[str, Any] = {
     "weights": {"methods": 2.5},
     "mode": "containment",
     "diversify": True,
+    "min_pair": 0.02,
     "exact": True,
 }
 

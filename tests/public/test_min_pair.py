@@ -1,0 +1,52 @@
+"""A minimum per section pair moves small pairs into the rest, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from engine.document import Document
+from engine.errors import QueryError
+from engine.index import Index
+from tests.strict_schema import check
+
+
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(number=st.integers(0, 59), least=st.sampled_from([0.001, 0.02, 0.05, 1.0]))
+def test_small_pairs_are_one_part_of_the_sum(index: Index, corpus: list[Document], number: int, least: float) -> None:
+    plain = index.search(corpus[number], k=6)
+    found = index.search(corpus[number], k=6, min_pair=least)
+    assert [(hit.doc_id, hit.score) for hit in found] == [(hit.doc_id, hit.score) for hit in plain]
+    check(found.to_dict())
+    check(found.to_dict(n_pairs=1))
+    for hit, whole in zip(found, plain, strict=True):
+        assert list(hit.pairs) == [pair for pair in whole.pairs if pair.contribution >= least]
+        small = [pair for pair in whole.pairs if pair.contribution < least]
+        assert hit.breakdown.n_pairs == len(whole.pairs)
+        assert (hit.breakdown.small is None) == (not small)
+        if hit.breakdown.small is not None:
+            assert hit.breakdown.small.contribution == pytest.approx(sum(pair.contribution for pair in small))
+            assert hit.breakdown.small.words == pytest.approx(sum(pair.words for pair in small))
+        assert hit.breakdown.score == pytest.approx(hit.score, abs=1e-5)
+
+
+def test_the_table_counts_small_pairs(index: Index, corpus: list[Document]) -> None:
+    result = index.search(corpus[3], k=1, min_pair=0.05, without="doc003")
+    (hit,) = result
+    assert hit.breakdown.small is not None
+    n_hidden = hit.breakdown.n_pairs - len(hit.pairs[:3])
+    assert f"{n_hidden} more section pairs" in str(result)
+    assert "more section pairs" in str(index.search(corpus[3], k=1, min_pair=1.0))
+
+
+def test_reports_show_the_sum_of_small_pairs(index: Index, corpus: list[Document]) -> None:
+    result = index.search(corpus[3], k=2, min_pair=0.05, without="doc003")
+    assert result.to_html().count("<html") == 1
+    rest = [part["contribution"] for part in result.to_dict()["hits"][0]["parts"] if part["kind"] == "rest"]
+    assert f"{rest[0]:.4f}" in result.to_html()
+
+
+def test_a_minimum_out_of_range_is_refused(index: Index, corpus: list[Document]) -> None:
+    with pytest.raises(QueryError, match="min_pair is 2; it must be from 0 to 1"):
+        index.search(corpus[3], min_pair=2)
