@@ -33,6 +33,22 @@ _WORDS = (
 ).split()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """`pytest` by itself is for the daily loop: a process for each core, slow tests left out.
+
+    Where files or folders are named, as `make test` does, their slow tests run too.
+    """
+    if config.args_source is pytest.Config.ArgsSource.ARGS:
+        return
+    option = config.option
+    if not option.markexpr and not option.keyword:
+        option.markexpr = "not slow"
+    if config.pluginmanager.has_plugin("xdist") and option.numprocesses is None and option.dist == "no":
+        # The tests of a file stay in one process, as they share what is costly to make.
+        option.numprocesses, option.dist = "auto", "loadfile"
+
+
 @pytest.fixture(scope="session")
 def bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_tiny_bert(tmp_path_factory.mktemp("encoders") / "bert", _WORDS)

@@ -72,11 +72,14 @@ def lines(*words: str) -> str:
 
 
 def test_all_formats_read_alike_in_both_processes() -> None:
-    paths = [str(ROOT / "demo" / "corpus"), str(ROOT / "demo" / "queries")]
+    smallest: dict[str, Path] = {}
+    for file, _ in sorted(corpus_files([str(ROOT / "demo")]), key=lambda one: -one[0].stat().st_size):
+        smallest["".join(file.suffixes)] = file
+    paths = list(map(str, smallest.values()))
     expected = [one for file, doc_id in corpus_files(paths) for one in read_file(file, doc_id)]
     with DocumentReader() as reader:
         assert list(read_corpus(paths, reader)) == expected
-    assert len(expected) > 70
+    assert len(expected) > 8
 
 
 def test_one_process_reads_many_documents(tmp_path: Path) -> None:

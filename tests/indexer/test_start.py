@@ -34,7 +34,7 @@ def built(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> Path:
     ("arguments", "imported"),
     [
         (["--id", "fox"], "faiss sqlalchemy"),
-        (["--text", "the young dog"], "faiss sqlalchemy torch"),
+        pytest.param(["--text", "the young dog"], "faiss sqlalchemy torch", marks=pytest.mark.slow),
         (["QUERY"], "engine.readers faiss sqlalchemy torch"),
     ],
 )

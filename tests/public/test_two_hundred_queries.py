@@ -67,6 +67,7 @@ def without_time(result: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in result.items() if name != "seconds"} | {"provenance": provenance}
 
 
+@pytest.mark.slow
 def test_results_of_200_queries_are_valid_and_the_same_everywhere(folder: Path, queries: Path) -> None:
     asked = [query for query in read_file(queries) if isinstance(query, Document)]
     with longmatch.open(folder) as index:

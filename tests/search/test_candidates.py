@@ -44,6 +44,7 @@ def found_share(index: Index, where: str | None) -> float:
     return float(np.mean(shares))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nprobe", [4, 16])
 def test_a_filter_costs_no_recall(coded_folder: Path, nprobe: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbours_module, "SCAN_BELOW_CHUNKS", 0)

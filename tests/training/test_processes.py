@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
@@ -72,6 +73,7 @@ def run_one_of_two(bert_folder: Path, folder: Path) -> None:
     (folder / f"{os.environ['RANK']}.json").write_text(json.dumps(known))
 
 
+@pytest.mark.slow
 def test_two_processes_train_as_one_that_averages_both_of_their_batches(bert_folder: Path, tmp_path: Path) -> None:
     run = f"run_one_of_two(Path({str(bert_folder)!r}), Path({str(tmp_path)!r}))"
     with socket.socket() as free:

@@ -236,6 +236,7 @@ def without_dropout(task: SectionContrast) -> SectionContrast:
     return task
 
 
+@pytest.mark.slow
 def test_a_small_model_learns_32_pairs_by_heart(bert_folder: Path) -> None:
     relation = Graph(64, [(2 * number, 2 * number + 1) for number in range(32)])
     settings, config = ContrastSettings(n_classes=32), replace(CONFIG, temperature=0.1)

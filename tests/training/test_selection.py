@@ -132,9 +132,9 @@ def drawn_shares(excluded: Sequence[int]) -> list[float]:
 def test_query_chunks_are_drawn_by_their_evidence(chunk_index: Index, excluded: list[int]) -> None:
     selector = EvidenceChunks(chunk_index, 1, 4, crowd=3)
     rng, whole = np.random.default_rng(0), batch(excluded=excluded)
-    found = Counter(kept_words(selector.select(whole, rng).queries[0])[0] for _ in range(1500))
-    shares = [found[word] / 1500 for word in kept_words(segmented("query"))]
-    np.testing.assert_allclose(shares, drawn_shares(excluded), atol=0.04)
+    found = Counter(kept_words(selector.select(whole, rng).queries[0])[0] for _ in range(600))
+    shares = [found[word] / 600 for word in kept_words(segmented("query"))]
+    np.testing.assert_allclose(shares, drawn_shares(excluded), atol=0.06)
 
 
 def test_what_the_positive_alone_holds_is_preferred_to_what_all_targets_hold(chunk_index: Index) -> None:

@@ -333,6 +333,7 @@ def test_documents_of_one_block_give_a_loss_of_zero_and_no_gradient(make: Make) 
     assert calls == []
 
 
+@pytest.mark.slow
 def test_it_overfits_a_few_tiny_documents(make: Make) -> None:
     task = make(batch_size=4)
     optimizer = torch.optim.Adam(task.module.parameters(), lr=3e-3)
