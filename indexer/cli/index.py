@@ -47,7 +47,7 @@ _WAYS = {  # said before a run
     "--encode",
     type=click.Choice(["none", "later", "all"]),
     help="Which documents get vectors: none; later: a sample now, others when queries need them; all: every "
-    "document now. [default: later; all without PATH]",
+    "document now. [default: later; all without PATH; none with --retry-failures in an index of words alone]",
 )
 @click.option("--prune", is_flag=True, help="Remove documents whose files are no longer under PATH.")
 @click.option(
@@ -130,7 +130,7 @@ def index(
     if language is not None:
         check_language(language)
     budget, read_limits = Budget(memory, vram, disk), ReadLimits(read_seconds, read_memory)
-    way: EncodeNow = encode or ("later" if corpus.sources else "all")
+    way = encode or _default_way(index, corpus)
     settings = _Settings(way, budget, read_limits, encoder, language, factory, device, prune, replace)
     used: str | Encoder | None = settings.encoder
     made: Plan | None = None
@@ -163,6 +163,15 @@ class _Settings:
     def is_planned(self) -> bool:
         """Whether the run is compared with a budget before it begins."""
         return self.budget.is_limited and self.encode != "none"
+
+
+def _default_way(index: Path, corpus: Corpus) -> EncodeNow:
+    """Which documents get vectors where nothing else is said; a retry adds none to an index of words alone."""
+    from engine.store.presence import stored_meta
+
+    if corpus.requests and "encoder" not in stored_meta(index):
+        return "none"
+    return "later" if corpus.sources else "all"
 
 
 def _planned(index: Path, corpus: Corpus, settings: _Settings) -> tuple[Encoder, Plan]:

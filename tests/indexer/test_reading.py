@@ -262,7 +262,8 @@ def test_a_message_that_holds_no_results_is_refused() -> None:
     for message in (b"no JSON", b"7", json.dumps([["too short"]]).encode(), json.dumps([{"reason": 1}]).encode()):
         with pytest.raises(ValueError, match=r"."):
             unpack(message)
-    results = [Unreadable("a", "b", "c"), 7, Document("a", "t", "text", (), {"year": [1, None]}, "s", (0, 2))]
+    document = Document("a", "t", "text", (), {"year": [1, None]}, "s", (0, 2))
+    results: list[Document | Unreadable | int] = [Unreadable("a", "b", "c"), 7, document]
     assert unpack(pack(results)) == results
 
 

@@ -57,6 +57,13 @@ def test_the_last_failures_leave_a_status_of_0(index: Path, tmp_path: Path) -> N
     assert (none.exit_code, none.stdout) == (0, f"no document of {index} has failed\n")
 
 
+def test_a_retry_adds_no_vectors_to_an_index_of_words(index: Path, tmp_path: Path) -> None:
+    (tmp_path / "in" / "a.txt").write_text("dogs and houses")
+    again = run("index", index, "--retry-failures", "--json")
+    told = json.loads(again.stdout)
+    assert (told["n_added"], told["n_encoded"], told["n_missing"]) == (1, 0, 2)
+
+
 def test_a_failure_without_doc_id_is_left_to_a_run_over_its_folder(index: Path, tmp_path: Path) -> None:
     with Writer(index) as writer:
         writer.record_failure(str(tmp_path / "in" / "a.txt"), "it holds no text")
