@@ -21,7 +21,7 @@ from engine.result import N_MATCHES, Result, Status
 _STATUS = {
     Status.CERTIFIED: "Every document that could be found was scored completely. The ranking is exact.",
     Status.ESTIMATED: "An approximate index, or words, chose the documents that were scored. Every hit was scored "
-    "completely. A document that was not chosen could belong here; --exact scores all.",
+    "completely. A document that was not chosen could belong here; an exact search scores all.",
     Status.PARTIAL: "Evidence is missing: the query was not read to its end, its chunks were pooled, or documents "
     "have no vectors yet.",
 }
