@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from benchmarks.checksums import files_checksum
-from benchmarks.formats import beir, irds, trec
+from benchmarks.formats import beir, trec
 from engine.document import Document
 from engine.errors import EngineError, TrainingError
 from engine.readers import Unreadable, read_file
@@ -78,8 +78,8 @@ def open_dataset(name: str, data: Path = DATA) -> Dataset:
         FormatError: a file of a BEIR folder is missing, or a dataset of ir_datasets cannot be read.
         MissingExtra: an id of ir_datasets is named, and ir_datasets is not installed.
     """
-    if name.startswith(irds.PREFIX):
-        name = str(irds.open_irds(name.removeprefix(irds.PREFIX), IRDS))
+    if name.startswith(beir.PREFIX):
+        name = str(beir.open_irds(name.removeprefix(beir.PREFIX), IRDS))
     folder = data / TASKS[name].folder if name in TASKS else Path(name)
     if name not in TASKS and not folder.is_dir():
         raise DatasetError(f"{name!r} is neither a folder nor one of {', '.join(TASKS)}; pass one of these, or irds:ID")

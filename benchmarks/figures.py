@@ -29,10 +29,10 @@ _TIME = "milliseconds a query, one at a time"
 # a record, as some bring torch along.
 _EACH: Mapping[str, str] = {
     "ann": "benchmarks.vectors.pictures:save_pareto",
-    "positions": "benchmarks.slices.views:plot_positions",
-    "facets": "benchmarks.sections.facet_report:draw_facets",
+    "positions": "benchmarks.tasks.positions:plot_positions",
+    "facets": "benchmarks.tasks.facets:draw_facets",
     "faithfulness": "benchmarks.sections.faithfulness_report:draw_faithfulness",
-    "planted": "benchmarks.sections.planted_report:draw_planted",
+    "planted": "benchmarks.tasks.planted:draw_planted",
 }
 
 

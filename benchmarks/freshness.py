@@ -49,7 +49,7 @@ _GROWTH = ("benchmarks/scaling/growth.py", "benchmarks/scaling/turning.py", "ben
 # By kind of record: files and folders of the checkout. Of a wide program only what decides its values.
 MEASURED: Mapping[str, tuple[str, ...]] = {
     "retrieval": (*_METRICS, *_SYSTEMS),  # of our own systems, see `modules_of`
-    "positions": (*_SYSTEMS, "benchmarks/slices"),
+    "positions": (*_SYSTEMS, "benchmarks/tasks/positions.py"),
     "samples": (*_METRICS, *_SYSTEMS),
     "demand": (*_METRICS, *_SYSTEMS, "engine/search/on_demand.py"),
     "boilerplate": _SYSTEMS,
@@ -108,7 +108,7 @@ class Age:
 def modules_of(record: Record) -> tuple[str, ...]:
     """The files and folders that a record measures."""
     if isinstance(record, Run) and record.task == "retrieval" and record.system not in _OWN:
-        return (*_METRICS, "benchmarks/bm25.py" if record.system == "bm25" else "benchmarks/baselines")
+        return (*_METRICS, "benchmarks/baselines")
     return MEASURED[record.kind]
 
 

@@ -23,14 +23,14 @@ from benchmarks.tasks.retrieval import ALL_SYSTEMS, OF_ENCODERS
 _CORPUS, _INDEX = "a corpus", "an index"
 # What a program needs beside this checkout; nothing where it is not named.
 NEEDS: Mapping[str, str] = {
-    **dict.fromkeys(("retrieval", "rerank", "faithfulness", "planted", "position_bias", "papers"), _CORPUS),
+    **dict.fromkeys(("retrieval", "rerank", "faithfulness", "planted", "positions", "papers"), _CORPUS),
     **dict.fromkeys(("sample_sizes", "on_demand", "plans"), _CORPUS),
     **dict.fromkeys(("recall", "scale", "additions", "serving", "exactness", "stability"), _INDEX),
     "pairs": f"{_CORPUS}, or a file of pairs",
     "summaries": "clscisumm with its citances",
     "probe": f"news20 or bbc_news; {_CORPUS}",
     "facets": "csfcube",
-    "peers_run": f"{_CORPUS}, longmatch[peers]",
+    "peers": f"{_CORPUS}, longmatch[peers]",
     "throughput": f"{_CORPUS}, longmatch[peers]",
     "boilerplate": f"{_CORPUS}, or a file of documents",
     "ann": f"{_INDEX}, longmatch[ann]",

@@ -11,6 +11,11 @@ from benchmarks.runs import Run
 from benchmarks.significance import bootstrap_interval, holm, randomization_p
 from indexer.training.origin import Origin
 
+_NAMES = {
+    **{name: f"run {name}" for name in ("facets", "faithfulness", "planted")},
+    "position_bias": "run positions",
+    "peers_run": "study peers",
+}
 _MODULE = re.compile(r"^python -m benchmarks\.(\w+)")
 
 
@@ -69,8 +74,8 @@ def origins(records: Sequence[Measured]) -> list[str]:
 
 
 def present(command: str) -> str:
-    """A command in its present form: programs that were modules of their own are studies now."""
-    return _MODULE.sub(r"python -m benchmarks study \1", command)
+    """A command in its present form: programs that were modules of their own are tasks or studies now."""
+    return _MODULE.sub(lambda found: f"python -m benchmarks {_NAMES.get(found[1], f'study {found[1]}')}", command)
 
 
 def measured(records: Sequence[Measured]) -> str:

@@ -1,8 +1,7 @@
-"""A small seeded part of a dataset, written as a dataset of its own; for `--quick`, and for what is too slow for all.
+"""Parts: a small seeded part of a dataset, and of a document its title, its lead or its first words.
 
-Every program does the same with it as with a whole one. What is measured on a quick part, in a
-minute or two, says that the programs work, and nothing about the systems.
-"""
+A part of a dataset is a dataset of its own, for `--quick`, and for programs that are too slow for all. A measurement
+of a quick part, in a minute or two, says that the programs work, and nothing about the systems."""
 
 from __future__ import annotations
 
@@ -10,11 +9,12 @@ import gzip
 import hashlib
 import heapq
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
-from benchmarks.cut import first_words
 from benchmarks.datasets import (
     QUERIES,
     Dataset,
@@ -27,6 +27,43 @@ from benchmarks.datasets import (
     read_queries,
 )
 from engine.document import Document, Section
+from engine.segmentation import divide
+
+WHOLE = "whole"
+LEAD_WORDS = 200  # about an abstract
+PARTS = (WHOLE, "title", "lead")
+_WORD = re.compile(r"\S+")
+
+
+def part_of(document: Document, part: str) -> Document:
+    """A query of a part of a document: its title, its first `LEAD_WORDS` words, or the whole.
+
+    A document without a title is searched with its first ten words.
+    """
+    if part == WHOLE:
+        return document
+    if part == "lead":
+        return first_words(document, LEAD_WORDS)
+    text = document.title.strip() or first_words(document, 10).text
+    return replace(document, text=text, sections=divide(text), pages=())
+
+
+def first_words(document: Document, n_words: int) -> Document:
+    """The document up to the end of its n-th word, `n_words` at least 1; itself where it is not longer.
+
+    A word is a run of characters that are not space. Sections that begin later are
+    dropped, and the one in which the cut falls ends there.
+    """
+    last = next(islice(_WORD.finditer(document.text), n_words - 1, None), None)
+    if last is None or not document.text[last.end() :].strip():
+        return document
+    stop = last.end()
+    sections = tuple(
+        replace(section, stop=min(section.stop, stop)) for section in document.sections if section.start < stop
+    )
+    pages = tuple(page for page in document.pages if page < stop)
+    return replace(document, text=document.text[:stop], sections=sections, pages=pages)
+
 
 SUFFIX = "_quick"  # of the part's name, and so of the names of its records
 

@@ -17,14 +17,14 @@ from benchmarks.gaps.record import GapsRecord
 from benchmarks.load.record import LoadRecord
 from benchmarks.measuring.latency import Percentiles
 from benchmarks.newcomers.record import FirstMinutesRecord
-from benchmarks.peers.record import PeersRecord
+from benchmarks.peers.table import PeersRecord
 from benchmarks.record_file import KIND, RESULTS, RecordError, rebuild
 from benchmarks.runs import Run, read_run, run_files
 from benchmarks.samples.record import SampleRecord
 from benchmarks.scaling.addition_record import AdditionRecord
 from benchmarks.scaling.record import ScaleRecord
 from benchmarks.sections.records import FacetsRecord, FaithfulnessRecord, PlantedRecord
-from benchmarks.slices.records import PositionRecord
+from benchmarks.tasks.positions import PositionRecord
 from benchmarks.vectors.record import AnnRecord
 from indexer.training.origin import Origin
 

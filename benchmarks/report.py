@@ -14,7 +14,6 @@ from typing import Any
 import click
 
 from benchmarks.budgets.table import plan_table
-from benchmarks.cut import WHOLE
 from benchmarks.demand.table import demand_table
 from benchmarks.durability.promises import promise_lines
 from benchmarks.encoding.tables import limit_table, throughput_table
@@ -38,7 +37,7 @@ from benchmarks.quality_tables import (
     parts_table,
     retrieval_table,
 )
-from benchmarks.quick import SUFFIX
+from benchmarks.quick import SUFFIX, WHOLE
 from benchmarks.record_file import RESULTS
 from benchmarks.records import (
     BoilerplateRecord,
@@ -51,10 +50,10 @@ from benchmarks.runs import Run
 from benchmarks.samples.table import samples_table
 from benchmarks.scaling.additions_table import additions_table
 from benchmarks.scaling.tables import scale_table
-from benchmarks.sections.facet_report import facets_table
 from benchmarks.sections.faithfulness_report import faithfulness_table
-from benchmarks.sections.planted_report import planted_table
-from benchmarks.slices.views import position_table
+from benchmarks.tasks.facets import facets_table
+from benchmarks.tasks.planted import planted_table
+from benchmarks.tasks.positions import position_table
 from benchmarks.tasks.probe import probe_table
 from benchmarks.tasks.rerank import rerank_table
 from benchmarks.tasks.summaries import summary_table

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.baselines.extra_packages import optional
-from benchmarks.baselines.gensim_training import train
-from benchmarks.baselines.rankings import ranking
-from benchmarks.baselines.texts import Stretches, read_texts
+from benchmarks.baselines.lexical import ranking
+from benchmarks.baselines.word_vectors import Stretches, read_texts, train
+from benchmarks.packages import optional
 from benchmarks.systems import Ranking, Settings
 from engine.document import Document
 from engine.encoders.encoder import Vectors, unit

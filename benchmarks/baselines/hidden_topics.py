@@ -11,11 +11,9 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.baselines.rankings import ranking
-from benchmarks.baselines.vector_file import WordVectors
-from benchmarks.baselines.word_bags import WordBag
-from benchmarks.baselines.word_vector_baseline import WordVectorBaseline
-from benchmarks.baselines.word_vectors import VectorSource, Word2VecConfig
+from benchmarks.baselines.lexical import ranking
+from benchmarks.baselines.word_distances import WordBag, WordVectorBaseline
+from benchmarks.baselines.word_vectors import VectorSource, Word2VecConfig, WordVectors
 from benchmarks.systems import Ranking
 from engine.document import Document
 

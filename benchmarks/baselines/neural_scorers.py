@@ -1,4 +1,4 @@
-"""The neural baselines by name, at the sizes of their papers or small enough for a first look."""
+"""The neural baselines by name, each as a `PairScorer` that reads texts and is trained on pairs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from benchmarks.baselines.arc_i import ArcIConfig, arc_i
-from benchmarks.baselines.dssm import DssmConfig, dssm
-from benchmarks.baselines.embedding_table import WordConfig
-from benchmarks.baselines.han import HanConfig, han
+from benchmarks.baselines.hierarchical import HanConfig, SmashConfig, han, smash
+from benchmarks.baselines.matchers import ArcIConfig, DssmConfig, arc_i, dssm
 from benchmarks.baselines.re2 import Re2Config, re2
-from benchmarks.baselines.sbert_512 import MATCHBERT_TOKENS, SBert512Config, sbert_512
-from benchmarks.baselines.siamese_long import LongKind, SiameseLongConfig, siamese_long
-from benchmarks.baselines.smash import SmashConfig, smash
+from benchmarks.baselines.text_inputs import WordConfig
+from benchmarks.baselines.transformer_scorers import (
+    MATCHBERT_TOKENS,
+    LongKind,
+    SBert512Config,
+    SiameseLongConfig,
+    sbert_512,
+    siamese_long,
+)
 from benchmarks.pairs.scorer import SMALL, PairScorer
 from engine.encoders.backbone.weights import MINILM_NAME
 from engine.errors import TrainingError

@@ -1,21 +1,34 @@
-"""What a neural baseline is: a module that gives logits to pairs of documents. No training, no texts.
+"""What a neural baseline is, a module that gives logits to pairs, and its training by the trainer of the engine.
 
-Letters in shapes: B pairs, N documents, D width of a vector.
-"""
+A batch costs the binary cross-entropy of its pairs. Where a paper has a softmax over the two classes, this is the same:
+the logit is then the difference of theirs. Letters in shapes: B pairs, N documents, D width of a vector."""
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence, Sized
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.functional import normalize
+from torch.nn.functional import binary_cross_entropy_with_logits, normalize
 
-from benchmarks.pairs.scorer import Pair
+from benchmarks.baselines.word_vectors import source_settings
+from benchmarks.pairs.scorer import Budget, Course, Fit, Pair
+from benchmarks.pairs.selection import Selection, best_accuracy, sample_valid, train_to_best
+from benchmarks.pairs.splitting import documents_of
+from benchmarks.systems import Settings
+from engine.document import Document
+from engine.encoders.backbone.hardware import default_device, default_dtype
+from engine.encoders.trainable import inference
+from engine.errors import TrainingError
+from engine.training.run.trainer import TrainerSettings
+from engine.training.task import Backward, epoch_slice
 from engine.training.tasks.objectives import ScaledCosine
 
 InputT = TypeVar("InputT", bound=Sized)  # a document as a model reads it; its length says what it costs
@@ -105,3 +118,285 @@ def n_parameters(model: nn.Module) -> int:
 
 def _sides(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
     return [pair.first for pair in pairs], [pair.second for pair in pairs]
+
+
+@dataclass(frozen=True, slots=True)
+class PairTraining:
+    """How a baseline is trained; how long is the budget's.
+
+    Raises:
+        TrainingError: a number is out of its range.
+    """
+
+    learning_rate: float = 1e-3
+    warmup_share: float = 0.0  # of the budget's steps, in which the rate rises from 0
+    decays: bool = False  # the rate falls to 0 over the budget's steps
+    weight_decay: float = 0.0  # of matrices; biases, norms and single numbers have none
+    gradient_norm: float = 5.0  # longer gradients are cut to it
+    pairs_at_once: int = 32  # of one pass; a larger batch is read in several, with the same gradient
+    selection: Selection = field(default_factory=Selection)  # when valid pairs are looked at
+    mixed_precision: bool = False  # bfloat16 products where the device multiplies it natively
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if self.pairs_at_once < 1:
+            raise TrainingError(f"pairs_at_once is {self.pairs_at_once}; it must be at least 1")
+        if not (self.learning_rate > 0 and self.gradient_norm > 0):
+            raise TrainingError(
+                f"learning rate {self.learning_rate} and gradient norm {self.gradient_norm} must be above 0"
+            )
+        if not (0 <= self.warmup_share < 1 and self.weight_decay >= 0):
+            raise TrainingError(
+                f"warm-up share {self.warmup_share} must lie in [0, 1), weight decay {self.weight_decay} be at least 0"
+            )
+
+    def rate_share(self, step: int, steps: int) -> float:
+        """Share of the learning rate at update `step`, counted from 0, of at most `steps`; in (0, 1]."""
+        warmup = max(1.0, self.warmup_share * steps)
+        return min(1.0, (step + 1) / warmup) * (1 - step / steps if self.decays else 1.0)
+
+
+def train_pairs(
+    model: PairModel[InputT],
+    inputs: Mapping[str, InputT],
+    train: Sequence[Pair],
+    valid: Sequence[Pair],
+    *,
+    settings: PairTraining,
+    budget: Budget,
+    seed: int,
+) -> Course:
+    """Train a model in place, and leave it with the weights of the best accuracy on valid.
+
+    Adam (Kingma & Ba 2015, arXiv:1412.6980), with decoupled weight decay where there is any.
+    Whichever part of the budget is spent first ends it.
+
+    Args:
+        model: on the device where it is to be trained.
+        inputs: of every document of the pairs, by doc_id.
+        train: pairs of both kinds.
+        valid: chooses the weights and when to stop; without any the last weights are kept.
+        settings: see there.
+        budget: see there.
+        seed: of the order of pairs, of dropout, and of which valid pairs are looked at.
+
+    Raises:
+        TrainingError: pairs are of one kind alone, the budget holds no step, or the loss is no number any more.
+    """
+    _check(train, budget)
+    looked_at = sample_valid(valid, settings.selection.pairs, seed)
+
+    def validate() -> float:
+        return best_accuracy(scores_of(model, inputs, looked_at, settings), looked_at)
+
+    trainer = TrainerSettings(
+        steps=budget.steps,
+        learning_rate=settings.learning_rate,
+        weight_decay=settings.weight_decay,
+        gradient_norm=settings.gradient_norm,
+        mixed_precision=settings.mixed_precision,
+        seed=seed,
+    )
+    return train_to_best(
+        _PairTask(model, inputs, train, budget.pairs_per_step, settings.pairs_at_once, seed),
+        _Model(model),
+        validate if looked_at else None,
+        trainer,
+        selection=settings.selection,
+        seconds=budget.seconds,
+        rate=lambda step, of: settings.rate_share(step, of.steps),
+    )
+
+
+@dataclass(frozen=True)
+class _Model:
+    module: nn.Module
+
+
+@dataclass(frozen=True)
+class _PairTask(Generic[InputT]):
+    """The `Task` of pairs: each costs its binary cross-entropy."""
+
+    module: PairModel[InputT]
+    inputs: Mapping[str, InputT]
+    train: Sequence[Pair]
+    size: int  # pairs of a batch
+    at_once: int  # of one pass
+    seed: int
+
+    def batch(self, step: int) -> list[Pair]:
+        return [self.train[at] for at in epoch_slice(len(self.train), self.size, step, self.seed)]
+
+    def n_tokens(self, batch: Sequence[Pair]) -> int:
+        return sum(len(self.inputs[doc_id]) for pair in batch for doc_id in (pair.first, pair.second))
+
+    def backward(self, batch: Sequence[Pair], backward: Backward) -> Mapping[str, float]:
+        """In parts, with the gradient of the whole."""
+        total = 0.0
+        for start in range(0, len(batch), self.at_once):
+            part = batch[start : start + self.at_once]
+            logits = self.module(
+                [self.inputs[pair.first] for pair in part], [self.inputs[pair.second] for pair in part]
+            )
+            labels = torch.tensor([float(pair.is_match) for pair in part], device=logits.device)
+            loss = binary_cross_entropy_with_logits(logits.float(), labels, reduction="sum") / len(batch)
+            backward(loss)
+            total += loss.item()
+        return {"loss": total}
+
+
+def scores_of(
+    model: PairModel[InputT], inputs: Mapping[str, InputT], pairs: Sequence[Pair], settings: PairTraining
+) -> NDArray[np.float64]:
+    """(N,) logits, without gradients or dropout, in the precision of training."""
+    with inference(model), _precision(model.device, settings):
+        return model.scores(inputs, pairs, settings.pairs_at_once)
+
+
+def _check(train: Sequence[Pair], budget: Budget) -> None:
+    n_matches = sum(pair.is_match for pair in train)
+    if n_matches in (0, len(train)):
+        raise TrainingError(
+            f"of {len(train)} training pairs {n_matches} match; both kinds are needed: build the pairs again"
+        )
+    if min(budget.steps, budget.pairs_per_step) < 1:
+        raise TrainingError(
+            f"a budget of {budget.steps} steps of {budget.pairs_per_step} pairs trains nothing; give at least 1 of each"
+        )
+
+
+def _precision(device: torch.device, settings: PairTraining) -> torch.autocast:
+    is_native = settings.mixed_precision and default_dtype(str(device)) is torch.bfloat16
+    return torch.autocast(device.type, torch.bfloat16, enabled=is_native)
+
+
+@dataclass(frozen=True)
+class Prepared(Generic[InputT]):
+    """A model that knows the words of a corpus and has seen no pair of it."""
+
+    model: PairModel[InputT]
+    read: Callable[[Document], InputT]
+    encoder: str = ""  # given weights as name@checksum
+    settings: Settings = field(default_factory=dict)  # what is known of them only now, as their sizes
+
+
+class Prepare(Protocol[InputT]):
+    """Makes a model for a corpus."""
+
+    def __call__(self, documents: Mapping[str, Document], *, seed: int, seconds: float) -> Prepared[InputT]:
+        """Learn what the texts alone teach, as words and their vectors.
+
+        Args:
+            documents: of train alone, by doc_id.
+            seed: of everything drawn; torch's own random numbers are seeded with it already.
+            seconds: most that it may take, half of the budget.
+        """
+
+
+class TrainedScorer(Generic[InputT]):
+    """See `benchmarks.pairs.scorer.PairScorer`.
+
+    Words, their vectors and trigrams are those of the documents of train: of valid and test nothing is
+    known before they are scored, as for the encoders that are trained beside it.
+    """
+
+    is_trained = True
+
+    def __init__(
+        self,
+        name: str,
+        config: Settings,
+        training: PairTraining,
+        prepare: Prepare[InputT],
+        *,
+        device: str | None = None,
+    ) -> None:
+        """Name a baseline.
+
+        Args:
+            name: short and lower case.
+            config: of the model, for the record; see `settings_of`.
+            training: how it is trained.
+            prepare: makes the model.
+            device: where it is trained; by default a GPU where torch sees one.
+        """
+        self.name = name
+        self.encoder = ""
+        self.course: Course | None = None
+        self.settings: Settings = {**config, **settings_of(training)}
+        self._training = training
+        self._prepare = prepare
+        self._device = device or default_device()
+        self._prepared: Prepared[InputT] | None = None
+        self._documents: Mapping[str, Document] = {}
+        self._inputs: dict[str, InputT] = {}
+
+    def fit(self, given: Fit) -> None:
+        """See `PairScorer.fit`. What the budget's seconds count begins here: reading texts is part of it.
+
+        Raises:
+            TrainingError: as `train_pairs`, a pair names a document that is not there, or the device cannot be used.
+        """
+        started = time.monotonic()
+        self._documents, self._inputs = given.documents, {}
+        named = documents_of(given.train)
+        texts = {doc_id: document for doc_id, document in given.documents.items() if doc_id in named}
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(given.seed)
+            self._prepared = self._prepare(texts, seed=given.seed, seconds=given.budget.seconds / 2)
+            model = self._on_device(self._prepared.model)
+            inputs = self._read((*given.train, *given.valid))
+            left = replace(given.budget, seconds=given.budget.seconds - (time.monotonic() - started))
+            self.course = train_pairs(
+                model, inputs, given.train, given.valid, settings=self._training, budget=left, seed=given.seed
+            )
+        self.encoder = self._prepared.encoder
+        self.settings |= {**self._prepared.settings, "n_parameters": n_parameters(model)}
+
+    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
+        """(N,) logits of P(match); see `PairScorer.score`.
+
+        Raises:
+            TrainingError: nothing was learned yet, or a pair names a document that is not there.
+        """
+        if self._prepared is None:
+            raise TrainingError(f"{self.name} has learned from no pairs yet; call fit before score")
+        if not pairs:
+            return np.empty(0)
+        return scores_of(self._prepared.model, self._read(pairs), pairs, self._training)
+
+    def _on_device(self, model: PairModel[InputT]) -> PairModel[InputT]:
+        try:
+            return model.to(self._device)
+        except (AssertionError, RuntimeError) as error:  # torch raises either
+            raise TrainingError(f"device {self._device!r} cannot be used ({error}); take another, as cpu") from error
+
+    def _read(self, pairs: Iterable[Pair]) -> Mapping[str, InputT]:
+        """What the model reads, of these pairs' documents at least."""
+        assert self._prepared is not None
+        for doc_id in dict.fromkeys(doc_id for pair in pairs for doc_id in (pair.first, pair.second)):
+            if doc_id not in self._documents:
+                raise TrainingError(
+                    f"a pair names document {doc_id!r}, which is none of the {len(self._documents)} given; "
+                    "give fit the documents of all pairs"
+                )
+            if doc_id not in self._inputs:
+                self._inputs[doc_id] = self._prepared.read(self._documents[doc_id])
+        return self._inputs
+
+
+def settings_of(config: object) -> Settings:
+    """The fields of a dataclass, and of dataclasses in it; word vectors as name@checksum of their file, None as ""."""
+    assert is_dataclass(config)
+    settings: Settings = {}
+    for one in fields(config):
+        value = getattr(config, one.name)
+        if is_dataclass(value):
+            settings |= {f"{one.name}_{name}": inner for name, inner in settings_of(value).items()}
+        elif isinstance(value, Path):
+            settings |= source_settings(value)
+        elif isinstance(value, tuple):
+            settings[one.name] = " ".join(map(str, value))
+        else:
+            settings[one.name] = "" if value is None else value
+    return settings

@@ -14,11 +14,8 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 from torch.nn.utils.parametrizations import weight_norm
 
-from benchmarks.baselines.embedding_table import WordConfig, make_word_table
-from benchmarks.baselines.pair_model import PairModel
-from benchmarks.baselines.pair_training import PairTraining
-from benchmarks.baselines.trained_scorer import Prepared, TrainedScorer, settings_of
-from benchmarks.baselines.word_inputs import DocumentWords, pad_words, read_words
+from benchmarks.baselines.pair_model import PairModel, PairTraining, Prepared, TrainedScorer, settings_of
+from benchmarks.baselines.text_inputs import DocumentWords, WordConfig, make_word_table, pad_words, read_words
 from engine.document import Document
 
 _KERNEL = 3  # words of a convolution

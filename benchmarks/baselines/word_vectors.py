@@ -1,24 +1,204 @@
-"""A vector a word: trained on the corpus itself by gensim's word2vec, or read from a text file. No documents' vectors.
+"""Words of a corpus and a vector for each: trained by gensim's word2vec, or read from a text file.
 
-Letters in shapes: V words, D width.
-"""
+Letters in shapes: V words, D width."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import math
+import re
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from benchmarks.baselines.extra_packages import optional
-from benchmarks.baselines.gensim_training import train
-from benchmarks.baselines.texts import Stretches, Texts
-from benchmarks.baselines.vector_file import WordVectors, read_vectors
 from benchmarks.datasets import DatasetError
+from benchmarks.packages import optional
 from benchmarks.systems import Settings
+from engine.document import Document
+from engine.errors import TrainingError
+
+_WORD = re.compile(r"\w+")
+_DIGIT = re.compile(r"\d")
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The words of a corpus, in reading order, a number a word."""
+
+    doc_ids: tuple[str, ...]
+    vocabulary: tuple[str, ...]  # by number, in the order of first use
+    numbers: tuple[NDArray[np.uint32], ...]  # of each document
+
+
+class Stretches:
+    """Runs of words, of one document each; may be gone through again and again.
+
+    gensim drops what stands behind the 10,000th word of a text without a word about it.
+    """
+
+    def __init__(self, texts: Texts, longest: int = 10_000) -> None:
+        """Cut texts into stretches of at most `longest` words."""
+        self._texts = texts
+        self._longest = longest
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return (words for _, words in self.by_row())
+
+    def by_row(self) -> Iterator[tuple[int, list[str]]]:
+        """Each stretch with the row of its document."""
+        words = self._texts.vocabulary
+        for row, numbers in enumerate(self._texts.numbers):
+            for first in range(0, len(numbers), self._longest):
+                yield row, [words[number] for number in numbers[first : first + self._longest]]
+
+
+def words_of(text: str) -> list[str]:
+    """Lower-cased runs of letters, digits and underscores."""
+    return _WORD.findall(text.lower())
+
+
+def read_texts(documents: Iterable[Document]) -> Texts:
+    """Number the words of a stream of documents, titles and headings included as their texts have them."""
+    number_of: dict[str, int] = {}
+    doc_ids: list[str] = []
+    numbers: list[NDArray[np.uint32]] = []
+    for document in documents:
+        doc_ids.append(document.doc_id)
+        own = (number_of.setdefault(word, len(number_of)) for word in words_of(document.text))
+        numbers.append(np.fromiter(own, np.uint32))
+    return Texts(tuple(doc_ids), tuple(number_of), tuple(numbers))
+
+
+def are_content(words: Sequence[str]) -> NDArray[np.bool_]:
+    """Which words are longer than a character, hold no digit, and are no English stop words.
+
+    As the released code of Gong et al. (2018) has it, with the stop words of gensim
+    in place of its list of function words; Kusner et al. (2015) drop stop words too.
+
+    Raises:
+        MissingExtra: gensim is not installed.
+    """
+    stop_words = optional("gensim.parsing.preprocessing", "a list of stop words", "gensim").STOPWORDS
+    return np.array([len(word) > 1 and word not in stop_words and not _DIGIT.search(word) for word in words], np.bool_)
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """Vectors of words, of any length."""
+
+    row: Mapping[str, int]  # of each word
+    vectors: NDArray[np.float32]  # (V, D)
+    ranks: NDArray[np.int64]  # (V,) places in the whole source, from 0; the most frequent word is first
+
+
+def read_vectors(file: Path, wanted: Collection[str]) -> WordVectors:
+    """Read the vectors of some words; gensim would hold those of all, and takes lines of any length.
+
+    Args:
+        file: a word and its numbers a line, with spaces between; the first line may hold the
+            numbers of words and of values instead, as word2vec writes them. May end in .gz.
+        wanted: other words are passed over. Of one that comes twice the first counts.
+
+    Raises:
+        DatasetError: a line does not fit, or no word is wanted.
+    """
+    row: dict[str, int] = {}
+    ranks: list[int] = []
+    vectors: list[NDArray[np.float32]] = []
+    rank = -1
+    try:
+        for rank, (word, numbers) in enumerate(_lines(file)):
+            if word in wanted and word not in row:
+                row[word] = len(row)
+                ranks.append(rank)
+                vectors.append(np.array(numbers, np.float32))
+    except (OSError, EOFError, ValueError) as error:
+        raise DatasetError(
+            f"{file} cannot be read as word vectors, near word {rank + 1:,}: {error}; "
+            "give a text file with a word and its numbers a line"
+        ) from error
+    if not row:
+        raise DatasetError(
+            f"{file} has vectors of {rank + 1:,} words, of which none is among the {len(wanted):,} wanted; "
+            "give vectors of the same language, in lower case"
+        )
+    return WordVectors(row, np.stack(vectors), np.array(ranks))
+
+
+def _lines(file: Path) -> Iterator[tuple[str, list[str]]]:
+    with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as lines:
+        width = 0
+        for number, line in enumerate(lines):
+            # A no-break space may be part of a word.
+            fields = line.strip(" \r\n").split(" ")
+            if number == 0 and len(fields) == 2:
+                width = int(fields[1])
+                continue
+            width = width or len(fields) - 1
+            if not 0 < width < len(fields):
+                raise ValueError(f"the next line holds {len(fields) - 1} numbers, the first {width}")
+            # GloVe has words with spaces in them.
+            yield " ".join(fields[:-width]), fields[-width:]
+
+
+def train(model: Any, examples: Iterable[object], seconds: float) -> None:  # noqa: ANN401 - gensim carries no types
+    """Count the words of examples, and train as many epochs as the model asks for.
+
+    Args:
+        model: `Word2Vec` or `Doc2Vec`, with one worker, for more give other vectors at each run.
+        examples: what it learns from; gone through again and again.
+        seconds: most that counting and training may take together, looked at after each epoch.
+
+    Raises:
+        TrainingError: no word is frequent enough, or all epochs take longer, which the first of them may show.
+    """
+    deadline = _Deadline(seconds)
+    model.build_vocab(examples)
+    if not model.wv.key_to_index:
+        raise TrainingError(
+            f"no word stands {model.min_count} times in these texts; lower min_count, or give more text"
+        )
+    model.train(examples, total_examples=model.corpus_count, epochs=model.epochs, callbacks=[deadline])
+
+
+class _Deadline:
+    """What gensim calls while it trains; its clock runs from when it is made."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._started = time.monotonic()
+        self._counted = 0.0  # seconds before the first epoch
+        self._n_epochs = 0
+
+    def on_train_begin(self, model: Any) -> None:  # noqa: ANN401
+        """Words are counted now."""
+        self._counted = self._spent()
+
+    def on_epoch_begin(self, model: Any) -> None:  # noqa: ANN401
+        """An epoch that has begun is finished."""
+
+    def on_epoch_end(self, model: Any) -> None:  # noqa: ANN401
+        """Look at the clock; after the first epoch, whether the others can be made in time too."""
+        self._n_epochs += 1
+        spent = self._spent()
+        needed = self._counted + (spent - self._counted) * model.epochs if self._n_epochs == 1 else spent
+        if needed > self._seconds and self._n_epochs < model.epochs:
+            raise TrainingError(
+                f"{self._n_epochs} of {model.epochs} epochs took {spent:.0f} s, {self._seconds:.0f} s were given for "
+                "all; ask for fewer epochs, or give more time"
+            )
+
+    def on_train_end(self, model: Any) -> None:  # noqa: ANN401
+        """All epochs were in time."""
+
+    def _spent(self) -> float:
+        return time.monotonic() - self._started
 
 
 @dataclass(frozen=True)

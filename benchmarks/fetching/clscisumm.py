@@ -1,18 +1,69 @@
-"""The corpus `clscisumm`: papers and human summaries of CL-SciSumm and ScisummNet at one commit.
-
-Citation sentences, which only `benchmarks.summaries` reads, are not rebuilt.
-"""
+"""CL-SciSumm as documents: papers in XML, human summaries, and the papers that cite them."""
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from benchmarks.fetching.parsed import ParsedDocument
-from benchmarks.fetching.recipe import Files, Recipe, corpus_document, github_archive
-from benchmarks.fetching.recorded import CorpusDocument, Recorded
-from benchmarks.fetching.scisumm_paper import decode_paper, parse_paper, parse_summary
+from benchmarks.fetching.sources import (
+    CorpusDocument,
+    Files,
+    ParsedDocument,
+    Recipe,
+    Recorded,
+    corpus_document,
+    github_archive,
+    one_line,
+)
+
+_SENTENCE = re.compile(r"<S\b[^>]*>(.*?)</S>", re.DOTALL)
+_ABSTRACT = re.compile(r"<ABSTRACT\b[^>]*>(.*?)</ABSTRACT>", re.DOTALL)
+_TITLE = re.compile(r"<PAPER[^>]*>\s*<S\b[^>]*>(.*?)</S>", re.DOTALL)
+_SECTION = re.compile(r"<SECTION\b[^>]*?title\s*=\s*\"([^>]*?)\"(?:\s+number[^>]*)?>(.*?)</SECTION>", re.DOTALL)
+_DROPPED = re.compile(r"^[\d.\s]*(references?|acknowledge?ments?|bibliography)\b", re.IGNORECASE)
+
+
+def parse_paper(text: str) -> ParsedDocument:
+    """Read one paper; its abstract is not a section but `meta["abstract"]`, as summaries often repeat it."""
+    abstracts = [_sentences(found) for found in _ABSTRACT.findall(text)]
+    sections = []
+    for title, body in _SECTION.findall(text):
+        heading, sentences = _unescaped(title), _sentences(body)
+        if heading.lower().startswith("abstract"):
+            abstracts.append(sentences)
+        elif sentences and not _DROPPED.match(heading):
+            sections.append((heading, sentences))
+    found = _TITLE.search(text)
+    meta = {"abstract": " ".join(filter(None, abstracts))}
+    return ParsedDocument(_unescaped(found[1]) if found else "", tuple(sections), meta)
+
+
+def parse_summary(text: str) -> list[str]:
+    """The lines of a summary that are not empty; tags of sentences are read where the file has them."""
+    lines = _SENTENCE.findall(text) if "<S" in text else text.split("\n")
+    return [line for line in map(_unescaped, lines) if line]
+
+
+def decode_paper(data: bytes) -> str:
+    """The text of a file: UTF-8, or Latin-1 where the file is not UTF-8."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def _sentences(markup: str) -> str:
+    return " ".join(filter(None, map(_unescaped, _SENTENCE.findall(markup))))
+
+
+def _unescaped(text: str) -> str:
+    """Text whose entities were escaped up to three times."""
+    for _ in range(3):
+        text = html.unescape(text)
+    return one_line(text)
+
 
 _PAPER, _SUMMARY = ".xml", re.compile(r"(?:human(?:\.summary)?(?:\.txt)?)$")
 _FOLDERS = {

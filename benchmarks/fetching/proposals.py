@@ -1,18 +1,209 @@
-"""The corpus `proposals`: PEPs, EIPs and XEPs at three commits. Numbers of proposals are masked."""
+"""PEPs, EIPs and XEPs as documents: reStructuredText, Markdown and XML of the repositories at a fixed commit."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
-from benchmarks.fetching.markdown_proposals import parse_eip
-from benchmarks.fetching.masking import mask_proposals
-from benchmarks.fetching.parsed import ParsedDocument
-from benchmarks.fetching.recipe import Files, Recipe, corpus_document, github_archive
-from benchmarks.fetching.recorded import CorpusDocument, Recorded
-from benchmarks.fetching.rst_proposals import parse_pep
-from benchmarks.fetching.xml_proposals import parse_xep
+from lxml import etree
+
+from benchmarks.fetching.rebuilding import mask_proposals
+from benchmarks.fetching.sources import (
+    CorpusDocument,
+    Files,
+    ParsedDocument,
+    Recipe,
+    Recorded,
+    SectionBuilder,
+    corpus_document,
+    github_archive,
+    one_line,
+)
+
+_FIELD = re.compile(r"^([\w-]+):[ \t]*(.*(?:\n[ \t]+.*)*)", re.MULTILINE)
+_ADORNMENT = re.compile(r"([=\-~^\"'`#*+.:_<>])\1{2,}\s*$")
+_TARGET = re.compile(r"\.\. (?:_|\[)")  # a link target or a footnote
+_DIRECTIVE = re.compile(
+    r"\.\. (?:code|code-block|list-table|note|highlight|image|figure|contents|sectnum|warning|raw)\b"
+)
+_OPTION = re.compile(r"\s*:[\w-]+:\s*\S*\s*$")
+_NUMBER_ROLE = re.compile(r":(?:pep|rfc):`([^`<]*?)\s*(?:<[^`>]*>)?`")
+_ROLE = re.compile(r":[a-zA-Z][\w:.+-]*:`~?([^`<]*?)(?:\s*<[^`>]*>)?`")
+_LINK = re.compile(r"`([^`<]+?)\s*<[^`>]+>`__?")
+_LITERAL = re.compile(r"``([^`]+)``")
+
+
+def parse_pep(text: str) -> ParsedDocument:
+    """Read one PEP. Sections of references, footnotes, history and copyright are left out."""
+    preamble, _, body = text.partition("\n\n")
+    fields = {name.lower(): one_line(value) for name, value in _FIELD.findall(preamble)}
+    builder = SectionBuilder("Preamble")
+    lines = body.split("\n")
+    place = 0
+    while place < len(lines):
+        line = lines[place]
+        if _is_heading(lines, place):
+            builder.paragraph(_plain(builder.take_lines()))
+            builder.open(one_line(line))
+            builder.is_skipping = bool(DROPPED.fullmatch(one_line(line)))
+            place += 2
+            continue
+        place += 1
+        if _ADORNMENT.fullmatch(line) or _OPTION.match(line):
+            continue
+        if _TARGET.match(line):
+            place = _after_indented(lines, place)
+        if not line.strip() or _TARGET.match(line) or _DIRECTIVE.match(line):
+            builder.paragraph(_plain(builder.take_lines()))
+        else:
+            builder.line(line.strip())
+    builder.paragraph(_plain(builder.take_lines()))
+    meta = {name: fields.get(name) for name in ("status", "type", "created")}
+    return ParsedDocument(fields.get("title", ""), builder.sections(3), meta)
+
+
+def _is_heading(lines: Sequence[str], place: int) -> bool:
+    """Whether an unindented line has an adornment of enough characters below it."""
+    line, below = lines[place], lines[place + 1] if place + 1 < len(lines) else ""
+    if not line.strip() or line.startswith(" ") or _ADORNMENT.fullmatch(line):
+        return False
+    return bool(_ADORNMENT.fullmatch(below)) and len(below.strip()) >= min(len(line.strip()), 4)
+
+
+def _after_indented(lines: Sequence[str], place: int) -> int:
+    while place < len(lines) and lines[place].startswith(" ") and lines[place].strip():
+        place += 1
+    return place
+
+
+def _plain(text: str) -> str:
+    text = _NUMBER_ROLE.sub(r"PEP \1", text)  # RFC numbers too, as in the recorded corpus
+    return one_line(_LITERAL.sub(r"\1", _LINK.sub(r"\1", _ROLE.sub(r"\1", text))))
+
+
+MAX_CODE = 1500  # characters of a block of code that are kept, its opening fence included
+DROPPED = re.compile(
+    r"\W*(?:references?|footnotes?|copyright|acknowledge?ments?|history|revision history|change ?(?:log|history)"
+    r"|citation|bibliography|authors? address(?:es)?|legal notices?)\b.*",
+    re.IGNORECASE,
+)
+_PREAMBLE = re.compile(r"---\n(.*?)\n---\n(.*)", re.DOTALL)
+_markdown_proposals_FIELD = re.compile(r"^([\w-]+):\s*(.*)$", re.MULTILINE)
+_BLOCK = re.compile(r"```.*?```", re.DOTALL)
+_FENCE = re.compile(r"\s*```")
+_HEADING = re.compile(r"(#+)\s+(.*?)\s*#*\s*$")
+_IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
+_markdown_proposals_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_TAG = re.compile(r"</?[a-z][^>]*>")
+_EMPHASIS = re.compile(r"[`*]")
+
+
+def parse_eip(text: str) -> ParsedDocument:
+    """Read one EIP. Code longer than `MAX_CODE` is cut, which may leave its fence open, as in the recorded corpus."""
+    preamble, body = _split(text)
+    fields = dict(_markdown_proposals_FIELD.findall(preamble))
+    builder = SectionBuilder("Preamble")
+    skipped_level: int | None = None
+    in_code = False
+    for line in _BLOCK.sub(lambda found: found[0][:MAX_CODE], body).split("\n"):
+        if _FENCE.match(line):
+            in_code = not in_code
+            continue
+        heading = None if in_code else _HEADING.match(line)
+        if not heading and line.strip():
+            builder.line(line.strip())
+            continue
+        builder.paragraph(_markdown_proposals_plain(builder.take_lines()))
+        if not heading or (skipped_level is not None and len(heading[1]) > skipped_level):
+            continue
+        name = _EMPHASIS.sub("", one_line(heading[2]))
+        builder.open(name)
+        builder.is_skipping = bool(DROPPED.fullmatch(name))
+        skipped_level = len(heading[1]) if builder.is_skipping else None
+    builder.paragraph(_markdown_proposals_plain(builder.take_lines()))
+    meta = {
+        "status": fields.get("status"),
+        "type": fields.get("category") or fields.get("type"),
+        "created": fields.get("created"),
+    }
+    return ParsedDocument(fields.get("title", ""), builder.sections(3), meta)
+
+
+def _split(text: str) -> tuple[str, str]:
+    found = _PREAMBLE.match(text)
+    return (found[1], found[2]) if found else ("", text)
+
+
+def _markdown_proposals_plain(text: str) -> str:
+    return one_line(_TAG.sub(" ", _markdown_proposals_LINK.sub(r"\1", _IMAGE.sub(" ", text))))
+
+
+MAX_EXAMPLE = 3000  # characters of an example that are kept
+_FORMAL = re.compile(
+    r"(?:iana considerations|xmpp registrar considerations|(?:xml )?schemas?)\b.*", re.IGNORECASE
+)  # the same few sentences in most XEPs, or a formal schema
+_CDATA = re.compile(r"(<!\[CDATA\[.*?\]\]>)", re.DOTALL)
+_DOCTYPE = re.compile(r"<!DOCTYPE.*?\]>", re.DOTALL)
+_PROCESSING = re.compile(r"<\?xml[^>]*\?>")
+_XEP_ENTITY = re.compile(r"&xep(\d{4});")
+_ENTITY = re.compile(r"&(?!lt;|gt;|amp;|quot;|apos;|#)([\w.-]+);")
+_SECTION = re.compile(r"section\d")
+_BLANK = re.compile(r"\n\s*\n")
+
+
+def parse_xep(text: str) -> ParsedDocument:
+    """Read one XEP. A broken file is read as far as the parser can repair it; an unreadable one has no section."""
+    root = _root(text)
+    if root is None:
+        return ParsedDocument("", ())
+    for note in root.iter("note"):
+        note.text = None  # footnotes name sources; what is marked up inside them stays
+    sections = [("Abstract", [_header(root, "abstract")])]
+    for child in root:
+        _collect(child, sections)
+    joined = ((heading, "\n\n".join(paragraphs)) for heading, paragraphs in sections)
+    kept = tuple((heading, body) for heading, body in joined if len(body.split()) >= 3)
+    meta = {name: _header(root, name) for name in ("status", "type")}
+    return ParsedDocument(_header(root, "title"), kept, meta)
+
+
+def _root(text: str) -> etree._Element | None:
+    parts = _CDATA.split(_PROCESSING.sub("", _DOCTYPE.sub("", text, count=1)))
+    parts[::2] = [_ENTITY.sub(r" \1 ", _XEP_ENTITY.sub(r"XEP-\1", part)) for part in parts[::2]]
+    # Entities are replaced above and none is resolved, so that no file and no address can be named by the text.
+    parser = etree.XMLParser(
+        recover=True, remove_comments=True, remove_pis=True, resolve_entities=False, no_network=True, huge_tree=True
+    )
+    try:
+        root: etree._Element | None = etree.fromstring("".join(parts).strip().encode(), parser)
+    except etree.XMLSyntaxError:
+        return None
+    return root
+
+
+def _collect(element: etree._Element, sections: list[tuple[str, list[str]]]) -> None:
+    """Add a section and the sections inside it, each with its own text only."""
+    if not isinstance(element.tag, str) or not _SECTION.match(element.tag):
+        return
+    heading = one_line(element.get("topic") or "")
+    if DROPPED.fullmatch(heading) or _FORMAL.fullmatch(heading):
+        return
+    paragraphs: list[str] = []
+    sections.append((heading, paragraphs))
+    for child in element:
+        if isinstance(child.tag, str) and _SECTION.match(child.tag):
+            _collect(child, sections)
+        elif isinstance(child.tag, str):
+            text = "".join(child.itertext())
+            text = text[:MAX_EXAMPLE] if child.tag in ("example", "code") else text
+            paragraphs += [one_line(part) for part in _BLANK.split(text) if part.strip()]
+
+
+def _header(root: etree._Element, name: str) -> str:
+    found = root.find(f"header/{name}")
+    return one_line("".join(found.itertext())) if found is not None else ""
+
 
 _PARSERS = {"pep": parse_pep, "eip": parse_eip, "xep": parse_xep}
 _FILE = re.compile(r"(?:^|/)(?:peps/(pep)-(\d{4})\.rst|EIPS/(eip)-(\d+)\.md|(?<!inbox/)(xep)-(\d{4})\.xml)$")

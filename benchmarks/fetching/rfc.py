@@ -1,21 +1,169 @@
-"""The corpus `rfc`: texts of the RFC Editor, which do not change once published. Citations are masked.
-
-The terms of the IETF Trust allow copies of whole RFCs; altered copies, as this corpus, must not be published.
-"""
+"""RFCs as documents: the index, and the text of a page-broken memo as headed sections."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from benchmarks.fetching.archives import FetchError
-from benchmarks.fetching.masking import mask_rfcs
-from benchmarks.fetching.parsed import one_line
-from benchmarks.fetching.recipe import Files, Recipe, Source, corpus_document
-from benchmarks.fetching.recorded import CorpusDocument, Recorded
-from benchmarks.fetching.rfc_text import decode_rfc, parse_rfc
+from benchmarks.fetching.rebuilding import mask_rfcs
+from benchmarks.fetching.sources import (
+    CorpusDocument,
+    FetchError,
+    Files,
+    Recipe,
+    Recorded,
+    SectionBuilder,
+    Source,
+    corpus_document,
+    one_line,
+)
+
+_FOOT = re.compile(r"^.*\[Page\s+[\divxlc]+\]\s*$", re.IGNORECASE)
+_HEAD = re.compile(r"^\s*RFC\s*#?\s*\d+\b.*\d{4}\s*$|^.*\bRFC\s+\d+\s*$")
+_ENDS_PARAGRAPH = re.compile(r"[.:;?!)]$")
+_HEADING = re.compile(
+    r"^((?:Appendix|APPENDIX)\s+(?:[A-Z]|\d+)(?:\.\d+)*(?=[.:]?\s)[:]?|[A-Z](?:\.\d{1,2})+|[A-Z](?=\.)"
+    r"|\d{1,2}(?:\.\d+)*)\.?\s+(?:--?\s+)?(\S.*)$"
+)
+_KNOWN = re.compile(
+    r"^(abstract|introduction|overview|background|terminology|preface|summary|discussion|notes?|examples?"
+    r"|security considerations|iana considerations|conclusions?|appendix(?:: .*| [a-z0-9]+\.?)):?$",
+    re.IGNORECASE,
+)
+_DROPPED = re.compile(
+    r"((status of th|(full )?copyright|(table of )?contents$"
+    r"|((non-)?normative |informat(ive|ional) )?(references\b|reference$)|chair's address"
+    r"|(authors?|editors?)('?s?'?)?( (contact )?(address|information)|$)|acknowledge?ments?\b|contributors"
+    r"|intellectual property|index$|iesg note|disclaimer|bibliography).*)$",
+    re.IGNORECASE,
+)
+_REFERENCES = re.compile(r"references?:?$|bibliography", re.IGNORECASE)
+_LABEL = re.compile(r"\s*\[([^\]\n]{1,40})\]")
+_DRAWING = re.compile(r"[\s+\-|=_.*/\\:<>~^#0-9v'`]*")  # a line without words: part of a figure
+_NO_HEADING = re.compile(r"\.{3,}|\s\.\s\.|[.,;]$|[{|]")  # contents lines, sentences, grammars
+_MAX_INDENT, _MAX_WIDTH, _MAX_WORDS = 4, 72, 6
+
+
+@dataclass(frozen=True)
+class _Heading:
+    name: str
+    number: str  # "" where the heading has none
+    title: str  # the name without the number
+
+
+def parse_rfc(text: str) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
+    """Read the sections of one RFC: heading and text.
+
+    Front matter, status, copyright, contents, references, addresses and
+    acknowledgements are left out, with the sections below them.
+
+    Returns:
+        The sections, and the labels that the list of references puts in brackets.
+    """
+    builder = SectionBuilder()
+    builder.is_skipping = True
+    labels: set[str] = set()
+    lines = _without_pages(text)
+    dropped, in_references, after_blank = "", False, True
+    for place, line in enumerate(lines):
+        if not line.strip():
+            builder.paragraph(one_line(builder.take_lines()))
+            after_blank = True
+            continue
+        below = lines[place + 1] if place + 1 < len(lines) else ""
+        heading = _heading(line) if after_blank and (not line.startswith(" ") or _DRAWING.fullmatch(below)) else None
+        if heading is None:
+            after_blank = False
+            label = _LABEL.match(line) if in_references else None
+            labels |= {label[1]} if label else set()
+            if not _DRAWING.fullmatch(line):
+                builder.line(line.strip())
+            continue
+        builder.paragraph(one_line(builder.take_lines()))
+        is_below = builder.is_skipping and dropped != "" and heading.number.startswith(f"{dropped}.")
+        in_references = bool(_REFERENCES.search(heading.title)) or (in_references and is_below)
+        if _DROPPED.match(heading.title):
+            builder.is_skipping, dropped = True, heading.number
+        elif not is_below:
+            builder.open(heading.name)
+            dropped = ""
+    builder.paragraph(one_line(builder.take_lines()))
+    return builder.sections(1), frozenset(labels)
+
+
+def decode_rfc(data: bytes) -> str:
+    """The text of a file: UTF-8, or Latin-1 where an old file is not UTF-8."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def _without_pages(text: str) -> list[str]:
+    """Join the pages without running heads and feet; a sentence that a page break cuts is one paragraph again."""
+    lines: list[str] = []
+    for number, page in enumerate(text.replace("\r\n", "\n").split("\f")):
+        body = _stripped(page.split("\n"), has_head=number > 0)
+        if lines and body:
+            before, after = lines[-1].strip(), body[0].strip()
+            is_cut = before and not _ENDS_PARAGRAPH.search(before) and after[:1].islower()
+            lines += [] if is_cut else [""]
+        lines += body
+    return lines
+
+
+def _stripped(lines: list[str], *, has_head: bool) -> list[str]:
+    stop = _content_stop(lines, len(lines))
+    if stop and _FOOT.match(lines[stop - 1]):
+        stop = _content_stop(lines, stop - 1)
+    start = 0
+    if has_head:
+        start = _content_start(lines, 0, stop)
+        if start < stop and _HEAD.match(lines[start]):
+            start = _content_start(lines, start + 1, stop)
+    return lines[start:stop]
+
+
+def _content_start(lines: list[str], start: int, stop: int) -> int:
+    while start < stop and not lines[start].strip():
+        start += 1
+    return start
+
+
+def _content_stop(lines: list[str], stop: int) -> int:
+    while stop and not lines[stop - 1].strip():
+        stop -= 1
+    return stop
+
+
+def _heading(line: str) -> _Heading | None:
+    text = line.strip()
+    indent = len(line.rstrip()) - len(text)
+    found = _HEADING.match(text)
+    if found and indent <= _MAX_INDENT and len(text) <= _MAX_WIDTH and not _NO_HEADING.search(text):
+        number, title = found[1], found[2]
+        if _is_title(number, title, is_indented=indent > 0):
+            return _Heading(f"{number} {title}", number.rstrip(":"), title)
+    if indent <= _MAX_INDENT and _KNOWN.match(text):
+        return _Heading(text.rstrip(":"), "", text)
+    is_outer = indent == 0 or (indent <= _MAX_INDENT and text.lower().endswith("contents"))
+    if is_outer and _DROPPED.match(text) and len(text.split()) <= _MAX_WORDS and not text.endswith("."):
+        return _Heading(text, "", text)
+    return None
+
+
+def _is_title(number: str, title: str, *, is_indented: bool) -> bool:
+    """Whether numbered words are a heading rather than an item of a list."""
+    if len(number) == 1 and number.isupper() and is_indented:
+        return False
+    if "." in number or title[0].isupper():
+        return True
+    word = title.split()[0]
+    return not is_indented and (not word[0].isalpha() or any(map(str.isupper, word)))
+
 
 _INDEX = "rfc-index.xml"
 _FILE = re.compile(r"(?:^|/)rfc0*(\d+)\.(txt|json)$")

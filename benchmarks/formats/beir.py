@@ -1,23 +1,18 @@
-"""Folders in the form of BEIR (Thakur et al. 2021, arXiv:2104.08663): corpus, queries, judgments by split.
-
-    corpus.jsonl      {"_id": text, "title": text, "text": text, "metadata": {...}}, one document a line
-    queries.jsonl     {"_id": text, "text": text}, one query a line
-    qrels/SPLIT.tsv   query-id, corpus-id, score by tabs, below a header line
-
-Both JSON files may be gzipped. BEIR's own sets are to be had at
-https://public.ukp.informatik.tu-darmstadt.de/thakur/BEIR/datasets/NAME.zip (names and checksums in the README of
-https://github.com/beir-cellar/beir), to be fetched and unpacked by hand. Each set keeps the licence of its authors,
-which that README does not grant anew; BioASQ, Signal-1M, TREC-NEWS and Robust04 are given out by their owners only.
-"""
+"""Folders of BEIR, and datasets of ir_datasets, which are written as such a folder first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import gzip
+import importlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from benchmarks.formats.lines import FormatError, columns, read_lines, whole_number
 from benchmarks.formats.trec import Qrels
+from benchmarks.packages import require
 from engine.document import Document
 from engine.readers import Unreadable, read_file
 
@@ -101,3 +96,100 @@ def _plain_or_packed(path: Path) -> Path:
         if candidate.is_file():
             return candidate
     raise FormatError(f"{path.parent} holds neither {path.name} nor {path.name}.gz; unpack the whole set")
+
+
+PREFIX = "irds:"
+SPLIT = "test"
+_KINDS = ("docs", "queries", "qrels")
+
+
+class IrdsText(Protocol):
+    """A document or a query of ir_datasets."""
+
+    def default_text(self) -> str:
+        """All text of it in one string."""
+        ...
+
+
+class IrdsJudgment(Protocol):
+    """A judgment of ir_datasets."""
+
+    query_id: str
+    doc_id: str
+    relevance: int
+
+
+class IrdsDataset(Protocol):
+    """What is used of a dataset of ir_datasets."""
+
+    def docs_iter(self) -> Iterable[IrdsText]:
+        """All documents."""
+        ...
+
+    def queries_iter(self) -> Iterable[IrdsText]:
+        """All queries."""
+        ...
+
+    def qrels_iter(self) -> Iterable[IrdsJudgment]:
+        """All judgments."""
+        ...
+
+
+def open_irds(name: str, folder: Path) -> Path:
+    """Write the dataset of an id into a folder, unless it is there; texts may be downloaded by ir_datasets.
+
+    Args:
+        name: the id, as in the catalog of ir_datasets, without `PREFIX`.
+        folder: of all such datasets; each has a folder in it.
+
+    Returns:
+        The folder of this dataset.
+
+    Raises:
+        MissingExtra: ir_datasets is not installed.
+        FormatError: the id is unknown, lacks documents, queries or judgments, or cannot be downloaded.
+    """
+    target = folder / name.replace("/", "-")
+    if (target / "corpus.jsonl.gz").is_file():
+        return target
+    require(f"reading {PREFIX}{name}", {"ir_datasets": "ir_datasets"}, "irds")
+    try:
+        dataset = importlib.import_module("ir_datasets").load(name)
+        missing = [kind for kind in _KINDS if not getattr(dataset, f"has_{kind}")()]
+        if missing:
+            raise FormatError(f"{PREFIX}{name} has no {', '.join(missing)}; name a subset that has, as {name}/test")
+        write_irds(dataset, target)
+    except KeyError as error:
+        raise FormatError(f"{PREFIX}{name} is not an id of ir_datasets; see https://ir-datasets.com") from error
+    except (OSError, RuntimeError) as error:
+        raise FormatError(f"{PREFIX}{name} cannot be read ({error}); check the network, or ~/.ir_datasets") from error
+    return target
+
+
+def write_irds(dataset: IrdsDataset, folder: Path) -> None:
+    """Write corpus, queries, judgments and the split `SPLIT`; queries without a relevant target are left out."""
+    folder.mkdir(parents=True, exist_ok=True)
+    qrels: dict[str, dict[str, int]] = {}
+    for judgment in dataset.qrels_iter():
+        qrels.setdefault(judgment.query_id, {})[judgment.doc_id] = judgment.relevance
+    kept = {query_id: targets for query_id, targets in qrels.items() if any(value > 0 for value in targets.values())}
+    rows = [f"{query_id}\t{doc_id}\t{value}\n" for query_id in kept for doc_id, value in kept[query_id].items()]
+    (folder / "qrels.tsv").write_text("query_id\tdoc_id\trelevance\n" + "".join(rows), "utf-8")
+    (folder / "splits.json").write_text(json.dumps({SPLIT: list(kept)}, indent=1) + "\n", "utf-8")
+    _write_lines(folder / "queries.jsonl.gz", (_line(query, "query_id") for query in dataset.queries_iter()))
+    _write_lines(folder / "corpus.jsonl.gz", (_line(document, "doc_id") for document in dataset.docs_iter()))
+
+
+def _line(text: IrdsText, id_field: str) -> Mapping[str, object]:
+    """One line of a corpus; a text that has a field of its own does not repeat the title."""
+    body = getattr(text, "text", None)
+    section = {"heading": "", "text": body if isinstance(body, str) else text.default_text().strip()}
+    title = str(getattr(text, "title", "") or "")
+    return {"id": str(getattr(text, id_field)), "title": title, "sections": [section], "meta": {}}
+
+
+def _write_lines(path: Path, lines: Iterator[Mapping[str, object]]) -> None:
+    part = path.with_name(path.name + ".unfinished")
+    with gzip.open(part, "wt", encoding="utf-8") as file:
+        file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    part.replace(path)

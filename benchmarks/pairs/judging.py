@@ -11,8 +11,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from benchmarks.baselines.extra_packages import BENCHMARKS, optional
 from benchmarks.datasets import DatasetError
+from benchmarks.packages import BENCHMARKS, optional
 from benchmarks.pairs.scorer import Pair, PairScorer
 
 Floats: TypeAlias = NDArray[np.float64]

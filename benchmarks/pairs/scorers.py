@@ -13,10 +13,10 @@ from typing import Any
 import click
 
 from benchmarks.baselines.text_baselines import TEXT_BASELINES, text_scorer
-from benchmarks.cut import first_words
 from benchmarks.options import WORK, log, names_of
 from benchmarks.pairs.scorer import Budget, PairScorer
 from benchmarks.pairs.sources import PreparedPairs
+from benchmarks.quick import first_words
 from benchmarks.runs import Run, write_run
 from benchmarks.systems import Settings
 from engine.document import Document
@@ -72,7 +72,7 @@ def make_scorer(name: str, options: ScorerOptions) -> PairScorer:
         MissingExtra: a package of an extra is not installed.
     """
     if name == "bm25":
-        from benchmarks.baselines.bm25_pairs import BM25Pairs
+        from benchmarks.baselines.lexical import BM25Pairs
 
         return BM25Pairs()
     if name in TEXT_BASELINES:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.bm25 import BM25
+from benchmarks.baselines.lexical import BM25
 from benchmarks.checksums import files_checksum
 from benchmarks.datasets import TASKS, Dataset, DatasetError, checksum, open_dataset, read_documents
 from benchmarks.formats import gwikimatch, pair_files

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
-from benchmarks.cut import first_words
 from benchmarks.pairs.comparing import Comparison
 from benchmarks.pairs.judging import is_correct
 from benchmarks.pairs.pair_tasks import Learned
@@ -20,6 +19,7 @@ from benchmarks.pairs.tables import PairsDetails
 from benchmarks.pairs.trained_encoders import Recipe, TrainedEncoder
 from benchmarks.papers.comparison import Conditions, Measured, Scale, Size, flat
 from benchmarks.prepare import encoder_label
+from benchmarks.quick import first_words
 from benchmarks.systems import Settings
 from benchmarks.tasks.pairs import Trial, measure
 from engine.encoders.backbone.backbone import Backbone

@@ -1,25 +1,142 @@
-"""sentence-transformers and FAISS: a vector for each chunk of tokens, grouped by document when found."""
+"""Chunks of documents, their vectors, and a ranking of documents by the nearest chunks, for peers that have none."""
 
 from __future__ import annotations
 
+import heapq
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.peers.blocks import blocks
-from benchmarks.peers.chunker import Chunker
-from benchmarks.peers.grouping import DEPTH, deepened, summed
 from benchmarks.peers.peer import PeerConfig
 from benchmarks.peers.shared_weights import sentence_encoder
 from benchmarks.systems import Ranking, Settings
 from engine.document import Document
+from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.encoder import Vectors
+
+BLOCK_DOCUMENTS = 256
+
+T = TypeVar("T")
+
+
+def blocks(stream: Iterable[T], size: int = BLOCK_DOCUMENTS) -> Iterator[list[T]]:
+    """Lists of `size` in the order of the stream, the last one of what is left; none is empty."""
+    left = iter(stream)
+    while block := list(islice(left, size)):
+        yield block
+
+
+class Chunker:
+    """Cuts texts into windows of tokens that lie one after another, each full but the last."""
+
+    def __init__(self, config: PeerConfig) -> None:
+        """Load the tokenizer of the shared backbone; windows are as long as the run asks, or as the backbone reads."""
+        self._tokenizer = Tokenizer(config.backbone)
+        self.max_tokens = min(config.window_tokens, config.max_tokens)  # of a chunk, special ones counted
+
+    def cut(self, text: str) -> list[str]:
+        """The chunks of a text in their order; what stands between two tokens, as spaces, is in none.
+
+        No word is cut but one that fills a window: its second part would become other tokens
+        than it has in the text. A text without a token is one chunk.
+        """
+        ((_, offsets),) = self._tokenizer.tokenize([text])
+        chunks, first = [], 0
+        while first < len(offsets):
+            stop = self._stop(text, offsets, first)
+            chunks.append(text[offsets[first][0] : offsets[stop - 1][1]])
+            first = stop
+        return chunks or [text]
+
+    def _stop(self, text: str, offsets: list[tuple[int, int]], first: int) -> int:
+        """One past the last token of the chunk that begins with token `first`."""
+        full = first + self.max_tokens - self._tokenizer.n_special
+        stop = full
+        while first < stop < len(offsets) and _is_inside_word(text, offsets[stop][0]):
+            stop -= 1
+        return min(stop if stop > first else full, len(offsets))
+
+
+def _is_inside_word(text: str, place: int) -> bool:
+    return place > 0 and text[place - 1].isalnum() and text[place].isalnum()
+
+
+DEPTH = 256  # chunks of other documents asked for each chunk of the query at first, as many as our own search asks
+_DEEPER = 4  # times, as our own search
+_BLOCK_CHUNKS = 8192  # multiplied at once
+
+
+def deepened(ask: Callable[[int], Sequence[Ranking]], without: str, k: int, *, n_own: int, n_chunks: int) -> Ranking:
+    """Rank documents by the best pair of a chunk of theirs and one of the query's, asking until there are enough.
+
+    Args:
+        ask: gives, for each chunk of the query, so many nearest chunks of the index, as `grouped` takes them.
+        without: a document to leave out.
+        k: targets wanted.
+        n_own: chunks of that document in the index, which stand in the answers too; 0 where the index leaves them out.
+        n_chunks: of the index.
+
+    Returns:
+        At most `k`, best first.
+    """
+    depth = DEPTH
+    while True:
+        ranking = grouped(ask(min(depth + n_own, n_chunks)), without, k)
+        if len(ranking) >= k or depth + n_own >= n_chunks:
+            return ranking
+        depth *= _DEEPER
+
+
+def grouped(lists: Sequence[Ranking], without: str, k: int) -> Ranking:
+    """Rank documents by their best chunk that was found.
+
+    Args:
+        lists: for each chunk of the query the documents of the chunks found, with their
+            similarities in [-1, 1]; a document may stand in a list several times.
+        without: a document to leave out.
+        k: targets wanted.
+
+    Returns:
+        At most `k`, best first, equal ones as they first came.
+    """
+    scores: dict[str, float] = {}
+    for found in lists:
+        for doc_id, similarity in found:
+            if doc_id != without:
+                scores[doc_id] = max(similarity, scores.get(doc_id, similarity))
+    return heapq.nlargest(k, scores.items(), key=lambda item: item[1])
+
+
+def summed(queries: Vectors, chunks: Vectors, starts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Score every document by the sum, over the query's chunks, of the best match in it.
+
+    MaxSim of ColBERT (Khattab & Zaharia 2020, arXiv:2004.12832, eq. 3) over chunks
+    instead of tokens, s(q, t) = sum_i max_j <q_i, t_j>, over all chunks of the index.
+
+    Args:
+        queries: (I, D) unit rows.
+        chunks: (C, D) unit rows, those of a document beside each other.
+        starts: (N,) first row of each document, rising; none is empty.
+
+    Returns:
+        (N,) in [-I, I].
+    """
+    scores = np.empty(len(starts))
+    ends = np.append(starts[1:], len(chunks))
+    block = (ends - 1) // _BLOCK_CHUNKS
+    for own in np.split(np.arange(len(starts)), np.flatnonzero(np.diff(block)) + 1):
+        first, stop = starts[own[0]], ends[own[-1]]
+        best = np.maximum.reduceat(queries @ chunks[first:stop].T, starts[own] - first, axis=1)  # (I, documents)
+        scores[own] = best.sum(axis=0, dtype=np.float64)
+    return scores
+
 
 _INDEX_FILE = "index.faiss"
 _OWNERS_FILE = "owners.npy"

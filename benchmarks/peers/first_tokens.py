@@ -8,7 +8,7 @@ from pathlib import Path
 
 import faiss
 
-from benchmarks.peers.blocks import blocks
+from benchmarks.peers.chunk_vectors import blocks
 from benchmarks.peers.peer import PeerConfig
 from benchmarks.peers.shared_weights import sentence_encoder
 from benchmarks.systems import Ranking, Settings

@@ -15,9 +15,7 @@ import lancedb
 import pyarrow as pa
 from lancedb.index import HnswSq
 
-from benchmarks.peers.blocks import blocks
-from benchmarks.peers.chunker import Chunker
-from benchmarks.peers.grouping import DEPTH, deepened
+from benchmarks.peers.chunk_vectors import DEPTH, Chunker, blocks, deepened
 from benchmarks.peers.peer import PeerConfig
 from benchmarks.peers.shared_weights import sentence_encoder
 from benchmarks.systems import Ranking, Settings

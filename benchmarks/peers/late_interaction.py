@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 
-from benchmarks.peers.blocks import blocks
+from benchmarks.peers.chunk_vectors import blocks
 from benchmarks.peers.peer import PeerConfig
 from benchmarks.peers.shared_weights import token_encoder, token_label
 from benchmarks.systems import Ranking, Settings

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from txtai import Embeddings
 
-from benchmarks.peers.chunker import Chunker
-from benchmarks.peers.grouping import DEPTH, deepened
+from benchmarks.peers.chunk_vectors import DEPTH, Chunker, deepened
 from benchmarks.peers.peer import PeerConfig
 from benchmarks.systems import Ranking, Settings
 from engine.document import Document

@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.checksums import files_checksum
-from benchmarks.cut import first_words
 from benchmarks.datasets import DATA, DatasetError, Qrels
+from benchmarks.quick import first_words
 from engine.document import Document
 from engine.errors import TrainingError
 from engine.readers import Unreadable, read_file

@@ -1,24 +1,34 @@
-"""A corpus whose sections are labelled sentences, with judgments for each facet (CSFCube); nothing is ranked here.
+"""A corpus whose sections are labelled sentences, with judgments for each facet (CSFCube), and measures over its pools.
 
 CSFCube (Mysore et al. 2021, arXiv:2103.12906) asks with an abstract and a facet: which of about 100 or 250 pooled
 candidates are alike in background, method or result? The folder holds, beside `corpus.jsonl.gz`, `qrels_FACET.tsv`
 for each facet, where a candidate judged 0 is listed too, and `splits.json` with the lists `FACET`,
 `FACET_fold1_test` and `FACET_fold2_test`.
 
-Licence of the data: CC BY-NC 4.0; evaluation only.
-"""
+Licence of the data: CC BY-NC 4.0; evaluation only."""
 
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from benchmarks.datasets import Dataset, DatasetError, Qrels, checksum, read_qrels
 from engine.document import Document, Section
+from engine.encoders.encoder import Vectors
+from engine.errors import MissingExtra
+from engine.index import Index
+from engine.result import Hit, Result
+from engine.scoring.evidence import chunk_weights
 
 # The labels of the sentences that a facet is judged by; users of the set put objectives with the background.
 FACETS: Mapping[str, tuple[str, ...]] = {
@@ -112,3 +122,206 @@ def facet_sections(document: Document, facet: str) -> frozenset[int]:
     """Numbers of the sections with a label of a facet; none where it has no such part."""
     labels = FACETS[facet]
     return frozenset(number for number, section in enumerate(document.sections) if section.heading in labels)
+
+
+class Ranking(StrEnum):
+    """What the candidates of a faceted query are ordered by."""
+
+    FACET_TO_FACET = "facet to facet"  # contributions of pairs from the facet's sections to such of the target
+    FACET_TO_ANY = "facet to any"  # contributions of pairs that start in the facet's sections
+    OTHERS = "other sections"  # contributions of the pairs that start elsewhere
+    EVIDENCE = "evidence"  # the whole score
+    FACET_COSINE = "facet cosine"  # largest cosine between sections of the facet
+    DOCUMENT = "document"  # cosine of document vectors
+
+
+def candidate_scores(
+    index: Index, result: Result, facet: str, candidates: Collection[str]
+) -> dict[Ranking, dict[str, float]]:
+    """Score the candidates of a query in every way.
+
+    Args:
+        index: holds the query and the candidates.
+        result: all hits of the query, which is a document of the index.
+        facet: of `FACETS`.
+        candidates: their doc_ids.
+
+    Returns:
+        For each ranking the score of every candidate; 0 where the score says nothing of it, and -1, the least
+        cosine, for `FACET_COSINE` where query or candidate has no section of the facet.
+    """
+    scores = {ranking: dict.fromkeys(candidates, 0.0) for ranking in Ranking}
+    own = facet_sections(result.query, facet)
+    for hit in result.hits:
+        if hit.doc_id in scores[Ranking.EVIDENCE]:
+            for ranking, score in _of_breakdown(hit, own, facet_sections(hit.document, facet)).items():
+                scores[ranking][hit.doc_id] = score
+    scores[Ranking.DOCUMENT] = _document_cosines(index, result.query.doc_id, candidates)
+    scores[Ranking.FACET_COSINE] = _facet_cosines(index, result.query.doc_id, candidates, facet)
+    return scores
+
+
+def _of_breakdown(hit: Hit, own: frozenset[int], theirs: frozenset[int]) -> dict[Ranking, float]:
+    pairs = hit.breakdown.pairs
+    starting = [pair for pair in pairs if pair.query_section in own]
+    return {
+        Ranking.FACET_TO_FACET: sum(pair.contribution for pair in starting if pair.target_section in theirs),
+        Ranking.FACET_TO_ANY: sum(pair.contribution for pair in starting),
+        Ranking.OTHERS: sum(pair.contribution for pair in pairs if pair.query_section not in own),
+        Ranking.EVIDENCE: hit.score,
+    }
+
+
+def _document_cosines(index: Index, query: str, candidates: Collection[str]) -> dict[str, float]:
+    names, vectors = index.document_vectors()
+    row = {name: number for number, name in enumerate(names)}
+    cosines = vectors @ vectors[row[query]]
+    return {name: float(cosines[row[name]]) for name in candidates}
+
+
+def _facet_cosines(index: Index, query: str, candidates: Collection[str], facet: str) -> dict[str, float]:
+    own = _facet_vectors(index, query, facet)
+    cosines = {}
+    for name in candidates:
+        theirs = _facet_vectors(index, name, facet)
+        cosines[name] = float((own @ theirs.T).max()) if len(own) and len(theirs) else -1.0
+    return cosines
+
+
+def _facet_vectors(index: Index, doc_id: str, facet: str) -> Vectors:
+    stored = index.stored_query(doc_id)
+    return stored.vectors.sections[sorted(facet_sections(stored.document, facet))]
+
+
+def largest_pair_shares(
+    index: Index, result: Result, facet: str, relevance: Mapping[str, int]
+) -> dict[str, float | None]:
+    """How often the largest pair of a hit starts in the facet's section.
+
+    Args:
+        index: holds the query.
+        result: all hits of the query.
+        facet: of `FACETS`.
+        relevance: of each candidate.
+
+    Returns:
+        In [0, 1], or None where there is no such hit with a pair: "relevant" for candidates of relevance 1 and
+        above, "irrelevant" for those of 0, and "by chance" the share of the facet in the weights of the query's
+        chunks: what it would be if the facet did not matter.
+    """
+    own = facet_sections(result.query, facet)
+    starts: dict[bool, list[bool]] = {True: [], False: []}
+    for hit in result.hits:
+        if hit.doc_id in relevance and hit.breakdown.pairs:
+            starts[relevance[hit.doc_id] > 0].append(hit.breakdown.pairs[0].query_section in own)
+    chunks = index.stored_query(result.query.doc_id).vectors.chunk_spans
+    weights = chunk_weights(np.array([chunk.n_tokens for chunk in chunks]))
+    is_own = np.array([chunk.section in own for chunk in chunks])
+    return {
+        "relevant": _mean(starts[True]),
+        "irrelevant": _mean(starts[False]),
+        "by chance": float(weights[is_own].sum() / weights.sum()),
+    }
+
+
+def _mean(values: list[bool]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+POOL_SHARE = 0.2  # of a pool, whose ranks count
+RELEVANT_FROM = 2  # "similar"; 1 is "related"
+
+
+def pool_ndcg(relevance: Mapping[str, int], scores: Mapping[str, float], share: float = POOL_SHARE) -> float:
+    """nDCG over the first share of a pool: with n candidates and k = int(share n)
+
+        DCG = r_1 + sum_{i=2}^{k} r_i / log2(i)
+
+    over the DCG of the best order of the whole pool. The gain is the relevance
+    itself, and the second rank counts as much as the first: another nDCG than that
+    of `benchmarks.metrics`.
+
+    Args:
+        relevance: of each candidate, at least 0.
+        scores: of the same candidates, higher is better.
+        share: of the pool.
+
+    Returns:
+        In [0, 1]; 0 where no candidate is relevant.
+    """
+    k = int(share * len(relevance))
+    discounts = 1 / np.maximum(np.log2(np.maximum(np.arange(1, k + 1), 2)), 1)  # (k,)
+    best = np.sort(np.array(list(relevance.values()), float))[::-1][:k] @ discounts
+    found = _mean_relevance(relevance, scores)[:k] @ discounts
+    return float(found / best) if best else 0.0
+
+
+def average_precision(
+    relevance: Mapping[str, int], scores: Mapping[str, float], relevant_from: int = RELEVANT_FROM
+) -> float:
+    """Mean, over the relevant candidates of the whole pool, of the precision at their ranks.
+
+    Among n equal candidates with r relevant ones, below N with R relevant ones, the
+    i-th is relevant with probability r / n, and (i - 1)(r - 1) / (n - 1) of those
+    above it in the group are then expected to be.
+
+    Args:
+        relevance: of each candidate.
+        scores: of the same candidates, higher is better.
+        relevant_from: the least relevance that counts.
+
+    Returns:
+        In [0, 1]; 0 where no candidate is relevant.
+    """
+    n_above, n_relevant_above, total = 0, 0, 0.0
+    for group in _equal(scores):
+        n, n_relevant = len(group), sum(relevance[name] >= relevant_from for name in group)
+        places = np.arange(n)
+        beside = places * (n_relevant - 1) / max(n - 1, 1)
+        total += n_relevant / n * float(((n_relevant_above + 1 + beside) / (n_above + 1 + places)).sum())
+        n_above, n_relevant_above = n_above + n, n_relevant_above + n_relevant
+    return total / n_relevant_above if n_relevant_above else 0.0
+
+
+def _mean_relevance(relevance: Mapping[str, int], scores: Mapping[str, float]) -> NDArray[np.float64]:
+    """(n,) expected relevance at each rank."""
+    groups = (([relevance[name] for name in group]) for group in _equal(scores))
+    return np.concatenate([np.full(len(values), np.mean(values)) for values in groups])
+
+
+def _equal(scores: Mapping[str, float]) -> list[list[str]]:
+    """The candidates with the same score together, best first."""
+    ordered = sorted(scores, key=lambda name: -scores[name])
+    return [list(group) for _, group in groupby(ordered, key=scores.__getitem__)]
+
+
+def require_scikit_learn() -> None:
+    """Look for scikit-learn, to be called before long work.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
+    if importlib.util.find_spec("sklearn") is None:
+        raise MissingExtra("nDCG over ties", "scikit-learn", "benchmarks")
+
+
+def tied_ndcg(relevance: Mapping[str, int], scores: Mapping[str, float], k: int) -> float:
+    """nDCG@k over the judged candidates of one query.
+
+    Parts of a score are 0 for most candidates, and an arbitrary order of these
+    would be noise, or an advantage: equal scores share their gains (McSherry &
+    Najork 2008). Gain 2^relevance - 1 and discount log2(rank + 1), as
+    `benchmarks.metrics` has them, whose value it is where nothing is tied.
+
+    Args:
+        relevance: of each candidate, at least 0; at least two candidates.
+        scores: of the same candidates, higher is better.
+        k: ranks that count.
+
+    Returns:
+        In [0, 1]; 0 where no candidate is relevant.
+    """
+    from sklearn.metrics import ndcg_score
+
+    gains = [[2**value - 1 for value in relevance.values()]]
+    return float(ndcg_score(gains, [[scores[name] for name in relevance]], k=k))

@@ -1,4 +1,4 @@
-"""How faithful a breakdown is, as table and plots; drawn from records alone."""
+"""What becomes of score and rank as parts go, by side, order and method: table and plot; drawn from records alone."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ _MEASURES = {
     "deletion_rank_area": "deletion, area of 1/rank (low)",
     "insertion_rank_area": "insertion, area of 1/rank (high)",
 }
+
+
 _NOTE = (
     "Areas under score and reciprocal rank over the share of tokens that is removed (deletion) or alone there "
     "(insertion), parts in the order of the breakdown, of the largest plain cosine, or at random. Scores are relative "
@@ -30,6 +32,8 @@ _NOTE = (
     "queries, the hits of one averaged, adjusted after Holm over each column. Stored: rescored from stored vectors, "
     "the document vector as it was; re-encoded: the text that is left, encoded anew."
 )
+
+
 _RIVALS = (OrderKind.RANDOM, OrderKind.COSINE)
 
 

@@ -1,4 +1,7 @@
-"""Follows the hits of many queries as parts of either document go: every side, order and method of rescoring."""
+"""Follows the hits of many queries as parts of either document go: every side, order and method of rescoring.
+
+Deletion and insertion are those of RISE (Petsiuk et al. 2018, arXiv:1806.07421), over the tokens of a document instead
+of the pixels of an image; comprehensiveness and sufficiency are ERASER's (DeYoung et al. 2020, arXiv:1911.03429)."""
 
 from __future__ import annotations
 
@@ -9,11 +12,22 @@ from typing import TypeAlias
 
 import numpy as np
 
-from benchmarks.sections.courses import COARSE_SHARES, SHARES, Course, Rescore, follow, mean_course, summaries
 from benchmarks.sections.matches import Corpus
 from benchmarks.sections.parts import Order, OrderKind, Parts, Side, Unit, parts_of, removal_orders
 from benchmarks.sections.records import Arm
-from benchmarks.sections.removal import Pairing, encoded_rescore, remembered, stored_rescore
+from benchmarks.sections.removal import (
+    COARSE_SHARES,
+    SHARES,
+    Course,
+    Pairing,
+    Rescore,
+    encoded_rescore,
+    follow,
+    mean_course,
+    remembered,
+    stored_rescore,
+    summaries,
+)
 from engine.index import Index
 from engine.scoring.evidence import Scoring
 from engine.search.long_query import pool_long

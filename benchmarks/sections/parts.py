@@ -1,6 +1,6 @@
-"""The parts of one document of a hit, and the orders in which they are removed; nothing is scored here.
+"""The parts of one document of a hit, the places of its terms, and the orders in which parts are removed.
 
-Letters in shapes: C chunks of the document, U its parts, n occurrences of terms.
+Nothing is scored here. Letters in shapes: C chunks of the document, U its parts, n occurrences of terms.
 """
 
 from __future__ import annotations
@@ -12,14 +12,48 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.sections.term_places import term_places
 from engine.document import Chunk, Document, Span
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.scoring.breakdown import Breakdown, TermPart
 from engine.search.query import Query
 from engine.words.counts import WordTables, counted
 from engine.words.segmenter import Terms, WordSegmenter, segmenter_of
-from engine.words.titles import title_span
+from engine.words.titles import repeats, title_span
+
+
+def term_places(
+    found: Terms, terms: Iterable[TermPart], segmenter: WordSegmenter, title: Span | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Spread the contribution of each term over its occurrences in a text, by how often each counts.
+
+    Args:
+        found: the terms of the text.
+        terms: of the breakdown of a hit, all of which the text holds.
+        segmenter: of the index.
+        title: where the title of the text stands.
+
+    Returns:
+        (n, 2) spans and (n,) contributions.
+    """
+    words: dict[int, float] = {}
+    pairs: dict[int, float] = {}
+    for part in terms:
+        named = segmenter.segment(part.term)
+        into, one = (pairs, named.pairs) if len(named.pairs) else (words, named.words)
+        into[int(one[0])] = part.contribution
+    kinds = (found.words, found.word_spans, words), (found.pairs, found.pair_spans, pairs)
+    shares = [_shares(own, repeats(spans, title), by_term) for own, spans, by_term in kinds]
+    return np.concatenate([found.word_spans, found.pair_spans]), np.concatenate(shares)
+
+
+def _shares(
+    terms: NDArray[np.uint32], times: NDArray[np.int64], contributions: dict[int, float]
+) -> NDArray[np.float64]:
+    distinct, place = np.unique(terms, return_inverse=True)
+    counts = np.bincount(place, times, minlength=len(distinct))
+    shares = np.array([contributions.get(term, 0.0) for term in distinct.tolist()]) / counts
+    return shares[place] * times
+
 
 Order = NDArray[np.int64]  # a permutation of parts, first removed first
 

@@ -19,7 +19,6 @@ from pathlib import Path
 import click
 import numpy as np
 
-from benchmarks.cut import first_words
 from benchmarks.datasets import TASKS, Dataset, checksum, open_dataset, read_documents
 from benchmarks.markdown import compared, interval_text, markdown, origins
 from benchmarks.options import data_option, log, names_of, out_option, read_numbers, work_option
@@ -41,7 +40,7 @@ from benchmarks.probing.probes import (
     tfidf_vectors,
 )
 from benchmarks.program import origin_of, task
-from benchmarks.quick import SUFFIX
+from benchmarks.quick import SUFFIX, first_words
 from benchmarks.record_file import RESULTS, name_of
 from benchmarks.runs import Case, Run, write_run
 from benchmarks.systems import Settings

@@ -12,15 +12,14 @@ from statistics import median
 
 import click
 
+from benchmarks.baselines.lexical import BM25
 from benchmarks.baselines.text_baselines import TEXT_BASELINES, fitted_baselines
-from benchmarks.bm25 import BM25
-from benchmarks.cut import PARTS, WHOLE, part_of
 from benchmarks.datasets import Dataset, Qrels, checksum, open_dataset, read_documents, read_qrels, read_queries
 from benchmarks.formats.trec import section_target, write_qrels, write_run
 from benchmarks.options import data_option, log, names_of, out_option, work_option
 from benchmarks.program import origin_of, task
 from benchmarks.quality_tables import retrieval_table
-from benchmarks.quick import quick_part
+from benchmarks.quick import PARTS, WHOLE, part_of, quick_part
 from benchmarks.record_file import RESULTS
 from benchmarks.runs import Run, ranked_case
 from benchmarks.runs import write_run as write_run_file
@@ -55,7 +54,7 @@ class Trial:
 def open_trial(dataset: Dataset, split: str, k: int, limit: int | None, origin: Origin, part: str = WHOLE) -> Trial:
     """Read the queries of a split, the first `limit` where it is given, and their judgments.
 
-    The queries are a part of each document, see `benchmarks.cut.part_of`.
+    The queries are a part of each document, see `benchmarks.quick.part_of`.
 
     Raises:
         DatasetError: there is no such split, or its files do not fit together.

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
+from benchmarks.baselines.lexical import BM25
 from benchmarks.baselines.text_baselines import TEXT_BASELINES, text_baseline
-from benchmarks.bm25 import BM25
 from benchmarks.datasets import DatasetError, open_dataset
 from benchmarks.markdown import compared, interval_text, markdown, origins
 from benchmarks.options import data_option, log, names_of, out_option, work_option

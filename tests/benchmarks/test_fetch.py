@@ -11,10 +11,19 @@ from click.testing import CliRunner
 
 from benchmarks import fetch
 from benchmarks.datasets import TASKS, open_dataset, read_documents, read_qrels, read_queries
-from benchmarks.fetching import recorded
+from benchmarks.fetching import sources as recorded
 from benchmarks.fetching.rebuilding import train_pairs, write_lines
-from benchmarks.fetching.recipe import Files, Recipe, Source, corpus_document
-from benchmarks.fetching.recorded import CorpusDocument, Recorded, record, source_digest, write_recorded
+from benchmarks.fetching.sources import (
+    CorpusDocument,
+    Files,
+    Recipe,
+    Recorded,
+    Source,
+    corpus_document,
+    record,
+    source_digest,
+    write_recorded,
+)
 
 TEXTS = {"a": "alpha beta", "b": "gamma", "c": "delta", "d": "epsilon"}
 

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
-from benchmarks.packages import require
+from benchmarks.packages import optional, require
 from engine.errors import MissingExtra
 
 
@@ -14,3 +17,22 @@ def test_packages_that_are_there_are_enough() -> None:
 def test_a_missing_one_is_told_with_its_extra() -> None:
     with pytest.raises(MissingExtra, match=r"a sum needs no-such; install it: pip install 'longmatch\[ann\]'"):
         require("a sum", {"numpy": "numpy", "no_such_module": "no-such"}, "ann")
+
+
+def test_a_package_that_is_missing_is_told_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gensim.models", None)
+    with pytest.raises(MissingExtra, match=r"^word2vec needs gensim; install it: .* 'longmatch\[baselines\]'$"):
+        optional("gensim.models", "word2vec", "gensim")
+
+
+def test_another_extra_is_named_where_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    with pytest.raises(MissingExtra, match=r"BM25 needs bm25s; install it: pip install 'longmatch\[benchmarks\]'$"):
+        optional("bm25s", "BM25", "bm25s", "benchmarks")
+
+
+def test_a_fault_inside_a_package_is_not_taken_for_its_absence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "halfbroken.py").write_text("import a_module_that_is_not_there\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="a_module_that_is_not_there"):
+        optional("halfbroken", "something", "halfbroken")

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from numpy.typing import NDArray
 
-from benchmarks.baselines.bm25_pairs import BM25Pairs
+from benchmarks.baselines.lexical import BM25Pairs
 from benchmarks.datasets import Dataset, DatasetError, read_qrels
 from benchmarks.metrics import PRIMARY
 from benchmarks.pairs.scorer import Pair

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.bm25 import BM25
+from benchmarks.baselines.lexical import BM25
 from benchmarks.runs import Case, Run, read_run, run_files
 from benchmarks.scisumm.collection import Collection, open_scisumm, read_collection
 from benchmarks.scisumm.questions import CandidateRanker

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from benchmarks.baselines.vector_file import WordVectors
+from benchmarks.baselines.word_vectors import WordVectors
 from tests.benchmarks.baselines.small_words import vector_of
 
 Vector = NDArray[np.float64]

@@ -8,10 +8,9 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from benchmarks.baselines.embedding_table import WordConfig
-from benchmarks.baselines.pair_training import PairTraining
-from benchmarks.baselines.sbert_512 import TRANSFORMER_TRAINING
-from benchmarks.baselines.word_inputs import DocumentWords
+from benchmarks.baselines.pair_model import PairTraining
+from benchmarks.baselines.text_inputs import DocumentWords, WordConfig
+from benchmarks.baselines.transformer_scorers import TRANSFORMER_TRAINING
 from benchmarks.pairs.scorer import Budget, Fit, Pair, PairScorer
 from engine.document import Document
 from tests.fakes import make_document

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.baselines.texts import Texts, read_texts
-from benchmarks.baselines.vector_file import WordVectors
+from benchmarks.baselines.word_vectors import Texts, WordVectors, read_texts
 from engine.document import Document
 from tests.fakes import make_document
 

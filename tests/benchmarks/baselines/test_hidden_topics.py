@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.baselines.hidden_topics import HiddenTopics, HiddenTopicsConfig, hidden_topics
-from benchmarks.baselines.texts import read_texts
+from benchmarks.baselines.word_vectors import read_texts
 from tests.benchmarks.baselines.small_words import WORDS, known_words, random_documents, vector_of
 from tests.fakes import make_document
 

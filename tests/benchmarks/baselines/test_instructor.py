@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.baselines.instructor import INSTRUCTION, Instructor
-from benchmarks.baselines.pretrained import load_given
+from benchmarks.baselines.pretrained import INSTRUCTION, Instructor, load_given
 from engine.errors import EncoderError
 from tests.fakes import make_document
 

@@ -1,16 +1,156 @@
 from __future__ import annotations
 
+import gzip
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks.baselines.texts import Texts
-from benchmarks.baselines.word_vectors import Word2VecConfig, source_settings, word_vectors
+from benchmarks.baselines import word_vectors as gensim_training
+from benchmarks.baselines.word_vectors import (
+    Stretches,
+    Texts,
+    Word2VecConfig,
+    are_content,
+    read_texts,
+    read_vectors,
+    source_settings,
+    train,
+    word_vectors,
+    words_of,
+)
 from benchmarks.datasets import DatasetError
 from engine.errors import TrainingError
 from tests.benchmarks.baselines.small_words import WORDS, known_words, texts_of, write_vectors
+from tests.fakes import make_document
+
+
+def test_words_are_lower_cased_runs_of_word_characters() -> None:
+    assert words_of("Don't PANIC: x86_64, Öl!") == ["don", "t", "panic", "x86_64", "öl"]
+
+
+def test_words_are_numbered_in_the_order_of_first_use() -> None:
+    texts = read_texts([make_document("a", "Cat dog cat."), make_document("b", ""), make_document("c", "dog owl")])
+    assert texts.doc_ids == ("a", "b", "c")
+    assert texts.vocabulary == ("cat", "dog", "owl")
+    assert [numbers.tolist() for numbers in texts.numbers] == [[0, 1, 0], [], [1, 2]]
+
+
+def test_stop_words_digits_and_single_characters_carry_no_content() -> None:
+    pytest.importorskip("gensim")
+    words = ["the", "river", "x", "b2b", "would", "löss", "2020"]
+    assert dict(zip(words, are_content(words).tolist(), strict=True)) == {
+        **dict.fromkeys(words, False),
+        "river": True,
+        "löss": True,
+    }
+
+
+def test_a_long_text_is_given_in_stretches_and_none_of_it_is_lost() -> None:
+    stretches = Stretches(texts_of(["a b c d e", "", "f g"]), longest=2)
+    expected = [(0, ["a", "b"]), (0, ["c", "d"]), (0, ["e"]), (2, ["f", "g"])]
+    assert list(stretches.by_row()) == expected
+    assert list(stretches) == list(stretches) == [words for _, words in expected]
+
+
+@pytest.mark.parametrize("header", [True, False], ids=["word2vec", "GloVe"])
+def test_wanted_words_are_read_with_their_place_in_the_file(tmp_path: Path, header: bool) -> None:
+    written = known_words(9, 5)
+    read = read_vectors(write_vectors(tmp_path / "vectors.txt", written, header=header), {WORDS[7], WORDS[4], "absent"})
+    assert dict(read.row) == {WORDS[4]: 0, WORDS[7]: 1}
+    assert read.ranks.tolist() == [4, 7]
+    np.testing.assert_allclose(read.vectors, written.vectors[[4, 7]], rtol=1e-6)
+
+
+def test_a_gzipped_file_is_read_as_well(tmp_path: Path) -> None:
+    plain = write_vectors(tmp_path / "vectors.txt", known_words(3, 4), header=False)
+    packed = tmp_path / "vectors.txt.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    np.testing.assert_array_equal(read_vectors(packed, WORDS).vectors, read_vectors(plain, WORDS).vectors)
+
+
+def test_a_word_may_hold_spaces_and_the_first_of_two_counts(tmp_path: Path) -> None:
+    (tmp_path / "vectors.txt").write_text("cat 1 2 3\n. . . 4 5 6 \ncat 7 8 9\n")
+    read = read_vectors(tmp_path / "vectors.txt", {"cat", ". . ."})
+    assert dict(read.row) == {"cat": 0, ". . .": 1}
+    np.testing.assert_array_equal(read.vectors, np.array([[1, 2, 3], [4, 5, 6]], np.float32))
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("cat 1 2\ndog 1\n", "near word 1: the next line holds 1 numbers, the first 2;"),
+        ("2 3\ncat a b c\n", "near word 1: could not convert string to float"),
+        ("cat\n", "near word 0: the next line holds 0 numbers, the first 0;"),
+    ],
+    ids=["ragged", "letters", "no numbers"],
+)
+def test_a_line_that_does_not_fit_is_told(tmp_path: Path, content: str, told: str) -> None:
+    (tmp_path / "vectors.txt").write_text(content)
+    with pytest.raises(DatasetError, match=rf"vectors\.txt cannot be read as word vectors, {told}"):
+        read_vectors(tmp_path / "vectors.txt", {"cat"})
+
+
+@pytest.mark.parametrize(("content", "n_words"), [("", 0), ("cow 1 2\nhen 3 4\n", 2)], ids=["empty", "other words"])
+def test_a_file_of_no_use_is_told(tmp_path: Path, content: str, n_words: int) -> None:
+    (tmp_path / "vectors.txt").write_text(content)
+    with pytest.raises(DatasetError, match=f"has vectors of {n_words} words, of which none is among the 1 wanted"):
+        read_vectors(tmp_path / "vectors.txt", {"cat"})
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+class Gensim:
+    """What gensim's models do with the time: five seconds to count words, two an epoch."""
+
+    def __init__(self, clock: Clock, *, epochs: int) -> None:
+        self.wv = SimpleNamespace(key_to_index={"word": 0})
+        self.epochs, self.corpus_count = epochs, 1
+        self.n_epochs = 0
+        self._clock = clock
+
+    def build_vocab(self, examples: object) -> None:
+        self._clock.now += 5
+
+    def train(self, examples: object, *, total_examples: int, epochs: int, callbacks: list[Any]) -> None:
+        (deadline,) = callbacks
+        deadline.on_train_begin(self)
+        for _ in range(epochs):
+            deadline.on_epoch_begin(self)
+            self._clock.now += 2
+            self.n_epochs += 1
+            deadline.on_epoch_end(self)
+        deadline.on_train_end(self)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(gensim_training, "time", clock)
+    return clock
+
+
+def test_counting_words_is_part_of_the_time(clock: Clock) -> None:
+    model = Gensim(clock, epochs=10)
+    train(model, [], seconds=25)
+    assert (model.n_epochs, clock.now) == (10, 125.0)
+
+
+def test_the_first_epoch_shows_that_all_would_take_too_long(clock: Clock) -> None:
+    model = Gensim(clock, epochs=10)
+    with pytest.raises(TrainingError, match="1 of 10 epochs took 7 s, 24 s were given for all; ask for fewer epochs"):
+        train(model, [], seconds=24)
+    assert model.n_epochs == 1
+
 
 pytest.importorskip("gensim")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.fetching.archives import FetchError, read_members
+from benchmarks.fetching.sources import FetchError, read_members
 
 FILES = {"top/a.txt": b"alpha", "top/b.txt.gz": gzip.compress(b"beta"), "top/c.md": b"gamma"}
 WANTED = [("top/a.txt", b"alpha"), ("top/b.txt", b"beta")]

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from benchmarks.fetching.clscisumm import RECIPE
-from benchmarks.fetching.scisumm_paper import decode_paper, parse_paper, parse_summary
+from benchmarks.fetching.clscisumm import RECIPE, decode_paper, parse_paper, parse_summary
 from tests.benchmarks.fetching.test_rfc_text import recorded
 
 PAPER = """\

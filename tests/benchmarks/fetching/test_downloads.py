@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.fetching.archives import FetchError
-from benchmarks.fetching.downloads import download, find_downloads
-from benchmarks.fetching.recipe import Source
+from benchmarks.fetching.sources import FetchError, Source, download, find_downloads
 
 DATA = bytes(range(256)) * 20
 

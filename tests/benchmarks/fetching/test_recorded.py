@@ -7,14 +7,7 @@ import pytest
 
 from benchmarks.datasets import DATA, TASKS
 from benchmarks.fetch import RECIPES
-from benchmarks.fetching.recorded import (
-    FOLDER,
-    document_digest,
-    judgment_lines,
-    read_recorded,
-    record,
-    source_digest,
-)
+from benchmarks.fetching.sources import FOLDER, document_digest, judgment_lines, read_recorded, record, source_digest
 
 
 def test_every_corpus_of_the_tasks_has_a_recipe_and_shipped_facts() -> None:

@@ -4,11 +4,9 @@ import json
 
 import pytest
 
-from benchmarks.fetching.archives import FetchError
-from benchmarks.fetching.masking import mask_rfcs
-from benchmarks.fetching.recorded import Recorded
-from benchmarks.fetching.rfc import RECIPE
-from benchmarks.fetching.rfc_text import decode_rfc, parse_rfc
+from benchmarks.fetching.rebuilding import mask_rfcs
+from benchmarks.fetching.rfc import RECIPE, decode_rfc, parse_rfc
+from benchmarks.fetching.sources import FetchError, Recorded
 from tests.benchmarks.fetching.unmasking import unmasked_parts
 
 RFC = """\

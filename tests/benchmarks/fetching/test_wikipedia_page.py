@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from benchmarks.fetching.wikipedia_page import parse_page
-from benchmarks.fetching.wikipedia_seealso import RECIPE
+from benchmarks.fetching.wikipedia_seealso import RECIPE, parse_page
 from tests.benchmarks.fetching.test_rfc_text import recorded
 
 PAGE = """\

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import datasets, packages
 from benchmarks.datasets import open_dataset, read_documents, read_qrels, read_queries
-from benchmarks.formats.irds import open_irds
+from benchmarks.formats.beir import open_irds
 from benchmarks.formats.lines import FormatError
 from engine.errors import MissingExtra
 

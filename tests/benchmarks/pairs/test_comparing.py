@@ -5,11 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.pairs.comparing import Comparer, Comparison, mean_best_match
+from benchmarks.pairs.comparing import Comparer, Comparison, GivenScorer, Shelf, mean_best_match
+from benchmarks.pairs.scorer import Fit
 from engine.encoders.encoder import unit
+from engine.encoders.loading import load_encoder
 from engine.encoders.mean import MeanEncoder
 from engine.errors import EncoderError
-from tests.benchmarks.pairs.pair_cases import texts
+from tests.benchmarks.pairs.pair_cases import BUDGET, TEST, TRAIN, VALID, texts
 from tests.encoders.tiny import tiny_tde
 
 
@@ -33,3 +35,52 @@ def test_a_pair_head_is_asked_for_its_probability(bert_folder: Path) -> None:
 def test_an_encoder_without_a_pair_head_is_refused(mean_encoder: MeanEncoder) -> None:
     with pytest.raises(EncoderError, match="has no pair head, a TDE has; compare by cosine or by maxsim"):
         Comparer(mean_encoder, Comparison.HEAD)
+
+
+def fitted(folder: Path, comparison: Comparison, work: Path, heard: list[str] | None = None) -> GivenScorer:
+    log = (heard if heard is not None else []).append
+    scorer = GivenScorer(str(folder), comparison, Shelf(work, "made@0a"), device="cpu", log=log)
+    scorer.fit(Fit(texts(), TRAIN, VALID, BUDGET, 0))
+    return scorer
+
+
+def test_documents_are_compared_by_their_cosine(bert_folder: Path, tmp_path: Path) -> None:
+    encoder, documents = load_encoder(str(bert_folder), device="cpu"), texts()
+    expected = []
+    for pair in TEST:
+        one, other = encoder.encode([documents[pair.first], documents[pair.second]])
+        expected.append(float(one.document @ other.document))
+    np.testing.assert_allclose(fitted(bert_folder, Comparison.COSINE, tmp_path).score(TEST), expected, atol=2e-3)
+
+
+def test_documents_are_compared_by_their_best_chunks(bert_folder: Path, tmp_path: Path) -> None:
+    encoder, documents = load_encoder(str(bert_folder), device="cpu"), texts()
+    expected = []
+    for pair in TEST:
+        one, other = encoder.encode([documents[pair.first], documents[pair.second]])
+        best = [max(float(row @ column) for column in other.chunks) for row in one.chunks]
+        weights = [chunk.n_tokens**0.5 for chunk in one.chunk_spans]
+        expected.append(float(np.average(best, weights=weights)))
+    np.testing.assert_allclose(fitted(bert_folder, Comparison.MAXSIM, tmp_path).score(TEST), expected, atol=2e-3)
+
+
+def test_what_one_scorer_has_encoded_no_other_encodes_again(bert_folder: Path, tmp_path: Path) -> None:
+    heard: list[str] = []
+    first = fitted(bert_folder, Comparison.COSINE, tmp_path, heard)
+    n_told = len(heard)
+    assert n_told > 0
+    again = fitted(bert_folder, Comparison.COSINE, tmp_path, heard)
+    fitted(bert_folder, Comparison.MAXSIM, tmp_path, heard)
+    assert not any("48 documents" not in line or " 0 tokens" not in line for line in heard[n_told:])
+    np.testing.assert_array_equal(first.score(TEST), again.score(TEST))
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("asked", ["{}", "{}:sbert-first"])
+def test_a_record_names_the_very_weights(bert_folder: Path, tmp_path: Path, asked: str) -> None:
+    scorer = GivenScorer(asked.format(bert_folder), Comparison.COSINE, Shelf(tmp_path, "made@0a"), device="cpu")
+    scorer.fit(Fit(texts(), TRAIN, VALID, BUDGET, 0))
+    (index,) = tmp_path.iterdir()
+    assert index.name == f"made@0a-{scorer.encoder}.lm"
+    assert scorer.encoder.startswith("bert")
+    assert (scorer.name, scorer.settings, scorer.course) == ("cosine", {"comparison": "cosine"}, None)

@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+import json
 from collections import Counter
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
 
 import numpy as np
+import pytest
 
+from benchmarks.datasets import DatasetError
 from benchmarks.pairs.scorer import Pair
 from benchmarks.pairs.splitting import (
     Edge,
@@ -13,9 +19,13 @@ from benchmarks.pairs.splitting import (
     documents_of,
     hold_out_tenths,
     pairs_checksum,
+    read_relations,
+    similar_by_links,
     split_of,
     undirected,
 )
+from engine.training.judgments import Judgments
+from tests.benchmarks.pairs.linked_corpus import DOC_IDS, linked, write_linked
 
 TRAIN, VALID, TEST = Split.TRAIN, Split.VALID, Split.TEST
 
@@ -72,3 +82,58 @@ def test_a_checksum_tells_pairs_apart() -> None:
 def test_edges_have_no_direction() -> None:
     assert undirected("b", "a") == undirected("a", "b") == ("a", "b")
     assert documents_of([Pair("a", "b", True), Pair("b", "c", False)]) == {"a", "b", "c"}
+
+
+def similar_by_hand(links: Judgments, above: float, fewest: int) -> list[Edge]:
+    """Every pair of documents, one at a time."""
+    found = []
+    for one, other in combinations(sorted(links), 2):
+        own, its = set(links[one]), set(links[other])
+        if min(len(own), len(its)) >= fewest and len(own & its) / len(own | its) > above:
+            found.append((one, other))
+    return found
+
+
+@pytest.mark.parametrize(("above", "fewest"), [(0.5, 3), (0.5, 1), (0.3, 2), (0.0, 1)])
+def test_alike_is_who_links_to_the_same(above: float, fewest: int) -> None:
+    rng = np.random.default_rng(4)
+    links = {f"d{n}": {f"t{int(t)}": 1 for t in rng.integers(0, 8, int(rng.integers(0, 7)))} for n in range(40)}
+    expected = similar_by_hand(links, above, fewest)
+    assert similar_by_links(links, above=above, fewest=fewest) == expected
+    assert len(expected) > 5
+
+
+def test_half_of_the_links_in_common_is_not_enough() -> None:
+    links = {"a": {"x": 1, "y": 1, "z": 1}, "b": {"x": 1, "y": 1, "w": 1}, "c": {"x": 1, "y": 1, "z": 1, "w": 1}}
+    assert similar_by_links(links, above=0.5, fewest=3) == [("a", "c"), ("b", "c")]
+
+
+def test_relations_are_read_from_the_files_of_a_dataset(tmp_path: Path) -> None:
+    assert read_relations(write_linked(tmp_path / "linked"), DOC_IDS) == linked()
+
+
+def test_training_pairs_have_a_file_of_their_own(tmp_path: Path) -> None:
+    dataset = write_linked(tmp_path / "linked")
+    (dataset.qrels.parent / "train_pairs.tsv").write_text(
+        "query_id\tdoc_id\trelevance\nd40\td41\t1\nd40\td42\t0\nd40\td01\t1\nd40\telsewhere\t1\n"
+    )
+    assert read_relations(dataset, DOC_IDS).trainable == {("d40", "d41")}
+
+
+def test_links_out_of_the_corpus_are_left_out(tmp_path: Path) -> None:
+    dataset = write_linked(tmp_path / "linked")
+    dataset.qrels.write_text("query_id\tdoc_id\trelevance\nd20\td20\t1\nd20\td21\t1\nd20\tx\t1\ny\td21\t1\n")
+    assert read_relations(dataset, DOC_IDS).links == {"d20": {"d21": 1}}
+
+
+def test_a_dataset_without_valid_queries_is_refused(tmp_path: Path) -> None:
+    dataset = write_linked(tmp_path / "linked")
+    dataset.splits.write_text(json.dumps({"test": ["d00"], "dev": ["d01"]}))
+    with pytest.raises(DatasetError, match=r"splits.json names no queries of valid, only of test, dev; .*add them"):
+        read_relations(dataset, DOC_IDS)
+
+
+def test_queries_outside_of_the_corpus_make_no_pairs(tmp_path: Path) -> None:
+    dataset = replace(write_linked(tmp_path / "linked"), queries=tmp_path / "queries.jsonl.gz")
+    with pytest.raises(DatasetError, match=r"its queries, in queries\.jsonl\.gz, are no documents of the corpus"):
+        read_relations(dataset, DOC_IDS)

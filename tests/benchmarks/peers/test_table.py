@@ -7,8 +7,7 @@ import pytest
 
 from benchmarks.measuring.latency import Percentiles
 from benchmarks.metrics import MEASURED
-from benchmarks.peers.record import PeerRun, PeersRecord
-from benchmarks.peers.table import chosen_on_valid, peers_table
+from benchmarks.peers.table import PeerRun, PeersRecord, chosen_on_valid, peers_table
 from benchmarks.record_file import rebuild
 from indexer.training.origin import Origin
 

@@ -2,12 +2,31 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
+from collections.abc import Iterator
+from itertools import permutations
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks.datasets import DATA, DatasetError
-from benchmarks.sections.faceted import facet_sections, open_facets, read_labelled
+from benchmarks.metrics import evaluate
+from benchmarks.sections.faceted import (
+    Ranking,
+    average_precision,
+    candidate_scores,
+    facet_sections,
+    largest_pair_shares,
+    open_facets,
+    pool_ndcg,
+    read_labelled,
+    tied_ndcg,
+)
+from benchmarks.sections.subcorpus import index_documents
+from engine.index import Index
+from engine.result import Result
+from tests.fakes import FakeEncoder
 
 
 def test_labels_are_headings_and_not_in_the_text(faceted_folder: Path) -> None:
@@ -60,3 +79,129 @@ def test_csfcube_has_fifty_queries_whose_candidates_are_all_in_the_corpus() -> N
     names = {document.doc_id for document in read_labelled(tasks[0].corpus)}
     assert len(names) == 4205
     assert all(candidate in names for task in tasks for judged in task.qrels.values() for candidate in judged)
+
+
+CANDIDATES = ["same method", "same background", "no method", "far"]
+
+
+@pytest.fixture
+def index(faceted_folder: Path, tmp_path: Path) -> Iterator[Index]:
+    documents = list(read_labelled(faceted_folder / "corpus.jsonl.gz"))
+    index_documents(tmp_path / "facets.lm", documents, FakeEncoder())
+    with Index.open(tmp_path / "facets.lm", encoder=FakeEncoder()) as opened:
+        yield opened
+
+
+@pytest.fixture
+def result(index: Index) -> Result:
+    return index.search_id("q", k=5, exact=True)
+
+
+def test_the_facets_part_finds_what_is_alike_in_that_facet_alone(index: Index, result: Result) -> None:
+    for facet, expected in {"method": "same method", "background": "same background", "result": "no method"}.items():
+        scores = candidate_scores(index, result, facet, CANDIDATES)
+        for ranking in (Ranking.FACET_TO_FACET, Ranking.FACET_TO_ANY, Ranking.FACET_COSINE):
+            assert max(CANDIDATES, key=scores[ranking].__getitem__) == expected
+
+
+def test_the_parts_of_facet_and_others_sum_to_the_score(index: Index, result: Result) -> None:
+    scores = candidate_scores(index, result, "method", CANDIDATES)
+    for hit in result.hits:
+        parts = scores[Ranking.FACET_TO_ANY][hit.doc_id] + scores[Ranking.OTHERS][hit.doc_id]
+        assert parts + hit.breakdown.document.contribution == pytest.approx(hit.score, abs=1e-6)
+        assert 0 <= scores[Ranking.FACET_TO_FACET][hit.doc_id] <= scores[Ranking.FACET_TO_ANY][hit.doc_id]
+
+
+def test_cosines_are_those_of_the_vectors(index: Index, result: Result) -> None:
+    scores = candidate_scores(index, result, "method", CANDIDATES)
+    matrix = index.section_matrix("q", "far").cosines
+    assert scores[Ranking.FACET_COSINE]["far"] == pytest.approx(matrix[2, 2], abs=1e-6)
+    assert scores[Ranking.FACET_COSINE]["no method"] == -1
+    own, far = (index.stored_query(name).vectors.document for name in ("q", "far"))
+    assert scores[Ranking.DOCUMENT]["far"] == pytest.approx(own @ far, abs=1e-6)
+
+
+def test_the_largest_pair_of_the_relevant_hit_starts_in_the_facet(index: Index, result: Result) -> None:
+    shares = largest_pair_shares(index, result, "method", {"same method": 2, "same background": 0, "absent": 1})
+    assert (shares["relevant"], shares["irrelevant"]) == (1.0, 0.0)
+    # Title, background, method and result have 2, 4, 5 and 2 words; a chunk weighs the root of its tokens.
+    assert shares["by chance"] == pytest.approx(5**0.5 / (2**0.5 + 4**0.5 + 5**0.5 + 2**0.5))
+    assert largest_pair_shares(index, result, "method", {"same method": 2})["irrelevant"] is None
+
+
+RELEVANCE = {"a": 3, "b": 0, "c": 2, "d": 1, "e": 0, "f": 2, "g": 3}
+
+
+def dcg(relevance: list[int]) -> float:
+    """The authors' script, one rank at a time."""
+    return sum(value / (1 if rank == 1 else math.log2(rank)) for rank, value in enumerate(relevance, start=1))
+
+
+def over_orders(scores: dict[str, float], share: float) -> tuple[float, float]:
+    """nDCG and average precision, the mean over every order of the candidates that the scores allow."""
+    k = int(share * len(scores))
+    best = dcg(sorted(RELEVANCE.values(), reverse=True)[:k])
+    ndcg, precision = [], []
+    for order in permutations(scores):
+        ranked = [scores[name] for name in order]
+        if ranked == sorted(ranked, reverse=True):
+            values = [RELEVANCE[name] for name in order]
+            hits = [value >= 2 for value in values]
+            ndcg.append(dcg(values[:k]) / best)
+            precision.append(np.mean([sum(hits[: at + 1]) / (at + 1) for at, hit in enumerate(hits) if hit]))
+    return float(np.mean(ndcg)), float(np.mean(precision))
+
+
+@pytest.mark.parametrize("n_levels", [2, 3, 7])
+@pytest.mark.parametrize("share", [0.3, 0.6, 1.0])
+def test_both_are_means_over_all_orders_of_what_is_equal(n_levels: int, share: float) -> None:
+    levels = np.random.default_rng(n_levels).integers(0, n_levels, len(RELEVANCE)).tolist()
+    scores = dict(zip(RELEVANCE, map(float, levels), strict=True))
+    expected = over_orders(scores, share)
+    assert pool_ndcg(RELEVANCE, scores, share) == pytest.approx(expected[0])
+    assert average_precision(RELEVANCE, scores) == pytest.approx(expected[1])
+
+
+def test_a_fifth_of_the_pool_counts() -> None:
+    relevance = {f"c{number}": number % 4 for number in range(24)}  # int(.2 * 24) is 4
+    scores = {name: -float(name[1:]) for name in relevance}
+    expected = (0 + 1 + 2 / math.log2(3) + 3 / 2) / (3 + 3 + 3 / math.log2(3) + 3 / 2)
+    assert pool_ndcg(relevance, scores) == pytest.approx(expected)
+
+
+def test_a_pool_without_a_relevant_candidate_has_0() -> None:
+    nothing = dict.fromkeys("abcde", 0)
+    assert (
+        pool_ndcg(nothing, dict.fromkeys("abcde", 1.0)),
+        average_precision(nothing, dict.fromkeys("abcde", 1.0)),
+    ) == (0, 0)
+
+
+pytest.importorskip("sklearn")
+
+
+def ndcg_by_hand(gains: list[int], k: int) -> float:
+    """Of one order, best first."""
+
+    def dcg(ordered: list[int]) -> float:
+        return sum(gain / np.log2(rank + 1) for rank, gain in enumerate(ordered[:k], start=1))
+
+    return dcg(gains) / dcg(sorted(gains, reverse=True))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_ties_it_is_the_metric_of_the_other_tables(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    relevance = {f"d{number}": int(value) for number, value in enumerate(rng.integers(0, 4, 40))}
+    scores = dict(zip(relevance, rng.permutation(40).tolist(), strict=True))
+    ranking = sorted(scores, key=lambda name: -scores[name])
+    expected = evaluate({"q": relevance}, {"q": ranking})["nDCG@10"]["q"]
+    assert tied_ndcg(relevance, scores, 10) == pytest.approx(expected, abs=1e-9)
+
+
+def test_ties_are_the_mean_over_all_their_orders() -> None:
+    relevance = {"a": 3, "b": 0, "c": 1, "d": 0, "e": 2}
+    scores = {"a": 0.0, "b": 0.9, "c": 0.0, "d": 0.0, "e": 0.0}
+    orders = [ndcg_by_hand([0, *order], 3) for order in permutations([7, 1, 0, 3])]
+    assert tied_ndcg(relevance, scores, 3) == pytest.approx(np.mean(orders))
+    assert tied_ndcg(dict.fromkeys("ab", 0), {"a": 1.0, "b": 0.5}, 3) == 0

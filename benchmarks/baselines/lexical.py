@@ -1,0 +1,192 @@
+"""Lexical baselines: BM25 by bm25s as Lucene scores it, and the cosine of TF-IDF vectors by scikit-learn.
+
+A word counts as often as it stands in the query document. Letters in shapes: N documents, V words."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.packages import BENCHMARKS, optional
+from benchmarks.pairs.scorer import Fit, Pair
+from benchmarks.systems import Ranking, Settings
+from engine.document import Document
+
+
+def ranking(doc_ids: Sequence[str], scores: NDArray[np.floating], k: int, *, own: int | None, least: float) -> Ranking:
+    """The `k` best targets, best first, equal ones in the corpus's order.
+
+    Args:
+        doc_ids: N names.
+        scores: (N,), higher is closer.
+        k: depth.
+        own: row of the target that has the query's own id, which is left out; None where there is none.
+        least: only what scores more is found.
+    """
+    order = np.argsort(-scores, kind="stable")[: k + 1].tolist()
+    found = [(doc_ids[row], float(scores[row])) for row in order if row != own and scores[row] > least]
+    return found[:k]
+
+
+K1 = 1.5
+B = 0.75
+_FEATURE = "the BM25 baseline"
+
+
+class BM25:
+    """Holds the postings of a corpus; nothing of its text."""
+
+    name = "bm25"
+    encoder = ""
+
+    def __init__(self) -> None:
+        """Start without a corpus; `fit` reads one.
+
+        Raises:
+            MissingExtra: bm25s or PyStemmer is not installed.
+        """
+        bm25s = optional("bm25s", _FEATURE, "bm25s", BENCHMARKS)
+        tokenization = optional("bm25s.tokenization", _FEATURE, "bm25s", BENCHMARKS)
+        stemmer = optional("Stemmer", _FEATURE, "PyStemmer", BENCHMARKS).Stemmer("english")
+        self.settings: Settings = {"variant": "lucene", "k1": K1, "b": B, "stemmer": "english", "stop_words": "en"}
+        self._tokenizer = tokenization.Tokenizer(stopwords="en", stemmer=stemmer)
+        self._retriever = bm25s.BM25(method="lucene", k1=K1, b=B)
+        self._doc_ids: list[str] = []
+
+    @property
+    def doc_ids(self) -> Sequence[str]:
+        """Names of the N documents, in the order of the corpus."""
+        return self._doc_ids
+
+    def fit(self, documents: Iterable[Document]) -> BM25:
+        """Read the corpus, which must hold a document, once; each call starts anew."""
+        self._doc_ids = []
+        self._tokenizer.reset_vocab()
+        token_ids = list(self._tokenizer.streaming_tokenize(self._texts(documents), update_vocab=True))
+        self._retriever.index(self._tokenizer.to_tokenized_tuple(token_ids), show_progress=False)
+        return self
+
+    def scores(self, query: Document) -> NDArray[np.float32]:
+        """(N,) scores of all documents, at least 0; 0 where no word is shared."""
+        tokens = next(self._tokenizer.streaming_tokenize([query.text], update_vocab=False, allow_empty=False))
+        scores: NDArray[np.float32] = self._retriever.get_scores_from_ids(tokens)
+        return scores
+
+    def search(self, query: Document, k: int) -> Ranking:
+        """The `k` best targets with their scores, best first, equals in the corpus's order.
+
+        The query itself is left out, and so is a target that shares no word with it.
+        """
+        scores = self.scores(query)
+        order = np.argsort(-scores, kind="stable")[: k + 1]
+        ranked = [(self._doc_ids[i], float(scores[i])) for i in order if scores[i] > 0]
+        return [(doc_id, score) for doc_id, score in ranked if doc_id != query.doc_id][:k]
+
+    def _texts(self, documents: Iterable[Document]) -> Iterator[str]:
+        for document in documents:
+            self._doc_ids.append(document.doc_id)
+            yield document.text
+
+
+class TfIdf:
+    """Holds the TF-IDF vectors of a corpus.
+
+    With tf the times a word stands in a document, df the documents that hold it, N
+    documents (scikit-learn's smoothed idf), vectors of unit length have the values
+
+        (1 + ln tf) (1 + ln (1 + N) / (1 + df))
+
+    Words are scikit-learn's: two word characters and more, lower-cased, nothing left out.
+    """
+
+    name = "tfidf"
+    encoder = ""
+
+    def __init__(self) -> None:
+        """Start without a corpus; `fit` reads one."""
+        self.settings: Settings = {"sublinear_tf": True, "min_df": 1, "stop_words": False}
+        self._doc_ids: list[str] = []
+        self._row: dict[str, int] = {}
+        self._vectorizer: Any = None
+        self._vectors: Any = None  # (N, V) sparse, unit rows
+
+    def fit(self, documents: Iterable[Document], *, seconds: float = math.inf) -> TfIdf:
+        """As `TextBaseline.fit`; it takes seconds, and does not look at the clock.
+
+        Raises:
+            MissingExtra: scikit-learn is not installed.
+        """
+        text = optional("sklearn.feature_extraction.text", "the TF-IDF baseline", "scikit-learn")
+        self._doc_ids = []
+        self._vectorizer = text.TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
+        self._vectors = self._vectorizer.fit_transform(self._texts(documents))
+        self._row = {doc_id: row for row, doc_id in enumerate(self._doc_ids)}
+        return self
+
+    def search(self, query: Document, k: int) -> Ranking:
+        """As `System.search`; a target that shares no word with the query is not found."""
+        asked = self._vectorizer.transform([query.text])
+        cosine = (self._vectors @ asked.T).toarray().ravel()
+        return ranking(self._doc_ids, cosine, k, own=self._row.get(query.doc_id), least=0.0)
+
+    def score(self, first: str, second: str) -> float:
+        """The cosine, in [0, 1]."""
+        one, other = self._vectors[self._row[first]], self._vectors[self._row[second]]
+        return float((one @ other.T).toarray()[0, 0])
+
+    def _texts(self, documents: Iterable[Document]) -> Iterator[str]:
+        for document in documents:
+            self._doc_ids.append(document.doc_id)
+            yield document.text
+
+
+class BM25Pairs:
+    """How much of what the first document scores against itself the second one scores.
+
+        s(a, b) = BM25(a, b) / BM25(a, a)
+
+    The first document is the query, whole. BM25 adds up over the words of a query, so
+    that scores of queries of several lengths have no threshold in common until they are
+    divided; ours, as no paper judges pairs by BM25. Document frequencies are those of
+    all documents that `fit` is given, test's included: texts are no labels.
+    """
+
+    name = "bm25"
+    encoder = ""
+    is_trained = False
+    course = None
+
+    def __init__(self) -> None:
+        """Start without documents; `fit` reads them.
+
+        Raises:
+            MissingExtra: bm25s or PyStemmer is not installed.
+        """
+        self._bm25 = BM25()
+        self.settings: Settings = dict(self._bm25.settings)
+        self._documents: Mapping[str, Document] = {}
+        self._row: dict[str, int] = {}
+
+    def fit(self, given: Fit) -> None:
+        """As `PairScorer.fit`; nothing is learned from pairs."""
+        self._bm25.fit(given.documents.values())
+        self._documents = given.documents
+        self._row = {doc_id: row for row, doc_id in enumerate(self._bm25.doc_ids)}
+
+    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
+        """As `PairScorer.score`; at least 0, and 0 where no word is shared."""
+        asked: dict[str, list[int]] = defaultdict(list)
+        for at, pair in enumerate(pairs):
+            asked[pair.first].append(at)
+        found = np.zeros(len(pairs))
+        for first, positions in asked.items():
+            scores = self._bm25.scores(self._documents[first])
+            own = scores[self._row[first]]
+            rows = [self._row[pairs[at].second] for at in positions]
+            found[positions] = scores[rows] / own if own > 0 else 0.0
+        return found

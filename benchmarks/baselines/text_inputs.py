@@ -1,0 +1,307 @@
+"""What neural baselines read of a document: words of a table, letter trigrams, or the first tokens."""
+
+from __future__ import annotations
+
+import re
+import time
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from benchmarks.baselines.pair_model import CosineHead, SiameseModel
+from benchmarks.baselines.word_vectors import (
+    Texts,
+    VectorSource,
+    Word2VecConfig,
+    WordVectors,
+    read_texts,
+    word_vectors,
+    words_of,
+)
+from engine.document import Document
+from engine.encoders.backbone.backbone import Backbone
+from engine.errors import TrainingError
+from engine.segmentation import sentence_starts
+
+PADDING, UNKNOWN = 0, 1  # ids
+_N_SPECIAL = 2
+_PARAGRAPH_END = re.compile(r"\n[ \t]*\n\s*|\f\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The words that are told apart; all others are one, `UNKNOWN`."""
+
+    ids: Mapping[str, int]  # from 2 on, the most frequent word first
+
+    @property
+    def size(self) -> int:
+        """Rows of a table of vectors, padding and the unknown word counted."""
+        return len(self.ids) + _N_SPECIAL
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DocumentWords:
+    """The words of a document in reading order; there is at least one."""
+
+    ids: NDArray[np.int64]  # (W,)
+    sentences: NDArray[np.int64]  # (S,) words of each, at least 1; their sum is W
+    paragraphs: NDArray[np.int64]  # (P,) sentences of each, at least 1; their sum is S
+
+    def __len__(self) -> int:
+        """W."""
+        return len(self.ids)
+
+
+def count_words(documents: Iterable[Document]) -> Counter[str]:
+    """How often each word stands in the texts."""
+    counts: Counter[str] = Counter()
+    for document in documents:
+        counts.update(words_of(document.text))
+    return counts
+
+
+def make_vocabulary(counts: Mapping[str, int], *, min_count: int, max_words: int) -> Vocabulary:
+    """Keep the most frequent words, equal ones by name.
+
+    Args:
+        counts: of all words.
+        min_count: a rarer word is unknown.
+        max_words: of the vocabulary, at most.
+
+    Raises:
+        TrainingError: no word is left.
+    """
+    kept = sorted(
+        (word for word, count in counts.items() if count >= min_count), key=lambda word: (-counts[word], word)
+    )[:max_words]
+    if not kept:
+        raise TrainingError(
+            f"no word of the corpus stands in it {min_count} times ({len(counts)} are rarer); lower min_count"
+        )
+    return Vocabulary({word: number for number, word in enumerate(kept, start=_N_SPECIAL)})
+
+
+def read_words(document: Document, vocabulary: Vocabulary, max_words: int) -> DocumentWords:
+    """Read the first `max_words` words of a document.
+
+    Sentences are those of `engine.segmentation`, paragraphs end at blank lines and where a section
+    ends. A document without a word is read as one unknown word.
+    """
+    paragraph_starts = _paragraph_starts(document)
+    starts = sorted({*sentence_starts(document.text), *paragraph_starts})
+    ids: list[int] = []
+    sentences: list[int] = []
+    paragraph_of_sentence: list[int] = []
+    for start, stop in zip(starts, [*starts[1:], len(document.text)], strict=True):
+        words = words_of(document.text[start:stop])[: max_words - len(ids)]
+        if words:
+            ids += (vocabulary.ids.get(word, UNKNOWN) for word in words)
+            sentences.append(len(words))
+            paragraph_of_sentence.append(bisect_right(paragraph_starts, start))
+        if len(ids) == max_words:
+            break
+    paragraphs = np.unique(paragraph_of_sentence or [0], return_counts=True)[1]
+    return DocumentWords(np.array(ids or [UNKNOWN]), np.array(sentences or [1]), paragraphs.astype(np.int64))
+
+
+def pad_words(documents: Sequence[DocumentWords], device: torch.device) -> tuple[Tensor, Tensor]:
+    """Ids (N, L) int64 padded to the longest document, and (N, L) bool, True where a word is real."""
+    ids = torch.nn.utils.rnn.pad_sequence(
+        [torch.from_numpy(document.ids) for document in documents], batch_first=True, padding_value=PADDING
+    ).to(device)
+    return ids, ids != PADDING
+
+
+def _paragraph_starts(document: Document) -> list[int]:
+    ends = {match.end() for match in _PARAGRAPH_END.finditer(document.text)}
+    return sorted({0, *ends, *(section.start for section in document.sections)})
+
+
+@dataclass(frozen=True, slots=True)
+class WordConfig:
+    """The words of a model, and where their vectors come from."""
+
+    width: int = 200  # of vectors trained here; a file has its own
+    vectors: Path | None = None  # text file of word2vec or GloVe; None trains word2vec on the corpus
+    min_count: int = 5  # a rarer word is unknown
+    max_vocabulary: int = 100_000
+    epochs: int = 5  # of word2vec, at most
+    most_words: int = 10_000_000  # of the corpus, that word2vec reads in an epoch
+    tuned: bool = True  # vectors are trained on with the model
+
+
+@dataclass(frozen=True)
+class WordTable:
+    """A vocabulary, and the module that holds its vectors."""
+
+    vocabulary: Vocabulary
+    embedding: nn.Embedding  # (vocabulary.size, width)
+
+
+def make_word_table(documents: Iterable[Document], config: WordConfig, *, seed: int, seconds: float) -> WordTable:
+    """Number the words of a corpus and give them vectors.
+
+    Padding is zero, the unknown word the mean of all. A word that a file does not know, or that stands in
+    no document word2vec has read, has a vector drawn with the spread of the others.
+
+    Args:
+        documents: of the corpus. Of a large one word2vec reads some, whole ones taken at random.
+        config: see there.
+        seed: of word2vec and of all that is drawn.
+        seconds: most that counting words and word2vec may take.
+
+    Raises:
+        MissingExtra: gensim is not installed.
+        TrainingError: no word is frequent enough, or all epochs of word2vec would not be made in time.
+        DatasetError: the file holds no word vectors, or none of these words.
+    """
+    started = time.monotonic()
+    corpus = list(documents)
+    counts = count_words(corpus)
+    vocabulary = make_vocabulary(counts, min_count=config.min_count, max_words=config.max_vocabulary)
+    rng = np.random.default_rng(seed)
+    if config.vectors is None:
+        share = config.most_words / max(1, sum(counts.values()))
+        source: VectorSource = Word2VecConfig(
+            width=config.width, min_count=config.min_count, epochs=config.epochs, seed=seed
+        )
+        texts = read_texts(_some(corpus, share, rng))
+    else:
+        source, texts = config.vectors, Texts((), tuple(vocabulary.ids), ())
+    left = seconds - (time.monotonic() - started)
+    rows = _rows(word_vectors(source, texts, seconds=left), vocabulary, rng)
+    embedding = nn.Embedding(vocabulary.size, rows.shape[1], padding_idx=PADDING, _weight=torch.from_numpy(rows))
+    embedding.weight.requires_grad_(config.tuned)
+    return WordTable(vocabulary, embedding)
+
+
+def _some(documents: Sequence[Document], share: float, rng: np.random.Generator) -> Sequence[Document]:
+    """A share of documents, in their order; at least one."""
+    if share >= 1:
+        return documents
+    n_taken = max(1, int(share * len(documents)))
+    return [documents[at] for at in np.sort(rng.choice(len(documents), n_taken, replace=False))]
+
+
+def _rows(known: WordVectors, vocabulary: Vocabulary, rng: np.random.Generator) -> NDArray[np.float32]:
+    """(vocabulary.size, width), by id."""
+    found = {word: known.vectors[known.row[word]] for word in vocabulary.ids if word in known.row}
+    held = np.stack(list(found.values()))
+    rows = rng.normal(0, held.std(), (vocabulary.size, held.shape[1]))
+    for word, vector in found.items():
+        rows[vocabulary.ids[word]] = vector
+    rows[:2] = np.zeros(held.shape[1]), held.mean(0)  # padding, and the unknown word
+    return rows.astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrigramCounts:
+    """The trigrams of a document that are known, each once."""
+
+    ids: NDArray[np.int64]  # (T,), rising
+    weights: NDArray[np.float32]  # (T,) log(1 + n) of a trigram that stands n times
+
+    def __len__(self) -> int:
+        """T."""
+        return len(self.ids)
+
+
+def letter_trigrams(word: str) -> list[str]:
+    """The letter trigrams of a word, one for each of its letters."""
+    marked = f"#{word}#"
+    return [marked[start : start + 3] for start in range(len(word))]
+
+
+def frequent_trigrams(words: Mapping[str, int], *, min_count: int, most: int) -> dict[str, int]:
+    """Number the most frequent trigrams from 0, equally frequent ones by name.
+
+    Args:
+        words: how often each word stands in the corpus.
+        min_count: a rarer trigram is not read.
+        most: trigrams, at most.
+
+    Raises:
+        TrainingError: no trigram is left.
+    """
+    counts: Counter[str] = Counter()
+    for word, count in words.items():
+        for trigram in letter_trigrams(word):
+            counts[trigram] += count
+    ranked = sorted(counts, key=lambda trigram: (-counts[trigram], trigram))
+    kept = [trigram for trigram in ranked[:most] if counts[trigram] >= min_count]
+    if not kept:
+        raise TrainingError(
+            f"no letter trigram stands {min_count} times in the corpus ({len(counts)} are rarer); lower min_count"
+        )
+    return {trigram: number for number, trigram in enumerate(kept)}
+
+
+def count_trigrams(document: Document, ids: Mapping[str, int]) -> TrigramCounts:
+    """Read a whole document, whatever its length.
+
+    Weights are logarithms, where the paper counts the trigrams of a query or a title: the thousands
+    that a long document has of some would leave every unit of the first layer at -1 or 1.
+    """
+    counts: Counter[int] = Counter()
+    for word, n_times in Counter(words_of(document.text)).items():
+        for trigram in letter_trigrams(word):
+            if trigram in ids:
+                counts[ids[trigram]] += n_times
+    known = sorted(counts)
+    weights = np.log1p(np.array([counts[number] for number in known], np.float32))
+    return TrigramCounts(np.array(known, np.int64), weights.astype(np.float32))
+
+
+_TOKEN_BUDGET = 8192  # of one pass, padding counted
+
+
+class FirstTokens(SiameseModel[list[int]]):
+    """A backbone, pooled as it says; or by a layer over its hidden states."""
+
+    def __init__(self, backbone: Backbone, *, pooler: nn.Module | None = None) -> None:
+        """Take over a backbone with its weights.
+
+        Args:
+            backbone: in float32, for its weights are trained.
+            pooler: from hidden states (N, L, D) to (N, D); None for the backbone's own `pooling`.
+        """
+        super().__init__()
+        self.backbone = backbone
+        self.model: nn.Module = backbone.model
+        self.pooler = pooler
+        self.head = CosineHead()
+        unused = getattr(backbone.model, "pooler", None)
+        if pooler is None and unused is not None:
+            unused.requires_grad_(False)  # else it counts as learned, and no gradient reaches it
+
+    def encode(self, documents: Sequence[list[int]]) -> Tensor:
+        """See `SiameseModel.encode`: (N, D)."""
+        if self.pooler is None:
+            return self.backbone.pool(documents, _TOKEN_BUDGET)
+        pooler = self.pooler
+
+        def pool(hidden: Tensor, _: Tensor) -> Tensor:
+            pooled: Tensor = pooler(hidden)
+            return pooled
+
+        return self.backbone.read(documents, _TOKEN_BUDGET, pool)
+
+
+def first_tokens(document: Document, backbone: Backbone, max_tokens: int) -> list[int]:
+    """The ids of the first tokens of a document's text, without special tokens.
+
+    Args:
+        document: of any length.
+        backbone: with the tokenizer; what it can read at once is a limit too.
+        max_tokens: special tokens counted.
+    """
+    most = min(max_tokens - backbone.tokenizer.n_special, backbone.max_tokens)
+    return backbone.tokenize([document.text])[0][0][:most]

@@ -1,1 +1,0 @@
-"""Results by length, and by place in the document."""

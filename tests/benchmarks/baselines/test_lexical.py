@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.baselines.lexical import BM25, K1, B, BM25Pairs, TfIdf, ranking
+from benchmarks.pairs.scorer import Budget, Fit, Pair
+from engine.document import Document
+from engine.segmentation import divide
+from tests.fakes import make_document
+
+SCORES = np.array([1.0, 3.0, 2.0, 2.0, 0.0])
+
+
+def test_the_best_come_first_and_equal_ones_in_their_order() -> None:
+    assert ranking("abcde", SCORES, 3, own=0, least=0.0) == [("b", 3.0), ("c", 2.0), ("d", 2.0)]
+
+
+def test_the_query_is_left_out_wherever_it_stands() -> None:
+    assert ranking("abcde", SCORES, 2, own=1, least=0.0) == [("c", 2.0), ("d", 2.0)]
+    assert ranking("abcde", SCORES, 9, own=4, least=-1.0) == [("b", 3.0), ("c", 2.0), ("d", 2.0), ("a", 1.0)]
+
+
+def test_what_scores_nothing_is_not_found() -> None:
+    assert [name for name, _ in ranking("abcde", SCORES, 9, own=0, least=0.0)] == ["b", "c", "d"]
+
+
+def document(doc_id: str, text: str) -> Document:
+    return Document(doc_id, "", text, divide(text))
+
+
+CORPUS = [
+    document("one", "zebra zebra lion"),
+    document("two", "zebra lion lion tiger"),
+    document("three", "tiger bear"),
+    document("four", "wolf"),
+]
+
+
+def term_by_hand(tf: int, df: int, length: int) -> float:
+    """Lucene's BM25 of one term; the four texts are 2.5 words long on average."""
+    idf = math.log(1 + (4 - df + 0.5) / (df + 0.5))
+    return idf * tf / (tf + K1 * (1 - B + B * length / 2.5))
+
+
+def test_scores_equal_the_equation() -> None:
+    ranking = BM25().fit(CORPUS).search(document("query", "zebras, tiger"), k=10)
+    expected = {
+        "two": term_by_hand(1, 2, 4) + term_by_hand(1, 2, 4),
+        "one": term_by_hand(2, 2, 3),
+        "three": term_by_hand(1, 2, 2),
+    }
+    assert dict(ranking) == pytest.approx(expected)
+    assert [doc_id for doc_id, _ in ranking] == sorted(expected, key=lambda doc_id: -expected[doc_id])
+
+
+def test_a_query_never_finds_itself() -> None:
+    bm25 = BM25().fit(CORPUS)
+    assert [doc_id for doc_id, _ in bm25.search(CORPUS[0], k=3)] == ["two"]
+    assert [doc_id for doc_id, _ in bm25.search(CORPUS[1], k=1)] == ["one"]
+
+
+def test_a_word_counts_as_often_as_the_query_says_it() -> None:
+    bm25 = BM25().fit(CORPUS)
+    once, thrice = (bm25.search(document("query", text), k=1)[0][1] for text in ("wolf", "wolf wolf wolf"))
+    assert thrice == pytest.approx(3 * once)
+
+
+def test_a_query_of_unknown_or_stop_words_finds_nothing() -> None:
+    bm25 = BM25().fit(CORPUS)
+    assert [bm25.search(document("query", text), k=5) for text in ("the of and", "giraffe")] == [[], []]
+
+
+def test_fitting_again_forgets_the_corpus_before() -> None:
+    bm25 = BM25().fit(CORPUS).fit([document("other", "zebra wolf"), document("last", "lion")])
+    assert [doc_id for doc_id, _ in bm25.search(document("query", "zebra"), k=5)] == ["other"]
+
+
+pytest.importorskip("sklearn")
+
+TEXTS = {"one": "zebra zebra lion", "two": "zebra lion lion tiger", "three": "tiger bear", "four": "wolf"}
+CORPUS_tfidf_system = [make_document(doc_id, text) for doc_id, text in TEXTS.items()]
+
+
+def vector_by_hand(doc_id: str) -> dict[str, float]:
+    words = TEXTS[doc_id].split()
+    df = {word: sum(word in text.split() for text in TEXTS.values()) for word in words}
+    raw = {word: (1 + math.log(words.count(word))) * (1 + math.log(5 / (1 + df[word]))) for word in words}
+    length = math.sqrt(sum(value**2 for value in raw.values()))
+    return {word: value / length for word, value in raw.items()}
+
+
+def cosine_by_hand(first: str, second: str) -> float:
+    one, other = vector_by_hand(first), vector_by_hand(second)
+    return sum(value * other.get(word, 0) for word, value in one.items())
+
+
+def test_scores_equal_the_equation_tfidf_system() -> None:
+    tfidf = TfIdf().fit(CORPUS_tfidf_system)
+    for first in TEXTS:
+        for second in TEXTS:
+            assert tfidf.score(first, second) == pytest.approx(cosine_by_hand(first, second), abs=1e-6)
+
+
+def test_search_ranks_by_the_same_score_and_finds_only_what_shares_a_word() -> None:
+    ranking = TfIdf().fit(CORPUS_tfidf_system).search(CORPUS_tfidf_system[1], k=10)
+    expected = {doc_id: cosine_by_hand("two", doc_id) for doc_id in ("one", "three")}
+    assert dict(ranking) == pytest.approx(expected, abs=1e-6)
+    assert [doc_id for doc_id, _ in ranking] == ["one", "three"]
+    assert TfIdf().fit(CORPUS_tfidf_system).search(CORPUS_tfidf_system[3], k=10) == []
+
+
+def test_a_query_is_asked_by_its_text_whatever_its_id() -> None:
+    tfidf = TfIdf().fit(CORPUS_tfidf_system)
+    draft, namesake = (replace(CORPUS_tfidf_system[1], doc_id=doc_id) for doc_id in ("draft", "four"))
+    expected = {doc_id: cosine_by_hand("two", doc_id) for doc_id in ("one", "two", "three")}
+    assert dict(tfidf.search(draft, k=10)) == pytest.approx(expected, abs=1e-6)
+    assert dict(tfidf.search(namesake, k=10)) == pytest.approx(expected, abs=1e-6)
+    assert tfidf.search(make_document("new", "giraffe"), k=10) == []
+
+
+def test_fitting_again_forgets_the_corpus_before_tfidf_system() -> None:
+    other = [make_document("a", "lion wolf"), make_document("b", "lion")]
+    assert [doc_id for doc_id, _ in TfIdf().fit(CORPUS_tfidf_system).fit(other).search(other[0], k=5)] == ["b"]
+
+
+TEXTS_bm25_pairs = {
+    "one": "zebra zebra lion",
+    "two": "zebra lion lion tiger",
+    "three": "tiger bear",
+    "four": "the of and",
+    "five": "wolf",
+}
+DOCUMENTS = {doc_id: make_document(doc_id, text) for doc_id, text in TEXTS_bm25_pairs.items()}
+
+
+def bm25_by_hand(query: str, target: str) -> float:
+    """Lucene's BM25, a word of the query at a time; to bm25s a text without words is one empty word."""
+    bags = {
+        doc_id: [word for word in text.split() if len(word) > 3] or [""] for doc_id, text in TEXTS_bm25_pairs.items()
+    }
+    mean = sum(map(len, bags.values())) / len(bags)
+    score = 0.0
+    for word in bags[query]:
+        df = sum(word in bag for bag in bags.values())
+        tf = bags[target].count(word)
+        idf = math.log(1 + (len(bags) - df + 0.5) / (df + 0.5))
+        score += idf * tf / (tf + K1 * (1 - B + B * len(bags[target]) / mean)) if tf else 0.0
+    return score
+
+
+def scores(*pairs: tuple[str, str]) -> list[float]:
+    bm25 = BM25Pairs()
+    bm25.fit(Fit(DOCUMENTS, [], [], Budget(0, 0, 0.0), 0))
+    return bm25.score([Pair(first, second, True) for first, second in pairs]).tolist()
+
+
+def test_scores_are_shares_of_what_the_query_scores_itself() -> None:
+    asked = [("one", "two"), ("two", "one"), ("two", "three"), ("one", "three"), ("two", "two")]
+    expected = [bm25_by_hand(first, second) / bm25_by_hand(first, first) for first, second in asked]
+    np.testing.assert_allclose(scores(*asked), expected, rtol=1e-5)
+    assert expected[-2:] == [0.0, 1.0]
+
+
+def test_a_document_of_stop_words_matches_nothing() -> None:
+    assert scores(("four", "one"), ("one", "four")) == [0.0, 0.0]

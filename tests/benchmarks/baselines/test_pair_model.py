@@ -1,0 +1,260 @@
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from benchmarks.baselines.matchers import DssmConfig, dssm
+from benchmarks.baselines.neural_scorers import NEURAL_SCORERS, Given, neural_scorer
+from benchmarks.baselines.pair_model import CosineHead, PairTraining, SiameseModel, scores_of, settings_of, train_pairs
+from benchmarks.pairs.scorer import Budget, Course, Fit, Pair
+from benchmarks.pairs.selection import Selection
+from engine.encoders.backbone.weights import weights_sha256
+from engine.errors import TrainingError
+from tests.benchmarks.baselines.pair_cases import OVERFITTING, fitted, topical_documents, topical_pairs
+
+pytest.importorskip("accelerate")
+
+
+class Linear(SiameseModel[list[float]]):
+    """One matrix over given numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer = nn.Linear(4, 3)
+        self.head = CosineHead()
+        self.n_encoded = 0
+
+    def encode(self, documents: Sequence[list[float]]) -> Tensor:
+        self.n_encoded += len(documents)
+        rows: Tensor = self.layer(torch.tensor(documents))
+        return rows
+
+
+INPUTS = {f"d{number}": [float(np.cos(number * row)) for row in range(1, 5)] for number in range(12)}
+PAIRS = [Pair(f"d{number}", f"d{(number * 5 + 1) % 12}", number % 2 == 0) for number in range(12)]
+BUDGET = Budget(30, 4, 60.0)
+
+
+def train(settings: PairTraining, budget: Budget = BUDGET, *, valid: Sequence[Pair] = (), seed: int = 0) -> Linear:
+    model = Linear()
+    train_pairs(model, INPUTS, PAIRS, valid, settings=settings, budget=budget, seed=seed)
+    return model
+
+
+def weights_of(model: nn.Module) -> Tensor:
+    return torch.cat([weight.detach().flatten() for weight in model.parameters()])
+
+
+def test_the_first_step_is_the_plain_one_of_adam() -> None:
+    expected = Linear()
+    optimizer = torch.optim.Adam(expected.parameters(), lr=1e-2)
+    logits = expected([INPUTS[pair.first] for pair in PAIRS], [INPUTS[pair.second] for pair in PAIRS])
+    labels = torch.tensor([float(pair.is_match) for pair in PAIRS])
+    (-labels * logits.sigmoid().log() - (1 - labels) * (1 - logits.sigmoid()).log()).mean().backward()  # type: ignore[no-untyped-call]
+    optimizer.step()
+    model = train(PairTraining(learning_rate=1e-2, gradient_norm=1e9), Budget(1, 12, 60.0))
+    torch.testing.assert_close(weights_of(model), weights_of(expected))
+
+
+def test_a_batch_in_parts_has_the_gradient_of_the_whole() -> None:
+    whole = train(PairTraining(pairs_at_once=12), Budget(5, 12, 60.0))
+    parts = train(PairTraining(pairs_at_once=5), Budget(5, 12, 60.0))
+    torch.testing.assert_close(weights_of(parts), weights_of(whole), atol=1e-5, rtol=1e-4)
+
+
+def test_a_seed_gives_the_same_weights_again_and_another_seed_others() -> None:
+    first, again, other = (weights_of(train(PairTraining(), seed=seed)) for seed in (1, 1, 2))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+def test_it_stops_when_patience_is_at_its_end() -> None:
+    settings = PairTraining(learning_rate=1e-9, selection=Selection(pairs=12, looks=15, patience=3))
+    course = train_pairs(Linear(), INPUTS, PAIRS, PAIRS, settings=settings, budget=BUDGET, seed=0)
+    assert (course.n_steps, course.best_step) == (6, 0)  # looked at before the first step, after 2, 4 and 6
+
+
+def test_time_that_is_up_leaves_the_weights_as_they_were() -> None:
+    model = Linear()
+    course = train_pairs(model, INPUTS, PAIRS, PAIRS, settings=PairTraining(), budget=Budget(1000, 4, 0.0), seed=0)
+    assert (course.n_steps, course.best_step) == (0, 0)
+    assert torch.equal(weights_of(model), weights_of(Linear()))
+
+
+def test_without_valid_pairs_all_steps_are_made_and_the_last_weights_kept() -> None:
+    course = train_pairs(Linear(), INPUTS, PAIRS, [], settings=PairTraining(), budget=BUDGET, seed=0)
+    assert course == Course(n_steps=30, best_step=30, valid_accuracy=None)
+
+
+def test_the_rate_rises_and_falls() -> None:
+    settings = PairTraining(warmup_share=0.4, decays=True)
+    shares = [settings.rate_share(step, 10) for step in range(10)]
+    assert shares == pytest.approx([0.25, 0.5 * 0.9, 0.75 * 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1])
+    assert [PairTraining().rate_share(step, 10) for step in (0, 9)] == [1.0, 1.0]
+
+
+def test_a_siamese_model_scores_as_it_does_pair_by_pair_and_encodes_each_document_once() -> None:
+    model = Linear()
+    scores = scores_of(model, INPUTS, PAIRS, PairTraining(pairs_at_once=2))
+    assert model.n_encoded == len({doc_id for pair in PAIRS for doc_id in (pair.first, pair.second)})
+    one_by_one = [model([INPUTS[pair.first]], [INPUTS[pair.second]]).item() for pair in PAIRS]
+    np.testing.assert_allclose(scores, one_by_one, atol=1e-6)
+
+
+def test_pairs_of_one_kind_teach_nothing() -> None:
+    matches = [pair for pair in PAIRS if pair.is_match]
+    with pytest.raises(TrainingError, match="of 6 training pairs 6 match; both kinds are needed"):
+        train_pairs(Linear(), INPUTS, matches, [], settings=PairTraining(), budget=BUDGET, seed=0)
+
+
+def test_a_budget_without_steps_is_refused() -> None:
+    with pytest.raises(TrainingError, match="a budget of 0 steps of 4 pairs trains nothing"):
+        train(PairTraining(), Budget(0, 4, 60.0))
+
+
+def test_a_loss_that_is_no_number_ends_it() -> None:
+    model = Linear()
+    nn.init.constant_(model.layer.bias, float("nan"))
+    with pytest.raises(TrainingError, match=r"the loss of step 1 is nan; lower the learning rate \(0.001\)"):
+        train_pairs(model, INPUTS, PAIRS, [], settings=PairTraining(), budget=BUDGET, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"pairs_at_once": 0}, "pairs_at_once is 0; it must be at least 1"),
+        ({"learning_rate": 0.0}, "learning rate 0.0"),
+        ({"warmup_share": 1.0}, "warm-up share 1.0"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings: dict[str, float], told: str) -> None:
+    with pytest.raises(TrainingError, match=told):
+        PairTraining(**settings)  # type: ignore[arg-type]
+
+
+SMALL = DssmConfig((16, 8), 500, 1)
+
+
+def test_the_same_seed_gives_the_same_scores_and_leaves_torchs_random_numbers_alone() -> None:
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    first, again, other = (fitted(dssm(SMALL, OVERFITTING), steps=5, seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(torch.rand(3), expected)
+    pairs = topical_pairs()
+    np.testing.assert_array_equal(first.score(pairs), again.score(pairs))
+    assert not np.allclose(first.score(pairs), other.score(pairs))
+
+
+def test_labels_are_not_looked_at_when_scoring() -> None:
+    scorer, pairs = fitted(dssm(SMALL, OVERFITTING), steps=3), topical_pairs()
+    swapped = [Pair(pair.first, pair.second, not pair.is_match) for pair in pairs]
+    np.testing.assert_array_equal(scorer.score(pairs), scorer.score(swapped))
+
+
+def test_settings_tell_model_training_and_what_came_of_it() -> None:
+    scorer = fitted(dssm(SMALL, OVERFITTING), steps=3)
+    told = {"widths": "16 8", "max_trigrams": 500, "learning_rate": 1e-2, "selection_pairs": 200}
+    assert told.items() <= scorer.settings.items()
+    assert (scorer.course, scorer.encoder) == (Course(3, 3, None), "")
+    n_trigrams = (scorer.settings["n_parameters"] - 16 - (16 * 8 + 8) - 2) / 16  # type: ignore[operator]
+    assert n_trigrams == int(n_trigrams) > 0
+
+
+def test_words_are_learned_from_documents_of_train_alone() -> None:
+    documents, pairs = topical_documents(), topical_pairs()
+    train = pairs[:16]
+    named = {doc_id for pair in train for doc_id in (pair.first, pair.second)}
+    scorers = [dssm(SMALL, OVERFITTING) for _ in range(2)]
+    given = (documents, {doc_id: documents[doc_id] for doc_id in documents if doc_id in named})
+    for scorer, texts in zip(scorers, given, strict=True):
+        scorer.fit(Fit(texts, train, [], Budget(2, 16, 60.0), 0))
+    assert len(given[1]) < len(documents)
+    np.testing.assert_array_equal(*(scorer.score(train) for scorer in scorers))
+
+
+def test_a_device_that_is_not_there_is_told() -> None:
+    scorer = dssm(SMALL, OVERFITTING, device="cuda:63")
+    with pytest.raises(TrainingError, match=r"device 'cuda:63' cannot be used .*; take another, as cpu"):
+        scorer.fit(Fit(topical_documents(), topical_pairs(), [], Budget(1, 8, 60.0), 0))
+
+
+def test_a_document_that_was_not_read_for_training_can_be_scored() -> None:
+    documents, pairs = topical_documents(), topical_pairs()
+    scorer = dssm(SMALL, OVERFITTING)
+    scorer.fit(Fit(documents, pairs[:16], [], Budget(2, 16, 60.0), 0))
+    assert scorer.score(pairs).shape == (32,)
+    assert scorer.score([]).shape == (0,)
+
+
+def test_scoring_before_fitting_says_what_to_do() -> None:
+    with pytest.raises(TrainingError, match="dssm has learned from no pairs yet; call fit before score"):
+        dssm().score(topical_pairs())
+
+
+def test_a_pair_of_a_document_that_is_not_there_is_told() -> None:
+    scorer = fitted(dssm(SMALL, OVERFITTING), steps=1)
+    with pytest.raises(TrainingError, match="document 'nobody', which is none of the 32 given"):
+        scorer.score([Pair("t0d0", "nobody", True)])
+
+
+def test_settings_hold_no_folder_of_a_machine(tmp_path: Path) -> None:
+    @dataclass(frozen=True)
+    class Inner:
+        vectors: Path | None
+        width: int = 3
+
+    @dataclass(frozen=True)
+    class Outer:
+        words: Inner
+        other: Inner
+
+    file = tmp_path / "glove.txt"
+    file.write_text("a 1 2\n")
+    settings = settings_of(Outer(Inner(file), Inner(None)))
+    assert settings.pop("words_word_vectors") == f"glove.txt@{hashlib.sha256(file.read_bytes()).hexdigest()[:12]}"
+    assert settings == {"words_width": 3, "other_vectors": "", "other_width": 3}
+
+
+@pytest.mark.parametrize("name", NEURAL_SCORERS)
+def test_a_baseline_has_its_name_and_states_the_sizes_of_its_paper(name: str) -> None:
+    scorer = neural_scorer(name)
+    assert scorer.name == name
+    lengths = {"arc-i": 2048, "han": 2048, "smash": 2048, "re2": 999}
+    tokens = {"matchbert": 256, "s-bert-512": 512, "s-longformer": 4096, "s-bigbird": 4096}
+    assert scorer.settings.get("max_words") == lengths.get(name)
+    assert scorer.settings.get("max_tokens") == tokens.get(name)
+
+
+@pytest.mark.parametrize("name", [name for name in NEURAL_SCORERS if "bert" not in name])
+def test_a_small_one_scores_pairs_and_says_that_it_is_small(name: str) -> None:
+    scorer, pairs = neural_scorer(name, is_small=True), topical_pairs()
+    assert scorer.settings["is_small"] is True
+    assert "is_small" not in neural_scorer(name).settings
+    scorer.fit(Fit(topical_documents(), pairs, pairs[:4], Budget(1, 4, 60.0), 0))
+    assert np.isfinite(scorer.score(pairs[:6])).sum() == 6
+
+
+def test_given_weights_are_used(bert_folder: Path, tmp_path: Path) -> None:
+    pairs = topical_pairs()
+    scorer = neural_scorer("matchbert", given=Given(bert=str(bert_folder), device="cpu"), is_small=True)
+    scorer.fit(Fit(topical_documents(), pairs, [], Budget(1, 4, 60.0), 0))
+    assert scorer.encoder == f"{bert_folder.name}@{weights_sha256(bert_folder)[:12]}"
+    file = tmp_path / "glove.txt"
+    file.write_text("one 1 2 3\ntwo 3 2 1\n")
+    han = neural_scorer("han", given=Given(word_vectors=file), is_small=True)
+    han.fit(Fit(topical_documents(), pairs, [], Budget(1, 4, 60.0), 0))
+    assert str(han.settings["words_word_vectors"]).startswith("glove.txt@")
+
+
+def test_an_unknown_name_is_told_the_known_ones() -> None:
+    with pytest.raises(TrainingError, match="there is no baseline 'cgnet'; take one of dssm, arc-i, han, smash, re2"):
+        neural_scorer("cgnet")

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks.baselines.text_inputs import (
+    PADDING,
+    UNKNOWN,
+    Vocabulary,
+    WordConfig,
+    count_trigrams,
+    count_words,
+    frequent_trigrams,
+    letter_trigrams,
+    make_vocabulary,
+    make_word_table,
+    pad_words,
+    read_words,
+)
+from benchmarks.datasets import DatasetError
+from engine.errors import TrainingError
+from tests.benchmarks.baselines.pair_cases import TINY_WORDS, topical_documents
+from tests.fakes import make_document
+
+TEXT = "One two. Three four five!\n\nSix seven. Eight."
+WORDS = Vocabulary({word: number for number, word in enumerate(("one", "two", "three", "four", "six"), start=2)})
+
+
+def test_words_sentences_and_paragraphs_are_counted() -> None:
+    read = read_words(make_document("d", TEXT), WORDS, 100)
+    assert read.ids.tolist() == [2, 3, 4, 5, UNKNOWN, 6, UNKNOWN, UNKNOWN]
+    assert read.sentences.tolist() == [2, 3, 2, 1]
+    assert read.paragraphs.tolist() == [2, 2]
+
+
+def test_a_section_ends_sentence_and_paragraph() -> None:
+    read = read_words(make_document("d", [("", "One two"), ("", "Three. Four")]), WORDS, 100)
+    assert (read.sentences.tolist(), read.paragraphs.tolist()) == ([2, 1, 1], [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("max_words", "sentences", "paragraphs"), [(5, [2, 3], [2]), (6, [2, 3, 1], [2, 1]), (1, [1], [1])]
+)
+def test_only_the_first_words_are_read(max_words: int, sentences: list[int], paragraphs: list[int]) -> None:
+    read = read_words(make_document("d", TEXT), WORDS, max_words)
+    assert read.ids.tolist() == [2, 3, 4, 5, UNKNOWN, 6][:max_words]
+    assert (read.sentences.tolist(), read.paragraphs.tolist()) == (sentences, paragraphs)
+
+
+def test_a_document_without_words_is_one_unknown_word() -> None:
+    read = read_words(make_document("d", " - ... "), WORDS, 10)
+    assert (read.ids.tolist(), read.sentences.tolist(), read.paragraphs.tolist()) == ([UNKNOWN], [1], [1])
+
+
+def test_the_vocabulary_holds_the_most_frequent_words_first() -> None:
+    counts = count_words([make_document("a", "b A c. a C, b d"), make_document("b", "a e e")])
+    assert counts == Counter(a=3, b=2, c=2, e=2, d=1)
+    made = make_vocabulary(counts, min_count=2, max_words=3)
+    assert (dict(made.ids), made.size) == ({"a": 2, "b": 3, "c": 4}, 5)
+
+
+def test_a_corpus_of_rare_words_is_refused() -> None:
+    with pytest.raises(TrainingError, match=r"stands in it 5 times \(2 are rarer\); lower min_count"):
+        make_vocabulary(Counter(a=4, b=1), min_count=5, max_words=10)
+
+
+def test_padding_is_marked() -> None:
+    read = [read_words(make_document("d", text), WORDS, 10) for text in ("one two three", "x")]
+    ids, mask = pad_words(read, torch.device("cpu"))
+    assert ids.tolist() == [[2, 3, 4], [UNKNOWN, PADDING, PADDING]]
+    assert mask.tolist() == [[True, True, True], [True, False, False]]
+
+
+CORPUS = [make_document("a", "Cat cat dog dog bird"), make_document("b", "cat dog bird fish")]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "vectors.txt"
+    path.write_text("cat 1 2 3\ndog 3 4 5\nlion 9 9 9\n")
+    return path
+
+
+def table(path: Path, *, min_count: int = 1, tuned: bool = True) -> torch.nn.Embedding:
+    config = WordConfig(vectors=path, min_count=min_count, tuned=tuned)
+    return make_word_table(CORPUS, config, seed=0, seconds=60.0).embedding
+
+
+def test_a_file_gives_the_vectors_of_its_words(file: Path) -> None:
+    made = make_word_table(CORPUS, WordConfig(vectors=file, min_count=2), seed=0, seconds=60.0)
+    assert dict(made.vocabulary.ids) == {"cat": 2, "dog": 3, "bird": 4}
+    rows = made.embedding.weight.detach()
+    assert rows[[PADDING, UNKNOWN, 2, 3]].tolist() == [[0, 0, 0], [2, 3, 4], [1, 2, 3], [3, 4, 5]]
+    assert rows[4].abs().min() > 0  # drawn
+    assert torch.equal(table(file, min_count=2).weight, rows)
+
+
+def test_drawn_vectors_have_the_spread_of_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "wide.txt"
+    rng = np.random.default_rng(0)
+    path.write_text("cat " + " ".join(f"{number:.4f}" for number in rng.normal(0, 0.3, 3000)) + "\n")
+    assert table(path).weight[3].std().item() == pytest.approx(0.3, rel=0.05)
+
+
+def test_vectors_of_another_language_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.txt"
+    path.write_text("katze 1 2\nhund 3 4\n")
+    with pytest.raises(DatasetError, match="of which none is among the 4 wanted"):
+        table(path)
+
+
+def test_word2vec_brings_words_of_a_topic_together_the_same_way_each_time() -> None:
+    documents = list(topical_documents(12).values())
+    config = replace(TINY_WORDS, epochs=30)
+    made, again, other = (make_word_table(documents, config, seed=seed, seconds=60.0) for seed in (0, 0, 1))
+    assert torch.equal(made.embedding.weight, again.embedding.weight)
+    assert not torch.equal(made.embedding.weight, other.embedding.weight)
+    rows = torch.nn.functional.normalize(made.embedding.weight.detach(), dim=-1)
+    a, b = ([made.vocabulary.ids[letter] for letter in letters] for letters in ("bcde", "fghi"))
+    assert (rows[a] @ rows[a].T).mean() > (rows[a] @ rows[b].T).mean()
+
+
+def test_of_a_large_corpus_word2vec_reads_a_share_and_all_words_are_numbered() -> None:
+    documents = list(topical_documents(4).values())
+    made = make_word_table(documents, replace(TINY_WORDS, most_words=40), seed=0, seconds=60.0)
+    whole = make_word_table(documents, TINY_WORDS, seed=0, seconds=60.0)
+    assert made.vocabulary.ids == whole.vocabulary.ids
+    assert made.embedding.weight.shape == whole.embedding.weight.shape
+
+
+def test_vectors_are_tuned_only_where_asked(file: Path) -> None:
+    assert table(file).weight.requires_grad
+    assert not table(file, tuned=False).weight.requires_grad
+
+
+def test_a_word_is_cut_as_the_paper_cuts_it() -> None:
+    assert letter_trigrams("good") == ["#go", "goo", "ood", "od#"]
+    assert letter_trigrams("a") == ["#a#"]
+
+
+def test_the_most_frequent_trigrams_are_kept() -> None:
+    words = {"good": 3, "wood": 2, "a": 2, "rare": 1}
+    assert frequent_trigrams(words, min_count=2, most=4) == {"od#": 0, "ood": 1, "#go": 2, "goo": 3}
+    assert set(frequent_trigrams(words, min_count=2, most=99)) == {"od#", "ood", "#go", "goo", "#a#", "#wo", "woo"}
+
+
+def test_a_document_is_the_logarithms_of_its_counts() -> None:
+    ids = {"ood": 0, "#go": 1, "zzz": 2}
+    counts = count_trigrams(make_document("d", "Good wood, good. Food"), ids)
+    assert counts.ids.tolist() == [0, 1]
+    assert counts.weights.tolist() == pytest.approx([math.log(5), math.log(3)])
+
+
+def test_a_document_may_hold_no_known_trigram() -> None:
+    assert len(count_trigrams(make_document("d", "xyz"), {"ood": 0})) == 0
+
+
+def test_rare_trigrams_alone_are_refused() -> None:
+    with pytest.raises(TrainingError, match=r"stands 9 times in the corpus \(1 are rarer\)"):
+        frequent_trigrams({"a": 1}, min_count=9, most=10)

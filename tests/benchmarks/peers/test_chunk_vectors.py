@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.peers import chunk_vectors as grouping
+from benchmarks.peers.chunk_vectors import DEPTH, Chunker, deepened, grouped, summed
+from benchmarks.peers.peer import PeerConfig
+from benchmarks.systems import Ranking
+from engine.encoders.backbone.tokenizer import Tokenizer
+
+
+def n_tokens(config: PeerConfig, text: str) -> int:
+    ((ids, _),) = Tokenizer(config.backbone).tokenize([text])
+    return len(ids)
+
+
+def test_chunks_lie_one_after_another_and_all_but_the_last_are_full(config: PeerConfig) -> None:
+    text = " ".join(["dog", "fox.", "house"] * 15)
+    chunks = Chunker(replace(config, window_tokens=11)).cut(text)
+    assert " ".join(chunks).replace(" ", "") == text.replace(" ", "")
+    tokens = [n_tokens(config, chunk) for chunk in chunks]
+    assert set(tokens[:-1]) == {9}  # 11 with [CLS] and [SEP]
+    assert 0 < tokens[-1] <= 9
+
+
+def test_no_word_is_cut_in_two(config: PeerConfig) -> None:
+    text = " ".join(["xylophone", "dog"] * 6)  # nine pieces, and one
+    chunks = Chunker(replace(config, window_tokens=14)).cut(text)
+    assert chunks == ["xylophone dog"] * 6
+    assert sum(n_tokens(config, chunk) for chunk in chunks) == n_tokens(config, text)
+
+
+def test_but_one_that_is_longer_than_a_window(config: PeerConfig) -> None:
+    assert Chunker(replace(config, window_tokens=5)).cut("qqqqqqqq") == ["qqq", "qqq", "qq"]
+
+
+def test_a_chunk_is_no_longer_than_the_backbone_reads(config: PeerConfig) -> None:
+    assert Chunker(replace(config, window_tokens=4096)).max_tokens == 48
+    assert Chunker(replace(config, window_tokens=16)).max_tokens == 16
+
+
+def test_a_text_without_a_token_is_one_chunk(config: PeerConfig) -> None:
+    assert Chunker(config).cut("") == [""]
+    assert Chunker(config).cut("a dog") == ["a dog"]
+
+
+LISTS = [[("a", 0.9), ("b", 0.8), ("a", 0.7)], [("b", 0.6), ("c", 0.95)], []]
+
+
+def test_a_target_has_the_score_of_its_best_pair() -> None:
+    assert grouped(LISTS, "", 10) == [("c", 0.95), ("a", 0.9), ("b", 0.8)]
+
+
+def test_the_query_is_left_out_before_the_cut() -> None:
+    assert grouped(LISTS, "c", 1) == [("a", 0.9)]
+
+
+def test_negative_similarities_count_where_nothing_better_was_found() -> None:
+    assert grouped([[("a", -0.2), ("a", -0.1)]], "", 1) == [("a", -0.1)]
+
+
+def test_grouping_equals_a_table_of_all_pairs() -> None:
+    rng = np.random.default_rng(0)
+    similarities = rng.random((4, 30))
+    owners = rng.integers(0, 6, 30)
+    lists = [[(f"d{owner}", value) for owner, value in zip(owners, row, strict=True)] for row in similarities]
+    scores = np.array([[row[owners == owner].max() for owner in range(6)] for row in similarities]).max(0)
+    assert grouped(lists, "", 6) == [(f"d{row}", pytest.approx(scores[row])) for row in np.argsort(-scores)]
+
+
+def test_more_chunks_are_asked_for_until_there_are_enough_documents() -> None:
+    asked: list[int] = []
+
+    def ask(depth: int) -> list[Ranking]:
+        """Every 300 chunks another document comes, after 100 chunks of the query."""
+        asked.append(depth)
+        return [[("own" if place < 100 else f"d{(place - 100) // 300}", -place / 1e4) for place in range(depth)]]
+
+    assert [doc_id for doc_id, _ in deepened(ask, "own", 3, n_own=100, n_chunks=9000)] == ["d0", "d1", "d2"]
+    assert asked == [DEPTH + 100, 4 * DEPTH + 100]
+    asked.clear()
+    assert len(deepened(ask, "own", 50, n_own=100, n_chunks=2000)) == 7  # all that there are
+    assert asked == [356, 1124, 2000]
+
+
+def test_a_sum_equals_the_equation_whatever_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    queries, chunks = rng.standard_normal((3, 4)), rng.standard_normal((20, 4))
+    starts = np.array([0, 1, 8, 9, 15])
+    documents = np.split(chunks, starts[1:])
+    expected = [sum(max(query @ chunk for chunk in own) for query in queries) for own in documents]
+    for block in (1, 6, 8192):
+        monkeypatch.setattr(grouping, "_BLOCK_CHUNKS", block)
+        np.testing.assert_allclose(summed(queries, chunks, starts), expected)
