@@ -152,13 +152,14 @@ class OnDemand:
 
     def _commit(self, positions: Positions, encoded: list[EncodedDocument], wanted: Positions) -> None:
         """Store vectors, unless another process writes the index, or it cannot be written; they serve this one then."""
-        snapshot = self._snapshot
-        ids = snapshot.roster.ids
-        words = snapshot.words(positions) if snapshot.language is not None else None
+        of_part = {part.folder: own for part, _, own in self._snapshot.split(wanted)}
         try:
-            with Writer(snapshot.folder) as writer:
-                writer.add_vectors(ids[positions].tolist(), encoded, words)
-                writer.add_demand(ids[wanted].tolist())
+            for part, places, own in self._snapshot.split(positions):
+                words = part.words(own) if part.language is not None else None
+                with Writer(part.folder) as writer:
+                    vectors = [encoded[place] for place in places.tolist()]
+                    writer.add_vectors(part.roster.ids[own].tolist(), vectors, words)
+                    writer.add_demand(part.roster.ids[of_part.pop(part.folder, wanted[:0])].tolist())
         except IndexBusy:
             self._log("another process writes the index: these vectors serve this process alone")
         except (EngineError, OSError, SQLAlchemyError) as error:

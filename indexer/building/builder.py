@@ -189,7 +189,8 @@ def _missing(writer: Writer, encode: EncodeNow) -> list[int]:
     if encode == "all" or not writer.unencoded():
         return writer.unencoded()
     with Snapshot(writer.folder) as snapshot:
-        return sample_documents(snapshot)
+        ids: list[int] = snapshot.roster.ids[sample_documents(snapshot)].tolist()
+        return ids
 
 
 def _is_complete(writer: Writer, report: BuildReport) -> bool:

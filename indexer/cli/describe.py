@@ -61,7 +61,7 @@ def _facts(index: Index) -> dict[str, Any]:
         **snapshot.totals(),
         "encoder": snapshot.meta.get("encoder"),
         "language": snapshot.language,
-        "reference": None if snapshot.reference_row is None else dict(snapshot.reference_row._mapping),
+        "reference": None if snapshot.reference_row is None else asdict(snapshot.reference_row),
         "generation": generation,
         "fresh_documents": n_fresh,
         "schema_version": snapshot.meta["schema_version"],
