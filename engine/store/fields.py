@@ -157,7 +157,7 @@ def _field(folder: Path, name: str, kinds: dict[str, int]) -> Field:
         counts: Counter[Scalar] = Counter()
         for catalog in catalogs(folder):  # of partitions, the commonest of each
             counts.update({value: number for value, number in catalog.execute(commonest.limit(N_EXAMPLES))})
-        found = sorted(counts, key=lambda value: -counts[value])[:N_EXAMPLES]
+        found = sorted(counts, key=lambda value: (-counts[value], isinstance(value, str), value))[:N_EXAMPLES]
     return Field(name, types, sum(kinds.values()), tuple(found))
 
 

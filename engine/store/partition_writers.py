@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -41,7 +41,7 @@ class PartitionWriters:
         """
         self.folder = folder
         with ExitStack() as opening:
-            self.writers = [opening.enter_context(Writer(path)) for path in _folders(folder)]
+            self.parts: Sequence[Writer] = [opening.enter_context(Writer(path)) for path in _folders(folder)]
             self.manifest = read_manifest(folder)  # again, now that nobody else changes it
             self._opened = opening.pop_all()
 
@@ -59,18 +59,33 @@ class PartitionWriters:
 
     def writer_of(self, doc_id: str) -> Writer:
         """The partition that a document belongs to."""
-        return self.writers[partition_of(doc_id, len(self.writers))]
+        return self.parts[partition_of(doc_id, len(self.parts))]
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """The encoder, where the partitions are bound to one; see `Writer.meta`."""
+        return {} if self.manifest.encoder is None else {"encoder": dict(self.manifest.encoder)}
+
+    @property
+    def width(self) -> int:
+        """D of the encoder; 0 where the partitions are bound to none."""
+        return self.parts[0].width
+
+    @property
+    def holds_anything(self) -> bool:
+        """Whether the index can be opened, as partitions always can."""
+        return True
 
     def claim(self, encoder: Mapping[str, Any]) -> None:
         """Bind all partitions to an encoder, the first time; errors as of `Writer.claim`."""
-        for writer in self.writers:
+        for writer in self.parts:
             writer.claim(encoder)
         if self.manifest.encoder is None:
             self._write(replace(self.manifest, encoder=dict(encoder)))
 
     def set_language(self, language: str) -> None:
         """Bind all partitions to a language, the first time; errors as of `Writer.set_language`."""
-        for writer in self.writers:
+        for writer in self.parts:
             writer.set_language(language)
         if self.manifest.language is None:
             self._write(replace(self.manifest, language=language))
@@ -114,7 +129,7 @@ class PartitionWriters:
                 path.unlink()
 
     def _count(self) -> None:
-        counted = self.manifest.with_counts([_counts(writer) for writer in self.writers])
+        counted = self.manifest.with_counts([_counts(writer) for writer in self.parts])
         if counted != self.manifest:
             self._write(counted)
 

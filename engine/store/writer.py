@@ -109,6 +109,11 @@ class Writer(Publisher):
             )
 
     @property
+    def parts(self) -> Sequence[Writer]:
+        """The indexes that are written: of each partition, or itself."""
+        return (self,)
+
+    @property
     def is_partition(self) -> bool:
         """Whether the index is a partition, whose reference is in the manifest; see `engine.store.manifest`."""
         return "partition" in self.meta
@@ -122,7 +127,7 @@ class Writer(Publisher):
             language: by which words are segmented.
         """
         partition = {"number": number, "of": n_partitions}
-        values = {"partition": partition, "language": language, "counters": self._counters()}
+        values = {"partition": partition, "language": language, "counts_titles": True, "counters": self._counters()}
         with self._transaction() as connection:
             write_meta(connection, values)
         self.meta |= values

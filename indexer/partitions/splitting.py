@@ -65,7 +65,7 @@ def partition(
 
     Raises:
         QueryError: the number is out of range.
-        IndexMismatch: there is no index, it has no words, or `out` is there already.
+        IndexMismatch: there is no index, an earlier version wrote it, or `out` is there already.
         IndexDamaged: a shard is damaged; repair first.
         BudgetExceeded: the disk does not hold the copy.
     """
@@ -75,8 +75,8 @@ def partition(
     if not is_free(out):
         raise IndexMismatch(f"{out} is there already; name a new folder")
     with open_snapshot(source) as snapshot:
-        if snapshot.language is None:
-            raise IndexMismatch(f"{source} has no words, an earlier version wrote it: longmatch repair {source}")
+        if not snapshot.counts_titles:
+            raise IndexMismatch(f"an earlier version wrote {source}; bring it up to date: longmatch repair {source}")
         DiskGuard(out).refuse(folder_bytes(source))
         with _appearing(out) as folder:
             _begin(folder, n_partitions, snapshot)
@@ -120,7 +120,7 @@ def _begin(folder: Path, n_partitions: int, snapshot: Snapshot) -> None:
 def _copied(
     snapshot: Snapshot, target: PartitionWriters | Writer, source: Path, log: Callable[[str], None]
 ) -> PartitionReport:
-    writers = target.writers if isinstance(target, PartitionWriters) else [target]
+    writers = target.parts
     owners = np.array([partition_of(doc_id, len(writers)) for doc_id in snapshot.doc_ids()], np.int64)
     if isinstance(target, Writer):
         assert snapshot.language is not None
