@@ -16,7 +16,7 @@ from engine.encoders.encoder import Encoder
 from engine.errors import EngineError
 from engine.index import Index
 from engine.store.catalog import CATALOG_FILE, connect
-from engine.store.manifest import index_folders
+from engine.store.manifest import MANIFEST_FILE, index_folders
 from indexer.serving.encoding import SharedEncoder
 from indexer.serving.failures import LOG, too_busy
 from indexer.serving.progress import Progress
@@ -55,6 +55,7 @@ class LiveIndex:
         self._group: ReplicaGroup | None = None
         self._swap = threading.Lock()
         with Index.open(folder):
+            self._manifest = _manifest_state(folder)
             self._watches = [_CatalogWatch(part / CATALOG_FILE) for part in index_folders(folder)]
 
     @property
@@ -116,8 +117,10 @@ class LiveIndex:
         return True
 
     def _has_changed(self) -> bool:
-        """Whether something was committed since the last call, to any partition."""
-        return any([watch.has_changed() for watch in self._watches])  # all of them take note
+        """Whether something was committed since the last call, to any partition, or to what they share."""
+        changes = [watch.has_changed() for watch in self._watches]  # all of them take note
+        before, self._manifest = self._manifest, _manifest_state(self.folder)
+        return any(changes) or self._manifest != before
 
     @contextmanager
     def lease(self, progress: Progress | None = None) -> Iterator[Index]:
@@ -157,6 +160,14 @@ class LiveIndex:
             self._shared.close()
         for watch in self._watches:
             watch.close()
+
+
+def _manifest_state(folder: Path) -> tuple[int, int] | None:
+    """Changes when the manifest of partitions is replaced; None without one."""
+    with suppress(OSError):
+        found = (folder / MANIFEST_FILE).stat()
+        return found.st_ino, found.st_mtime_ns
+    return None
 
 
 class _CatalogWatch:

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ def test_a_partition_by_itself_scores_by_the_shared_reference(both: tuple[Path, 
 
 
 def test_a_run_adds_replaces_and_prunes_as_in_one_index(both: tuple[Path, Path]) -> None:
-    changed = [
+    changed: list[Document | Unreadable] = [
         *make_corpus(8)[1:],
         make_document("doc000", "topic0word1 topic0word2 is new here"),
         *make_corpus(20, seed=1)[14:],
@@ -147,6 +148,48 @@ def test_a_query_encodes_its_candidates_in_their_partitions(
     assert encodings[2:] == encodings[:2]
     assert [one.n_encoded_now > 0 for one in encodings] == [True, False, True, False]
     assert {answer.status for answer in answers} == {answers[0].status}
+
+
+@pytest.mark.parametrize("n_commits", [0, 1, 2])
+def test_a_run_that_was_stopped_goes_on(
+    both: tuple[Path, Path], n_commits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more, commit, left = make_corpus(40), Writer.commit, [n_commits]
+
+    def stops(self: Writer, *arguments: Any) -> list[int]:  # noqa: ANN401
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        return commit(self, *arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Writer, "commit", stops)
+        with pytest.raises(KeyboardInterrupt):
+            build(both[1], more, encode="none")
+    assert verify(both[1]) == []
+    report = build(both[1], more, encode="none")
+    assert report.n_added + report.n_unchanged == 40
+    build(both[0], more, encode="none")
+    assert ranks(both[1]) == ranks(both[0])
+
+
+def test_an_encoder_that_only_some_partitions_know_is_completed(both: tuple[Path, Path]) -> None:
+    encoder = FakeEncoder()
+    with Writer(both[1] / "0000.lm") as writer:  # a run that was killed between the partitions
+        writer.claim({"name": encoder.name, "fingerprint": encoder.fingerprint, "width": encoder.width})
+    assert ranks(both[1]) == ranks(both[0])
+    for folder in both:
+        build(folder, make_corpus(12), encoder=encoder, factory="Flat")
+    assert ranks(both[1], encoder) == ranks(both[0], encoder)
+
+
+def test_novelty_is_that_of_one_index(both: tuple[Path, Path]) -> None:
+    found = []
+    for folder in both:
+        with Index.open(folder) as index:
+            novelty = index.novelty("doc001")
+            found.append([(one.section, one.hit and (one.hit.doc_id, one.hit.score)) for one in novelty])
+    assert found[1] == found[0] != []
 
 
 def test_rebase_draws_one_reference_for_all(both: tuple[Path, Path]) -> None:
