@@ -14,7 +14,6 @@ from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.store.documents import content_hash
 from engine.store.presence import stored_hashes
-from engine.store.writer import Writer
 from indexer.building.builder import EncodeNow
 from indexer.building.builder import build as build_index
 from indexer.building.report import BuildReport, Progress

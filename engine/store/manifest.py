@@ -12,6 +12,7 @@ here whether a folder is partitioned before anything else is loaded.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -26,6 +27,8 @@ MANIFEST_FILE = "partitions.json"
 FORMAT = "longmatch-partitions/1"
 HASH = "xxh3_64"  # of the doc_id in UTF-8, modulo the number of partitions
 MOST_PARTITIONS = 4_096
+_ADDRESS = re.compile(r"\w[\w.-]*", re.ASCII)  # a name in the folder of the manifest, not a path
+_REFERENCE = re.compile(r"reference/\d+\.safetensors", re.ASCII)
 _CATALOG_FILE = "catalog.sqlite"  # `engine.store.catalog` has it too, and loads SQLAlchemy
 
 
@@ -135,6 +138,11 @@ def read_manifest(folder: Path) -> Manifest:
     except (KeyError, TypeError) as error:
         raise _damaged(path, f"{error} is missing or unknown") from error
     addresses = [entry.address for entry in manifest.partitions]
+    files = [] if manifest.reference is None else [manifest.reference.file]
+    outside = [name for name in addresses if not _ADDRESS.fullmatch(name)]
+    outside += [name for name in files if not _REFERENCE.fullmatch(name)]
+    if outside:
+        raise _damaged(path, f"it names {outside[0]!r}, which is no place of a partitioned index")
     if not addresses or len(addresses) != values["n_partitions"] or len(set(addresses)) < len(addresses):
         raise _damaged(path, f"it names {len(set(addresses))} partitions, not {values['n_partitions']}")
     return manifest

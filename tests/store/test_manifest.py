@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,11 @@ from engine.store.manifest import (
     write_manifest,
 )
 
+REFERENCE = ReferenceFile(3, 100, 40, "reference/000003.safetensors", 1234, "d" * 32)
 MANIFEST = Manifest(
     {"name": "e", "fingerprint": "f" * 32, "width": 8},
     "english",
-    ReferenceFile(3, 100, 40, "reference/000003.safetensors", 1234, "d" * 32),
+    REFERENCE,
     (Entry("0000.lm", 5, 50), Entry("0001.lm", 0, 0)),
     last_reference=3,
 )
@@ -75,6 +76,16 @@ def test_a_folder_without_a_manifest_is_refused(tmp_path: Path) -> None:
         ({"partitions": [], "n_partitions": 0}, IndexDamaged, "it names 0 partitions"),
         ({"partitions": [{"address": "0000.lm"}]}, IndexDamaged, "cannot be read"),
         ({"reference": {"version": 1}}, IndexDamaged, "cannot be read"),
+        (
+            {"partitions": [{"address": "../x.lm", "n_documents": 1, "n_chunks": 1}], "n_partitions": 1},
+            IndexDamaged,
+            r"it names '\.\./x\.lm', which is no place of a partitioned index",
+        ),
+        (
+            {"reference": asdict(REFERENCE) | {"file": "/etc/passwd"}},
+            IndexDamaged,
+            "it names '/etc/passwd'",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(
