@@ -19,7 +19,6 @@ from engine.store.manifest import (
     ReferenceFile,
     is_partitioned,
     partition_folders,
-    partition_of,
     read_manifest,
     write_manifest,
 )
@@ -56,10 +55,6 @@ class PartitionWriters:
                 self._count()
         finally:
             self._opened.close()
-
-    def writer_of(self, doc_id: str) -> Writer:
-        """The partition that a document belongs to."""
-        return self.parts[partition_of(doc_id, len(self.parts))]
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -114,11 +109,6 @@ class PartitionWriters:
         )
         last = reference.version
         self._write(replace(self.manifest, reference=pinned, last_reference=last, has_partial_reference=is_partial))
-        self._sweep()
-
-    def withdraw_reference(self) -> None:
-        """Forget the reference; one is drawn for each search until another is published."""
-        self._write(replace(self.manifest, reference=None))
         self._sweep()
 
     def _sweep(self) -> None:

@@ -163,9 +163,11 @@ class _Run:
             ]
             report = run_routed(pipelines, documents, prune=prune)
             if used is not None:
-                for pipeline, missing in zip(pipelines, _missing(target, encode), strict=True):
+                missing = _missing(target, encode)
+                activity.n_to_encode = report.n_encoded + sum(map(len, missing)) if any(missing) else 0
+                for pipeline, of_part in zip(pipelines, missing, strict=True):
                     pipeline.encoder = used
-                    pipeline.encode_missing(missing)
+                    pipeline.encode_missing(of_part)
             started = time.perf_counter()
             for writer in target.parts:
                 join_small_shards(writer, disk, left_bytes=left_beside(memory_bytes, footprint), log=log)

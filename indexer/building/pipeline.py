@@ -166,7 +166,8 @@ class Pipeline:
         """
         assert self.encoder is not None
         started, before = time.perf_counter(), self.report.seconds
-        self.activity.n_to_encode = self.report.n_encoded + len(document_ids) if document_ids else 0
+        if document_ids:  # of several partitions the run knows the sum
+            self.activity.n_to_encode = max(self.activity.n_to_encode, self.report.n_encoded + len(document_ids))
         for ids, documents in self._stored_batches(document_ids):
             segmented, kept = [], []
             for one, document in zip(ids, documents, strict=True):
