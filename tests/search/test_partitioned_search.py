@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -93,3 +94,18 @@ def test_answers_do_not_depend_on_partitions(
     expected, found = ask(opened(kind, 0)), ask(opened(kind, n_partitions))
     assert answer(found) == answer(expected)
     assert found.status is Status.CERTIFIED
+
+
+@pytest.mark.parametrize("kind", ["words", "vectors"])
+def test_tops_of_many_queries_do_not_depend_on_partitions(opened: Open, kind: str) -> None:
+    names = ["doc003", "doc007", "a-copy-of-doc003"]
+    found = []
+    for index in (opened(kind, 0), opened(kind, 3)):
+        at = np.array([index.position(name) for name in names])
+        queries = [*zip(at.tolist(), index.stored_queries(at), strict=True)]
+        searcher, doc_ids = index.searcher(), index.snapshot.doc_ids()
+        tops = searcher.tops(queries, searcher.allowed("family = 'even'", None), k=7)
+        shown = [([doc_ids[position] for position in positions], scores.tolist()) for positions, scores in tops]
+        found.append((shown, searcher.scores_of(queries[0][1], at[::-1]).tolist()))
+    assert found[1] == found[0]
+    assert all(len(doc_ids) == 7 for doc_ids, _ in found[1][0])
