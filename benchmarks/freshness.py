@@ -53,7 +53,6 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "samples": (*_METRICS, *_SYSTEMS),
     "demand": (*_METRICS, *_SYSTEMS, "engine/search/on_demand.py"),
     "boilerplate": _SYSTEMS,
-    "word_gaps": ("benchmarks/gaps", *_SYSTEMS),
     "matching": _PAIRS,
     "rerank": (*_METRICS, "benchmarks/pairs/reranked.py", *_PAIRS),
     "probe": ("benchmarks/probing", *_ENCODING),
@@ -79,7 +78,6 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "kill": _STORING,
     "damage": (*_STORING, "indexer/upkeep/verify.py", "indexer/upkeep/repair.py"),
     "fuzz": ("engine/readers", "indexer/reading/reader.py", "indexer/reading/process.py"),
-    "first_minutes": ("indexer/cli", "engine/report"),
     "load": ("indexer/serving", *_SCORING),
 }
 _OWN = frozenset(("evidence", "chunks", "words", "document"))  # systems of retrieval

@@ -34,7 +34,6 @@ NEEDS: Mapping[str, str] = {
     "throughput": f"{_CORPUS}, longmatch[peers]",
     "boilerplate": f"{_CORPUS}, or a file of documents",
     "ann": f"{_INDEX}, longmatch[ann]",
-    "word_gaps": "two corpora",
     "training": "a run of longmatch train",
 }
 _ENCODING = "encoding first"  # the row of time that systems of an encoder need where no index is kept

@@ -13,10 +13,8 @@ from benchmarks.demand.record import DemandRecord
 from benchmarks.durability.records import DamageRecord, KillRecord, MemoryRecord
 from benchmarks.encoding.record import ThroughputRecord
 from benchmarks.fuzzing.record import FuzzRecord
-from benchmarks.gaps.record import GapsRecord
 from benchmarks.load.record import LoadRecord
 from benchmarks.measuring.latency import Percentiles
-from benchmarks.newcomers.record import FirstMinutesRecord
 from benchmarks.pairs.record import MatchingRecord
 from benchmarks.pairs.rerank_record import RerankRecord
 from benchmarks.papers.record import PaperRecord
@@ -197,8 +195,6 @@ Record: TypeAlias = (
     | BoilerplateRecord
     | FuzzRecord
     | LoadRecord
-    | GapsRecord
-    | FirstMinutesRecord
     | PaperRecord
 )
 _KINDS: Mapping[str, type[Record]] = {kind.kind: kind for kind in get_args(Record) if kind is not Run}

@@ -21,11 +21,9 @@ from benchmarks.encoding.tables import limit_table, throughput_table
 from benchmarks.figures import draw_figures
 from benchmarks.freshness import NOTE, ROOT, FreshnessError, History, stale_note
 from benchmarks.fuzzing.table import fuzz_table
-from benchmarks.gaps.table import gaps_table
 from benchmarks.headlines import findings_table, headline_table
 from benchmarks.load.table import load_table
 from benchmarks.markdown import markdown, origins
-from benchmarks.newcomers.table import first_minutes_table
 from benchmarks.options import log
 from benchmarks.pairs.rerank_table import rerank_table
 from benchmarks.pairs.tables import matching_table
@@ -207,7 +205,6 @@ TABLES: Mapping[str, Table] = {
     "demand": Table(("demand",), demand_table),
     "samples": Table(("samples",), samples_table),
     "training": Table(("training",), training_table),
-    "word_gaps": Table(("word_gaps",), gaps_table),
     "lengths": Table(("retrieval",), length_table),
     "positions": Table(("positions",), position_table),
     "matching": Table(("matching",), matching_table),
@@ -224,7 +221,6 @@ TABLES: Mapping[str, Table] = {
     "scale": Table(("scale",), scale_table),
     "additions": Table(("addition",), additions_table),
     "plans": Table(("plan",), plan_table),
-    "first_minutes": Table(("first_minutes",), first_minutes_table),
     "papers": Table(("paper",), paper_table),
 }
 
