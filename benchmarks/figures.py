@@ -15,11 +15,12 @@ from benchmarks.probing.record import ProbeRecord
 from benchmarks.quality_tables import is_without
 from benchmarks.quick import SUFFIX
 from benchmarks.record_file import RESULTS
-from benchmarks.records import RecallRecord, read_records
+from benchmarks.records import read_records
 from benchmarks.runs import Run
 from benchmarks.scisumm.plots import plot_precision
 from benchmarks.scisumm.record import SummaryRecord
 from benchmarks.significance import bootstrap_interval
+from benchmarks.speed.records import RecallRecord
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +31,7 @@ _TIME = "milliseconds a query, one at a time"
 # Kinds of records that have plots of their own, each drawn by itself. The module is imported where there is such
 # a record, as some bring torch along.
 _EACH: Mapping[str, str] = {
-    "ann": "benchmarks.vectors.pictures:save_pareto",
+    "ann": "benchmarks.speed.vectors.tables:save_pareto",
     "positions": "benchmarks.slices.views:plot_positions",
     "facets": "benchmarks.sections.facet_report:draw_facets",
     "faithfulness": "benchmarks.sections.faithfulness_report:draw_faithfulness",

@@ -44,7 +44,7 @@ _METRICS = ("benchmarks/metrics.py",)
 _SYSTEMS = (*_ENCODING, *_SCORING)
 _MODELS = ("engine/encoders", "engine/training")
 _PAIRS = ("benchmarks/pairs/judging.py", "benchmarks/pairs/splitting.py", "benchmarks/baselines", *_MODELS)
-_GROWTH = ("benchmarks/scaling/growth.py", "benchmarks/scaling/turning.py", "benchmarks/scaling/texts.py")
+_GROWTH = ("benchmarks/speed/growth/stream.py", "benchmarks/speed/growth/texts.py")
 
 # By kind of record: files and folders of the checkout. Of a wide program only what decides its values.
 MEASURED: Mapping[str, tuple[str, ...]] = {
@@ -63,12 +63,12 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "faithfulness": ("benchmarks/sections", *_SYSTEMS),
     "planted": ("benchmarks/sections", *_SYSTEMS),
     "peers": ("benchmarks/peers", *_SYSTEMS, *_LISTS),
-    "ann": ("benchmarks/vectors", *_LISTS),
+    "ann": ("benchmarks/speed/vectors", *_LISTS),
     "recall": (*_SCORING, *_LISTS),
     "exactness": _SCORING,
     "stability": (*_SCORING, *_LISTS),
     "throughput": (
-        *("benchmarks/encoding", *_ENCODING),
+        *("benchmarks/speed/encode", *_ENCODING),
         *("engine/encoders/backbone/cpu_bert.py", "indexer/building/pipeline.py"),
     ),
     "plan": ("indexer/plan", "indexer/generation/footprint.py"),

@@ -11,7 +11,11 @@ from benchmarks.runs import Run
 from benchmarks.significance import bootstrap_interval, holm, randomization_p
 from indexer.training.origin import Origin
 
-_MODULE = re.compile(r"^python -m benchmarks\.(\w+)")
+_MODULE = re.compile(r"^python -m benchmarks(?:\.| study )(\w+)")
+_RENAMED = {
+    **{"ann": "vectors", "throughput": "encode", "scale": "growth", "additions": "growth", "plans": "plan"},
+    **{"serving": "serve", "fuzz_readers": "fuzz"},
+}
 
 
 class Measured(Protocol):
@@ -69,8 +73,10 @@ def origins(records: Sequence[Measured]) -> list[str]:
 
 
 def present(command: str) -> str:
-    """A command in its present form: programs that were modules of their own are studies now."""
-    return _MODULE.sub(r"python -m benchmarks study \1", command)
+    """A command in its present form: programs that were modules of their own are studies now, some by other names."""
+    if _MODULE.match(command) and " additions " in command.replace(".", " "):
+        command = command.replace(" --documents ", " --add ")
+    return _MODULE.sub(lambda found: f"python -m benchmarks study {_RENAMED.get(found[1], found[1])}", command)
 
 
 def measured(records: Sequence[Measured]) -> str:

@@ -10,9 +10,9 @@ from benchmarks.figures import draw_figures, plot_quality
 from benchmarks.measuring.latency import Percentiles
 from benchmarks.probing.record import ProbeRecord
 from benchmarks.record_file import write_record
-from benchmarks.records import RecallRecord
 from benchmarks.runs import Run, write_run
 from benchmarks.scisumm.record import SummaryRecord
+from benchmarks.speed.records import RecallRecord
 from indexer.training.origin import Origin
 from tests.benchmarks.made_runs import made_run
 
