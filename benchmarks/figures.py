@@ -13,9 +13,10 @@ from benchmarks.plots import Curve, Point, draw_curves, draw_pareto, new_figure,
 from benchmarks.quality_tables import is_without
 from benchmarks.quick import SUFFIX
 from benchmarks.record_file import RESULTS
-from benchmarks.records import RecallRecord, read_records
+from benchmarks.records import read_records
 from benchmarks.runs import Run
 from benchmarks.significance import bootstrap_interval
+from benchmarks.speed.records import RecallRecord
 from benchmarks.tasks.probe import plot_few_shot
 from benchmarks.tasks.summaries import plot_precision
 
@@ -28,7 +29,7 @@ _TIME = "milliseconds a query, one at a time"
 # Kinds of records that have plots of their own, each drawn by itself. The module is imported where there is such
 # a record, as some bring torch along.
 _EACH: Mapping[str, str] = {
-    "ann": "benchmarks.vectors.pictures:save_pareto",
+    "ann": "benchmarks.speed.vectors.tables:save_pareto",
     "positions": "benchmarks.tasks.positions:plot_positions",
     "facets": "benchmarks.tasks.facets:draw_facets",
     "faithfulness": "benchmarks.sections.faithfulness_report:draw_faithfulness",

@@ -44,7 +44,7 @@ _METRICS = ("benchmarks/metrics.py",)
 _SYSTEMS = (*_ENCODING, *_SCORING)
 _MODELS = ("engine/encoders", "engine/training")
 _PAIRS = ("benchmarks/pairs/judging.py", "benchmarks/pairs/splitting.py", "benchmarks/baselines", *_MODELS)
-_GROWTH = ("benchmarks/scaling/growth.py", "benchmarks/scaling/turning.py", "benchmarks/scaling/texts.py")
+_GROWTH = ("benchmarks/speed/growth/stream.py", "benchmarks/speed/growth/texts.py")
 
 # By kind of record: files and folders of the checkout. Of a wide program only what decides its values.
 MEASURED: Mapping[str, tuple[str, ...]] = {
@@ -53,7 +53,6 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "samples": (*_METRICS, *_SYSTEMS),
     "demand": (*_METRICS, *_SYSTEMS, "engine/search/on_demand.py"),
     "boilerplate": _SYSTEMS,
-    "word_gaps": ("benchmarks/gaps", *_SYSTEMS),
     "pairs": _PAIRS,
     "rerank": (*_METRICS, "benchmarks/tasks/rerank.py", *_PAIRS),
     "probe": ("benchmarks/probing", *_ENCODING),
@@ -64,12 +63,12 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "faithfulness": ("benchmarks/sections", *_SYSTEMS),
     "planted": ("benchmarks/sections", *_SYSTEMS),
     "peers": ("benchmarks/peers", *_SYSTEMS, *_LISTS),
-    "ann": ("benchmarks/vectors", *_LISTS),
+    "ann": ("benchmarks/speed/vectors", *_LISTS),
     "recall": (*_SCORING, *_LISTS),
     "exactness": _SCORING,
     "stability": (*_SCORING, *_LISTS),
     "throughput": (
-        *("benchmarks/encoding", *_ENCODING),
+        *("benchmarks/speed/encode", *_ENCODING),
         *("engine/encoders/backbone/cpu_bert.py", "indexer/building/pipeline.py"),
     ),
     "plan": ("indexer/plan", "indexer/generation/footprint.py"),
@@ -79,7 +78,6 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "kill": _STORING,
     "damage": (*_STORING, "indexer/upkeep/verify.py", "indexer/upkeep/repair.py"),
     "fuzz": ("engine/readers", "indexer/reading/reader.py", "indexer/reading/process.py"),
-    "first_minutes": ("indexer/cli", "engine/report"),
     "load": ("indexer/serving", *_SCORING),
 }
 TASKS = ("retrieval", "pairs", "rerank", "probe", "summaries", "papers")  # of runs

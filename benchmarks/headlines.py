@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
+from benchmarks.behaviour.records import DemandRecord, StabilityRecord
 from benchmarks.datasets import TASKS
-from benchmarks.demand.record import DemandRecord
-from benchmarks.durability.records import DamageRecord, KillRecord
-from benchmarks.encoding.record import ThroughputRecord
-from benchmarks.encoding.tables import ratios
-from benchmarks.encoding.ways import END_TO_END
 from benchmarks.markdown import markdown, measured
 from benchmarks.metrics import PRIMARY
 from benchmarks.quality_tables import label
-from benchmarks.records import Record, StabilityRecord
+from benchmarks.records import Record
 from benchmarks.runs import Run
+from benchmarks.speed.encode.tables import ratios
+from benchmarks.speed.encode.ways import END_TO_END
+from benchmarks.speed.records import ThroughputRecord
+from benchmarks.store.records import DamageRecord, KillRecord
 from engine.encoders.backbone.weights import BUNDLED_NAME
 
 RecordT = TypeVar("RecordT")

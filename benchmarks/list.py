@@ -24,17 +24,16 @@ _CORPUS, _INDEX = "a corpus", "an index"
 # What a program needs beside this checkout; nothing where it is not named.
 NEEDS: Mapping[str, str] = {
     **dict.fromkeys(("retrieval", "rerank", "faithfulness", "planted", "positions", "papers"), _CORPUS),
-    **dict.fromkeys(("sample_sizes", "on_demand", "plans"), _CORPUS),
-    **dict.fromkeys(("recall", "scale", "additions", "serving", "exactness", "stability"), _INDEX),
+    **dict.fromkeys(("sample_sizes", "on_demand", "plan"), _CORPUS),
+    **dict.fromkeys(("recall", "growth", "serve", "exactness", "stability"), _INDEX),
     "pairs": f"{_CORPUS}, or a file of pairs",
     "summaries": "clscisumm with its citances",
     "probe": f"news20 or bbc_news; {_CORPUS}",
     "facets": "csfcube",
     "peers": f"{_CORPUS}, longmatch[peers]",
-    "throughput": f"{_CORPUS}, longmatch[peers]",
+    "encode": f"{_CORPUS}, longmatch[peers]",
     "boilerplate": f"{_CORPUS}, or a file of documents",
-    "ann": f"{_INDEX}, longmatch[ann]",
-    "word_gaps": "two corpora",
+    "vectors": f"{_INDEX}, longmatch[ann]",
     "training": "a run of longmatch train",
 }
 _ENCODING = "encoding first"  # the row of time that systems of an encoder need where no index is kept

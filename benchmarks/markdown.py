@@ -11,12 +11,13 @@ from benchmarks.runs import Run
 from benchmarks.significance import bootstrap_interval, holm, randomization_p
 from indexer.training.origin import Origin
 
+_MODULE = re.compile(r"^python -m benchmarks(?:\.| study )(\w+)")
 _NAMES = {
     **{name: f"run {name}" for name in ("facets", "faithfulness", "planted")},
-    "position_bias": "run positions",
-    "peers_run": "study peers",
+    **{"position_bias": "run positions", "peers_run": "study peers", "ann": "study vectors"},
+    **{"throughput": "study encode", "scale": "study growth", "additions": "study growth", "plans": "study plan"},
+    **{"serving": "study serve", "fuzz_readers": "study fuzz"},
 }
-_MODULE = re.compile(r"^python -m benchmarks\.(\w+)")
 
 
 class Measured(Protocol):
@@ -75,6 +76,8 @@ def origins(records: Sequence[Measured]) -> list[str]:
 
 def present(command: str) -> str:
     """A command in its present form: programs that were modules of their own are tasks or studies now."""
+    if _MODULE.match(command) and " additions " in command.replace(".", " "):
+        command = command.replace(" --documents ", " --add ")
     return _MODULE.sub(lambda found: f"python -m benchmarks {_NAMES.get(found[1], f'study {found[1]}')}", command)
 
 

@@ -13,18 +13,14 @@ from typing import Any
 
 import click
 
-from benchmarks.budgets.table import plan_table
-from benchmarks.demand.table import demand_table
-from benchmarks.durability.promises import promise_lines
-from benchmarks.encoding.tables import limit_table, throughput_table
+from benchmarks.behaviour.boilerplate import boilerplate_table
+from benchmarks.behaviour.on_demand import demand_table
+from benchmarks.behaviour.sample_sizes import samples_table
+from benchmarks.behaviour.stability import stability_table
 from benchmarks.figures import draw_figures
 from benchmarks.freshness import NOTE, ROOT, FreshnessError, History, stale_note
-from benchmarks.fuzzing.table import fuzz_table
-from benchmarks.gaps.table import gaps_table
 from benchmarks.headlines import findings_table, headline_table
-from benchmarks.load.table import load_table
-from benchmarks.markdown import markdown, origins
-from benchmarks.newcomers.table import first_minutes_table
+from benchmarks.markdown import origins
 from benchmarks.options import log
 from benchmarks.pairs.tables import pairs_table
 from benchmarks.papers.runs import paper_table
@@ -39,18 +35,17 @@ from benchmarks.quality_tables import (
 )
 from benchmarks.quick import SUFFIX, WHOLE
 from benchmarks.record_file import RESULTS
-from benchmarks.records import (
-    BoilerplateRecord,
-    RecallRecord,
-    Record,
-    StabilityRecord,
-    read_records,
-)
+from benchmarks.records import Record, read_records
 from benchmarks.runs import Run
-from benchmarks.samples.table import samples_table
-from benchmarks.scaling.additions_table import additions_table
-from benchmarks.scaling.tables import scale_table
 from benchmarks.sections.faithfulness_report import faithfulness_table
+from benchmarks.speed.encode.tables import limit_table, throughput_table
+from benchmarks.speed.growth.tables import additions_table, scale_table
+from benchmarks.speed.plan import plan_table
+from benchmarks.speed.recall import recall_table
+from benchmarks.speed.serve import load_table
+from benchmarks.speed.vectors.tables import ann_table
+from benchmarks.store.fuzz import fuzz_table
+from benchmarks.store.records import Promised
 from benchmarks.tasks.facets import facets_table
 from benchmarks.tasks.planted import planted_table
 from benchmarks.tasks.positions import position_table
@@ -58,93 +53,17 @@ from benchmarks.tasks.probe import probe_table
 from benchmarks.tasks.rerank import rerank_table
 from benchmarks.tasks.summaries import summary_table
 from benchmarks.training import training_table
-from benchmarks.vectors.table import ann_table
 from engine.errors import EngineError
 
 _FOLDER = Path(__file__).resolve().parent
 _ROOT = _FOLDER.parent
 PAGES = (_ROOT / "README.md", _FOLDER / "RESULTS.md", _ROOT / "docs/explanation/on-demand.md")
-_STABILITY_NOTE = (
-    "Each way of searching is compared with the first 200 hits on one thread: of the hits in both those whose score "
-    "differs, and queries whose order differs where it must not. Scan, missed: hits of its first 10, 100 and 200 that "
-    "the ANN index does not rank there; shift: the largest difference of two ranks. Rises: hits behind rank 200 that "
-    "score higher than the one before, which the borders of tiers permit."
-)
-_BOILERPLATE_NOTE = (
-    "Queries are documents that have the passage; means over their first 10 hits. Of score, of words: the share that "
-    "the section with the passage takes. Of passages: the same of the chunk component, under thresholds of the "
-    "reference and under the (M+1)-th best of all documents, M = 20, the rule before there was a reference. Hits as "
-    "without: of the first 10 hits when no document has the passage, those that are found when some have it."
-)
 _STALE_LINE = re.compile(rf"\n{NOTE}.*\n(?=<!-- /results -->)")
 _BLOCK = re.compile(r"(<!-- results:(\w+) -->\n)(.*?)(<!-- /results -->)", re.DOTALL)
 
 
 class ReportError(EngineError):
     """Raised when a file holds no table to draw, or one that is not known."""
-
-
-def recall_table(records: Sequence[RecallRecord]) -> str:
-    """What the ANN lists lose, and what they save."""
-    times = ["ANN p50 / p95 / p99, ms", "Exact p50 / p95 / p99, ms"]
-    head = ["Index", "Factory", "nprobe", "Documents", "Chunks", "Recall", "Lowest", *times]
-    rows = [
-        [
-            record.index,
-            record.factory or "none",
-            str(record.nprobe or ""),
-            f"{record.n_documents:,}",
-            f"{record.n_chunks:,}",
-            f"{record.recall:.3f} at {record.k}",
-            f"{record.lowest_recall:.3f}",
-            *(f"{cost.p50_ms:.1f} / {cost.p95_ms:.1f} / {cost.p99_ms:.1f}" for cost in (record.ann, record.exact)),
-        ]
-        for record in records
-    ]
-    return "\n".join([*markdown(head, rows), "", *origins(records)])
-
-
-def stability_table(records: Sequence[StabilityRecord]) -> str:
-    """A row for each index, a column for each way of searching."""
-    ways = list(dict.fromkeys(way for record in records for way in record.n_hits))
-    head = ["Index", "Factory", "Documents (queries)", *ways, "Scan, missed", "Largest shift", "Rises"]
-    rows = [
-        [
-            record.index,
-            record.factory or "none",
-            f"{record.n_documents:,} ({record.n_queries})",
-            *(_stability_cell(record, way) for way in ways),
-            " / ".join(map(str, record.n_missed.values())),
-            " / ".join(map(str, record.largest_shift.values())),
-            f"{record.n_rises} of {record.n_deep:,}",
-        ]
-        for record in records
-    ]
-    return "\n".join([*markdown(head, rows), "", _STABILITY_NOTE, "", *origins(records)])
-
-
-def _stability_cell(record: StabilityRecord, way: str) -> str:
-    scores = f"{record.n_other_scores[way]} of {record.n_hits[way]:,}"
-    return f"{scores}, {record.n_other_orders[way]} orders" if way in record.n_other_orders else scores
-
-
-def boilerplate_table(records: Sequence[BoilerplateRecord]) -> str:
-    """A row for each share of documents that have the passage."""
-    head = ["Corpus", "Planted in", "Of score", "Of passages", "Of passages, (M+1)-th best of all", "Of words"]
-    rows = [
-        [
-            f"{', '.join(record.corpora)} ({record.n_documents:,})",
-            f"{row.share:.1%}, {row.n_planted:,}",
-            *(f"{value:.1%}" for value in (row.score, row.passages, row.crowd, row.words)),
-            f"{row.hosts:.0%}",
-            f"{row.overlap:.0%}",
-        ]
-        for record in records
-        for row in record.rows
-    ]
-    return "\n".join(
-        [*markdown([*head, "Hits that have it", "Hits as without"], rows), "", _BOILERPLATE_NOTE, "", *origins(records)]
-    )
 
 
 @dataclass(frozen=True)
@@ -182,8 +101,8 @@ def is_partial(record: Record) -> bool:
     return bool(is_quick or getattr(record, "limit", 0))
 
 
-def _promises(records: Sequence[Record]) -> str:
-    return "\n".join([*promise_lines(records), "", *origins(records)])
+def _promises(records: Sequence[Promised]) -> str:
+    return "\n".join([*(line for record in records for line in record.promises), "", *origins(records)])
 
 
 TABLES: Mapping[str, Table] = {
@@ -206,7 +125,6 @@ TABLES: Mapping[str, Table] = {
     "demand": Table(("demand",), demand_table),
     "samples": Table(("samples",), samples_table),
     "training": Table(("training",), training_table),
-    "word_gaps": Table(("word_gaps",), gaps_table),
     "lengths": Table(("retrieval",), length_table),
     "positions": Table(("positions",), position_table),
     "pairs": Table(("pairs",), pairs_table),
@@ -223,7 +141,6 @@ TABLES: Mapping[str, Table] = {
     "scale": Table(("scale",), scale_table),
     "additions": Table(("addition",), additions_table),
     "plans": Table(("plan",), plan_table),
-    "first_minutes": Table(("first_minutes",), first_minutes_table),
     "papers": Table(("papers",), paper_table),
 }
 

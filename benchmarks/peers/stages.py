@@ -9,9 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks.datasets import Dataset, read_documents, read_queries
-from benchmarks.measuring.isolation import run_forked
+from benchmarks.measuring.isolation import peak_rss_mib, rss_mib, run_forked
 from benchmarks.measuring.latency import Percentiles, percentiles
-from benchmarks.measuring.peak import peak_rss_mib, rss_mib
 from benchmarks.measuring.thread_limits import limited_threads
 from benchmarks.peers.peer import Peer, PeerConfig
 from benchmarks.peers.registry import make_peer

@@ -15,7 +15,6 @@ from benchmarks.datasets import Dataset, DatasetError, checksum, open_dataset, r
 from benchmarks.options import data_option, log, out_option, plot_option, work_option
 from benchmarks.prepare import label_of, prepared_index
 from benchmarks.program import origin_of, task
-from benchmarks.recall import sampled_queries
 from benchmarks.record_file import RESULTS, write_record
 from benchmarks.sections.faithfulness_report import (
     draw_faithfulness,
@@ -25,6 +24,7 @@ from benchmarks.sections.following import METHODS, RemovalPlan, follow_hits
 from benchmarks.sections.parts import Unit
 from benchmarks.sections.records import FaithfulnessRecord
 from benchmarks.sections.subcorpus import index_documents, sample_documents
+from benchmarks.speed.recall import sampled_queries
 from engine import Index, Scoring, load_encoder
 from engine.encoders.backbone.weights import BUNDLED_NAME
 from indexer.training.origin import Origin

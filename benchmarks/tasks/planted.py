@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -24,11 +24,13 @@ from benchmarks.record_file import RESULTS, write_record
 from benchmarks.sections.planting import (
     LENGTHS,
     Adoption,
+    Asker,
     Damage,
     Form,
     Passage,
     Planted,
     Position,
+    Ranks,
     choose_adoptions,
     damaged,
     host_words,
@@ -37,101 +39,11 @@ from benchmarks.sections.planting import (
 from benchmarks.sections.records import PlantedRecord
 from benchmarks.sections.subcorpus import index_documents, sample_documents
 from benchmarks.significance import bootstrap_interval, randomization_p
-from benchmarks.systems import DocumentCosine
 from engine import Document, Scoring, load_encoder
-from engine.document import Span
 from engine.encoders.backbone.weights import BUNDLED_NAME
 from engine.encoders.encoder import Encoder
 from engine.index import Index
-from engine.scoring.breakdown import Breakdown
 from indexer.training.origin import Origin
-
-
-@dataclass(frozen=True, slots=True)
-class Overlap:
-    """In characters; each value in [0, 1]."""
-
-    iou: float  # intersection over union
-    precision: float  # of what was named, the share that is true; 0 where nothing was
-    recall: float  # of the truth, the share that was named
-
-
-def overlap(named: Iterable[Span], truth: Span) -> Overlap:
-    """Compare a set of spans, which may overlap each other, with one span of at least a character."""
-    merged = merge(named)
-    n_named = sum(span.stop - span.start for span in merged)
-    n_true = truth.stop - truth.start
-    n_both = sum(max(0, min(span.stop, truth.stop) - max(span.start, truth.start)) for span in merged)
-    return Overlap(n_both / (n_named + n_true - n_both), n_both / n_named if n_named else 0.0, n_both / n_true)
-
-
-def merge(spans: Iterable[Span]) -> list[Span]:
-    """The same characters as spans that do not touch, in order."""
-    merged: list[Span] = []
-    for span in sorted(spans, key=lambda span: span.start):
-        if merged and span.start <= merged[-1].stop:
-            merged[-1] = Span(merged[-1].start, max(merged[-1].stop, span.stop))
-        else:
-            merged.append(span)
-    return merged
-
-
-DEPTH = 100  # hits with a breakdown; a host further down counts as one whose passage was not named
-
-
-@dataclass(frozen=True, slots=True)
-class Ranks:
-    """Places of one host among all other documents, from 1; the last place where it has no score."""
-
-    evidence: int
-    document: int  # by the cosine of document vectors
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """What the breakdown says of a planted passage."""
-
-    is_first: bool  # the first pair is the planted section and the one that it was taken from
-    spans: Overlap  # of the passages of the target in the first pair, which words alone do not name, with the planted
-
-
-NOT_NAMED = Named(False, Overlap(0.0, 0.0, 0.0))
-
-
-class Asker:
-    """Asks one index, whose lists must be exact; holds its names and document vectors."""
-
-    def __init__(self, index: Index) -> None:
-        """Read the document vectors."""
-        self._index = index
-        self._document = DocumentCosine(index, "")
-
-    def ranks(self, adoption: Adoption) -> Ranks:
-        """Where the query finds its host."""
-        n = self._index.n_documents
-        by_evidence = [name for name, _ in self._index.rank_id(adoption.query, k=n)]
-        by_document = [name for name, _ in self._document.search(self._index.document(adoption.query), n)]
-        return Ranks(_rank(by_evidence, adoption.host, n - 1), _rank(by_document, adoption.host, n - 1))
-
-    def named(self, adoption: Adoption, planted: Planted) -> Named:
-        """What the host's breakdown says, where it is among the `DEPTH` best."""
-        result = self._index.search_id(adoption.query, k=DEPTH, exact=True)
-        found = [hit.breakdown for hit in result.hits if hit.doc_id == adoption.host]
-        return judge(found[0], adoption.section, planted) if found else NOT_NAMED
-
-
-def judge(breakdown: Breakdown, query_section: int, planted: Planted) -> Named:
-    """Hold the first pair against what was planted; a score without pairs names nothing."""
-    if not breakdown.pairs:
-        return NOT_NAMED
-    first = breakdown.pairs[0]
-    is_first = (first.query_section, first.target_section) == (query_section, planted.section)
-    return Named(is_first, overlap((part.target for part in first.parts), planted.span))
-
-
-def _rank(names: list[str], name: str, last: int) -> int:
-    return names.index(name) + 1 if name in names else last
-
 
 _GROUPS = {"damage": tuple(Damage), "position": tuple(Position), "length": LENGTHS}
 _NOTE = (

@@ -50,7 +50,7 @@ _SCALE_BYTES = 4  # of a chunk of the reference, beside its row of a byte a numb
 _SHARD_SHARE = 1.01  # header of a shard
 _EMPTY_CATALOG_BYTES = 86_016  # pages of its tables
 # Of what reading and encoding a sample takes, at most what they take in a run: kernels and heap go on growing beyond
-# a sample, and a run reads one batch while it encodes another. `benchmarks.plans` holds it against runs.
+# a sample, and a run reads one batch while it encodes another. `benchmarks.speed.plan` compares it with runs.
 _RUN_SHARE = 1.1
 _PLANNED_RUN_SHARE = 1.3  # the same where a run plans first, in its own process, which goes on holding some of that
 

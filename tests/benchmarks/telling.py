@@ -18,8 +18,8 @@ def tell_blas_threshold(folder: Path, told: Path) -> None:
     """Measure a flat index of FAISS, then tell from how many numbers of queries on FAISS uses BLAS in this process."""
     import faiss
 
-    from benchmarks.vectors.candidate import Candidate, Library
-    from benchmarks.vectors.measuring import Conditions, measure
+    from benchmarks.speed.vectors.index_types import Candidate, Conditions, Library
+    from benchmarks.speed.vectors.process import measure
 
     candidate = Candidate(Library.FAISS, "Flat", ("",))
     measure(candidate, folder, Conditions(10, 1, 1, 0), folder / "flat", folder / "told.json")

@@ -9,8 +9,8 @@ import pytest
 from benchmarks.figures import draw_figures, plot_quality
 from benchmarks.measuring.latency import Percentiles
 from benchmarks.record_file import write_record
-from benchmarks.records import RecallRecord
 from benchmarks.runs import Case, Run, write_run
+from benchmarks.speed.records import RecallRecord
 from indexer.training.origin import Origin
 from tests.benchmarks.made_runs import made_run
 

@@ -9,8 +9,9 @@ from typing import get_args
 import pytest
 
 from benchmarks.freshness import MEASURED, ROOT, TASKS, Age, FreshnessError, History, modules_of, stale_note
-from benchmarks.records import ExactnessRecord, Record
+from benchmarks.records import Record
 from benchmarks.runs import Run
+from benchmarks.store.records import ExactnessRecord
 from indexer.training.origin import Origin
 from tests.benchmarks.made_runs import made_run
 

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.demand.record import DemandRecord, DemandRow
+from benchmarks.behaviour.records import DemandRecord, DemandRow, StabilityRecord
 from benchmarks.headlines import findings_table, headline_table
 from benchmarks.metrics import PRIMARY
-from benchmarks.records import StabilityRecord
 from benchmarks.runs import Run
 from indexer.training.origin import Origin
 from tests.benchmarks.made_runs import made_run

@@ -19,7 +19,8 @@ def test_the_program_of_a_record_is_read_off_its_command() -> None:
     def named(command: str) -> str:
         return program_of({"kind": "training", "origin": {"command": command}})
 
-    assert named("python -m benchmarks study kill --kills 3") == "kill"
+    assert named("python -m benchmarks.kill --kills 3") == "kill"
+    assert named("python -m benchmarks.additions a.lm --documents 3") == "growth"
     assert named("python -m benchmarks run retrieval rfc") == "retrieval"
     assert named("longmatch train out") == "training"
 
@@ -48,5 +49,5 @@ def test_the_list_fits_a_screen(origin: Origin, tmp_path: Path) -> None:
     assert (done.exit_code, lines[0]) == (0, "Systems of retrieval, minutes of a recorded run on 2 cores")
     assert (lines[2].split()[-1], lines[2].split()[:3]) == ("here", ["corpus", "to", "fetch"])
     assert next(line for line in lines if line.startswith("  bm25")).split() == ["bm25", "<0.1", "1.5"]
-    assert next(line for line in lines if line.startswith("  scale")).split() == ["scale", "an", "index"]
+    assert next(line for line in lines if line.startswith("  growth")).split() == ["growth", "an", "index"]
     assert len(lines) < 60 and max(map(len, lines)) < 110

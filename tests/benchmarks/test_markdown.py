@@ -2,7 +2,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from benchmarks.markdown import markdown, measured, origins, p_cells
+import pytest
+
+from benchmarks.markdown import markdown, measured, origins, p_cells, present
 from indexer.training.origin import Origin
 
 
@@ -12,12 +14,12 @@ class One:
 
 
 def test_the_lines_below_a_table_name_each_command_and_each_origin_once(origin: Origin) -> None:
-    other = replace(origin, command="python -m benchmarks study ann x", is_dirty=True)
+    other = replace(origin, command="python -m benchmarks study vectors x", is_dirty=True)
     assert origins([One(origin), One(other), One(origin)]) == [
         "Run again:",
         "",
         "- `python -m benchmarks run retrieval pets`",
-        "- `python -m benchmarks study ann x`",
+        "- `python -m benchmarks study vectors x`",
         "",
         "Measured: commits 0123456789, 0123456789 with changes on A Processor, 2 cores, 24 GiB.",
     ]
@@ -30,6 +32,19 @@ def test_commits_stand_with_their_machine(origin: Origin) -> None:
         "Measured: commit 0123456789 on A Processor, 2 cores, 24 GiB; commit 0123456789 on A Processor, 16 cores, "
         "24 GiB, A GPU."
     )
+
+
+@pytest.mark.parametrize(
+    ("recorded", "shown"),
+    [
+        ("python -m benchmarks.kill --kills 50", "python -m benchmarks study kill --kills 50"),
+        ("python -m benchmarks.ann a.lm -k 10", "python -m benchmarks study vectors a.lm -k 10"),
+        ("python -m benchmarks study plans a --documents 3", "python -m benchmarks study plan a --documents 3"),
+        ("python -m benchmarks.additions a.lm --documents 3", "python -m benchmarks study growth a.lm --add 3"),
+    ],
+)
+def test_a_command_is_shown_by_its_present_name(recorded: str, shown: str) -> None:
+    assert present(recorded) == shown
 
 
 def test_cells_stand_between_bars() -> None:

@@ -9,9 +9,10 @@ from click.testing import CliRunner
 
 from benchmarks.measuring.latency import Percentiles
 from benchmarks.record_file import write_record
-from benchmarks.records import ExactnessRecord, RecallRecord
 from benchmarks.report import ReportError, drawn, is_partial, main, untold
 from benchmarks.runs import Run, write_run
+from benchmarks.speed.records import RecallRecord
+from benchmarks.store.records import ExactnessRecord
 from indexer.training.origin import Origin
 from tests.benchmarks.made_runs import made_run
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.measuring.isolation import ProcessFailed, run_forked, run_fresh
+from benchmarks.measuring.isolation import ProcessFailed, forget_peak, peak_rss_mib, rss_mib, run_forked, run_fresh
 from engine.errors import EngineError, QueryError
 from tests.benchmarks.telling import fail, tell_sum
 
@@ -18,6 +18,17 @@ def hold(n_mib: int) -> dict[str, Any]:
     """Fill some memory; return the process id too."""
     held = np.ones(n_mib * MIB, np.uint8)
     return {"process": os.getpid(), "sum": int(held.sum())}
+
+
+def peaks() -> dict[str, Any]:
+    """Memory in MiB before, with and after 64 MiB, and the peak once that is forgotten."""
+    forget_peak()
+    before = peak_rss_mib()
+    held = np.ones(8 << 20)
+    told = {"before": before, "held": rss_mib(), "after": peak_rss_mib() if held[-1] else 0.0}
+    del held
+    forget_peak()
+    return {**told, "forgotten": peak_rss_mib()}
 
 
 def refuse() -> dict[str, Any]:
@@ -56,3 +67,9 @@ def test_a_refusal_and_a_crash_are_raised_again() -> None:
         run_fresh(refuse)
     with pytest.raises(ProcessFailed, match=r"die ended with exit code 7$"):
         run_fresh(die)
+
+
+def test_a_peak_is_remembered_until_it_is_forgotten() -> None:
+    told, _ = run_fresh(peaks)
+    assert told["held"] > told["before"] + 50 < told["after"]
+    assert told["forgotten"] < told["before"] + 20

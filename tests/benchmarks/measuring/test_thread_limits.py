@@ -8,6 +8,7 @@ import pytest
 import torch
 from threadpoolctl import threadpool_info
 
+from benchmarks.measuring.latency import Percentiles, percentiles
 from benchmarks.measuring.thread_limits import limited_threads
 from engine.encoders.backbone import hardware
 
@@ -41,3 +42,9 @@ def test_everyone_multiplies_as_our_own_search_does(monkeypatch: pytest.MonkeyPa
     with limited_threads(1, width=16):
         assert faiss.cvar.distance_compute_blas_threshold == 3 * 16
         assert torch.get_float32_matmul_precision() == "medium"
+
+
+def test_percentiles_lie_between_neighbours() -> None:
+    assert percentiles([float(number) for number in range(101)]) == Percentiles(50.0, 95.0, 99.0)
+    assert percentiles([2.0, 1.0]) == Percentiles(1.5, 1.95, 1.99)
+    assert percentiles([3.0]) == Percentiles(3.0, 3.0, 3.0)

@@ -11,29 +11,24 @@ from click.testing import CliRunner
 from benchmarks.datasets import open_dataset, read_documents
 from benchmarks.sections.planting import (
     LENGTHS,
+    NOT_NAMED,
     Adoption,
+    Asker,
     Damage,
     Form,
+    Overlap,
     Passage,
     Planted,
     Position,
     choose_adoptions,
+    judge,
+    merge,
+    overlap,
     plant,
 )
 from benchmarks.sections.records import PlantedRecord
 from benchmarks.sections.subcorpus import index_documents
-from benchmarks.tasks.planted import (
-    NOT_NAMED,
-    Asker,
-    Overlap,
-    draw_planted,
-    judge,
-    main,
-    measure,
-    merge,
-    overlap,
-    planted_table,
-)
+from benchmarks.tasks.planted import draw_planted, main, measure, planted_table
 from engine.document import Document, Span
 from engine.index import Index
 from engine.scoring.breakdown import Breakdown, ChunkPart, SectionPair

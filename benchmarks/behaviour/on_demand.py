@@ -1,0 +1,299 @@
+"""Measures encoding on demand: quality and encoded tokens, by the number of candidates and of queries asked."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+import numpy as np
+
+from benchmarks.baselines.pretrained import load_given
+from benchmarks.behaviour.recorded import RecordedEncoder
+from benchmarks.behaviour.records import DemandRecord, DemandRow
+from benchmarks.datasets import (
+    Dataset,
+    DatasetError,
+    Qrels,
+    checksum,
+    open_dataset,
+    read_documents,
+    read_qrels,
+    read_queries,
+)
+from benchmarks.markdown import markdown, origins, p_cells
+from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.metrics import evaluate, means
+from benchmarks.options import log
+from benchmarks.prepare import label_of, prepared_index
+from benchmarks.program import program
+from benchmarks.quick import quick_part
+from benchmarks.significance import randomization_p
+from engine.document import Document
+from engine.encoders.backbone.weights import BUNDLED_NAME
+from engine.encoders.encoder import Encoder
+from engine.errors import EngineError
+from engine.index import Index
+from engine.result import Hit
+from engine.scoring.evidence import Scoring
+from engine.search.allowance import Allowance
+from indexer.building.builder import EncodeNow, build
+
+CANDIDATES = (20, 50, 200)
+FEWEST = CANDIDATES[0]  # the candidates of a run that encodes
+DEPTH = 100  # of rankings
+_DEEPER = 300  # hits that other rules order
+_MARKS = (1, 10, 100)  # queries after which tokens are counted, and after all
+_RULES = ("scaled", "candidates first")
+_NOTE = (
+    "p: paired randomisation test of nDCG@10 against all documents encoded, or against words where these are not, "
+    "adjusted after Holm within a corpus. An encoder is named where it is not the bundled one. "
+    "Tokens: share of all that was encoded after 1, 10, 100 and all queries, the sample for thresholds included. "
+    "Scaled, candidates first: nDCG@10 and Recall@100 of the same hits under two other rules, see the text."
+)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The queries that every way gets, and their judgments."""
+
+    queries: list[Document]
+    qrels: Qrels
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All ways of one corpus."""
+
+    rows: list[DemandRow]
+    encoder: str  # name@fingerprint
+    n_documents: int
+    n_tokens: int  # of all documents
+    sample: tuple[int, int]  # tokens and documents that are encoded before the first query
+
+
+@contextmanager
+def index_for_once(documents: Sequence[Document], encoder: Encoder | None, encode: EncodeNow) -> Iterator[Index]:
+    """An index of documents as `encode` leaves it, in a temporary folder."""
+    with tempfile.TemporaryDirectory(prefix="longmatch-") as place:
+        build(Path(place) / "x.lm", documents, encoder=encoder, encode=encode)
+        with Index.open(Path(place) / "x.lm", encoder=encoder, store=False) as index:
+            yield index
+
+
+def looked_up(dataset: Dataset, encoder: str, work: Path, documents: Sequence[Document], judged: Judged) -> Measured:
+    """Measure all numbers of candidates; vectors come from an index of `work` that has all, built where missing."""
+    with prepared_index(dataset, encoder, work, log=log) as ready:
+        full = ready.index
+        recorded = RecordedEncoder(full)
+        with index_for_once(documents, recorded, "none") as words:
+            rows = [measure(words, judged, "words", None)]
+        for candidates in CANDIDATES:
+            log(f"{dataset.name}: {candidates} candidates")
+            with index_for_once(documents, recorded, "later") as later:
+                sample = encoded_so_far(later)
+                rows.append(measure(later, judged, f"{candidates} candidates", candidates))
+        rows.append(measure(full, judged, "all", None))
+        return Measured(rows, ready.encoder, full.n_documents, int(full.snapshot.tokens.sum()), sample)
+
+
+def encoded(label: str, encoder_name: str, work: Path, documents: Sequence[Document], judged: Judged) -> Measured:
+    """Measure words, and `FEWEST` candidates that are encoded; vectors stay in an index of the work folder.
+
+    Where that index is there already, tokens are counted after the last query only.
+
+    Args:
+        label: of documents and queries; another one for others.
+        encoder_name: as `load_given` takes it.
+        work: folder of the index; made where it is missing.
+        documents: of the corpus.
+        judged: the queries.
+
+    Raises:
+        DatasetError: a document could not be indexed.
+    """
+    encoder = load_given(encoder_name)
+    named = label_of(encoder_name, encoder.fingerprint)
+    with index_for_once(documents, None, "none") as words:
+        rows = [measure(words, judged, "words", None)]
+    work.mkdir(parents=True, exist_ok=True)
+    path = work / f"{label}-later-{named}.lm"
+    is_resumed = path.exists()
+    report = build(path, documents, encoder=encoder, encode="later")
+    if report.failures:
+        first = report.failures[0]
+        raise DatasetError(
+            f"{len(report.failures)} documents were not indexed, the first is {first.doc_id!r}: {first.reason}; "
+            "mend them, or leave them out of the corpus"
+        )
+    with Index.open(path, encoder=encoder, log=log) as index:
+        sample = _sample(index)
+        row = measure(index, judged, f"{FEWEST} candidates", FEWEST)
+        if is_resumed:
+            last = str(len(judged.queries))
+            row = replace(row, tokens={last: row.tokens[last]}, documents={last: row.documents[last]})
+        return Measured([*rows, row], named, index.n_documents, int(index.snapshot.tokens.sum()), sample)
+
+
+def measure(index: Index, judged: Judged, way: str, candidates: int | None) -> DemandRow:
+    """Search with all queries of an index, one after another; what one encoded stays for the next."""
+    runs: dict[str, dict[str, list[str]]] = {rule: {} for rule in ("", *(_RULES if candidates is not None else ()))}
+    tokens: dict[str, int] = {}
+    documents: dict[str, int] = {}
+    marks = {*_MARKS, len(judged.queries)}
+    for number, query in enumerate(judged.queries, start=1):
+        hits = _hits(index, query, DEPTH if candidates is None else _DEEPER, Allowance(candidates or 0))
+        orders = {"": hits, "scaled": scaled(hits), "candidates first": candidates_first(hits)}
+        for rule, run in runs.items():
+            run[query.doc_id] = [hit.doc_id for hit in orders[rule][:DEPTH]]
+        if number in marks:
+            tokens[str(number)], documents[str(number)] = encoded_so_far(index)
+    values = {rule: evaluate(judged.qrels, run, depth=DEPTH) for rule, run in runs.items()}
+    rounded = {rule: {name: round(mean, 4) for name, mean in means(found).items()} for rule, found in values.items()}
+    return DemandRow(
+        way=way,
+        candidates=candidates,
+        metrics=rounded.pop(""),
+        other_rules=rounded,
+        per_query=[round(value, 4) for value in values[""]["nDCG@10"].values()],
+        tokens=tokens,
+        documents=documents,
+    )
+
+
+def scaled(hits: Sequence[Hit]) -> list[Hit]:
+    """Hits in the order of another rule: a document without vectors has its words counted as the whole score."""
+    words = Scoring().weights(vectors=True)
+    share = words["words"] + words["pairs"]
+    return sorted(hits, key=lambda hit: (-hit.score / (1 if hit.has_vectors else share), hit.doc_id))
+
+
+def candidates_first(hits: Sequence[Hit]) -> list[Hit]:
+    """Hits in the order of another rule: documents with vectors before all others."""
+    return sorted(hits, key=lambda hit: (not hit.has_vectors, -hit.score, hit.doc_id))
+
+
+def _hits(index: Index, query: Document, k: int, allowance: Allowance) -> list[Hit]:
+    try:
+        is_indexed = index.document(query.doc_id).text == query.text
+    except EngineError:
+        is_indexed = False
+    if is_indexed:
+        found = index.search_id(query.doc_id, k=k, allowance=allowance)
+    else:
+        found = index.search(query, k=k + 1, allowance=allowance)
+    return [hit for hit in found.hits if hit.doc_id != query.doc_id][:k]
+
+
+def encoded_so_far(index: Index) -> tuple[int, int]:
+    """Tokens and documents with vectors."""
+    snapshot = index.snapshot
+    return int(snapshot.tokens[snapshot.has_vectors].sum()), int(snapshot.has_vectors.sum())
+
+
+def _sample(index: Index) -> tuple[int, int]:
+    """Tokens and documents of the reference, which are encoded before the first query."""
+    snapshot = index.snapshot
+    in_sample = np.isin(snapshot.content_keys(np.arange(snapshot.n_documents)), snapshot.reference.hashes)
+    return int(snapshot.tokens[in_sample].sum()), int(in_sample.sum())
+
+
+def _judged(dataset: Dataset, split: str, seed: int, n_queries: int | None) -> Judged:
+    """The queries of a split in the order of the seed, or the first of them."""
+    qrels = dict(read_qrels(dataset, split))
+    queries = list(read_queries(dataset, qrels).values())
+    random.Random(seed).shuffle(queries)
+    return Judged(queries[:n_queries], {query.doc_id: qrels[query.doc_id] for query in queries[:n_queries]})
+
+
+def demand_table(records: Sequence[DemandRecord]) -> str:
+    """A row for each corpus and number of candidates."""
+    head = ["Corpus", "Way", "nDCG@10", "p", "Recall@100", "Tokens after 1 / 10 / 100 / all"]
+    rows: list[list[str]] = []
+    for record in records:
+        base = next((row for row in record.rows if row.way == "all"), record.rows[0])
+        p_values = [
+            None if row is base else randomization_p(row.per_query, base.per_query, seed=record.origin.seed)
+            for row in record.rows
+        ]
+        name = record.encoder.partition("@")[0]
+        queries = f"{record.n_queries}{'' if name == BUNDLED_NAME else f', {name}'}"
+        for row, p in zip(record.rows, p_cells(p_values), strict=True):
+            rows.append(
+                [
+                    f"{record.task} ({queries})",
+                    row.way,
+                    f"{row.metrics['nDCG@10']:.3f}",
+                    p,
+                    f"{row.metrics['Recall@100']:.3f}",
+                    " / ".join(f"{tokens / record.n_tokens:.0%}" for tokens in row.tokens.values()),
+                    *(_other(row.other_rules.get(rule)) for rule in _RULES),
+                ]
+            )
+    head += [rule.capitalize() for rule in _RULES]
+    return "\n".join([*markdown(head, rows), "", _NOTE, "", *origins(records)])
+
+
+def _other(found: dict[str, float] | None) -> str:
+    return "" if found is None else f"{found['nDCG@10']:.3f}, {found['Recall@100']:.3f}"
+
+
+@program
+@click.argument("name", metavar="DATASET")
+@click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Of the index.")
+@click.option("--split", default="test", show_default=True, help="Whose queries are used.")
+@click.option(
+    "--queries",
+    "n_queries",
+    type=click.IntRange(1),
+    help=f"Search with the first of them only, and encode {FEWEST} candidates of each in an index without vectors.",
+)
+@measurement(
+    seed="Of the order of queries, and of --quick.",
+    quick="A small seeded part of DATASET",
+    data=True,
+    work="Folder for indexes; kept and resumed.",
+)
+def main(run: Measurement, name: str, encoder: str, split: str, n_queries: int | None) -> None:
+    """Measure encoding on demand on DATASET; vectors are looked up in an index that has all.
+
+    With --queries nothing is looked up: an index of the work folder encodes the candidates of each query, and keeps
+    their vectors, so that an interrupted run goes on. It needs a small part of the time of encoding all documents.
+
+    \b
+    Example:
+        python -m benchmarks study on_demand proposals
+        python -m benchmarks study on_demand rfc --encoder all-MiniLM-L6-v2 --queries 60
+    """
+    started = time.perf_counter()
+    dataset = open_dataset(name, run.data)
+    dataset = quick_part(dataset, split, run.work / "quick", seed=run.seed) if run.is_quick else dataset
+    judged = _judged(dataset, split, run.seed, n_queries)
+    documents = list(read_documents(dataset))
+    label = f"{dataset.name}@{checksum(dataset)}"
+    if n_queries is None:
+        found = looked_up(dataset, encoder, run.work, documents, judged)
+    else:
+        found = encoded(f"{label}-seed{run.seed}-first{n_queries}", encoder, run.work, documents, judged)
+    record = DemandRecord(
+        task=dataset.name,
+        dataset=label,
+        encoder=found.encoder,
+        split=split,
+        n_queries=len(judged.queries),
+        n_documents=found.n_documents,
+        n_tokens=found.n_tokens,
+        sample_documents=found.sample[1],
+        sample_tokens=found.sample[0],
+        rows=found.rows,
+        seconds=round(time.perf_counter() - started, 1),
+        origin=run.origin,
+        is_encoded=n_queries is not None,
+    )
+    run.keep(record)
+    click.echo(demand_table([record]))

@@ -1,0 +1,48 @@
+"""An encoder that looks vectors up in indexes that have all, so that what is encoded when is counted quickly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.document import Document
+from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
+from engine.index import Index
+
+
+class RecordedEncoder(Encoder):
+    """Gives the stored vectors of indexed documents; other documents go to the encoder of the first index."""
+
+    def __init__(self, *indexes: Index) -> None:
+        """Read from indexes that have all vectors and stay open; a document is looked up by its name in them."""
+        self.encoder = indexes[0].encoder
+        self.homes = {name: index for index in indexes for name in index.snapshot.doc_ids()}
+        self.name, self.width = self.encoder.name, self.encoder.width
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the encoder that made the vectors."""
+        return self.encoder.fingerprint
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Save the encoder that made the vectors."""
+        self.encoder.save_pretrained(folder)
+
+    def recorded(self, document: Document) -> EncodedDocument | None:
+        """The stored vectors; None where there are none of this text."""
+        home = self.homes.get(document.doc_id)
+        if home is None or home.document(document.doc_id).text != document.text:
+            return None
+        return home.stored_query(document.doc_id).vectors
+
+    def segment(self, document: Document) -> SegmentedDocument:
+        """A recorded document without its token ids, which nothing reads."""
+        vectors = self.recorded(document)
+        if vectors is None:
+            return self.encoder.segment(document)
+        return SegmentedDocument(document, vectors.chunk_spans, (), vectors.coverage)
+
+    def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
+        """Look up, or encode."""
+        found = ((one, None if one.token_ids else self.recorded(one.document)) for one in documents)
+        return [vectors or self.encoder.encode_segmented([one])[0] for one, vectors in found]

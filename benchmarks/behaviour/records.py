@@ -1,0 +1,142 @@
+"""What the programs of this room record: values only, one file a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from indexer.training.origin import Origin
+
+
+@dataclass(frozen=True)
+class StabilityRecord:
+    """Whether scores and ranks depend on how they are asked for; counts by way of searching."""
+
+    kind: ClassVar[str] = "stability"
+
+    index: str
+    factory: str  # FAISS factory string; "" where the index has no generation yet
+    n_documents: int
+    n_chunks: int
+    where: str  # the filter
+    n_queries: int
+    n_hits: dict[str, int]  # that two ways have in common
+    n_other_scores: dict[str, int]  # of them
+    n_other_orders: dict[str, int]  # queries
+    n_missed: dict[str, int]  # by depth: hits of the scan that the ANN index does not rank so high
+    largest_shift: dict[str, int]  # by depth: difference of two ranks
+    n_deep: int  # adjacent hits behind the first 200
+    n_rises: int  # of them, where the score rises
+    seconds: float
+    origin: Origin
+
+    @property
+    def name(self) -> str:
+        """Of the file, without suffix."""
+        return f"stability-{self.index}"
+
+
+@dataclass(frozen=True)
+class BoilerplateRow:
+    """One share of documents that have the passage; means over queries that have it, in [0, 1]."""
+
+    share: float  # of the documents
+    n_planted: int
+    hosts: float  # of the first hits, those that have the passage
+    overlap: float  # of the first hits without any passage, those that are found with it
+    score: float  # share of the scores of the first hits that the passage takes
+    passages: float  # of the chunk component
+    crowd: float  # of the chunk component where thresholds are the (M+1)-th best of all documents
+    words: float  # of what words add
+
+
+@dataclass(frozen=True)
+class BoilerplateRecord:
+    """How much of the scores a passage takes that many documents have."""
+
+    kind: ClassVar[str] = "boilerplate"
+
+    corpora: list[str]  # name@checksum
+    n_documents: int
+    n_queries: int  # at most; no more than have the passage
+    encoder: str
+    rows: list[BoilerplateRow]
+    seconds: float
+    origin: Origin
+
+    @property
+    def name(self) -> str:
+        """Of the file, without suffix."""
+        return f"boilerplate-{self.n_documents}"
+
+
+@dataclass(frozen=True)
+class DemandRow:
+    """One number of candidates, over all queries one after another."""
+
+    way: str  # "words", "N candidates" or "all"
+    candidates: int | None  # None where none were encoded for queries
+    metrics: dict[str, float]  # means of the product's rule, in [0, 1]
+    other_rules: dict[str, dict[str, float]]  # means by rule, of the same hits in another order
+    per_query: list[float]  # nDCG@10 of the product's rule
+    tokens: dict[str, int]  # encoded in all, the sample included, after so many queries
+    documents: dict[str, int]  # documents that have vectors, after so many queries
+
+
+@dataclass(frozen=True)
+class DemandRecord:
+    """Quality and cost by the number of candidates."""
+
+    kind: ClassVar[str] = "demand"
+
+    task: str
+    dataset: str  # name@checksum
+    encoder: str  # name@fingerprint
+    split: str
+    n_queries: int
+    n_documents: int
+    n_tokens: int  # of all documents
+    sample_documents: int  # encoded before the first query
+    sample_tokens: int
+    rows: list[DemandRow]
+    seconds: float
+    origin: Origin
+    is_encoded: bool = False  # candidates of the first queries were encoded; else vectors were looked up
+
+    @property
+    def name(self) -> str:
+        """Of the file, without suffix."""
+        first = f"-{self.encoder.partition('@')[0]}-first{self.n_queries}" if self.is_encoded else ""
+        return f"demand-{self.task}-{self.split}{first}"
+
+
+@dataclass(frozen=True)
+class SampleRow:
+    """One size of the sample and one m, for the queries of one corpus."""
+
+    corpus: str
+    is_mixed: bool  # searched in all corpora at once, with one reference drawn from all
+    n_sample: int  # documents of the reference
+    exceeding: int  # m
+    per_query: list[float]  # nDCG@10
+
+
+@dataclass(frozen=True)
+class SampleRecord:
+    """Quality by the size of the reference."""
+
+    kind: ClassVar[str] = "samples"
+
+    datasets: list[str]  # name@checksum
+    encoder: str  # name@fingerprint
+    split: str
+    n_documents: int  # of all corpora
+    rows: list[SampleRow]
+    seconds: float
+    origin: Origin
+
+    @property
+    def name(self) -> str:
+        """Of the file, without suffix."""
+        names = "-".join(dataset.partition("@")[0] for dataset in self.datasets)
+        return f"samples-{names}-{self.split}"

@@ -1,0 +1,285 @@
+"""Measures how many documents a reference needs: in corpora of one kind, and in one index that holds them all.
+
+Every query is compared with all documents once. A reference is some of these documents, so the
+scores under every size and m come from the same similarities.
+
+Letters in shapes: I query chunks, N documents, R documents of a sample.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.behaviour.records import SampleRecord, SampleRow
+from benchmarks.datasets import Qrels, checksum, open_dataset, read_qrels, read_queries
+from benchmarks.markdown import markdown, origins
+from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.metrics import evaluate
+from benchmarks.options import log
+from benchmarks.prepare import prepared_index
+from benchmarks.program import program
+from benchmarks.quick import quick_part
+from benchmarks.significance import randomization_p
+from engine.document import Document
+from engine.encoders.backbone.weights import BUNDLED_NAME
+from engine.encoders.encoder import Vectors
+from engine.errors import EngineError
+from engine.index import Index
+from engine.scoring.evidence import Components, Scoring, chunk_component, combine, margin, thresholds
+from engine.scoring.evidence import reference_threshold as threshold
+from engine.scoring.similarity import best_chunks
+from engine.search.query import Prepared, Query, as_stored
+from engine.store.reference import sample_order
+from engine.words.counts import WordTables, counted
+from engine.words.likelihood import query_terms, scores
+from engine.words.segmenter import segmenter_of
+from engine.words.statistics import Statistics, TermStatistics
+from engine.words.titles import title_span
+
+SIZES = ((100, 2), (200, 4), (400, 2), (400, 4), (400, 8), (400, 20), (800, 4), (800, 8), (800, 16))
+LARGER = ((1_600, 4), (1_600, 8), (1_600, 32), (3_200, 8), (3_200, 16))
+DEPTH = 100
+DEFAULT = (400, 8)  # documents of the sample and m, as the product has them
+_NOTE = (
+    "nDCG@10 of the whole score on {split} queries ({counts}). Alone: each corpus in an index of its own. Mixed: one "
+    "index of all {n_documents:,} documents, with one reference drawn from all. m: documents of the sample above a "
+    "threshold. p: paired randomisation test of all queries against {default[0]} documents and m = {default[1]} in "
+    "the same index, not adjusted."
+)
+_BLOCK = 512  # documents compared at a time
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """An index with all vectors, its queries and their judgments, and its term counts in memory."""
+
+    name: str
+    index: Index
+    queries: list[Document]
+    qrels: Qrels
+    words: WordTables
+
+
+@dataclass(frozen=True)
+class Universe:
+    """The documents that are searched: of one corpus, or of several."""
+
+    corpora: Sequence[Corpus]
+    names: list[tuple[str, str]]  # (N,) corpus and doc_id
+    order: NDArray[np.int64]  # (N,) of the draw
+    statistics: Statistics
+
+    @classmethod
+    def of(cls, corpora: Sequence[Corpus]) -> Universe:
+        """Join corpora; statistics of words are added up."""
+        names = [(one.name, doc_id) for one in corpora for doc_id in one.index.snapshot.doc_ids()]
+        parts = [one.index.snapshot.reference.statistics for one in corpora]
+        statistics = Statistics(_sum([part.words for part in parts]), _sum([part.pairs for part in parts]))
+        return cls(corpora, names, sample_order([f"{corpus}/{name}" for corpus, name in names]), statistics)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A query, compared with all documents of a universe."""
+
+    prepared: Prepared
+    chunks: Vectors  # (I, N) best matches
+    documents: Vectors  # (N,) cosines of document vectors
+    words: NDArray[np.float64]  # (N,) components that do not depend on the sample
+    pairs: NDArray[np.float64]
+
+
+def _sum(parts: Sequence[TermStatistics]) -> TermStatistics:
+    """The counts of several corpora."""
+    terms, places = np.unique(np.concatenate([part.terms for part in parts]), return_inverse=True)
+    counts = np.bincount(places, np.concatenate([part.counts for part in parts]).astype(np.float64))
+    return TermStatistics(terms, counts.astype(np.uint32), sum(part.total for part in parts))
+
+
+def compare(universe: Universe, home: Corpus, query: Document, scoring: Scoring) -> Compared:
+    """Compare a query of one of the corpora with all documents."""
+    searcher = home.index.searcher(scoring)
+    prepared = searcher.prepare(_query(home.index, query))
+    chunks, documents, words, pairs = [], [], [], []
+    terms = segmenter_of(home.index.snapshot.language or "english").segment(prepared.text)
+    tables = counted([terms], [title_span(query)])
+    word_terms = query_terms(tables.words, universe.statistics.words)
+    pair_terms = query_terms(tables.pairs, universe.statistics.pairs)
+    for corpus in universe.corpora:
+        snapshot = corpus.index.snapshot
+        for first in range(0, snapshot.n_documents, _BLOCK):
+            block = np.arange(first, min(first + _BLOCK, snapshot.n_documents))
+            chunks.append(best_chunks(prepared.vectors.chunks, *snapshot.chunk_vectors(block)))
+        documents.append(snapshot.document_vectors @ prepared.vectors.document)
+        words.append(scores(word_terms, corpus.words.words))
+        pairs.append(scores(pair_terms, corpus.words.pairs))
+    return Compared(
+        prepared,
+        np.concatenate(chunks, axis=1),
+        np.concatenate(documents),
+        np.concatenate(words),
+        np.concatenate(pairs),
+    )
+
+
+def _query(index: Index, query: Document) -> Query:
+    try:
+        if index.document(query.doc_id).text == query.text:
+            return index.stored_query(query.doc_id)
+    except EngineError:
+        pass
+    return Query(query, as_stored(index.encoder.encode([query])[0]))
+
+
+def rank(
+    universe: Universe, home: Corpus, query: Document, found: Compared, sample: NDArray[np.int64], exceeding: int
+) -> list[str]:
+    """The best documents by the whole score, with thresholds from a sample; those of other corpora get a prefix.
+
+    Args:
+        universe: what is searched.
+        home: the corpus of the query, whose own document is left out of the sample and the ranking.
+        query: of this corpus.
+        found: what `compare` gave.
+        sample: (R,) documents of the reference.
+        exceeding: m.
+    """
+    scoring = Scoring()
+    own = universe.names.index((home.name, query.doc_id)) if (home.name, query.doc_id) in universe.names else -1
+    others = sample[sample != own]
+    limits = thresholds(
+        threshold(found.chunks[:, others], exceeding),
+        float(threshold(found.documents[None, others], exceeding)[0]),
+        found.prepared.chunk_weights,
+        scoring,
+    )
+    components = Components(
+        chunk_component(found.chunks, limits, scoring),
+        margin(found.documents, limits.document, scoring.power),
+        found.words,
+        found.pairs,
+    )
+    total = combine(components, scoring.weights(), scoring.root)
+    best = [number for number in np.argsort(-total, kind="stable")[: DEPTH + 1].tolist() if number != own]
+    return [
+        doc_id if corpus == home.name else f"{corpus}/{doc_id}"
+        for corpus, doc_id in (universe.names[number] for number in best[:DEPTH])
+    ]
+
+
+def rows_of(universe: Universe, home: Corpus, sizes: Sequence[tuple[int, int]]) -> Iterator[SampleRow]:
+    """The rows of the queries of one corpus."""
+    fitting = [(size, m) for size, m in sizes if size < len(universe.names)]
+    runs: dict[tuple[int, int], dict[str, list[str]]] = {size: {} for size in fitting}
+    for query in home.queries:
+        found = compare(universe, home, query, Scoring())
+        for n_sample, exceeding in fitting:
+            ranking = rank(universe, home, query, found, universe.order[:n_sample], exceeding)
+            runs[n_sample, exceeding][query.doc_id] = ranking
+    for (n_sample, exceeding), run in runs.items():
+        values = evaluate(home.qrels, run, depth=DEPTH)["nDCG@10"]
+        per_query = [round(value, 4) for value in values.values()]
+        yield SampleRow(home.name, len(universe.corpora) > 1, n_sample, exceeding, per_query)
+
+
+def _opened(name: str, index: Index, queries: list[Document], qrels: Qrels) -> Corpus:
+    words = index.snapshot.words(np.arange(index.snapshot.n_documents))
+    return Corpus(name, index, queries, qrels, words)
+
+
+def samples_table(records: Sequence[SampleRecord]) -> str:
+    """A row for each size and m, a column for each corpus alone and in the mixed index."""
+    return "\n\n".join(_one(record) for record in records)
+
+
+def _one(record: SampleRecord) -> str:
+    corpora = list(dict.fromkeys(row.corpus for row in record.rows))
+    cells = {(row.n_sample, row.exceeding, row.is_mixed, row.corpus): row for row in record.rows}
+    sizes = sorted({(row.n_sample, row.exceeding) for row in record.rows})
+    places = [("alone", False), ("mixed", True)]
+    head = ["Documents, m", *(f"{corpus}, {name}" for name, _ in places for corpus in corpora)]
+    head += [f"{what}, {name}" for name, _ in places for what in ("mean", "p")]
+    rows = []
+    for n_sample, exceeding in sizes:
+        figures, sums = [], []
+        for _, is_mixed in places:
+            own = [cells.get((n_sample, exceeding, is_mixed, corpus)) for corpus in corpora]
+            default = [cells.get((*DEFAULT, is_mixed, corpus)) for corpus in corpora]
+            figures += ["" if row is None else f"{np.mean(row.per_query):.3f}" for row in own]
+            sums += _summary(own, default, record.origin.seed)
+        rows.append([f"{n_sample:,}, {exceeding}", *figures, *sums])
+    counts = ", ".join(
+        f"{corpus} {next(len(row.per_query) for row in record.rows if row.corpus == corpus)}" for corpus in corpora
+    )
+    note = _NOTE.format(split=record.split, counts=counts, n_documents=record.n_documents, default=DEFAULT)
+    return "\n".join([*markdown(head, rows), "", note, "", *origins([record])])
+
+
+def _summary(own: Sequence[SampleRow | None], default: Sequence[SampleRow | None], seed: int) -> list[str]:
+    """The mean over corpora, and p over all queries; "" where a corpus is too small for the sample."""
+    rows = [row for row in own if row is not None]
+    if len(rows) < len(own):
+        return ["", ""]
+    mean = float(np.mean([np.mean(row.per_query) for row in rows]))
+    before = [row for row in default if row is not None]
+    if len(before) < len(rows) or rows == before:
+        return [f"{mean:.3f}", ""]
+    p = randomization_p(
+        np.concatenate([row.per_query for row in rows]), np.concatenate([row.per_query for row in before]), seed=seed
+    )
+    return [f"{mean:.3f}", f"{p:.3f}" if p >= 0.001 else "< 0.001"]
+
+
+@program
+@click.argument("names", nargs=-1, required=True, metavar="DATASET...")
+@click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Of the indexes.")
+@click.option("--split", default="valid", show_default=True, help="Whose queries are used.")
+@click.option("--queries", "n_queries", type=click.IntRange(1), help="The first N of each corpus; all by default.")
+@measurement(
+    seed="Of tests in the table, and of --quick.",
+    quick="A small seeded part of each DATASET",
+    data=True,
+    work="Folder for indexes; kept and resumed.",
+)
+def main(run: Measurement, names: tuple[str, ...], encoder: str, split: str, n_queries: int | None) -> None:
+    """Measure nDCG@10 by the size of the reference, in each DATASET alone and in all of them as one index.
+
+    \b
+    Example:
+        python -m benchmarks study sample_sizes proposals clscisumm --split valid
+    """
+    started = time.perf_counter()
+    with ExitStack() as stack:
+        corpora, labels = [], []
+        for name in names:
+            dataset = open_dataset(name, run.data)
+            dataset = quick_part(dataset, split, run.work / "quick", seed=run.seed) if run.is_quick else dataset
+            qrels = dict(islice(read_qrels(dataset, split).items(), n_queries))
+            queries = list(read_queries(dataset, qrels).values())
+            ready = stack.enter_context(prepared_index(dataset, encoder, run.work, log))
+            labels.append(f"{dataset.name}@{checksum(dataset)}")
+            corpora.append(_opened(dataset.name, ready.index, queries, qrels))
+        rows = [row for corpus in corpora for row in rows_of(Universe.of([corpus]), corpus, SIZES)]
+        mixed = Universe.of(corpora)
+        for corpus in corpora if len(corpora) > 1 else []:
+            log(f"{corpus.name} in {len(mixed.names):,} documents of {len(corpora)} corpora")
+            rows += rows_of(mixed, corpus, (*SIZES, *LARGER))
+        record = SampleRecord(
+            datasets=labels,
+            encoder=ready.encoder,
+            split=split,
+            n_documents=len(mixed.names),
+            rows=rows,
+            seconds=round(time.perf_counter() - started, 1),
+            origin=run.origin,
+        )
+    run.keep(record)
+    click.echo(samples_table([record]))

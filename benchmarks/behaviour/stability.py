@@ -1,0 +1,180 @@
+"""Checks on a real index that scores and ranks do not depend on how they are asked for, and counts what lists miss."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import TypeAlias
+
+import click
+import faiss
+from threadpoolctl import threadpool_limits
+
+from benchmarks.behaviour.records import StabilityRecord
+from benchmarks.markdown import markdown, origins
+from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.program import program
+from benchmarks.speed.recall import sampled_queries
+from engine import Index
+from indexer.training.origin import Origin
+
+Hits: TypeAlias = list[tuple[str, float]]
+
+HEAD = 200  # ranks that every way is compared at
+PAGE = 10
+DEPTHS = (10, 100, HEAD)  # at which an approximate ranking is compared with the scan
+DEEP = 1_100  # ranks that are looked through for rising scores: the borders of tiers at 200 and 1,000
+_NOTE = (
+    "Each way of searching is compared with the first 200 hits on one thread: of the hits in both those whose score "
+    "differs, and queries whose order differs where it must not. Scan, missed: hits of its first 10, 100 and 200 that "
+    "the ANN index does not rank there; shift: the largest difference of two ranks. Rises: hits behind rank 200 that "
+    "score higher than the one before, which the borders of tiers permit."
+)
+
+
+@dataclass
+class Tally:
+    """What was compared over all queries, by way of searching."""
+
+    n_hits: dict[str, int] = field(default_factory=dict)
+    n_other_scores: dict[str, int] = field(default_factory=dict)
+    n_other_orders: dict[str, int] = field(default_factory=dict)
+    n_missed: dict[str, int] = field(default_factory=lambda: {str(depth): 0 for depth in DEPTHS})
+    largest_shift: dict[str, int] = field(default_factory=lambda: {str(depth): 0 for depth in DEPTHS})
+    n_deep: int = 0
+    n_rises: int = 0
+
+    def compare(self, way: str, found: Hits, head: Hits, *, is_ordered: bool) -> None:
+        """Compare hits with the first ones; with `is_ordered` they must be just these."""
+        scores, truth = dict(found), dict(head)
+        both = scores.keys() & truth.keys()
+        self._add(self.n_hits, way, len(both))
+        self._add(self.n_other_scores, way, sum(scores[doc_id] != truth[doc_id] for doc_id in both))
+        if is_ordered:
+            self._add(self.n_other_orders, way, int(found != head[: len(found)]))
+
+    def drift(self, head: Hits, scan: Hits) -> None:
+        """Count what the scan ranks otherwise."""
+        ranks = {doc_id: rank for rank, (doc_id, _) in enumerate(head)}
+        for depth in DEPTHS:
+            found = [ranks.get(doc_id) for doc_id, _ in scan[:depth]]
+            self.n_missed[str(depth)] += sum(rank is None or rank >= depth for rank in found)
+            shifts = [abs(rank - place) for place, rank in enumerate(found) if rank is not None]
+            self.largest_shift[str(depth)] = max(self.largest_shift[str(depth)], *shifts, 0)
+
+    def rises(self, deep: Hits) -> None:
+        """Count rising scores behind the head."""
+        pairs = list(pairwise(score for _, score in deep[HEAD - 1 :]))
+        self.n_deep += len(pairs)
+        self.n_rises += sum(after > before for before, after in pairs)
+
+    def _add(self, counts: dict[str, int], way: str, n: int) -> None:
+        counts[way] = counts.get(way, 0) + n
+
+
+@contextmanager
+def threads(n: int) -> Iterator[None]:
+    """So many threads, for matrix products and for FAISS."""
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(n)
+    try:
+        with threadpool_limits(n):
+            yield
+    finally:
+        faiss.omp_set_num_threads(before)
+
+
+def examine(index: Index, queries: Sequence[str], where: str) -> Tally:
+    """Search with every query in every way.
+
+    Raises:
+        QueryError: the filter does not parse.
+    """
+    tally = Tally()
+    for doc_id in queries:
+
+        def ask(
+            k: int, doc_id: str = doc_id, *, offset: int = 0, where: str | None = None, exact: bool = False
+        ) -> Hits:
+            result = index.search_id(doc_id, k=k, offset=offset, where=where, exact=exact)
+            return [(hit.doc_id, hit.score) for hit in result.hits]
+
+        with threads(1):
+            head = ask(HEAD)
+            for k in DEPTHS[:-1]:
+                tally.compare(f"k = {k}", ask(k), head, is_ordered=True)
+            pages = [hit for offset in range(0, HEAD, PAGE) for hit in ask(PAGE, offset=offset)]
+            tally.compare(f"pages of {PAGE}", pages, head, is_ordered=True)
+            tally.compare("filter", ask(HEAD, where=where), head, is_ordered=False)
+            scan = ask(HEAD, exact=True)
+            tally.compare("scan", scan, head, is_ordered=False)
+            tally.drift(head, scan)
+            tally.rises(ask(DEEP))
+        with threads(2):
+            tally.compare("2 threads", ask(HEAD), head, is_ordered=True)
+    return tally
+
+
+def record_of(index: Index, name: str, queries: Sequence[str], where: str, origin: Origin) -> StabilityRecord:
+    """Examine an index."""
+    started = time.perf_counter()
+    tally = examine(index, queries, where)
+    row = index.snapshot.generation_row
+    return StabilityRecord(
+        index=name,
+        factory=row.factory if row is not None else "",
+        n_documents=index.n_documents,
+        n_chunks=index.n_chunks,
+        where=where,
+        n_queries=len(queries),
+        **vars(tally),
+        seconds=round(time.perf_counter() - started, 1),
+        origin=origin,
+    )
+
+
+def stability_table(records: Sequence[StabilityRecord]) -> str:
+    """A row for each index, a column for each way of searching."""
+    ways = list(dict.fromkeys(way for record in records for way in record.n_hits))
+    head = ["Index", "Factory", "Documents (queries)", *ways, "Scan, missed", "Largest shift", "Rises"]
+    rows = [
+        [
+            record.index,
+            record.factory or "none",
+            f"{record.n_documents:,} ({record.n_queries})",
+            *(_cell(record, way) for way in ways),
+            " / ".join(map(str, record.n_missed.values())),
+            " / ".join(map(str, record.largest_shift.values())),
+            f"{record.n_rises} of {record.n_deep:,}",
+        ]
+        for record in records
+    ]
+    return "\n".join([*markdown(head, rows), "", _NOTE, "", *origins(records)])
+
+
+def _cell(record: StabilityRecord, way: str) -> str:
+    scores = f"{record.n_other_scores[way]} of {record.n_hits[way]:,}"
+    return f"{scores}, {record.n_other_orders[way]} orders" if way in record.n_other_orders else scores
+
+
+@program
+@click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
+@click.option("--queries", "n_queries", default=50, show_default=True, type=click.IntRange(1), help="Documents drawn.")
+@click.option("--where", default="doc_id >= 'm'", show_default=True, help="A filter that leaves some documents.")
+@measurement()
+def main(run: Measurement, path: Path, n_queries: int, where: str) -> None:
+    """Search INDEX with the same queries in several ways, and record what differs.
+
+    \b
+    Example:
+        python -m benchmarks study stability papers.lm --queries 50
+    """
+    with Index.open(path) as index:
+        queries = sampled_queries(index.snapshot.doc_ids(), n_queries, run.seed)
+        record = record_of(index, path.stem.partition("@")[0], queries, where, run.origin)
+    run.keep(record)
+    click.echo(stability_table([record]))

@@ -1,1 +1,0 @@
-"""Whether what is told before a run comes true: `python -m benchmarks study plans`."""

@@ -1,1 +1,0 @@
-"""What encoding on demand costs, and what it gives."""

@@ -1,1 +1,0 @@
-"""Attempts at chunk vectors that find what words miss."""

@@ -1,0 +1,278 @@
+"""The ways to encode a sample that are compared, each the work of a fresh process; what they answer is plain values.
+
+Loading, and a first pass over a few chunks, are no part of what is timed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.datasets import Dataset, read_documents
+from benchmarks.formats.lines import read_lines
+from benchmarks.measuring.thread_limits import limited_threads
+from benchmarks.peers.peer import PeerConfig
+from engine.document import Document
+from engine.encoders.encoder import Encoder, SegmentedDocument
+from engine.errors import DocumentError
+
+if TYPE_CHECKING:
+    from indexer.building.report import BuildReport
+
+WARM_UP = 64  # chunks that are encoded, and not counted, before a measurement
+END_TO_END, ENCODER_ALONE = "longmatch", "longmatch-encoder"
+DEFAULTS, OUR_SETTINGS, BFLOAT16 = "st-float32", "st-float32-tuned", "st-bfloat16"
+# What libgomp spins where no policy is set. Ours is inherited by every process of a run: idle
+# threads sleep. A rival that is measured as it comes must not pay for that.
+_UNTOUCHED = MappingProxyType({"GOMP_SPINCOUNT": "300000"})
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the process of each way is given."""
+
+    config: PeerConfig  # the shared weights, and threads
+    dataset: Dataset  # of the sample
+    texts: Path  # of its chunks, as `read_texts` reads them
+    work: Path  # folder for indexes, which are removed
+    device: str = "cpu"  # of all encoders
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to encode a sample."""
+
+    run: Callable[..., dict[str, Any]]
+    given: tuple[Any, ...] = ()  # to `run`, after the job
+    dtype: str = ""  # of the weights; "" for that of the job's configuration
+    variables: Mapping[str, str] = field(default_factory=dict)  # of the environment of its process
+
+
+def index_all(job: Job) -> dict[str, Any]:
+    """Read, segment, tokenize, encode and store into a fresh index, as `longmatch index` does; then its generation."""
+    from engine.encoders.loading import load_encoder
+    from indexer.building.builder import build
+
+    ends: list[tuple[float, float]] = []
+
+    def note(report: BuildReport) -> None:
+        ends.append((time.perf_counter(), time.process_time()))
+
+    with limited_threads(job.config.threads, width=job.config.width), _fresh_folder(job.work) as folder:
+        encoder = load_encoder(job.config.encoder, device=job.device)
+        encoder.encode_segmented(first_chunks(_segmented(encoder, job), WARM_UP))
+        started, started_cpu = time.perf_counter(), time.process_time()
+        report = build(folder / "index.lm", read_documents(job.dataset), encoder=encoder, progress=note)
+        seconds = time.perf_counter() - started
+    if report.failures:
+        first = report.failures[0]
+        raise DocumentError(f"{first.doc_id}: {first.reason}; mend it, or leave it out of the corpus")
+    return {
+        "n_chunks": report.n_chunks,
+        "seconds": seconds - report.generation_seconds,
+        "cpu_seconds": ends[-1][1] - started_cpu,  # up to the last commit: the generation comes after it
+        "encode_seconds": report.encode_seconds,
+        "generation_seconds": report.generation_seconds,
+    }
+
+
+def encode_all(job: Job) -> dict[str, Any]:
+    """Encode the same batches of documents, read and segmented beforehand, and do nothing else."""
+    from engine.encoders.loading import load_encoder
+
+    with limited_threads(job.config.threads, width=job.config.width):
+        encoder = load_encoder(job.config.encoder, device=job.device)
+        segmented = list(_segmented(encoder, job))
+        encoder.encode_segmented(first_chunks(iter(segmented), WARM_UP))
+        timed = _Timed()
+        n_chunks = sum(len(one.chunks) for batch in batches(segmented) for one in encoder.encode_segmented(batch))
+        return {"n_chunks": n_chunks, **timed.seconds()}
+
+
+def encode_texts(job: Job, dtype: str, has_our_settings: bool) -> dict[str, Any]:
+    """Let sentence-transformers encode the chunks' texts in one call: batches of 32, sorted by length.
+
+    Args:
+        job: of the run.
+        dtype: of the weights.
+        has_our_settings: let torch multiply and wait as ours does, see `limited_threads`; else it is left as it comes.
+    """
+    threads = job.config.threads
+    with limited_threads(threads, width=job.config.width) if has_our_settings else _threads_alone(threads):
+        from benchmarks.peers.shared_weights import sentence_encoder
+        from engine.encoders.backbone.model_folder import quiet_transformers
+
+        texts = read_texts(job.texts)
+        with quiet_transformers():
+            model = sentence_encoder(replace(job.config, dtype=dtype), job.config.max_tokens).to(job.device)
+        model.encode(texts[:WARM_UP], show_progress_bar=False)
+        timed = _Timed()
+        vectors = model.encode(texts, show_progress_bar=False)
+        return {"n_chunks": len(vectors), **timed.seconds()}
+
+
+WAYS: Mapping[str, Way] = {
+    END_TO_END: Way(index_all),
+    ENCODER_ALONE: Way(encode_all),
+    DEFAULTS: Way(encode_texts, ("float32", False), "float32", _UNTOUCHED),
+    OUR_SETTINGS: Way(encode_texts, ("float32", True), "float32"),
+    BFLOAT16: Way(encode_texts, ("bfloat16", False), "bfloat16", _UNTOUCHED),
+}
+
+
+def batches(segmented: Sequence[SegmentedDocument]) -> Iterator[list[SegmentedDocument]]:
+    """Documents as `indexer.building.pipeline` encodes them together: until their text has so many characters."""
+    from indexer.building.pipeline import BATCH_CHARS
+
+    batch: list[SegmentedDocument] = []
+    n_chars = 0
+    for one in segmented:
+        batch.append(one)
+        n_chars += len(one.document.text)
+        if n_chars >= BATCH_CHARS:
+            yield batch
+            batch, n_chars = [], 0
+    if batch:
+        yield batch
+
+
+def first_chunks(segmented: Iterator[SegmentedDocument], n_chunks: int) -> list[SegmentedDocument]:
+    """The first documents that have so many chunks together, or all."""
+    first, n_there = list[SegmentedDocument](), 0
+    for one in segmented:
+        first.append(one)
+        n_there += len(one.chunks)
+        if n_there >= n_chunks:
+            break
+    return first
+
+
+def _segmented(encoder: Encoder, job: Job) -> Iterator[SegmentedDocument]:
+    return (encoder.segment(document) for document in read_documents(job.dataset))
+
+
+@contextmanager
+def _fresh_folder(work: Path) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="index-", dir=work) as folder:
+        yield Path(folder)
+
+
+@contextmanager
+def _threads_alone(threads: int) -> Iterator[None]:
+    """So many threads for torch and for tokenizers, and nothing else changed."""
+    import torch
+
+    os.environ["RAYON_NUM_THREADS"] = str(threads)
+    torch.set_num_threads(threads)
+    yield
+
+
+class _Timed:
+    """Time by the clock and of all cores, from its making on."""
+
+    def __init__(self) -> None:
+        self._started, self._started_cpu = time.perf_counter(), time.process_time()
+
+    def seconds(self) -> dict[str, float]:
+        return {
+            "seconds": time.perf_counter() - self._started,
+            "cpu_seconds": time.process_time() - self._started_cpu,
+        }
+
+
+TEXTS_FILE = "chunks.json"
+_MOST_CHARS = 2000  # of a chunk, mean over a sample; 126 tokens of English are some 600
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Documents, and the chunks that an encoder of ours cuts them into."""
+
+    dataset: Dataset  # whose corpus is the sample; judgments are those of the whole one
+    texts: Path  # a JSON list of the chunks' texts, in reading order
+    n_documents: int
+    n_tokens: int  # of all chunks, special ones left out
+    chunk_tokens: list[int]  # of each chunk, special ones left out, in reading order
+
+    @property
+    def n_chunks(self) -> int:
+        """Of all documents."""
+        return len(self.chunk_tokens)
+
+
+def draw_sample(dataset: Dataset, encoder: Encoder, n_chunks: int, folder: Path, *, seed: int) -> Sample:
+    """Write documents until they have so many chunks, or the whole corpus where it has fewer.
+
+    Documents come in the order of seeded hashes of their ids, and stand in the sample
+    in the order of the corpus, each in its own line as it is.
+
+    Args:
+        dataset: the whole one, in any layout.
+        encoder: that cuts documents into chunks.
+        n_chunks: at least so many; the last document drawn is kept whole.
+        folder: an empty one, for corpus and texts.
+        seed: of the hashes.
+    """
+    drawn = _drawn(dataset, encoder, n_chunks, seed)
+    corpus = folder / dataset.corpus.name
+    _copy_lines(dataset.corpus, corpus, drawn)
+    part = replace(dataset, corpus=corpus)
+    segmented = [encoder.segment(document) for document in read_documents(part)]
+    texts = folder / TEXTS_FILE
+    texts.write_text(json.dumps(list(chunk_texts(segmented)), ensure_ascii=False), "utf-8")
+    chunk_tokens = [chunk.n_tokens for one in segmented for chunk in one.chunks]
+    return Sample(part, texts, len(segmented), sum(chunk_tokens), chunk_tokens)
+
+
+def chunk_texts(segmented: Iterable[SegmentedDocument]) -> Iterator[str]:
+    """The text of each chunk's span."""
+    for one in segmented:
+        for chunk in one.chunks:
+            yield one.document.text[chunk.start : chunk.stop]
+
+
+def read_texts(file: Path) -> list[str]:
+    """The texts of a sample's chunks."""
+    texts: list[str] = json.loads(file.read_text("utf-8"))
+    return texts
+
+
+def _drawn(dataset: Dataset, encoder: Encoder, n_chunks: int, seed: int) -> set[str]:
+    """Ids of the sample; of the corpus only as many documents are held as may be needed."""
+    sizes = {document.doc_id: len(document.text) for document in read_documents(dataset)}
+    ordered = sorted(sizes, key=lambda doc_id: hashlib.sha256(f"{seed} {doc_id}".encode()).digest())
+    candidates, n_chars = dict[str, Document | None](), 0
+    for doc_id in ordered:
+        if n_chars >= n_chunks * _MOST_CHARS:
+            break
+        candidates[doc_id] = None
+        n_chars += sizes[doc_id]
+    for document in read_documents(dataset):
+        if document.doc_id in candidates:
+            candidates[document.doc_id] = document
+    drawn, n_there = set[str](), 0
+    for doc_id, found in candidates.items():
+        if n_there >= n_chunks:
+            break
+        assert found is not None
+        n_there += len(encoder.segment(found).chunks)
+        drawn.add(doc_id)
+    return drawn
+
+
+def _copy_lines(source: Path, target: Path, doc_ids: Collection[str]) -> None:
+    with gzip.open(target, "wb") if target.suffix == ".gz" else target.open("wb") as file:
+        for _, line in read_lines(source):
+            record = json.loads(line)
+            if str(record.get("_id", record.get("id"))) in doc_ids:
+                file.write(line.encode() + b"\n")

@@ -1,0 +1,115 @@
+"""Grows indexes of given sizes from a real one, measures building and searching them, and adding documents to one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.options import log, read_numbers
+from benchmarks.program import program
+from benchmarks.speed.growth.additions import measure_addition
+from benchmarks.speed.growth.folder import Real
+from benchmarks.speed.growth.measuring import Trial, measure
+from benchmarks.speed.growth.tables import additions_table, scale_table
+from engine.store.ann import AUTO
+from indexer.cli.sizes import parse_bytes
+from indexer.generation.recall import RECALL_FLOOR
+
+DEFAULT_CHUNKS = (1_000_000,)
+QUICK_REAL, QUICK_GROWTH, QUICK_QUERIES = 60, (2, 4, 8), 5
+
+
+@program
+@click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
+@click.option("--chunks", callback=read_numbers, help=f"Sizes, separated by commas.  [default: {DEFAULT_CHUNKS[0]}]")
+@click.option(
+    "--words",
+    "texts",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="INDEX",
+    help="Draw the words of made documents from its terms; by default they are those of the originals.",
+)
+@click.option(
+    "--add", "n_added", type=click.IntRange(1), help="Add so many documents to a copy of each size, and measure that."
+)
+@click.option("--encoded", default=24, show_default=True, type=click.IntRange(0), help="With --add: compared encoding.")
+@click.option("--real", "n_real", type=click.IntRange(16), help="Real documents to begin with; all by default.")
+@click.option("--factory", default=AUTO, show_default=True, help="FAISS factory string.")
+@click.option("--recall-floor", default=RECALL_FLOOR, show_default=True, help="Of a generation that is published.")
+@click.option("--memory", "memory_bytes", type=parse_bytes, metavar="SIZE", help="Budget of what publishes.")
+@click.option("--cap", "cap_bytes", type=parse_bytes, metavar="SIZE", help="Private memory of each measured process.")
+@click.option("--queries", "n_queries", type=click.IntRange(1), help="Of each kind.  [default: 100]")
+@click.option("--query-chunks", default=40, show_default=True, type=click.IntRange(1), help="Of a query, about.")
+@click.option("-k", "--top", "k", default=10, show_default=True, type=click.IntRange(1), help="Targets to return.")
+@click.option("--threads", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(1), help="Of a search.")
+@click.option("--workers", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(1), help="Of a batch.")
+@measurement(
+    seed="Of growth and queries.",
+    quick="A few real documents, grown a little",
+    work="Folder for grown indexes; kept and gone on with.",
+)
+def main(
+    run: Measurement,
+    path: Path,
+    chunks: tuple[int, ...],
+    texts: Path | None,
+    n_added: int | None,
+    encoded: int,
+    n_real: int | None,
+    factory: str,
+    recall_floor: float,
+    memory_bytes: int | None,
+    cap_bytes: int | None,
+    n_queries: int | None,
+    query_chunks: int,
+    k: int,
+    threads: int,
+    workers: int,
+) -> None:
+    """Grow INDEX to one or more sizes, in one folder from small to large, and measure each.
+
+    With --add each size is measured before and after documents join a copy of it.
+
+    \b
+    Example:
+        python -m benchmarks study growth papers.lm --chunks 250000,500000,1000000
+        python -m benchmarks study growth papers.lm --words texts.lm --chunks 1000000 --memory 6GiB --cap 6GiB
+        python -m benchmarks study growth papers.lm --chunks 1000000 --add 1000
+    """
+    real = Real(path, n_real or (QUICK_REAL if run.is_quick else None), run.seed, texts)
+    name, n_there = real.named()
+    sizes = chunks or (tuple(n_there * times for times in QUICK_GROWTH) if run.is_quick else DEFAULT_CHUNKS)
+    with ExitStack() as stack:
+        work = run.work
+        if run.is_quick and run.given_work is None:
+            work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="longmatch-growth-")))
+        trial = Trial(
+            real=real,
+            source_name=name,
+            folder=work / real.folder_of(name),
+            factory=factory,
+            recall_floor=recall_floor,
+            memory_bytes=memory_bytes,
+            cap_bytes=cap_bytes,
+            n_queries=n_queries or (QUICK_QUERIES if run.is_quick else 100),
+            query_chunks=query_chunks,
+            k=k,
+            threads=threads,
+            workers=workers,
+            is_quick=run.is_quick,
+            origin=run.origin,
+        )
+        for n_chunks in sorted(sizes):
+            if n_added is None:
+                record = measure(trial, n_chunks, log)
+                run.keep(record)
+                click.echo(scale_table([record]))
+            else:
+                addition = measure_addition(trial, n_chunks, n_added, encoded, log)
+                run.keep(addition)
+                click.echo(additions_table([addition]))

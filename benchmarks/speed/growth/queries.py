@@ -1,0 +1,269 @@
+"""What is asked of one grown index; a function is the work of a process of its own, and answers in plain values."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.speed.growth.neighbours import neighbours
+from benchmarks.speed.growth.source import COPY_MARK, Source
+from benchmarks.speed.growth.stream import SAMPLED_DOCUMENTS
+from engine.index import Index
+from engine.result import Result
+from engine.scoring.evidence import Scoring
+from engine.search.candidates import FIRST_DEPTH
+from engine.search.local_partition import LocalPartition
+from engine.search.query import Query
+from engine.search.searcher import Searcher
+from engine.store.shards import term_count_bytes
+from engine.store.snapshot import Snapshot
+from indexer.generation.new_generation import POSTINGS_FILE
+
+BY_VECTORS = Scoring(word_weight=0, pair_weight=0)
+WARM_UP = 10  # queries that are asked, and not counted
+
+
+def draw_names(snapshot: Snapshot, n_queries: int, n_chunks: int, seed: int) -> dict[str, list[str]]:
+    """Documents to ask with, "real" and "synthetic": drawn from those whose size is nearest to a number of chunks.
+
+    Four times as many as are asked stand in the draw, so that another seed asks others.
+    """
+    names = np.array(snapshot.doc_ids())
+    is_made = np.char.find(names, COPY_MARK) >= 0
+    rng = np.random.default_rng(seed)
+    drawn = {}
+    for kind, rows in (("real", np.flatnonzero(~is_made)), ("synthetic", np.flatnonzero(is_made))):
+        difference = np.abs(snapshot.roster.n_chunks[rows] - n_chunks)
+        nearest = rows[np.argsort(difference, kind="stable")[: 4 * n_queries]]
+        drawn[kind] = names[np.sort(rng.permutation(nearest)[:n_queries])].tolist()
+    return drawn
+
+
+def describe(folder: Path, seed: int) -> dict[str, Any]:
+    """How near the documents of an index are to each other."""
+    with Snapshot(folder) as snapshot:
+        chosen = np.random.default_rng(seed).permutation(snapshot.n_documents)[:SAMPLED_DOCUMENTS]
+        return asdict(neighbours(Source(snapshot).blocks, chosen, seed))
+
+
+def exact_answers(folder: Path, n_queries: int, n_chunks: int, seed: int, k: int) -> dict[str, Any]:
+    """Queries by kind, and the exact best targets of each, all found in few passes over the index."""
+    with Index.open(folder) as index:
+        snapshot = index.snapshot
+        by_kind = draw_names(snapshot, n_queries, n_chunks, seed)
+        names = [name for members in by_kind.values() for name in members]
+        rankings = Searcher(snapshot).exact_top_positions([(name, index.stored_query(name)) for name in names], k=k)
+        doc_ids = snapshot.doc_ids()
+        found = [[doc_ids[row] for row in ranking] for ranking in rankings]
+    return {"names": by_kind, "found": dict(zip(names, found, strict=True))}
+
+
+def latency(folder: Path, names: dict[str, list[str]], k: int) -> dict[str, Any]:
+    """One query after another: the first of all, then, warm, those of each kind, with stages.
+
+    What `names` holds under a kind is asked; a search alone is timed, reading the query's own
+    vectors is not part of it but with the first.
+    """
+    started = time.perf_counter()
+    with Index.open(folder) as index:
+        opened = time.perf_counter()
+        searcher, by_vectors = StagedSearcher(index), StagedSearcher(index, scoring=BY_VECTORS)
+        everyone = [name for kind in names.values() for name in kind]
+        searcher.timed_search(index.stored_query(everyone[0]), k)
+        first = time.perf_counter()
+        for name in everyone[:WARM_UP]:
+            for one in (searcher, by_vectors):
+                one.timed_search(index.stored_query(name), k)
+        asked = {kind: _asked(index, searcher, by_vectors, members, k) for kind, members in names.items()}
+    return {"open_seconds": opened - started, "first_seconds": first - opened, "asked": asked}
+
+
+def _asked(
+    index: Index, searcher: StagedSearcher, by_vectors: StagedSearcher, names: Sequence[str], k: int
+) -> dict[str, Any]:
+    times, vectors_alone, faiss, sizes, found = [], [], [], [], {}
+    generation = index.snapshot.generation
+    for name in names:
+        query = index.stored_query(name)
+        result, stages = searcher.timed_search(query, k)
+        times.append(stages)
+        sizes.append(len(query.vectors.chunks))
+        found[name] = [hit.doc_id for hit in result.hits]
+        _, stages = by_vectors.timed_search(query, k)
+        vectors_alone.append(sum(stages.values()) - stages[THRESHOLDS])
+        if generation is not None:
+            started = time.perf_counter()
+            generation.ann.search(query.vectors.chunks, FIRST_DEPTH)
+            faiss.append(1000 * (time.perf_counter() - started))
+    return {"stages_ms": times, "vectors_ms": vectors_alone, "faiss_ms": faiss, "n_chunks": sizes, "found": found}
+
+
+def throughput(folder: Path, names: Sequence[str], k: int, workers: int) -> dict[str, Any]:
+    """Many queries at once: each worker is a thread with an opened index of its own, and multiplies by itself."""
+    shares = [names[first::workers] for first in range(min(workers, len(names)))]
+    ready = threading.Barrier(len(shares))
+
+    def work(mine: Sequence[str]) -> tuple[float, float]:
+        threadpool_limits(1)  # OpenMP keeps the number for each thread that asks
+        with Index.open(folder) as index:
+            searcher = StagedSearcher(index)
+            queries = [index.stored_query(name) for name in mine]
+            searcher.timed_search(queries[0], k)
+            ready.wait()
+            started = time.perf_counter()
+            for query in queries:
+                searcher.timed_search(query, k)
+            return started, time.perf_counter()
+
+    with ThreadPoolExecutor(len(shares)) as pool:
+        started, ended = zip(*pool.map(work, shares), strict=True)
+    return {"queries_per_second": len(names) / (max(ended) - min(started))}
+
+
+def forget_pages(folder: Path) -> None:
+    """Ask the system to drop what it holds of an index's files; pages that a process maps stay."""
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(descriptor)
+
+
+def words_bytes(folder: Path) -> int:
+    """Bytes of term counts, postings and the reference; without them the rest would be an index of vectors alone."""
+    sizes = disk_bytes(folder)
+    with Snapshot(folder) as snapshot:
+        of_shards = sum(term_count_bytes(folder / row.file) for row in snapshot.shard_rows)
+    return of_shards + sizes["postings"] + sizes["reference"]
+
+
+def disk_bytes(folder: Path) -> dict[str, int]:
+    """Bytes of an index by what they hold."""
+    sizes = {"catalog": 0, "shards": 0, "ann": 0, "postings": 0, "reference": 0}
+    for path in (path for path in folder.rglob("*") if path.is_file()):
+        part = "postings" if path.name == POSTINGS_FILE else path.relative_to(folder).parts[0]
+        sizes[part if part in sizes else "catalog"] += path.stat().st_size
+    return sizes
+
+
+THRESHOLDS, LISTS, WORDS, SCORES, HITS = "thresholds", "lists", "postings", "scores", "hits"
+OTHER = "other"  # the filter
+STAGES = (THRESHOLDS, LISTS, WORDS, SCORES, HITS, OTHER)
+
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
+
+
+class StageClock:
+    """Gives each moment to the innermost stage that runs."""
+
+    def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
+        """Begin with nothing spent.
+
+        Args:
+            now: seconds.
+        """
+        self.seconds = dict.fromkeys(STAGES, 0.0)
+        self._now = now
+        self._running: list[str] = []
+        self._since = 0.0
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Run a stage; the one around it waits."""
+        self._spend()
+        self._running.append(name)
+        try:
+            yield
+        finally:
+            self._spend()
+            self._running.pop()
+
+    def _spend(self) -> None:
+        now = self._now()
+        if self._running:
+            self.seconds[self._running[-1]] += now - self._since
+        self._since = now
+
+
+class Timed(Protocol):
+    """An object with a clock."""
+
+    @property
+    def clock(self) -> StageClock:
+        """Of its stages."""
+
+
+def staged(
+    name: str, method: Callable[Concatenate[Any, Arguments], Answer]
+) -> Callable[Concatenate[Any, Arguments], Answer]:
+    """The same method, as a stage of a class with a clock."""
+
+    def timed(self: Timed, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
+        with self.clock.stage(name):
+            return method(self, *arguments, **named)
+
+    return timed
+
+
+class StagedPartition(LocalPartition):
+    """Takes the time of its own stages."""
+
+    def __init__(self, index: Index, scoring: Scoring, clock: StageClock) -> None:
+        """Rank the documents of an open index."""
+        super().__init__(index.snapshot, scoring)
+        self.clock = clock
+
+    _ranked = staged(SCORES, LocalPartition._ranked)  # which calls the next one
+    _estimates = staged(LISTS, LocalPartition._estimates)  # and this the one after it
+    _estimated_words = staged(WORDS, LocalPartition._estimated_words)
+    _named = staged(SCORES, LocalPartition._named)
+
+
+class StagedSearcher(Searcher):
+    """Takes the time of its own stages."""
+
+    def __init__(
+        self, index: Index, now: Callable[[], float] = time.perf_counter, scoring: Scoring | None = None
+    ) -> None:
+        """Search an open index.
+
+        Args:
+            index: stays open meanwhile.
+            now: seconds.
+            scoring: the constants; by default those that every search has.
+        """
+        super().__init__(index.snapshot, scoring)
+        self._now = now
+        self._staged = StagedPartition(index, self.scoring, StageClock(now))
+        self._partitions = [self._staged]
+
+    prepare = staged(THRESHOLDS, Searcher.prepare)
+    _hits = staged(HITS, Searcher._hits)
+
+    @property
+    def clock(self) -> StageClock:
+        """That of the last search."""
+        return self._staged.clock
+
+    def timed_search(self, query: Query, k: int) -> tuple[Result, dict[str, float]]:
+        """Search for the targets of an indexed document, itself left out.
+
+        Returns:
+            The result, and milliseconds by stage; they sum to the time of the whole search.
+        """
+        self._staged.clock = StageClock(self._now)
+        with self.clock.stage(OTHER):
+            result = self.search(query, k=k, without=query.document.doc_id)
+        return result, {stage: 1000 * seconds for stage, seconds in self.clock.seconds.items()}

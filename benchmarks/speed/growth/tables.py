@@ -1,0 +1,119 @@
+"""The tables of grown indexes and of documents added to them, drawn from records alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks.markdown import markdown, origins
+from benchmarks.speed.growth.neighbours import QUANTILES
+from benchmarks.speed.records import AdditionRecord, ScaleRecord, Stage
+
+_MEDIAN = QUANTILES.index(0.5)
+_MIB = 2**20
+
+
+def scale_table(records: Sequence[ScaleRecord]) -> str:
+    """A row for each size and kind of query."""
+    head = ["Index", "Documents", "Chunks", "Nearest", "Factory", "nprobe", "Queries", "p50 / p99, ms", "Stages, ms"]
+    head += ["Recall", "Cold, s", "Queries/s", "Search, MiB", "Disk, MiB", "Grow + publish, s", "Cap, MiB", "GFLOP/s"]
+    rows = [_row(record, kind) for record in _by_size(records) for kind in record.asked]
+    note = (
+        "Nearest: median cosine of a chunk and the nearest one of another document. Queries are documents of the "
+        "index, themselves left out; real ones, and made ones. Recall is that of the exact best targets. Cold: "
+        "opening, and the first answer, without page cache. Memory: private, then with pages of mapped files; a cap "
+        "holds the private memory of each process (RLIMIT_DATA). GFLOP/s: of float32 products of square matrices on as "
+        "many threads in the same run, for comparison with other machines, and with this one at other times."
+    )
+    likeness = [_likeness(record) for record in {record.source: record for record in records}.values()]
+    added = [_added(record) for record in _by_size(records) if record.added_share is not None]
+    return "\n".join([*markdown(head, rows), "", note, *likeness, *added, "", *origins(records)])
+
+
+def _added(record: ScaleRecord) -> str:
+    """What thresholds and words add to time and size, in a sentence."""
+    times = [f"{asked.added_ms:.1f} ms ({kind})" for kind, asked in record.asked.items() if asked.added_ms is not None]
+    drawn = f", words of made documents drawn from `{record.texts}`" if record.texts else ""
+    return (
+        f"At {record.n_chunks:,} chunks of `{record.source.partition('@')[0]}`{drawn}, thresholds and words add "
+        f"{', '.join(times)} to the median of the same queries without them, and "
+        f"{100 * (record.added_share or 0):.1f} % to the size of the index: term counts, postings and reference."
+    )
+
+
+def _likeness(record: ScaleRecord) -> str:
+    """How like the made documents are to real ones, in a sentence for each kind of neighbour."""
+    real, grown = record.calibration.real, record.calibration.grown
+
+    def listed(values: Sequence[float]) -> str:
+        return " / ".join(f"{value:.2f}" for value in values)
+
+    return (
+        f"Made documents of `{record.source.partition('@')[0]}`: of {real.n_documents:,} real ones a quarter, grown "
+        f"fourfold, has cosines to the nearest chunk of another document of {listed(grown.nearest_chunk)} (at 5, 25, "
+        f"50, 75, 95 percent), all of them {listed(real.nearest_chunk)}; of documents {listed(grown.nearest_document)} "
+        f"and {listed(real.nearest_document)}; within documents {listed(grown.within)} and {listed(real.within)}."
+    )
+
+
+def _row(record: ScaleRecord, kind: str) -> list[str]:
+    asked, memory, growth = record.asked[kind], record.memory["search"], record.growth
+    made = growth.generate_seconds + growth.commit_seconds
+    return [
+        record.source.partition("@")[0],
+        f"{record.n_documents:,}",
+        f"{record.n_chunks:,}",
+        f"{record.neighbours.nearest_chunk[_MEDIAN]:.2f}",
+        record.factory,
+        str(record.nprobe or ""),
+        f"{asked.n_queries} {kind}, {asked.n_chunks:.0f} chunks",
+        f"{asked.latency.p50_ms:.1f} / {asked.latency.p99_ms:.1f}",
+        ", ".join(f"{stage} {value:.1f}" for stage, value in asked.stages_ms.items()),
+        f"{asked.recall:.3f} at {record.k}",
+        f"{record.cold.open_seconds:.1f} + {record.cold.first_seconds:.1f}",
+        f"{record.queries_per_second:.1f}",
+        f"{memory.peak_anonymous:,.0f}, {memory.peak:,.0f}",
+        f"{sum(record.disk.values()) / _MIB:,.0f}",
+        f"{made:,.0f} + {growth.publish_seconds:,.0f}",
+        f"{record.cap_bytes / _MIB:,.0f}" if record.cap_bytes else "",
+        f"{record.gflops:,.0f}",
+    ]
+
+
+def _by_size(records: Sequence[ScaleRecord]) -> list[ScaleRecord]:
+    return sorted(records, key=lambda record: (record.source, record.n_chunks, record.cap_bytes or 0))
+
+
+def additions_table(records: Sequence[AdditionRecord]) -> str:
+    """A row for each index and number of documents added."""
+    head = ["Index", "Documents", "Chunks", "Added", "Their chunks", "Committed, s", "First answer, s", "Found"]
+    head += ["Generation", "s", "Built from nothing, s", "Encoding them, s", "p50 before / committed / after, ms"]
+    head += ["nprobe", "Recall"]
+    rows = [_added_row(record) for record in sorted(records, key=lambda record: (record.source, record.n_chunks))]
+    note = (
+        "First answer: a new process, right after the commit, opens the index and answers. Found: documents added that "
+        "come first when asked with themselves, then; their chunks are scanned until they are in the generation. "
+        "Encoding: at the rate of real documents in the same run. nprobe and recall of the generation, before and "
+        "after; p50 of a search with ten hits and their breakdown, encoding aside."
+    )
+    return "\n".join([*markdown(head, rows), "", note, "", *origins(records)])
+
+
+def _added_row(record: AdditionRecord) -> list[str]:
+    stages: tuple[Stage, ...] = (record.before, record.committed, record.after)
+    return [
+        record.source.partition("@")[0],
+        f"{record.n_documents:,}",
+        f"{record.n_chunks:,}",
+        f"{record.n_added:,}",
+        f"{record.n_added_chunks:,}",
+        f"{record.commit_seconds:.1f}",
+        f"{record.answer_seconds:.2f}",
+        f"{record.n_found} of {record.n_asked}",
+        f"{record.factory}, {record.outcome}",
+        f"{record.join_seconds:.1f}",
+        f"{record.build_seconds:.0f}",
+        "" if record.encode_seconds is None else f"{record.encode_seconds:,.0f}",
+        " / ".join(f"{stage.latency.p50_ms:.1f}" for stage in stages),
+        f"{record.before.nprobe or ''} / {record.after.nprobe or ''}".strip(" /"),
+        f"{record.before.recall:.3f} / {record.after.recall:.3f}",
+    ]

@@ -1,0 +1,165 @@
+"""Compares plans with runs: time, memory and disk as `longmatch plan` estimates them, and as `longmatch index` takes.
+
+Both run by the command line and in processes of their own, as a user runs them.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+import numpy as np
+
+from benchmarks.datasets import checksum, open_dataset
+from benchmarks.formats.lines import read_lines
+from benchmarks.markdown import markdown, origins
+from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.options import log
+from benchmarks.program import program
+from benchmarks.speed.records import PlannedRun, PlanRecord
+from engine.encoders.loading import DEFAULT_ENCODER
+from engine.errors import EngineError
+from indexer.cli.sizes import parse_bytes
+
+ROUNDS, QUICK_ROUNDS, QUICK_DOCUMENTS = 5, 1, 20
+_PROGRAM = [sys.executable, "-c", "from indexer.cli import main; main()"]
+_LAST_CHARACTERS = 300  # of what a program printed, for the message of its failure
+_NOTE = (
+    "Medians over rounds, each of which plans and then indexes, by the command line, in processes of their own. "
+    "Ratio: taken to planned, the median, and the least and the most of a round. Memory: the process's own at its "
+    "most. Disk: the index afterwards."
+)
+
+
+class RunFailed(EngineError):
+    """Raised when the program did not come to its end, or indexed something else than it was given."""
+
+
+def draw_corpus(corpus: Path, n_documents: int | None, seed: int, path: Path) -> int:
+    """Write some lines of a corpus in their order, all where no number is given; returns how many."""
+    lines = [line for _, line in read_lines(corpus)]
+    drawn = np.sort(np.random.default_rng(seed).permutation(len(lines))[:n_documents])
+    path.write_text("".join(f"{lines[row]}\n" for row in drawn), "utf-8")
+    return len(drawn)
+
+
+def plan_and_run(
+    corpus: Path, n_documents: int, encoder: str, memory_bytes: int | None, folder: Path
+) -> tuple[PlannedRun, str, int]:
+    """Plan an index of a corpus, make it, and compare; also returns the planned factory string and the tokens.
+
+    Args:
+        corpus: a file.
+        n_documents: in it, all of which must be indexed.
+        encoder: a name or a folder.
+        memory_bytes: the budget.
+        folder: of the index; must not be there.
+
+    Raises:
+        RunFailed: a program failed, or did not index all.
+    """
+    options = ["--encoder", encoder, "--device", "cpu", "--json"]
+    if memory_bytes is not None:
+        options += ["--memory", str(memory_bytes)]
+    started = time.perf_counter()
+    plan = _printed(["plan", str(corpus), *options])
+    plan_seconds = time.perf_counter() - started
+    report = _printed(["index", str(folder), str(corpus), *options])
+    if report["n_added"] != n_documents:
+        raise RunFailed(f"{report['n_added']} of {n_documents} documents were indexed; measure a corpus without holes")
+    kept = PlannedRun(
+        planned_seconds=round(plan["seconds"]["total"], 2),
+        seconds=round(report["seconds"] + report["generation_seconds"], 2),
+        planned_bytes=plan["memory"]["total"],
+        peak_bytes=report["peak_memory_bytes"],
+        planned_disk_bytes=plan["disk"]["total"] - plan["disk"]["replaced_generation"],
+        disk_bytes=report["disk_bytes"],
+        plan_seconds=round(plan_seconds, 2),
+    )
+    return kept, plan["factory"], report["n_tokens"]
+
+
+def _printed(arguments: Sequence[str]) -> dict[str, Any]:
+    done = subprocess.run([*_PROGRAM, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = done.stderr.strip()[-_LAST_CHARACTERS:]
+        raise RunFailed(f"longmatch {arguments[0]} ended with {done.returncode} ({last}); mend that first")
+    printed: dict[str, Any] = json.loads(done.stdout)
+    return printed
+
+
+def plan_table(records: Sequence[PlanRecord]) -> str:
+    """A row for each corpus and budget: medians, and in brackets the least and the most of taken to planned."""
+    head = ["Corpus", "Documents", "Tokens", "Budget, MB", "FAISS index", "Rounds", "Time planned / taken, s", "Ratio"]
+    head += ["Memory planned / taken, MB", "Ratio", "Disk planned / taken, MB", "Ratio", "Planning, s"]
+    rows = [_row(record) for record in sorted(records, key=lambda record: (record.dataset, record.n_documents))]
+    return "\n".join([*markdown(head, rows), "", _NOTE, "", *origins(records)])
+
+
+def _row(record: PlanRecord) -> list[str]:
+    rounds = record.rounds
+    return [
+        record.dataset.partition("@")[0],
+        f"{record.n_documents:,}",
+        f"{record.n_tokens:,}",
+        f"{record.memory_bytes / 1e6:,.0f}" if record.memory_bytes else "",
+        record.factory or "none",
+        str(len(rounds)),
+        *_pair([one.planned_seconds for one in rounds], [one.seconds for one in rounds], 1.0),
+        *_pair([one.planned_bytes for one in rounds], [one.peak_bytes for one in rounds], 1e6),
+        *_pair([one.planned_disk_bytes for one in rounds], [one.disk_bytes for one in rounds], 1e6),
+        f"{median(one.plan_seconds for one in rounds):.1f}",
+    ]
+
+
+def _pair(planned: Sequence[float], taken: Sequence[float], unit: float) -> tuple[str, str]:
+    ratios = [came / foreseen for foreseen, came in zip(planned, taken, strict=True)]
+    return (
+        f"{median(planned) / unit:,.1f} / {median(taken) / unit:,.1f}",
+        f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
+    )
+
+
+@program
+@click.argument("name", metavar="DATASET")
+@click.option("--documents", "n_documents", type=click.IntRange(1), help="Drawn of it; all by default.")
+@click.option("--memory", "memory_bytes", type=parse_bytes, metavar="SIZE", help="Budget of plan and run.")
+@click.option("--rounds", type=click.IntRange(1), help=f"Of plan and run.  [default: {ROUNDS}]")
+@click.option("--encoder", default=DEFAULT_ENCODER, show_default=True, help="Name or folder.")
+@measurement(seed="Of the draw.", quick=f"{QUICK_DOCUMENTS} documents, one round", data=True)
+def main(
+    run: Measurement, name: str, n_documents: int | None, memory_bytes: int | None, rounds: int | None, encoder: str
+) -> None:
+    """Plan an index of DATASET, a task by name or a folder, and make it, several times.
+
+    \b
+    Example:
+        python -m benchmarks study plan proposals --documents 300
+        python -m benchmarks study plan proposals --documents 300 --memory 600M
+    """
+    n_rounds = rounds or (QUICK_ROUNDS if run.is_quick else ROUNDS)
+    done = []
+    dataset = open_dataset(name, run.data)
+    with tempfile.TemporaryDirectory(prefix="longmatch-plans-") as place:
+        corpus, folder = Path(place) / "corpus.jsonl", Path(place) / "index.lm"
+        n_drawn = draw_corpus(
+            dataset.corpus, n_documents or (QUICK_DOCUMENTS if run.is_quick else None), run.seed, corpus
+        )
+        for number in range(1, n_rounds + 1):
+            done.append(plan_and_run(corpus, n_drawn, encoder, memory_bytes, folder))
+            shutil.rmtree(folder)
+            kept, factory, n_tokens = done[-1]
+            log(f"round {number} of {n_rounds}: {kept.planned_seconds:.1f} s planned, {kept.seconds:.1f} s taken")
+    label, rounds_kept = f"{dataset.name}@{checksum(dataset)}", [kept for kept, _, _ in done]
+    record = PlanRecord(label, run.is_quick, n_drawn, n_tokens, encoder, memory_bytes, factory, rounds_kept, run.origin)
+    run.keep(record)
+    click.echo(plan_table([record]))

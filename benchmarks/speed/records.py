@@ -1,0 +1,469 @@
+"""What the programs of this room record: values only, one file a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from benchmarks.measuring.isolation import Memory
+from benchmarks.measuring.latency import Percentiles
+from benchmarks.record_file import name_of
+from indexer.training.origin import Origin
+
+
+@dataclass(frozen=True)
+class RecallRecord:
+    """How much of the exact ranking the approximate one finds, and what either costs."""
+
+    kind: ClassVar[str] = "recall"
+
+    index: str
+    factory: str  # FAISS factory string; "" where the index has no generation yet
+    nprobe: int  # 0 where the factory has none
+    n_documents: int
+    n_chunks: int
+    k: int
+    n_queries: int
+    threads: int
+    recall: float  # mean share of the exact top k found, in [0, 1]
+    lowest_recall: float  # of the worst query
+    ann: Percentiles
+    exact: Percentiles
+    origin: Origin
+
+    @property
+    def name(self) -> str:
+        """Of the file, without suffix."""
+        return f"recall-{self.index}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one kind of query finds, and how quickly."""
+
+    recall: float  # share of the exact answer, in [0, 1]
+    latency: Percentiles
+
+
+@dataclass(frozen=True)
+class AnnPoint:
+    """One index with one setting."""
+
+    setting: str  # as FAISS writes it; "" where there is nothing to set
+    chunk: Found  # one query chunk: its exact k neighbours
+    document: Found | None  # a query document: its exact best k targets; None where a graph is set more narrowly
+    deepest: int  # chunks that a document asked for, for each of its chunks, at most; 0 where none was asked
+
+
+@dataclass(frozen=True)
+class AnnBuild:
+    """One index: what building it took, and what it finds."""
+
+    library: str
+    version: str  # of its distribution; FAISS's for ours
+    factory: str
+    is_rescored: bool  # similarities are read from the stored rows beside it
+    build_seconds: float
+    bytes_per_vector: float  # of its file
+    stored_bytes_per_vector: int  # of the rows that are read beside it; 0 where none are
+    build_peak_mib: float  # most resident while building and writing, beyond the float32 rows it is given
+    search_peak_mib: float  # most resident during a timed search, mapped rows that were read among it, no rows before
+    points: list[AnnPoint]
+    commit: str = ""  # at which it was measured, where it is not that of the record
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.library} {self.factory}"
+
+
+@dataclass(frozen=True)
+class AnnRecord:
+    """Index types over one collection of vectors, each built and searched in a process of its own."""
+
+    kind: ClassVar[str] = "ann"
+
+    collection: str  # name of the index's corpus, or "synthetic"
+    source: str  # the index's name, with checksum and fingerprint; the law and its numbers
+    encoder: str  # name@fingerprint; "" of synthetic vectors
+    is_quick: bool  # a small part, few settings
+    n_vectors: int
+    n_documents: int
+    width: int
+    n_query_documents: int
+    n_query_chunks: int
+    document_chunks: int  # of a query document whose latency is measured
+    depth: int  # chunks that are asked for, for each chunk of a document, at first, and of a rescored type always
+    k: int
+    threads: int  # of searching
+    build_threads: int
+    builds: list[AnnBuild]
+    origin: Origin
+    failed: dict[str, str] = field(default_factory=dict)  # types by name, and why they have no result
+
+    @property
+    def name(self) -> str:
+        """Of the file, without suffix."""
+        size = f"{self.n_vectors}x{self.width}"
+        given = (f"k{self.k}", f"threads{self.threads}", "quick" if self.is_quick else "")
+        return name_of(self.kind, self.collection, self.encoder.partition("@")[0], size, *given, seed=self.origin.seed)
+
+    @property
+    def extent(self) -> Mapping[str, int]:
+        """See `benchmarks.record_file.Sized`."""
+        return {"types": len(self.builds), "query documents": self.n_query_documents}
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """Cosines of vectors of the same chunks."""
+
+    n_chunks: int
+    mean: float  # of ours as an index stores them, to ours in float32
+    lowest: float
+    rival_chunks: int
+    rival_mean: float  # of sentence-transformers' from the chunks' texts, to ours, both in float32
+    rival_lowest: float  # below 1 where a text by itself becomes other tokens than inside its document
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One way in one round, over the whole sample."""
+
+    seconds: float  # without loading and a first pass over a few chunks
+    cpu_seconds: float  # of all cores
+    peak_mib: float  # the most resident in the process, libraries and weights included
+
+
+@dataclass(frozen=True)
+class WayRun:
+    """A way in all rounds."""
+
+    dtype: str  # of the weights
+    passes: list[Pass]  # by round
+
+
+@dataclass(frozen=True)
+class IndexingParts:
+    """What the end-to-end pass of a round consists of."""
+
+    encode_seconds: float  # of its seconds; reading and segmenting go on beside, in a thread
+    generation_seconds: float  # of the FAISS index, beyond its seconds
+
+
+@dataclass(frozen=True)
+class ThroughputRecord:
+    """Ways to encode the same chunks, round by round in turn, beside what the machine can multiply."""
+
+    kind: ClassVar[str] = "throughput"
+
+    task: str
+    dataset: str  # name@checksum of the whole
+    is_quick: bool  # few chunks, or few rounds: shows that all works, not how fast it is
+    encoder: str  # name@sha256
+    threads: int
+    n_documents: int
+    n_chunks: int
+    n_tokens: int  # special ones left out
+    gflop: float  # of the products of one pass over the sample, see `benchmarks.speed.encode.limits`
+    ways: dict[str, WayRun]  # by the names of `benchmarks.speed.encode.ways.WAYS`
+    indexing: list[IndexingParts]  # by round
+    products: list[dict[str, float]]  # by round: GFLOP/s by "DTYPE MxKxN"
+    operator_seconds: dict[str, float]  # by group, of a pass over a part of the sample; empty on a GPU
+    fidelity: Fidelity
+    origin: Origin
+    device: str = "cpu"
+
+    @property
+    def n_rounds(self) -> int:
+        """In each of which every way had its turn."""
+        return len(self.products)
+
+    @property
+    def name(self) -> str:
+        """Of the file, without suffix."""
+        encoder = self.encoder.partition("@")[0]
+        device = self.device.replace(":", "") if self.device != "cpu" else ""
+        quick = "quick" if self.is_quick else ""
+        return name_of(self.kind, self.task, encoder, device, f"threads{self.threads}", quick, seed=self.origin.seed)
+
+    @property
+    def extent(self) -> Mapping[str, int]:
+        """See `benchmarks.record_file.Sized`."""
+        return {"chunks": self.n_chunks, "rounds": self.n_rounds}
+
+
+@dataclass(frozen=True)
+class CandidateLists:
+    """Quantiles, at `benchmarks.speed.growth.neighbours.QUANTILES`, of cosines in [-1, 1]."""
+
+    n_documents: int
+    n_chunks: int
+    within: list[float]  # of two chunks of one document; empty where all have one chunk
+    nearest_chunk: list[float]  # of a chunk and the nearest one in another document
+    nearest_document: list[float]  # of a document's vector and the nearest other one
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The turn that was chosen, and how well it does."""
+
+    turn: float
+    error: float  # mean difference of the quantiles to nearest chunks and documents, in cosine
+    errors: dict[str, float]  # the same for every turn that was tried
+    real: CandidateLists  # of the documents that were looked at
+    grown: CandidateLists  # of as many chunks, grown from a part of them by this turn
+
+
+@dataclass(frozen=True)
+class GrowthCost:
+    """What making the index took, all calls together that it took to grow it to its size."""
+
+    generate_seconds: float
+    commit_seconds: float
+    publish_seconds: float  # of this size's generation: training, adding, measuring, writing; 0 where it was there
+
+
+@dataclass(frozen=True)
+class QueryTimes:
+    """Queries of one kind, warm, one at a time; encoding aside, full breakdown of the page included."""
+
+    n_queries: int
+    n_chunks: float  # of a query document, median
+    latency: Percentiles
+    stages_ms: dict[str, float]  # mean milliseconds of a search by stage; they sum to its mean
+    faiss_p50_ms: float | None  # the first search of the ANN index alone; None without a generation
+    recall: float  # share of the exact best k found, mean, in [0, 1]
+    lowest_recall: float
+    vectors_p50_ms: float | None = None  # of the same queries without words, the stage of thresholds not counted
+
+    @property
+    def added_ms(self) -> float | None:
+        """What thresholds and words add to the median."""
+        return None if self.vectors_p50_ms is None else round(self.latency.p50_ms - self.vectors_p50_ms, 3)
+
+
+@dataclass(frozen=True)
+class ColdStart:
+    """A fresh process on files that were dropped from the page cache."""
+
+    open_seconds: float
+    first_seconds: float  # from there to the first answer: checking files, reading all document vectors, one search
+
+
+@dataclass(frozen=True)
+class ScaleRecord:
+    """An index of one size, grown from a real one: what it takes, how quickly it answers, what it finds."""
+
+    kind: ClassVar[str] = "scale"
+
+    source: str  # name of the real index, and its checksum
+    is_quick: bool
+    n_documents: int
+    n_real: int  # of them
+    n_chunks: int
+    width: int
+    factory: str
+    n_lists: int  # 0 where the factory has none
+    nprobe: int
+    generation_recall: float  # as measured before it was published
+    memory_bytes: int | None  # budget of the process that published, by which the factory was chosen
+    cap_bytes: int | None  # that each process was held to
+    cap_kind: str  # by what; "" without a cap
+    k: int
+    threads: int
+    workers: int  # that asked at once for `queries_per_second`
+    calibration: Calibration  # how the made documents were made, and how like the real ones they are
+    neighbours: CandidateLists  # of the grown index
+    growth: GrowthCost
+    disk: dict[str, int]  # bytes of catalog, shards, ann, postings and reference
+    cold: ColdStart
+    asked: dict[str, QueryTimes]  # by "real" and "synthetic"
+    queries_per_second: float  # many at once
+    memory: dict[str, Memory]  # of the processes "grow", "publish", "search" and "batch"
+    gflops: float  # that this machine multiplied in float32 with as many threads, right after the queries
+    origin: Origin
+    words_bytes: int | None = None  # of `disk`: term counts, postings and reference
+    texts: str = ""  # index that the words of made documents were drawn from; empty for copies of the originals'
+
+    @property
+    def added_share(self) -> float | None:
+        """What thresholds and words add to the size of an index of vectors alone, as a share of that."""
+        if self.words_bytes is None:
+            return None
+        return round(self.words_bytes / (sum(self.disk.values()) - self.words_bytes), 4)
+
+    @property
+    def name(self) -> str:
+        """Of the file, without suffix."""
+        capped = f"-cap{round(self.cap_bytes / 2**20)}m" if self.cap_bytes else ""
+        quick = "-quick" if self.is_quick else ""
+        drawn = f"-words-{self.texts}" if self.texts else ""
+        return f"scale-{self.source.partition('@')[0]}{drawn}-{self.n_chunks}{capped}{quick}"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """An index before documents came, with them committed alone, or with them in its generation."""
+
+    latency: Percentiles  # of the same queries each time, warm, encoding aside, with the breakdown of the page
+    n_vectors: int  # in the generation; chunks of later documents are scanned
+    nprobe: int
+    recall: float  # of the generation, as measured before it was published
+
+
+@dataclass(frozen=True)
+class AdditionRecord:
+    """What it takes to add documents to an index, and when queries see them."""
+
+    kind: ClassVar[str] = "addition"
+
+    source: str  # name of the real index, and its checksum
+    is_quick: bool
+    n_documents: int  # before
+    n_chunks: int
+    factory: str
+    n_added: int
+    n_added_chunks: int
+    commit_seconds: float  # to shards and catalog, durably
+    answer_seconds: float  # from there: a new process opens the index and answers
+    n_asked: int  # of the documents added, right after the commit, each with itself
+    n_found: int  # of those, that came first
+    outcome: str  # of the generation then: "joined", "built anew", or "scanned" where so few are left outside
+    join_seconds: float  # until it was published, its recall measured
+    build_seconds: float  # that the generation before them took, built from nothing
+    encode_seconds: float | None  # that the encoder of the index takes of as many chunks; None where not measured
+    before: Stage
+    committed: Stage
+    after: Stage
+    n_queries: int
+    k: int
+    threads: int
+    origin: Origin
+
+    @property
+    def name(self) -> str:
+        """Of the file, without suffix."""
+        quick = "-quick" if self.is_quick else ""
+        return f"addition-{self.source.partition('@')[0]}-{self.n_chunks}-{self.n_added}{quick}"
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One plan, and the run after it, each a process of its own."""
+
+    planned_seconds: float
+    seconds: float  # of the run, from its first document to its published index
+    planned_bytes: int  # own memory at its most
+    peak_bytes: int
+    planned_disk_bytes: int  # of the index afterwards
+    disk_bytes: int
+    plan_seconds: float  # that planning took, start of the program included
+
+
+@dataclass(frozen=True)
+class PlanRecord:
+    """Plans of indexing one corpus under one budget, beside what the runs took."""
+
+    kind: ClassVar[str] = "plan"
+
+    dataset: str  # name@checksum
+    is_quick: bool
+    n_documents: int
+    n_tokens: int  # encoded
+    encoder: str
+    memory_bytes: int | None  # the budget
+    factory: str  # that the plans name; "" for none
+    rounds: list[PlannedRun]
+    origin: Origin
+
+    @property
+    def name(self) -> str:
+        """Of the file, without suffix."""
+        limited = f"-memory{round(self.memory_bytes / 1e6)}m" if self.memory_bytes else ""
+        quick = "-quick" if self.is_quick else ""
+        return f"plan-{self.dataset.partition('@')[0]}-{self.n_documents}{limited}{quick}"
+
+
+@dataclass(frozen=True)
+class MemoryRun:
+    """Memory and time of indexing one corpus, in a process of its own."""
+
+    corpus: str
+    encoder: str
+    n_documents: int
+    n_chunks: int
+    n_tokens: int
+    n_chars: int
+    seconds: float
+    documents_per_second: float
+    chunks_per_second: float
+    tokens_per_second: float
+    encode_share: float  # of the time until the last commit
+    commit_share: float  # shards and catalog
+    rss_start_mib: float  # encoder loaded, nothing read
+    rss_peak_mib: float  # until the last commit
+    rss_peak_generation_mib: float  # while the FAISS index is built, which holds its vectors
+    slope_kib_per_1000_documents: float  # least squares over the last three quarters of the documents
+    rss_mib_by_documents: list[tuple[int, float]]  # thinned
+
+
+@dataclass(frozen=True)
+class MemoryRecord:
+    """Whether memory grows with the corpus, and whether the catalog can keep up with an encoder."""
+
+    kind: ClassVar[str] = "memory"
+
+    runs: list[MemoryRun]
+    sample_ms: int
+    real_tokens_per_second: int  # of a real encoder on such a machine, to compare with
+    headroom: dict[str, float]  # tokens a second with a free encoder, in multiples of the real one's, by corpus
+    origin: Origin
+    name: ClassVar[str] = "memory"  # of the file, without suffix
+
+    @property
+    def promises(self) -> list[str]:
+        """Lines for people."""
+        return [
+            f"- {run.n_documents:,} documents ({run.corpus}; {run.encoder} encoder): {run.rss_start_mib:,.0f} MiB "
+            f"before, {run.rss_peak_mib:,.0f} at most, {run.tokens_per_second:,.0f} tokens/s."
+            for run in self.runs
+        ]
+
+
+@dataclass(frozen=True)
+class LoadRow:
+    """So many clients at the same time, each with one request after another."""
+
+    n_clients: int
+    seconds: float
+    n_answered: int  # valid requests with their result
+    n_busy: int  # requests that the limit of concurrency refused
+    n_refused: int  # hostile requests with the expected error
+    wrong: list[str]  # the first distinct others: what was sent, status, beginning of the body
+    n_wrong: int
+    latency: Percentiles  # of valid requests with their result
+    memory_mib: float  # resident, of the server, when the row ended
+
+
+@dataclass(frozen=True)
+class LoadRecord:
+    """A server under load."""
+
+    kind: ClassVar[str] = "load"
+
+    index: str
+    n_documents: int
+    threads: int  # of the server
+    concurrency: int
+    memory_mib: float  # resident, of the server, when it was ready
+    rows: list[LoadRow]
+    seconds: float
+    origin: Origin
+    is_quick: bool = False
+
+    @property
+    def name(self) -> str:
+        """Of the file, without suffix."""
+        return f"load-{self.index}" + ("-quick" if self.is_quick else "")

@@ -1,0 +1,320 @@
+"""What is measured: index types of four libraries behind one interface, and the settings that they are searched with.
+
+Letters in shapes: C rows, I query chunks, K neighbours, D width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+import faiss
+import numpy as np
+
+from benchmarks.packages import require
+from engine.encoders.encoder import Vectors
+from engine.errors import IndexMismatch
+from engine.store.ann import AnnIndex, Ids, factory_ladder, is_exact_factory, n_lists_for, n_lists_of, training_size
+from indexer.generation.index_choice import BuildSizes
+
+EXTRA = "ann"
+# hnswlib's own defaults, given to every graph alike.
+LINKS = 16
+EF_CONSTRUCTION = 200
+EFS = (16, 32, 64, 128, 256, 512, 1024)
+_REFINED = 10  # candidates read again for each neighbour wanted, where FAISS does the rescoring
+
+
+class Library(StrEnum):
+    """Whose index it is."""
+
+    LONGMATCH = "longmatch"
+    FAISS = "faiss"
+    HNSWLIB = "hnswlib"
+    USEARCH = "usearch"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An index type, and the settings that it is searched with, one after the other."""
+
+    library: Library
+    factory: str  # FAISS's own string, or the like: links of a node, width of the search that builds, precision
+    settings: tuple[str, ...]  # as FAISS writes them: "nprobe=8"; "" where there is nothing to set
+
+    @property
+    def name(self) -> str:
+        """For people, and to name a file."""
+        return f"{self.library} {self.factory}"
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """How every type is built and searched."""
+
+    k: int
+    threads: int
+    build_threads: int
+    seed: int
+
+
+class VectorIndex(Protocol):
+    """An index over rows, numbered from 0 as they come."""
+
+    @property
+    def is_rescored(self) -> bool:
+        """Whether similarities of what it finds are to be read from the stored rows, as our search does."""
+
+    @property
+    def search_width(self) -> int | None:
+        """How widely a graph is searched, or further where more is wanted; None for a type that is no graph."""
+
+    def build(self, rows: Vectors) -> None:
+        """Take in (C, D) unit rows, once."""
+
+    def set(self, setting: str) -> None:
+        """Search with this setting from now on."""
+
+    def search(self, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
+        """(I, K) rows and similarities, best first, K at most `k`; row -1 where there were fewer."""
+
+    def write(self, path: Path) -> None:
+        """Leave all that a search needs in one file; what is rescored needs the rows beside it."""
+
+
+def value_of(setting: str) -> int:
+    """The number in "nprobe=8"."""
+    return int(setting.rpartition("=")[2])
+
+
+class GenerationIndex:
+    """`engine.store.ann.AnnIndex`, trained and filled as a new generation is; similarities are those of the codes."""
+
+    search_width = None
+
+    def __init__(self, factory: str, seed: int) -> None:
+        """The seed is that of the training rows."""
+        self.is_rescored = not is_exact_factory(factory)
+        self._factory = factory
+        self._seed = seed
+
+    def build(self, rows: Vectors) -> None:
+        """As `VectorIndex.build`."""
+        sizes = BuildSizes()
+        n = min(len(rows), training_size(self._factory, sizes.points_per_list))
+        sample = np.sort(np.random.default_rng(self._seed).choice(len(rows), n, replace=False))
+        size = sizes.block_chunks
+        blocks = ((first, rows[first : first + size]) for first in range(0, len(rows), size))
+        numbered = ((np.arange(first, first + len(block)), block) for first, block in blocks)
+        self._index = AnnIndex.build(self._factory, rows.shape[1], lambda: rows[sample], numbered, n_vectors=len(rows))
+
+    def set(self, setting: str) -> None:
+        """As `VectorIndex.set`."""
+        self._index.nprobe = value_of(setting) if setting else 0
+
+    def search(self, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
+        """As `VectorIndex.search`."""
+        return self._index.search(queries, k)
+
+    def write(self, path: Path) -> None:
+        """As `VectorIndex.write`."""
+        self._index.write(path)
+
+
+class FaissIndex:
+    """FAISS by itself: any type that a factory string names, inner product, trained on all rows."""
+
+    is_rescored = False
+    search_width: int | None = None
+
+    def __init__(self, factory: str) -> None:
+        """Nothing is built yet."""
+        self._factory = factory
+        self._parameters: Any = faiss.ParameterSpace()  # its stubs know only one of the two calls
+
+    def build(self, rows: Vectors) -> None:
+        """As `VectorIndex.build`."""
+        self._index: Any = faiss.index_factory(rows.shape[1], self._factory, faiss.METRIC_INNER_PRODUCT)
+        if "HNSW" in self._factory:
+            self._parameters.set_index_parameters(self._index, f"efConstruction={EF_CONSTRUCTION}")
+        self._index.train(rows)
+        self._index.add(rows)
+
+    def set(self, setting: str) -> None:
+        """As `VectorIndex.set`."""
+        if setting:
+            self._parameters.set_index_parameters(self._index, setting)
+        if "HNSW" in self._factory:
+            self.search_width = value_of(setting)
+
+    def search(self, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
+        """As `VectorIndex.search`."""
+        D, I = self._index.search(queries, min(k, self._index.ntotal))  # noqa: E741
+        return I, D
+
+    def write(self, path: Path) -> None:
+        """As `VectorIndex.write`."""
+        faiss.write_index(self._index, str(path))
+
+
+class HnswlibIndex:
+    """A graph of hnswlib over float32 rows, in its inner-product space."""
+
+    is_rescored = False
+
+    def __init__(self, conditions: Conditions) -> None:
+        """Nothing is built yet; the seed is that of the levels."""
+        self._conditions = conditions
+        self.search_width = EF_CONSTRUCTION
+
+    def build(self, rows: Vectors) -> None:
+        """As `VectorIndex.build`."""
+        import hnswlib
+
+        self._index = hnswlib.Index(space="ip", dim=rows.shape[1])
+        sizes = {"max_elements": len(rows), "M": LINKS, "ef_construction": EF_CONSTRUCTION}
+        self._index.init_index(**sizes, random_seed=self._conditions.seed)
+        self._index.add_items(rows, np.arange(len(rows)), num_threads=self._conditions.build_threads)
+
+    def set(self, setting: str) -> None:
+        """As `VectorIndex.set`."""
+        self.search_width = value_of(setting)
+
+    def search(self, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
+        """As `VectorIndex.search`; it searches as widely as `k` where it was set to less, as hnswlib demands."""
+        k = min(k, self._index.get_current_count())
+        self._index.set_ef(max(self.search_width, k))
+        labels, distances = self._index.knn_query(queries, k, num_threads=self._conditions.threads)
+        return labels.astype(np.int64), 1 - distances
+
+    def write(self, path: Path) -> None:
+        """As `VectorIndex.write`."""
+        self._index.save_index(str(path))
+
+
+class UsearchIndex:
+    """A graph of usearch over rows in float32, half precision or bytes, in its cosine metric."""
+
+    is_rescored = False
+
+    def __init__(self, dtype: str, conditions: Conditions) -> None:
+        """Nothing is built yet; `dtype` is "f32", "f16" or "i8", of the rows it keeps."""
+        self._dtype = dtype
+        self._conditions = conditions
+        self.search_width = EF_CONSTRUCTION
+
+    def build(self, rows: Vectors) -> None:
+        """As `VectorIndex.build`."""
+        from usearch.index import Index
+
+        sizes = {"ndim": rows.shape[1], "connectivity": LINKS, "expansion_add": EF_CONSTRUCTION}
+        self._index = Index(**sizes, metric="cos", dtype=self._dtype)
+        self._index.add(np.arange(len(rows)), rows, threads=self._conditions.build_threads)
+
+    def set(self, setting: str) -> None:
+        """As `VectorIndex.set`."""
+        self.search_width = value_of(setting)
+        self._index.expansion_search = self.search_width
+
+    def search(self, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
+        """As `VectorIndex.search`."""
+        found = self._index.search(queries, min(k, len(self._index)), threads=self._conditions.threads)
+        keys = np.asarray(found.keys).reshape(len(queries), -1).astype(np.int64)
+        similarities = 1 - np.asarray(found.distances, np.float32).reshape(keys.shape)
+        # Of a list that it could not fill, the rest holds no keys but zeros; a single query gets what there is.
+        counts = np.broadcast_to(getattr(found, "counts", keys.shape[1]), len(queries))
+        is_empty = np.arange(keys.shape[1]) >= counts[:, None]
+        return np.where(is_empty, -1, keys), np.where(is_empty, -np.inf, similarities).astype(np.float32)
+
+    def write(self, path: Path) -> None:
+        """As `VectorIndex.write`."""
+        self._index.save(str(path))
+
+
+def make_index(candidate: Candidate, conditions: Conditions) -> VectorIndex:
+    """An index of this type with nothing in it."""
+    match candidate.library:
+        case Library.LONGMATCH:
+            return GenerationIndex(candidate.factory, conditions.seed)
+        case Library.FAISS:
+            return FaissIndex(candidate.factory)
+        case Library.HNSWLIB:
+            return HnswlibIndex(conditions)
+        case Library.USEARCH:
+            return UsearchIndex(candidate.factory.rpartition(",")[2], conditions)
+
+
+def candidates(
+    n_vectors: int, width: int, libraries: Collection[Library], *, k: int = 10, is_quick: bool = False
+) -> list[Candidate]:
+    """The types of some libraries for so many vectors; ours are all that `auto` can stand for.
+
+    Args:
+        n_vectors: C.
+        width: D.
+        libraries: whose.
+        k: neighbours wanted; a graph is searched at least as widely.
+        is_quick: only some of the settings, the widest among them.
+    """
+    widths = sorted({max(ef, k) for ef in EFS})
+    graphs = tuple(f"ef={ef}" for ef in widths)
+    of_library = {
+        Library.LONGMATCH: [(factory, _probes(factory)) for factory in factory_ladder(n_vectors, width)],
+        Library.FAISS: _faiss_types(n_vectors, width, widths),
+        Library.HNSWLIB: [(f"M{LINKS},efC{EF_CONSTRUCTION}", graphs)],
+        Library.USEARCH: [(f"M{LINKS},efC{EF_CONSTRUCTION},{dtype}", graphs) for dtype in ("f32", "f16", "i8")],
+    }
+    step = 3 if is_quick else 1
+    return [
+        Candidate(library, factory, settings[::-step][::-1])
+        for library in Library
+        if library in libraries
+        for factory, settings in of_library[library]
+    ]
+
+
+def of_factories(tried: Sequence[Candidate], factories: Collection[str]) -> list[Candidate]:
+    """Those with one of some factory strings, or all where none is named.
+
+    Raises:
+        IndexMismatch: no type has such a string.
+    """
+    known = dict.fromkeys(candidate.factory for candidate in tried)
+    if unknown := [factory for factory in factories if factory not in known]:
+        raise IndexMismatch(f"{unknown[0]!r} is none of the types that are measured here: {'  '.join(known)}")
+    return [candidate for candidate in tried if not factories or candidate.factory in factories]
+
+
+def _faiss_types(n_vectors: int, width: int, widths: Collection[int]) -> list[tuple[str, tuple[str, ...]]]:
+    lists = f"IVF{n_lists_for(n_vectors)}"
+    probes = _probes(lists)
+    types: list[tuple[str, tuple[str, ...]]] = [(factory, ("",)) for factory in ("Flat", "SQfp16", "SQ8")]
+    types += [(f"{lists},{codes}", probes) for codes in ("Flat", "SQ8", "RaBitQ")]
+    if width % 2 == 0:
+        codes = f"{lists},PQ{width // 2}x4fs"
+        refined = tuple(f"{setting},k_factor_rf={_REFINED}" for setting in probes)
+        types += [(codes, probes), (f"{codes},Refine(SQfp16)", refined)]
+    graphs = tuple(f"efSearch={ef}" for ef in widths)
+    return types + [(f"HNSW{LINKS}{codes}", graphs) for codes in ("", "_SQ8")]
+
+
+def _probes(factory: str) -> tuple[str, ...]:
+    """nprobe in powers of two up to half of the lists; one empty setting for a type without lists."""
+    n_lists = n_lists_of(factory)
+    if not n_lists:
+        return ("",)
+    return tuple(f"nprobe={1 << power}" for power in range(max(1, n_lists // 2).bit_length()))
+
+
+def check_packages(libraries: Collection[Library]) -> None:
+    """Look for the packages of libraries without importing them.
+
+    Raises:
+        MissingExtra: one is not installed.
+    """
+    for library in libraries:
+        if library in (Library.HNSWLIB, Library.USEARCH):
+            require(f"measuring {library}", {library: library}, EXTRA)

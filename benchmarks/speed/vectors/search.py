@@ -1,0 +1,214 @@
+"""How an index is searched for neighbours of a chunk and targets of a document, what it finds, and how long it takes.
+
+Letters in shapes: I query chunks, K neighbours, D width.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.measuring.isolation import forget_peak, peak_rss_mib
+from benchmarks.measuring.latency import Percentiles, percentiles
+from benchmarks.speed.vectors.collection import (
+    LIST_LENGTH,
+    TIE,
+    Collection,
+    Truth,
+    list_thresholds,
+    rank_by_lists,
+    squared_excess,
+)
+from benchmarks.speed.vectors.index_types import VectorIndex
+from engine.encoders.encoder import Vectors
+from engine.scoring.lists import RankedLists, merge
+from engine.scoring.similarity import best_chunks
+from engine.search.candidates import FIRST_DEPTH
+from engine.search.document_lists import LAST_DEPTH, document_lists
+from engine.store.ann import Ids
+
+RESCORED = 64  # documents rescored exactly, at least; and twice as many as are wanted
+WARM_UP = 10  # queries that are searched with, and not counted, before a measurement
+DOCUMENT_CHUNKS = 40  # of the document whose latency is measured
+MOST_TIMED = 500  # single query chunks
+_BLOCK_QUERIES = 64  # chunks whose found rows are in memory at once: 12 MiB at a depth of 128
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What an index finds with one setting."""
+
+    chunks: Ids  # (I, K) rows found for each query chunk of all documents; -1 where there were fewer
+    documents: list[list[int]] | None  # of each query document the targets, best first; None where not searched
+    deepest: int  # chunks that a document asked for, for each of its chunks, at most; 0 where none was asked
+
+
+def answer(index: VectorIndex, collection: Collection, k: int) -> Answers:
+    """Ask with every chunk, and with every document where `takes_documents`; nothing is timed."""
+    blocks = [
+        nearest(index, collection, collection.queries[first : first + _BLOCK_QUERIES], k)[0]
+        for first in range(0, len(collection.queries), _BLOCK_QUERIES)
+    ]
+    k = min(k, len(collection.rows))
+    chunks = np.concatenate([np.pad(rows, ((0, 0), (0, k - rows.shape[1])), constant_values=-1) for rows in blocks])
+    if not takes_documents(index):
+        return Answers(chunks, None, 0)
+    searched = CollectionIndex(index, collection)
+    documents = [ranked(searched, queries, k).tolist() for queries in collection.query_documents()]
+    return Answers(chunks, documents, searched.deepest)
+
+
+def takes_documents(index: VectorIndex) -> bool:
+    """Whether an index is asked with documents as it is set.
+
+    A document asks for `FIRST_DEPTH` neighbours of each chunk. A graph that is set to a narrower search is
+    searched as widely as that, so that it would be measured with another setting than its own.
+    """
+    return index.search_width is None or index.search_width >= FIRST_DEPTH
+
+
+def nearest(index: VectorIndex, collection: Collection, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
+    """CandidateLists of query chunks; where the index is rescored, the best of as many as our search asks at first.
+
+    Returns:
+        (I, K) rows and similarities, best first; row -1 where there were fewer.
+    """
+    if not index.is_rescored:
+        return index.search(queries, k)
+    rows, _ = index.search(queries, max(k, FIRST_DEPTH))
+    found = similarities(collection, queries, rows)
+    order = np.argsort(-found, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(rows, order, axis=1), np.take_along_axis(found, order, axis=1)
+
+
+class CollectionIndex:
+    """An index over a collection, as the protocol `ChunkIndex` demands; chunks are named by their rows."""
+
+    first_depth = FIRST_DEPTH
+
+    def __init__(self, index: VectorIndex, collection: Collection) -> None:
+        """Ask an index that is built over a collection."""
+        self.collection = collection
+        self.deepest = 0  # chunks that were asked for at most, so far
+        self.last_depth = min(len(collection.rows), LAST_DEPTH)
+        self.is_coded = index.is_rescored
+        self.is_bounded = index.search_width is None  # a graph finds more where it is asked for more
+        self._index = index
+
+    def search(self, queries: Vectors, depth: int) -> tuple[Ids, Vectors]:
+        """As `ChunkIndex.search`."""
+        self.deepest = max(self.deepest, depth)
+        return self._index.search(queries, depth)
+
+    def documents(self, ids: Ids) -> NDArray[np.int64]:
+        """As `ChunkIndex.documents`; all may be found."""
+        return np.where(ids >= 0, self.collection.owners[ids], -1)
+
+    def vectors(self, ids: Ids, documents: NDArray[np.int64]) -> Vectors:
+        """As `ChunkIndex.vectors`."""
+        return self.collection.rows[ids].astype(np.float32)
+
+
+def ranked(index: CollectionIndex, queries: Vectors, k: int) -> NDArray[np.int64]:
+    """The best `k` targets of a query document, best first.
+
+    Lists of documents are made of the chunks that are found, by the engine itself. Where the index
+    is rescored, the best targets by these lists are scored again by all of their chunks, against
+    thresholds of lists in which they have their exact similarities.
+    """
+    collection = index.collection
+    lists = document_lists(index, queries, LIST_LENGTH, collection.n_documents)
+    if not index.is_coded:
+        return rank_by_lists(lists, collection.n_documents, k)
+    documents = rank_by_lists(lists, collection.n_documents, max(RESCORED, 2 * k))
+    if not len(documents):
+        return documents
+    best = best_chunks(queries, *collection.chunks_of(documents))  # (I, documents)
+    is_known = np.isin(lists.documents, documents)
+    others = RankedLists(lists.documents, np.where(is_known, -np.inf, lists.similarities).astype(np.float32))
+    known = RankedLists(np.broadcast_to(documents, best.shape), best)
+    theta = list_thresholds(merge(others, known, LIST_LENGTH), collection.n_documents)
+    scores = squared_excess(best, theta).sum(axis=0)
+    return documents[np.lexsort((documents, -scores))][:k]
+
+
+def similarities(collection: Collection, queries: Vectors, rows: Ids) -> Vectors:
+    """(I, K) exact cosines with the rows found, which are read as they are stored; -inf where there is none."""
+    at, column = np.nonzero(rows >= 0)
+    exact = np.full(rows.shape, -np.inf, np.float32)
+    exact[at, column] = np.einsum("nd,nd->n", queries[at], collection.rows[rows[at, column]].astype(np.float32))
+    return exact
+
+
+def chunk_recall(found: Ids, collection: Collection, truth: Truth) -> float:
+    """Mean share, in [0, 1], of the exact K neighbours of a query chunk that are found.
+
+    What is found counts by its exact similarity, whatever the index says: equal to the
+    K-th best or above. Copies of one text, which have equal vectors, stand for each other.
+
+    Args:
+        found: (I, K) rows, -1 where there were fewer.
+        collection: rows and queries.
+        truth: of the same K.
+    """
+    n_near = 0
+    for first in range(0, len(found), _BLOCK_QUERIES):
+        block = slice(first, first + _BLOCK_QUERIES)
+        for row in found[block].tolist():
+            numbers = [number for number in row if number >= 0]
+            assert len(set(numbers)) == len(numbers), "an index named a row twice"
+        exact = similarities(collection, collection.queries[block], found[block])
+        n_near += int((exact >= truth.least[block, None] - TIE).sum())
+    return n_near / found.size
+
+
+def document_recall(found: list[list[int]], truth: Truth) -> float:
+    """Mean share, in [0, 1], of the exact best targets of a query document that are found."""
+    both = zip(found, truth.documents, strict=True)
+    shares = [len(set(targets) & set(best)) / len(best) for targets, best in both if best]
+    return float(np.mean(shares)) if shares else 1.0
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What searches with one setting take."""
+
+    chunk: Percentiles
+    document: Percentiles | None  # None where `takes_documents` says no
+    peak_mib: float  # the most resident in this process meanwhile
+
+
+def time_searches(index: VectorIndex, collection: Collection, k: int) -> Timed:
+    """Ask with single chunks, then with documents; whatever was resident before and is no more does not count."""
+    forget_peak()
+    chunk = chunk_latency(index, collection, k)
+    document = document_latency(index, collection, k) if takes_documents(index) else None
+    return Timed(chunk, document, peak_rss_mib())
+
+
+def chunk_latency(index: VectorIndex, collection: Collection, k: int) -> Percentiles:
+    """Of single query chunks, spread over all."""
+    picked = np.linspace(0, len(collection.queries) - 1, min(MOST_TIMED, len(collection.queries))).astype(int)
+    return _timed([collection.queries[[row]] for row in picked], lambda query: nearest(index, collection, query, k))
+
+
+def document_latency(index: VectorIndex, collection: Collection, k: int) -> Percentiles:
+    """Of documents of `DOCUMENT_CHUNKS` chunks, from vectors to ranking; shorter ones are repeated, longer ones cut."""
+    documents = [np.resize(chunks, (DOCUMENT_CHUNKS, chunks.shape[1])) for chunks in collection.query_documents()]
+    searched = CollectionIndex(index, collection)
+    return _timed(documents, lambda chunks: ranked(searched, chunks, k))
+
+
+def _timed(queries: Sequence[Vectors], ask: Callable[[Vectors], object]) -> Percentiles:
+    for query in queries[:WARM_UP]:
+        ask(query)
+    times_ms = []
+    for query in queries:
+        started = time.perf_counter()
+        ask(query)
+        times_ms.append(1000 * (time.perf_counter() - started))
+    return percentiles(times_ms)

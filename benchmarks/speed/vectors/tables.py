@@ -1,0 +1,227 @@
+"""Index types beside each other at one recall; drawn from records alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.markdown import markdown, origins
+from benchmarks.measuring.latency import Percentiles
+from benchmarks.plots import (
+    COLOURS,
+    MARKERS,
+    QUIET_COLOUR,
+    Point,
+    add_legend,
+    new_figure,
+    pareto_front,
+    save_plot,
+)
+from benchmarks.speed.records import AnnBuild, AnnPoint, AnnRecord, Found
+from benchmarks.speed.vectors.index_types import Library
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+TARGET = 0.95  # document recall at which types are compared
+_HIGHER = (0.98, 0.99)  # and at which only their times are shown
+
+
+def ann_table(records: Sequence[AnnRecord], target: float = TARGET) -> str:
+    """A row an index type: the quickest setting that reaches a document recall, or else the one of the highest.
+
+    Args:
+        records: a block of rows each.
+        target: document recall, in [0, 1].
+    """
+    head = ["Vectors", "Index", "Setting, depth", "Recall of chunks", "Recall of documents", "Front"]
+    head += ["One chunk p50 / p95, ms", "A document p50 / p95, ms"]
+    head += [f"p50 at {higher}, ms" for higher in _HIGHER]
+    head += ["Build, s", "Bytes a vector", "Memory building, MiB", "Memory searching, MiB"]
+    rows = [row for record in records for build in record.builds for row in _rows(record, build, target)]
+    note = (
+        f"Each type with the quickest setting whose document recall is at least {target}, or else its best. Depth: "
+        "neighbours that a document asked for, for each of its chunks, at most; a graph set more narrowly than the "
+        "first depth is not asked with documents. Front: no type and setting has both a higher document recall and a "
+        "lower median time a document. p50 at a higher recall: a document's, with the quickest setting of it, if any. "
+        "Bytes: of the index, and + of stored vectors that are read from disk beside it. Memory: the most resident, "
+        "while building beyond the float32 vectors given, while searching without them but with what was read of "
+        "stored ones. A type with + reads the vectors of as many neighbours by its codes as the first depth, whatever "
+        "else it finds: with coarse codes a wider search can crowd true neighbours out of these, so that its recall of "
+        "chunks falls."
+    )
+    return "\n".join([*markdown(head, rows), "", note, "", *_conditions(records), "", *origins(records)])
+
+
+def chosen_point(build: AnnBuild, target: float) -> tuple[AnnPoint, Found] | None:
+    """The quickest setting a document that reaches a document recall, else the one of the highest, with both.
+
+    None where no setting was asked with documents.
+    """
+    return _quickest(build, target) or max(_asked(build), key=lambda both: both[1].recall, default=None)
+
+
+def front(record: AnnRecord) -> set[tuple[str, str]]:
+    """Name and setting of what nothing beats in both document recall and median time a document."""
+    points = [
+        Point(build.name, point.document.latency.p50_ms, point.document.recall, point.setting)
+        for build in record.builds
+        for point in build.points
+        if point.document
+    ]
+    return {(point.series, point.label) for point in pareto_front(points)}
+
+
+def _quickest(build: AnnBuild, target: float) -> tuple[AnnPoint, Found] | None:
+    reaching = [(point, found) for point, found in _asked(build) if found.recall >= target]
+    return min(reaching, key=lambda both: both[1].latency.p50_ms, default=None)
+
+
+def _asked(build: AnnBuild) -> list[tuple[AnnPoint, Found]]:
+    """The settings that were asked with documents, with what those found."""
+    return [(point, point.document) for point in build.points if point.document]
+
+
+def _rows(record: AnnRecord, build: AnnBuild, target: float) -> list[list[str]]:
+    chosen = chosen_point(build, target)
+    if chosen is None:
+        return []
+    point, document = chosen
+    stored = f" + {build.stored_bytes_per_vector}" if build.is_rescored else ""
+    row = [
+        f"{record.collection} ({record.n_vectors:,})",
+        f"{build.name} ({build.version})",
+        ", ".join(part for part in (point.setting, f"{point.deepest:,}") if part),
+        f"{point.chunk.recall:.3f}",
+        f"{document.recall:.3f}",
+        "yes" if (build.name, point.setting) in front(record) else "",
+        _times(point.chunk.latency),
+        _times(document.latency),
+        *(_median(build, higher) for higher in _HIGHER),
+        f"{build.build_seconds:.1f}",
+        f"{build.bytes_per_vector:.0f}{stored}",
+        f"{build.build_peak_mib:.0f}",
+        f"{build.search_peak_mib:.0f}",
+    ]
+    return [row]
+
+
+def _median(build: AnnBuild, target: float) -> str:
+    quickest = _quickest(build, target)
+    return f"{quickest[1].latency.p50_ms:.2f}" if quickest else ""
+
+
+def _times(measured: Percentiles) -> str:
+    return f"{measured.p50_ms:.2f} / {measured.p95_ms:.2f}"
+
+
+def _conditions(records: Sequence[AnnRecord]) -> list[str]:
+    """A line a record: its vectors, its threads, what failed, and what another commit measured."""
+    return [
+        f"- {record.collection}: {record.n_vectors:,} vectors {record.width} wide of {record.n_documents:,} documents "
+        f"({record.source}), recall at {record.k} over {record.n_query_chunks:,} chunks of {record.n_query_documents} "
+        f"other documents, a timed document of {record.document_chunks} chunks, first depth {record.depth}; threads: "
+        f"{record.threads} to search, {record.build_threads} to build."
+        + "".join(f" {build.name} at commit {build.commit[:10]}." for build in record.builds if build.commit)
+        + "".join(f" No result: {name}." for name in record.failed)
+        + (" A small part: it shows that all works, not what is good." if record.is_quick else "")
+        for record in records
+    ]
+
+
+_SIZE_INCHES = (9.5, 5.4)  # the legend has a line for each type
+
+
+@dataclass(frozen=True)
+class _View:
+    """One of the two plots of a record."""
+
+    suffix: str
+    title: str
+    y_label: str
+    found: Callable[[AnnPoint], Found | None]
+
+
+_VIEWS = (
+    _View(
+        "chunk",
+        "One query chunk",
+        "recall of the exact {k} nearest chunks",
+        lambda point: point.chunk,
+    ),
+    _View(
+        "document",
+        "A query document of {chunks} chunks",
+        "recall of the exact best {k} documents",
+        lambda point: point.document,
+    ),
+)
+
+
+def save_pareto(record: AnnRecord, folder: Path) -> list[Path]:
+    """Write NAME-chunk and NAME-document, each as PNG and SVG, and return the four paths.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+    """
+    return [path for view in _VIEWS for path in save_plot(_draw(record, view), folder / f"{record.name}-{view.suffix}")]
+
+
+def _draw(record: AnnRecord, view: _View) -> Figure:
+    """A line for each index type, through its settings in their order, and the front of all of them."""
+    threads = f"{record.threads} thread" + "s" * (record.threads != 1)
+    figure, axes = new_figure(
+        f"{view.title.format(chunks=record.document_chunks)}: {record.n_vectors:,} vectors, {threads}",
+        "median milliseconds a query, logarithmic",
+        view.y_label.format(k=record.k),
+    )
+    figure.set_size_inches(_SIZE_INCHES)
+    curves = [[found for point in build.points if (found := view.found(point))] for build in record.builds]
+    _draw_front(axes, [Point("", found.latency.p50_ms, found.recall) for curve in curves for found in curve])
+    for build, curve, style in zip(record.builds, curves, _styles(record.builds), strict=True):
+        x, y = [found.latency.p50_ms for found in curve], [found.recall for found in curve]
+        axes.plot(x, y, label=build.name, markersize=6, **style)
+    _scale(axes)
+    add_legend(axes)
+    return figure
+
+
+def _styles(builds: Sequence[AnnBuild]) -> list[dict[str, Any]]:
+    """A colour for each library, and within it a marker for each type: full ones first, then hollow ones."""
+    colours = dict(zip(Library, COLOURS, strict=False))
+    so_far: Counter[str] = Counter()
+    styles = []
+    for build in builds:
+        colour, number = colours[Library(build.library)], so_far[build.library]
+        so_far[build.library] += 1
+        is_ours = build.library == Library.LONGMATCH
+        styles.append(
+            {
+                "color": colour,
+                "marker": MARKERS[number % len(MARKERS)],
+                "markerfacecolor": colour if number < len(MARKERS) else "white",
+                "linestyle": "-" if is_ours else ":",
+                "linewidth": 1.8 if is_ours else 1.2,
+                "zorder": 3 if is_ours else 2,
+            }
+        )
+    return styles
+
+
+def _draw_front(axes: Axes, points: Sequence[Point]) -> None:
+    front = pareto_front(points)
+    x, y = [point.x for point in front], [point.y for point in front]
+    axes.step(x, y, "--", where="post", label="Pareto front", color=QUIET_COLOUR, linewidth=1, zorder=1)
+
+
+def _scale(axes: Axes) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())

@@ -1,0 +1,279 @@
+"""Checks on a real index what a score promises: its parts sum to it, and a certified ranking is the true one.
+
+The truth is the equation of `engine.scoring.evidence`, document by document, chunk by chunk and term
+by term, from stored vectors, texts and the pinned reference; it shares no code with the search but the
+segmenter of words.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import log, log1p
+from pathlib import Path
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.program import program
+from benchmarks.speed.recall import sampled_queries
+from benchmarks.store.records import ExactnessRecord
+from engine import Index, Scoring
+from engine.document import Chunk, Span
+from engine.encoders.encoder import Vectors
+from engine.result import Status
+from engine.store.writer import Writer
+from engine.words.common_sentences import blanked, common_stretches
+from engine.words.segmenter import Terms, WordSegmenter
+from engine.words.statistics import TermStatistics
+from engine.words.titles import title_span
+from indexer.generation.new_generation import publish_generation
+
+EXACT, APPROXIMATE = "Flat", "auto"
+ALPHA = 0.05  # of the words
+TITLE_SHARE = 0.15  # of the occurrences in a text, which its title counts more
+ROUNDING = 1e-6  # a similarity that is above its threshold by less is not
+TIE = 1e-6  # scores nearer than this may change places: the search rounds them to float32
+
+
+@dataclass
+class Tally:
+    """What was seen over all queries of one generation, by the names of `ExactnessRecord`."""
+
+    n_queries: int = 0
+    n_hits: int = 0
+    largest_sum_error: float = 0.0  # |sum of parts - score|
+    n_certified: int = 0
+    n_ranked_otherwise: int = 0  # certified rankings that differ from the truth, ties aside
+    largest_score_error: float = 0.0  # of certified hits, against the truth
+
+
+@dataclass(frozen=True)
+class Text:
+    """The terms of a document, counted in plain dictionaries."""
+
+    words: Counter[int]
+    pairs: Counter[int]
+    n_words: int  # occurrences, those in the title once
+    n_pairs: int
+
+
+class DoubleLoop:
+    """The scores of an index by the equation; holds its vectors and words in memory."""
+
+    def __init__(self, index: Index, scoring: Scoring) -> None:
+        """Read everything that a score depends on."""
+        snapshot = index.snapshot
+        names = snapshot.doc_ids()
+        self._scoring = scoring
+        self._vectors = {name: index.stored_query(name).vectors for name in names}
+        self._keys = dict(zip(names, snapshot.content_keys(np.arange(len(names))).tolist(), strict=True))
+        self._texts: dict[str, Text] = {}
+        if snapshot.language is not None:
+            self._titles = {name: title_span(index.document(name)) for name in names}
+            segmenter = WordSegmenter(snapshot.language)
+            for name in names:
+                self._texts[name] = text_of(segmenter.segment(index.document(name).text), self._titles[name])
+        reference = snapshot.reference
+        self._language = snapshot.language
+        self._whole = {name: index.document(name).text for name in names}
+        self._stretches = {name: common_stretches(text, reference.common) for name, text in self._whole.items()}
+        ends = np.append(reference.starts[1:], len(reference.rows))
+        chunks = [reference.vectors[start:end] for start, end in zip(reference.starts, ends, strict=True)]
+        self._sample = list(zip(reference.hashes.tolist(), chunks, reference.documents, strict=True))
+        self._words = _probabilities(reference.statistics.words)
+        self._pairs = _probabilities(reference.statistics.pairs)
+
+    def scores(self, doc_id: str) -> dict[str, float]:
+        """The score of every other document."""
+        targets = [name for name in self._vectors if name != doc_id]
+        scoring, own = self._scoring, self._query_text(doc_id)
+        components = [
+            (scoring.chunk_weight, self._chunks(doc_id, targets)),
+            (scoring.document_weight, self._documents(doc_id, targets)),
+        ]
+        if own is not None:
+            texts = [self._texts[name] for name in targets]
+            components += [
+                (scoring.word_weight, [words_likelihood(own, text, self._words) for text in texts]),
+                (scoring.pair_weight, [pairs_likelihood(own, text, self._pairs) for text in texts]),
+            ]
+        total = sum(weight for weight, _ in components)
+        return {
+            name: sum(weight / total * values[number] ** scoring.root for weight, values in components)
+            for number, name in enumerate(targets)
+        }
+
+    def _query_text(self, doc_id: str) -> Text | None:
+        """The terms of a query without its common sentences."""
+        if self._language is None or not self._stretches[doc_id]:
+            return self._texts.get(doc_id)
+        terms = WordSegmenter(self._language).segment(blanked(self._whole[doc_id], self._stretches[doc_id]))
+        return text_of(terms, self._titles[doc_id])
+
+    def _chunks(self, doc_id: str, targets: list[str]) -> list[float]:
+        query, power = self._vectors[doc_id], self._scoring.power
+        best = _best(query.chunks, [self._vectors[name].chunks for name in targets])
+        sample = _best(query.chunks, [rows for key, rows, _ in self._sample if key != self._keys[doc_id]])
+        values, room = np.zeros(len(targets)), 0.0
+        for i, chunk in enumerate(query.chunk_spans):
+            theta = self._theta(sample[i])
+            weight = chunk.n_tokens**0.5 * self._kept(doc_id, chunk)
+            room += weight * (1 - theta) ** power
+            values += weight * _excess(best[i], theta) ** power
+        return list(values / room)
+
+    def _kept(self, doc_id: str, chunk: Chunk) -> float:
+        """The share of a chunk's characters that is in no common sentence."""
+        inside = sum(
+            max(0, min(span.stop, chunk.stop) - max(span.start, chunk.start)) for span in self._stretches[doc_id]
+        )
+        return max(0.0, 1 - inside / max(1, chunk.stop - chunk.start))
+
+    def _documents(self, doc_id: str, targets: list[str]) -> list[float]:
+        query = self._vectors[doc_id].document.astype(np.float64)
+        cosines = np.array([self._vectors[name].document @ query for name in targets])
+        theta = self._theta(np.array([row @ query for key, _, row in self._sample if key != self._keys[doc_id]]))
+        return list((_excess(cosines, theta) / (1 - theta)) ** self._scoring.power)
+
+    def _theta(self, similarities: NDArray[np.float64]) -> float:
+        m = min(self._scoring.exceeding, len(similarities) // 5)
+        return min(1.0, max(0.0, float(np.sort(similarities)[-m - 1]))) if m else 0.0
+
+
+def text_of(found: Terms, title: Span | None) -> Text:
+    """Count the terms of a text: each of the title so often that the title adds a share of all to the counts."""
+
+    def counter(terms: list[int], spans: list[list[int]]) -> Counter[int]:
+        inside = [title is not None and title.start <= start and stop <= title.stop for start, stop in spans]
+        more = round(TITLE_SHARE * len(terms) / max(1, sum(inside)))
+        counts: Counter[int] = Counter()
+        for term, is_inside in zip(terms, inside, strict=True):
+            counts[term] += 1 + more * is_inside
+        return counts
+
+    return Text(
+        counter(found.words.tolist(), found.word_spans.tolist()),
+        counter(found.pairs.tolist(), found.pair_spans.tolist()),
+        len(found.words),
+        len(found.pairs),
+    )
+
+
+def words_likelihood(query: Text, target: Text, probability: Callable[[int], float]) -> float:
+    """s(q, d) of words."""
+    return likelihood((query.words, query.n_words), (target.words, target.n_words), probability)
+
+
+def pairs_likelihood(query: Text, target: Text, probability: Callable[[int], float]) -> float:
+    """s(q, d) of pairs of words."""
+    return likelihood((query.pairs, query.n_pairs), (target.pairs, target.n_pairs), probability)
+
+
+def likelihood(
+    of_query: tuple[Counter[int], int], of_target: tuple[Counter[int], int], probability: Callable[[int], float]
+) -> float:
+    """s(q, d) of `engine.words.likelihood`, by a loop over the terms that both have; counts and lengths are given."""
+    (query, n_query), (target, n_target) = of_query, of_target
+
+    def summed(terms: Iterable[int], counts: Counter[int], length: int) -> float:
+        return sum(
+            (1 + log(query[term])) * log1p(ALPHA * counts[term] / (length * probability(term))) for term in terms
+        )
+
+    return min(1.0, summed(query.keys() & target.keys(), target, n_target) / (summed(query, query, n_query) or 1.0))
+
+
+def _probabilities(statistics: TermStatistics) -> Callable[[int], float]:
+    counts = dict(zip(statistics.terms.tolist(), statistics.counts.tolist(), strict=True))
+    return lambda term: counts.get(term, 1) / max(1, statistics.total)
+
+
+def _best(chunks: Vectors, documents: Sequence[NDArray[np.floating]]) -> NDArray[np.float64]:
+    """(I, N) the best match of each chunk in each document."""
+    best = np.empty((len(chunks), len(documents)))
+    for column, rows in enumerate(documents):
+        cosines = chunks.astype(np.float64) @ rows.astype(np.float64).T
+        for i in range(len(chunks)):
+            best[i, column] = cosines[i].max()
+    return best
+
+
+def _excess(similarities: NDArray[np.float64], theta: float) -> NDArray[np.float64]:
+    above = np.minimum(similarities, 1.0) - theta
+    return np.where(above > ROUNDING, above, 0.0)
+
+
+def examine(index: Index, queries: list[str], k: int, *, against_truth: bool, tally: Tally | None = None) -> Tally:
+    """Search with every query; compare its hits with their parts, and certified ones with the truth."""
+    tally = tally or Tally()
+    scoring = Scoring()
+    truth = DoubleLoop(index, scoring) if against_truth else None
+    for doc_id in queries:
+        result = index.search_id(doc_id, k=k, scoring=scoring)
+        tally.n_queries += 1
+        for hit in result.hits:
+            document = hit.breakdown.document
+            parts = [part.contribution for pair in hit.breakdown.pairs for part in pair.parts]
+            words = [pair.words for pair in hit.breakdown.pairs]
+            summed = sum(parts) + sum(words) + (document.contribution if document else 0.0)
+            errors = abs(summed - hit.score), abs(sum(hit.breakdown.components.values()) - hit.score)
+            tally.n_hits += 1
+            tally.largest_sum_error = max(tally.largest_sum_error, *errors)
+        if result.status is Status.CERTIFIED and truth is not None:
+            _compare(tally, [(hit.doc_id, hit.score) for hit in result.hits], truth.scores(doc_id), k)
+    return tally
+
+
+def _compare(tally: Tally, found: list[tuple[str, float]], truth: dict[str, float], k: int) -> None:
+    expected = sorted((score for score in truth.values() if score > 0), reverse=True)[:k]
+    errors = [abs(score - truth[doc_id]) for doc_id, score in found]
+    tally.n_certified += 1
+    tally.largest_score_error = max(tally.largest_score_error, *errors, 0.0)
+    is_same = len(found) == len(expected) and all(
+        abs(truth[doc_id] - score) < TIE for (doc_id, _), score in zip(found, expected, strict=True)
+    )
+    tally.n_ranked_otherwise += not is_same
+
+
+@program
+@click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
+@click.option("--queries", "n_queries", default=500, show_default=True, type=click.IntRange(1), help="Documents asked.")
+@click.option("--truth", "n_truth", default=500, show_default=True, help="Of them, compared with the double loop.")
+@click.option("-k", "--top", "k", default=10, show_default=True, type=click.IntRange(1), help="Targets to return.")
+@measurement()
+def main(run: Measurement, path: Path, n_queries: int, n_truth: int, k: int) -> None:
+    """Check INDEX under an exact and an approximate generation; it is copied, not changed.
+
+    \b
+    Example:
+        python -m benchmarks study exactness papers.lm --queries 500
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(shutil.copytree(path, Path(folder) / "copy.lm"))
+        for factory in (EXACT, APPROXIMATE):
+            with Writer(copy) as writer:
+                published = publish_generation(writer, factory)
+            started = time.perf_counter()
+            with Index.open(copy) as index:
+                queries = sampled_queries(index.snapshot.doc_ids(), n_queries, run.seed)
+                tally = examine(index, queries[:n_truth], k, against_truth=published.is_exact)
+                examine(index, queries[n_truth:], k, against_truth=False, tally=tally)
+                n_documents = index.n_documents
+            record = ExactnessRecord(
+                index=path.stem.partition("@")[0],
+                factory=published.factory,
+                n_documents=n_documents,
+                k=k,
+                **vars(tally),
+                seconds=round(time.perf_counter() - started, 1),
+                origin=run.origin,
+            )
+            run.keep(record)
+            click.echo("\n".join(record.promises))

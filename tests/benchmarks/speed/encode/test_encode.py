@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from benchmarks.record_file import rebuild
+from benchmarks.speed.encode.encode import main
+from benchmarks.speed.encode.ways import WAYS
+from benchmarks.speed.records import ThroughputRecord
+
+pytest.importorskip("sentence_transformers")
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def test_every_way_has_its_turn_and_all_is_recorded(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
+    places = ["--work", tmp_path / "work", "--out", tmp_path / "out"]
+    done = run(folder, "--quick", "--rounds", "1", "--threads", "1", "--encoder", bert_folder, *places)
+    assert done.exit_code == 0, done.output
+    (file,) = (tmp_path / "out").iterdir()
+    values = json.loads(file.read_text())
+    assert values.pop("kind") == "throughput" and not list((tmp_path / "work").iterdir())
+    record = rebuild(ThroughputRecord, values)
+    assert record.name == file.stem == "throughput-pets-bert-threads1-quick"
+    assert (record.is_quick, record.n_rounds, record.n_documents) == (True, 1, 4)
+    assert record.n_chunks == record.fidelity.n_chunks == record.fidelity.rival_chunks
+    assert record.ways.keys() == WAYS.keys()
+    for way in record.ways.values():
+        assert len(way.passes) == 1 and way.passes[0].seconds > 0 and way.passes[0].peak_mib > 0
+    assert 0 < record.indexing[0].encode_seconds < record.ways["longmatch"].passes[0].seconds
+    assert record.gflop > 0 < record.operator_seconds["linear layers"] and len(record.products[0]) == 8
+    assert record.fidelity.rival_lowest > 0.9999 and record.fidelity.mean > 0.99
+    assert "| sentence-transformers, defaults | float32 |" in done.output and "Limit, GFLOP/s" in done.output
+
+
+def test_mistakes_are_one_line(bert_folder: Path, tmp_path: Path) -> None:
+    nowhere = run(tmp_path / "nowhere", "--encoder", bert_folder)
+    assert nowhere.exit_code == 1 and nowhere.stderr.startswith("Error: ") and "neither a folder nor" in nowhere.stderr
+    assert run("proposals", "--rounds", "0").exit_code == 2
+    gpu = run("proposals", "--device", "cuda:99", "--encoder", bert_folder)
+    assert gpu.exit_code == 1 and gpu.stderr.startswith("Error: ") and "cuda:99" in gpu.stderr

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmarks.datasets import Dataset, open_dataset, read_documents
+from benchmarks.peers.peer import PeerConfig
+from benchmarks.speed.encode.ways import (
+    Job,
+    Sample,
+    batches,
+    draw_sample,
+    encode_all,
+    encode_texts,
+    first_chunks,
+    index_all,
+    read_texts,
+)
+from engine.encoders.backbone import hardware
+from engine.encoders.loading import load_encoder
+from engine.index import Index
+from indexer.building import pipeline
+from indexer.building.builder import build
+from tests.fakes import FakeEncoder, make_corpus
+
+
+def test_documents_to_index_are_timed_with_their_parts_and_leave_nothing(job: Job, sample: Sample) -> None:
+    before = sorted(job.work.iterdir())
+    told = index_all(job)
+    assert told["n_chunks"] == sample.n_chunks and sorted(job.work.iterdir()) == before
+    assert 0 < told["encode_seconds"] < told["seconds"] and told["generation_seconds"] > 0
+    assert told["cpu_seconds"] > 0
+
+
+def test_the_encoder_alone_reads_the_same_chunks(job: Job, sample: Sample) -> None:
+    told = encode_all(job)
+    assert told["n_chunks"] == sample.n_chunks and min(told["seconds"], told["cpu_seconds"]) > 0
+
+
+@pytest.mark.parametrize(("has_our_settings", "precision"), [(False, "highest"), (True, "medium")])
+def test_the_rival_has_torch_as_it_comes_or_as_ours(
+    job: Job, sample: Sample, has_our_settings: bool, precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sentence_transformers")
+    monkeypatch.setattr(hardware, "_stays_float32", lambda: True)
+    torch.set_float32_matmul_precision("highest")
+    told = encode_texts(job, "float32", has_our_settings)
+    assert told["n_chunks"] == sample.n_chunks and told["seconds"] > 0
+    assert (torch.get_float32_matmul_precision(), torch.get_num_threads()) == (precision, 1)
+
+
+def test_batches_are_those_of_indexing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = make_corpus(4, boilerplate=" ".join(["w" * 1000] * 200))  # each has 0.4 of a batch's characters
+    indexed = FakeEncoder()
+    build(tmp_path / "index.lm", documents, encoder=indexed)
+    cut = list(batches([FakeEncoder().segment(document) for document in documents]))
+    assert [[one.document.doc_id for one in batch] for batch in cut] == indexed.batches
+    assert [len(batch) for batch in cut] == [3, 1] and 2 * len(documents[0].text) < pipeline.BATCH_CHARS
+
+
+def test_the_first_documents_are_taken_until_they_have_enough_chunks() -> None:
+    segmented = [FakeEncoder().segment(document) for document in make_corpus(5)]
+    n_first = len(segmented[0].chunks)
+    assert first_chunks(iter(segmented), n_first) == segmented[:1]
+    assert first_chunks(iter(segmented), n_first + 1) == segmented[:2]
+    assert first_chunks(iter(segmented), 10_000) == segmented
+
+
+def drawn(dataset: Dataset, n_chunks: int, folder: Path, *, seed: int = 0) -> Sample:
+    folder.mkdir()
+    return draw_sample(dataset, FakeEncoder(), n_chunks, folder, seed=seed)
+
+
+def doc_ids(dataset: Dataset) -> list[str]:
+    return [document.doc_id for document in read_documents(dataset)]
+
+
+def test_documents_are_drawn_until_there_are_enough_chunks(whole: Dataset, tmp_path: Path) -> None:
+    sample = drawn(whole, 60, tmp_path / "some")
+    n_chunks = {one.doc_id: len(FakeEncoder().segment(one).chunks) for one in read_documents(whole)}
+    kept = [n_chunks[doc_id] for doc_id in doc_ids(sample.dataset)]
+    assert sample.n_chunks == len(read_texts(sample.texts)) == sum(kept) >= 60 > sum(kept) - max(kept)
+    assert (sample.n_documents, sample.n_tokens) == (len(kept), sum(sample.chunk_tokens))
+
+
+def test_the_lines_of_the_sample_are_those_of_the_corpus_in_its_order(whole: Dataset, tmp_path: Path) -> None:
+    sample = drawn(whole, 60, tmp_path / "some")
+    own, all_lines = (gzip.decompress(dataset.corpus.read_bytes()).splitlines() for dataset in (sample.dataset, whole))
+    assert own == [line for line in all_lines if line in own] and 0 < len(own) < len(all_lines)
+    assert next(read_documents(sample.dataset)).text in {one.text for one in read_documents(whole)}
+
+
+def test_the_seed_decides_which_documents(whole: Dataset, tmp_path: Path) -> None:
+    first, again, other = (
+        drawn(whole, 60, tmp_path / name, seed=seed) for name, seed in (("a", 0), ("b", 0), ("c", 1))
+    )
+    assert doc_ids(first.dataset) == doc_ids(again.dataset) != doc_ids(other.dataset)
+
+
+def test_a_small_corpus_is_its_own_sample(whole: Dataset, beir_folder: Path, tmp_path: Path) -> None:
+    assert doc_ids(drawn(whole, 10_000, tmp_path / "all").dataset) == doc_ids(whole)
+    beir = open_dataset(str(beir_folder))  # one of its documents has no text and is passed over
+    assert doc_ids(drawn(beir, 10_000, tmp_path / "beir").dataset) == ["1", "2"]
+
+
+def test_texts_are_those_of_the_chunks_that_an_index_holds(sample: Sample, config: PeerConfig, tmp_path: Path) -> None:
+    encoder = load_encoder(config.encoder, device="cpu")
+    build(tmp_path / "index.lm", read_documents(sample.dataset), encoder=encoder)
+    with Index.open(tmp_path / "index.lm", encoder=encoder) as index:
+        held = [
+            index.document(doc_id).text[chunk.start : chunk.stop]
+            for doc_id in doc_ids(sample.dataset)
+            for chunk in index.stored_query(doc_id).vectors.chunk_spans
+        ]
+    assert read_texts(sample.texts) == held and len(held) == sample.n_chunks

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.records import read_records
+from benchmarks.speed.growth.growth import main
+from benchmarks.speed.records import AdditionRecord, ScaleRecord
+
+
+def test_an_index_is_grown_published_and_asked(real_folder: Path, tmp_path: Path) -> None:
+    options = ["--real", "60", "--chunks", "700", "--queries", "3", "--query-chunks", "5", "--factory", "Flat"]
+    places = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, [str(real_folder), *options, "--quick", "--cap", "4GiB", *places])
+    assert done.exit_code == 0, done.output
+    (record,) = read_records(tmp_path / "out")
+    assert isinstance(record, ScaleRecord)
+    assert (record.n_real, record.factory, record.n_lists, record.cap_kind) == (60, "Flat", 0, "RLIMIT_DATA")
+    assert record.n_chunks >= 700 and record.is_quick and record.asked.keys() == {"real", "synthetic"}
+    for asked in record.asked.values():
+        assert (asked.n_queries, asked.n_chunks) == (3, 5)
+        assert asked.lowest_recall == asked.recall == 1
+        assert 0 < asked.latency.p50_ms <= asked.latency.p99_ms
+        assert asked.vectors_p50_ms is not None and asked.added_ms is not None
+    assert record.calibration.turn > 0 < record.memory["search"].peak_anonymous < 4096
+    assert record.neighbours.n_chunks == record.n_chunks
+    assert record.words_bytes is not None and 0 < record.words_bytes < sum(record.disk.values())
+    assert record.disk["shards"] > 2 * 16 * record.n_chunks and record.origin.seed == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--chunks", "1e6"], "'1e6' must be whole numbers from 1 on, separated by commas"),
+        (["--cap", "much"], "'much' is no size; write for example 500M or 2G"),
+    ],
+)
+def test_mistakes_are_one_line(real_folder: Path, options: list[str], told: str) -> None:
+    done = CliRunner().invoke(main, [str(real_folder), *options])
+    assert done.exit_code == 2 and told in done.stderr.splitlines()[-1]
+
+
+OPTIONS = ["--chunks", "700", "--add", "20", "--queries", "3", "--query-chunks", "5", "--encoded", "0", "--quick"]
+
+
+def test_documents_are_added_to_a_copy_and_found_at_once(real_folder: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    places = ["--work", str(work), "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, [str(real_folder), *OPTIONS, *places])
+    assert done.exit_code == 0, done.output
+    (record,) = read_records(tmp_path / "out")
+    assert isinstance(record, AdditionRecord)
+    assert (record.n_added, record.n_found, record.n_asked, record.n_queries) == (20, 20, 20, 6)
+    assert record.n_chunks >= 700 and record.n_added_chunks >= 20 and record.encode_seconds is None
+    assert (record.factory, record.outcome) == ("Flat", "scanned"), "so few are scanned, as FRESH_CHUNKS says"
+    assert record.before.n_vectors == record.committed.n_vectors == record.after.n_vectors == record.n_chunks
+    assert record.commit_seconds > 0 < record.answer_seconds and record.before.latency.p50_ms > 0
+    assert "20 of 20" in done.output and "Flat, scanned" in done.output
+    assert not [path.name for path in work.iterdir() if path.name.startswith("added-")], "the copy is gone"
+    again = CliRunner().invoke(main, [str(real_folder), *OPTIONS, *places])
+    assert again.exit_code == 0, "the index that was grown is as it was"
+
+
+def test_a_mistake_is_one_line(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, [str(tmp_path / "absent.lm"), *OPTIONS])
+    assert done.exit_code == 1 and "absent.lm" in done.stderr.splitlines()[-1]

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import engine.search.query as query_module
+import engine.search.searcher as search_module
+from benchmarks.speed.growth.folder import publish
+from benchmarks.speed.growth.queries import (
+    HITS,
+    LISTS,
+    OTHER,
+    SCORES,
+    STAGES,
+    THRESHOLDS,
+    WORDS,
+    StageClock,
+    StagedSearcher,
+    draw_names,
+    exact_answers,
+)
+from engine.index import Index
+from engine.search.candidates import CandidateLists
+from engine.store.postings import TermPostings
+from engine.store.snapshot import Snapshot
+
+
+def test_queries_are_of_the_size_that_was_asked_and_of_both_kinds(real_folder: Path) -> None:
+    with Snapshot(real_folder) as snapshot:
+        drawn = draw_names(snapshot, 4, 6, seed=0)
+        assert drawn["synthetic"] == [] and drawn == draw_names(snapshot, 4, 6, seed=0)
+        rows = [snapshot.position(name) for name in drawn["real"]]
+        assert snapshot.roster.n_chunks[rows].tolist() == [6] * 4
+
+
+def test_exact_answers_are_those_of_exact_searches(real_folder: Path) -> None:
+    told = exact_answers(real_folder, 3, 6, 0, 4)
+    assert len(told["names"]["real"]) == len(told["found"]) == 3
+    with Index.open(real_folder) as index:
+        for name, found in told["found"].items():
+            assert found == [hit.doc_id for hit in index.search_id(name, k=4, exact=True).hits]
+
+
+def test_a_staged_search_answers_as_any_other(real_folder: Path) -> None:
+    with Index.open(real_folder) as index:
+        searcher = StagedSearcher(index)
+        for name in ("d3", "d77"):
+            result, stages = searcher.timed_search(index.stored_query(name), 5)
+            expected = index.search_id(name, k=5)
+            assert [(hit.doc_id, hit.score) for hit in result.hits] == [
+                (hit.doc_id, hit.score) for hit in expected.hits
+            ]
+            assert list(stages) == list(STAGES)
+            assert sum(stages.values()) >= 1000 * result.seconds
+
+
+class Clock:
+    """Stands still but for the work that is told to take so long."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+    def taking(self, seconds: float, work: Callable[..., object]) -> Callable[..., object]:
+        def slow(*arguments: object, **named: object) -> object:
+            self.seconds += seconds
+            return work(*arguments, **named)
+
+        return slow
+
+
+# What a search does, the stage that it is in, and seconds that it takes here: no two sums are alike.
+WORK = (
+    (Snapshot, "position", OTHER, 1),
+    (query_module, "pool_long", THRESHOLDS, 2),
+    (query_module, "thresholds", THRESHOLDS, 4),
+    (CandidateLists, "lists", LISTS, 8),
+    (TermPostings, "scores", WORDS, 8),  # of words, and of pairs
+    (Snapshot, "doc_ids_of", SCORES, 16),  # to order equal scores, and to merge rankings
+    (search_module, "break_down", HITS, 64),
+    (Snapshot, "documents", HITS, 128),
+)
+
+
+def test_all_work_of_a_search_is_in_its_stage(
+    real_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(shutil.copytree(real_folder, tmp_path / "grown.lm"))
+    publish(folder, "SQ8", None, 0.0)
+    clock = Clock()
+    with Index.open(folder) as index:
+        query = index.stored_query("d3")
+        searcher = StagedSearcher(index, clock)
+        for owner, name, _, seconds in WORK:
+            monkeypatch.setattr(owner, name, clock.taking(seconds, getattr(owner, name)))
+        _, stages = searcher.timed_search(query, 5)
+    assert stages == {THRESHOLDS: 6000, LISTS: 8000, WORDS: 16_000, SCORES: 32_000, HITS: 192_000, OTHER: 1000}
+
+
+def test_a_stage_within_another_counts_by_itself() -> None:
+    clock = Clock()
+    stages = StageClock(clock)
+    with stages.stage(OTHER):
+        clock.seconds += 1
+        with stages.stage(LISTS):
+            clock.seconds += 2
+            with stages.stage(WORDS):
+                clock.seconds += 4
+            clock.seconds += 8
+        clock.seconds += 16
+    assert stages.seconds == {THRESHOLDS: 0, LISTS: 10, WORDS: 4, SCORES: 0, HITS: 0, OTHER: 17}

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.records import read_records
+from benchmarks.speed.records import LoadRecord
+from benchmarks.speed.serve import form, load, main, mixed
+from indexer.building.builder import build
+from tests.fakes import make_corpus
+
+
+class _Answers(BaseHTTPRequestHandler):
+    """Finds something for everyone, and so is wrong for hostile requests."""
+
+    def do_GET(self) -> None:
+        self._answer(b"process_resident_memory_bytes 1.048576e+06\n" if self.path == "/metrics" else b'{"results": []}')
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self._answer(b'{"results": []}')
+
+    def _answer(self, body: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_arguments: object) -> None:
+        pass
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+def test_hostile_requests_that_are_answered_are_wrong(port: int) -> None:
+    row = load(port, 2, 0.5, mixed(["a"], [b"some words"], 100), seed=0)
+    assert row.n_wrong > 0 and row.n_answered > 0 and row.n_refused == row.n_busy == 0
+    assert all(": 200 b'{" in one for one in row.wrong)
+    assert row.memory_mib == 1.0 and 0 < row.latency.p50_ms <= row.latency.p99_ms
+
+
+def test_a_form_has_a_beginning_and_an_end() -> None:
+    assert form("a.md", b"words").count(b"longmatch-load-boundary") == 2
+
+
+def test_a_quick_run_writes_a_record(tmp_path: Path) -> None:
+    build(tmp_path / "words.lm", make_corpus(12), encode="none")
+    run = CliRunner().invoke(
+        main, [str(tmp_path / "words.lm"), "--quick", "--clients", "3", "--seconds", "1", "--out", str(tmp_path)]
+    )
+    assert run.exit_code == 0, run.output
+    (record,) = read_records(tmp_path)
+    assert isinstance(record, LoadRecord) and record.name == "load-words-quick"
+    assert [row.n_clients for row in record.rows] == [1, 3]
+    assert [row.wrong for row in record.rows] == [[], []]
+    assert record.rows[1].n_refused > 0 and record.rows[0].n_answered > 0

@@ -1,0 +1,69 @@
+"""Building and searching in this process, but for what a process of its own is needed for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.measuring.isolation import rss_mib, run_forked
+from benchmarks.speed.vectors.collection import Collection
+from benchmarks.speed.vectors.index_types import Candidate, Library
+from benchmarks.speed.vectors.process import build_and_write, search_all
+from engine.encoders.encoder import Vectors
+from engine.store.ann import Ids
+from tests.benchmarks.speed.vectors.scan import Scan
+from tests.benchmarks.telling import tell_blas_threshold
+
+FLAT = Candidate(Library.FAISS, "Flat", ("",))
+
+
+class Hungry(Scan):
+    """Takes 2 MiB for each query chunk while it searches, and 64 MiB while it builds."""
+
+    def build(self, rows: Vectors) -> None:
+        held = np.ones(8 << 20)
+        super().build(rows)
+        assert held[-1] == 1
+
+    def search(self, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
+        held = np.ones((len(queries), 1 << 18))
+        found = super().search(queries, k)
+        assert held[-1, -1] == 1
+        return found
+
+
+def with_long_queries(collection: Collection, times: int) -> Collection:
+    """The same, each query document so many times as long."""
+    queries = np.concatenate([np.tile(chunks, (times, 1)) for chunks in collection.query_documents()])
+    return replace(collection, queries=queries, query_starts=collection.query_starts * times)
+
+
+def test_memory_of_a_search_does_not_depend_on_the_documents_it_is_judged_with(
+    collection: Collection, tmp_path: Path
+) -> None:
+    index = Hungry()
+    index.build(collection.rows)
+    peaks = []
+    for times in (1, 25):  # documents of 6 and of 150 chunks: 300 MiB
+        before = rss_mib()
+        peak, settings = search_all(index, FLAT, with_long_queries(collection, times), 10, tmp_path / "x")
+        peaks.append(peak - before)
+        assert np.load(tmp_path / "x-.npy").shape == (24 * times, 10)
+        assert len(settings[0]["documents"]) == 4
+    assert peaks[1] == pytest.approx(peaks[0], abs=30)
+
+
+def test_memory_of_building_is_its_peak_beyond_the_rows(collection: Collection, tmp_path: Path) -> None:
+    seconds, size_bytes, peak = build_and_write(Hungry(), collection.rows.astype(np.float32), tmp_path / "x")
+    assert (seconds > 0, size_bytes) == (True, len(b"index"))
+    assert 50 < peak < 100
+    assert not (tmp_path / "x").exists()
+
+
+def test_faiss_multiplies_by_blas_in_the_process_that_it_is_measured_in(collection: Collection, tmp_path: Path) -> None:
+    collection.save(tmp_path)
+    told = run_forked(tell_blas_threshold, tmp_path, name="FAISS", place=tmp_path / "blas", advice="look there")
+    assert told == 3 * 16

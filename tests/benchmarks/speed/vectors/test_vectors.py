@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from benchmarks.record_file import rebuild
+from benchmarks.speed.records import AnnRecord
+from benchmarks.speed.vectors.index_types import Candidate, Library
+from benchmarks.speed.vectors.vectors import main
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def test_types_are_measured_in_processes_of_their_own(tmp_path: Path) -> None:
+    small = ["--documents", "30", "--chunks", "6", "--width", "16", "--queries", "3", "--build-threads", "1"]
+    folders = ["--out", tmp_path / "out", "--plot-out", tmp_path / "plots"]
+    done = run("synthetic", "--quick", "--libraries", "longmatch,faiss", *small, *folders)
+    assert done.exit_code == 0, done.output
+    (file,) = (tmp_path / "out").iterdir()
+    record = rebuild(AnnRecord, json.loads(file.read_text()))
+    assert file.name == "ann-synthetic-180x16-k10-threads1-quick.json"
+    assert (record.n_vectors, record.n_documents, record.width, record.n_query_chunks) == (180, 30, 16, 18)
+    flat = next(build for build in record.builds if build.name == "faiss Flat")
+    assert flat.points[0].document is not None
+    assert (flat.points[0].chunk.recall, flat.points[0].document.recall) == (1.0, 1.0)
+    assert flat.bytes_per_vector == pytest.approx(64, abs=1)
+    assert 0 < flat.points[0].chunk.latency.p50_ms <= flat.points[0].chunk.latency.p99_ms
+    assert {path.suffix for path in (tmp_path / "plots").iterdir()} == {".png", ".svg"}
+    assert record.origin.command.startswith("python -m benchmarks study vectors synthetic --documents 30")
+    assert "| synthetic (180) | faiss Flat (" in done.output
+
+
+def test_a_type_that_fails_is_recorded_and_alone_measured_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second type has more product codes than numbers in a vector."""
+
+    def tried(factory: str) -> None:
+        types = [Candidate(Library.FAISS, "Flat", ("",)), Candidate(Library.FAISS, factory, ("",))]
+        monkeypatch.setattr("benchmarks.speed.vectors.vectors.candidates", lambda *_, **__: types)
+
+    small = ["--documents", "30", "--chunks", "6", "--width", "16", "--queries", "3", "--build-threads", "1"]
+    options = ["synthetic", "--quick", "--libraries", "faiss", *small, "--out", tmp_path]
+    tried("PQ17x4fs")
+    failed = run(*options)
+    assert failed.exit_code == 1
+    assert "Error: faiss PQ17x4fs ended with 1 (" in failed.stderr and "1 of 2 failed" in failed.stderr
+    (file,) = tmp_path.iterdir()
+    before = rebuild(AnnRecord, json.loads(file.read_text()))
+    assert ([build.factory for build in before.builds], list(before.failed)) == (["Flat"], ["faiss PQ17x4fs"])
+    tried("SQ8")
+    again = run(*options)
+    after = rebuild(AnnRecord, json.loads(file.read_text()))
+    assert again.exit_code == 0 and "1 types are kept from a run before" in again.stderr
+    assert (after.builds[0], [build.factory for build in after.builds]) == (before.builds[0], ["Flat", "SQ8"])
+    assert after.failed == {}
+
+
+def test_of_all_types_only_those_named_are_measured(tmp_path: Path) -> None:
+    small = ["synthetic", "--quick", "--documents", "30", "--chunks", "6", "--width", "16", "--queries", "3"]
+    named = ["--libraries", "faiss", "--factory", "SQ8", "--factory", "HNSW16_SQ8"]
+    assert run(*small, *named, "--out", tmp_path).exit_code == 0
+    (file,) = tmp_path.iterdir()
+    record = rebuild(AnnRecord, json.loads(file.read_text()))
+    assert [build.factory for build in record.builds] == ["SQ8", "HNSW16_SQ8"]
+    assert "--factory SQ8 --factory HNSW16_SQ8" in record.origin.command
+    unknown = run(*small, "--libraries", "faiss", "--factory", "SQ7")
+    assert unknown.exit_code == 1 and "'SQ7' is none of the types that are measured here: Flat" in unknown.stderr
+
+
+def test_mistakes_are_one_line(tmp_path: Path) -> None:
+    unknown = run("synthetic", "--libraries", "faiss,annoy").output
+    assert "'annoy' is not one of longmatch, faiss, hnswlib, usearch" in unknown
+    assert run(tmp_path / "none.lm", "--libraries", "faiss").output.startswith("Error: ")
