@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from engine.comparison import Comparison, compare
 from engine.devices import check_device, is_gpu
-from engine.document import Chunk, Coverage, Document
+from engine.document import Coverage, Document
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
 from engine.errors import EngineError, IndexMismatch, QueryError
 from engine.faults import named_faults
@@ -32,6 +32,7 @@ from engine.search.section_weights import section_weights
 from engine.search.skipping import kinds_of
 from engine.store.documents import content_hash
 from engine.store.fields import check_fields
+from engine.store.partitioned import open_snapshot
 from engine.store.presence import stored_copies
 from engine.store.snapshot import Positions, Snapshot
 
@@ -80,7 +81,7 @@ class Index:
         """Open an index; the arguments are those of `longmatch.Index.open`, except for two.
 
         Args:
-            path: its folder.
+            path: its folder; of a partitioned index, searches on a GPU are not there yet: it encodes alone.
             encoder: a loaded one; by default it is loaded by the recorded name when it is first needed.
             device: see `longmatch.Index.open`; `acceleration` reports what a GPU does for searches.
             store: see `longmatch.Index.open`.
@@ -92,9 +93,10 @@ class Index:
             IndexDamaged: its catalog is not what was written; or, with a GPU, a shard is not.
         """
         check_device(device)
-        snapshot = Snapshot(Path(path))
+        snapshot = open_snapshot(Path(path))
         try:
-            acceleration = accelerate(snapshot, device) if device is not None and is_gpu(device) else None
+            is_accelerated = device is not None and is_gpu(device) and len(snapshot.parts) == 1
+            acceleration = accelerate(snapshot, device or "") if is_accelerated else None
             return cls(snapshot, encoder, device, acceleration, store=store, log=log)
         except EngineError:
             snapshot.close()
@@ -382,20 +384,10 @@ class Index:
         keys = snapshot.content_keys(positions).tolist()
         found = []
         for row, (document, coverage) in enumerate(snapshot.documents(positions)):
-            encoded = self._stored_vectors(int(positions[row]), coverage) if vectors else EncodedDocument.unencoded(0)
+            encoded = snapshot.encoded(int(positions[row]), coverage) if vectors else EncodedDocument.unencoded(0)
             own = None if words is None else words.of(np.array([row]))
             found.append(Query(document, encoded, own, int(keys[row])))
         return found
-
-    def _stored_vectors(self, position: int, coverage: Coverage) -> EncodedDocument:
-        at, snapshot = np.array([position]), self.snapshot
-        return EncodedDocument(
-            document=snapshot.document_rows(at)[0].astype(np.float32),
-            sections=snapshot.section_vectors(position),
-            chunks=snapshot.chunk_vectors(at)[0],
-            chunk_spans=tuple(Chunk(*row) for row in snapshot.spans(position).tolist()),
-            coverage=coverage,
-        )
 
     def chunk_vectors(self, doc_id: str) -> Vectors:
         """(C, D) float32: the stored chunk vectors of a document, in reading order, unit rows up to half precision.

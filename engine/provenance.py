@@ -34,7 +34,7 @@ class IndexState:
     path: str  # as it was opened
     fingerprint: str  # changes with the documents, the encoder, the language and the reference
     n_documents: int
-    generation: int | None  # None while there is no approximate index
+    generation: int | None  # of partitions the last; None while there is no approximate index
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +98,11 @@ def index_state(snapshot: Snapshot) -> IndexState:
     A document that is replaced gets another catalog id, so the ids stand for the contents.
     """
     digest = hashlib.sha256(snapshot.roster.ids.astype("<i8").tobytes())
-    encoder, reference, generation = recorded_encoder(snapshot), snapshot.reference_row, snapshot.generation_row
+    encoder, reference = recorded_encoder(snapshot), snapshot.reference_row
+    generations = [part.generation_row.id for part in snapshot.parts if part.generation_row is not None]
     for part in (encoder and encoder.fingerprint, snapshot.language, reference and reference.digest):
         digest.update(f"\0{part}".encode())
-    number = None if generation is None else int(generation.id)
+    number = max(map(int, generations), default=None)
     return IndexState(str(snapshot.folder), digest.hexdigest()[:32], snapshot.n_documents, number)
 
 

@@ -16,7 +16,7 @@ from engine.index import Index as OpenedIndex
 from engine.result import Result, SectionMatrix
 from engine.scoring.evidence import Scoring
 from engine.search.allowance import Allowance
-from engine.store.catalog import CATALOG_FILE
+from engine.store.manifest import holds_index
 from longmatch.arguments import Where, check_count, doc_id_list, filter_text, index_path, weight_mapping
 from longmatch.progress import progress_log
 from longmatch.records import Columns
@@ -94,7 +94,7 @@ class Index:
             IndexDamaged: its catalog is not what was written.
         """
         folder = index_path(path)
-        if not (folder / CATALOG_FILE).exists():
+        if not holds_index(folder):
             problem = "holds no index" if folder.exists() else "does not exist"
             raise IndexMismatch(f"{folder} {problem}; make one: longmatch.build({str(folder)!r}, SOURCE)")
         if isinstance(encoder, str):
@@ -440,7 +440,7 @@ class Index:
             IndexBusy: another process writes the index.
         """
         # Loads what writing needs, which searching does without.
-        from longmatch.writing import remove
+        from indexer.upkeep.removal import remove
 
         names = [doc_ids] if isinstance(doc_ids, str) else list(doc_ids)
         for name in names:

@@ -14,7 +14,6 @@ from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.store.documents import content_hash
 from engine.store.presence import stored_hashes
-from engine.store.writer import Writer
 from indexer.building.builder import EncodeNow
 from indexer.building.builder import build as build_index
 from indexer.building.report import BuildReport, Progress
@@ -23,7 +22,6 @@ from longmatch.progress import listening
 from longmatch.sources import Stream
 
 _AT_ONCE = 64  # documents looked up in the catalog together
-_REMOVED_AT_ONCE = 1_000  # names in one statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +69,6 @@ def write(folder: Path, stream: Stream, settings: Settings, progress: bool | Pro
             raise _nothing_indexed(report.failures)
         listener.log(_summary(report, stream.n_repeated))
     return report
-
-
-def remove(folder: Path, doc_ids: Iterable[str]) -> int:
-    """Remove documents of an index, all in one transaction; how many there were.
-
-    Raises:
-        IndexBusy: another process writes the index.
-    """
-    rest, ids = iter(doc_ids), list[int]()
-    with Writer(folder) as writer:
-        while block := list(islice(rest, _REMOVED_AT_ONCE)):
-            ids += [there.id for there in writer.indexed(block).values()]
-        writer.remove(ids)
-    return len(ids)
 
 
 def warn_of_failures(report: BuildReport, stacklevel: int = 3) -> None:

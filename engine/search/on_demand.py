@@ -152,14 +152,23 @@ class OnDemand:
 
     def _commit(self, positions: Positions, encoded: list[EncodedDocument], wanted: Positions) -> None:
         """Store vectors, unless another process writes the index, or it cannot be written; they serve this one then."""
-        snapshot = self._snapshot
-        ids = snapshot.roster.ids
-        words = snapshot.words(positions) if snapshot.language is not None else None
+        made = {part: (places, own) for part, places, own in self._snapshot.split(positions)}
+        missed = {part: own for part, _, own in self._snapshot.split(wanted)}
         try:
-            with Writer(snapshot.folder) as writer:
-                writer.add_vectors(ids[positions].tolist(), encoded, words)
-                writer.add_demand(ids[wanted].tolist())
+            for part in self._snapshot.parts:
+                if part in made or part in missed:
+                    places, own = made.get(part, (positions[:0], positions[:0]))
+                    vectors = [encoded[place] for place in places.tolist()]
+                    self._commit_part(part, own, vectors, missed.get(part, positions[:0]))
         except IndexBusy:
             self._log("another process writes the index: these vectors serve this process alone")
         except (EngineError, OSError, SQLAlchemyError) as error:
             self._log(f"these vectors serve this process alone, the index cannot be written: {error}")
+
+    def _commit_part(
+        self, part: Snapshot, positions: Positions, encoded: list[EncodedDocument], wanted: Positions
+    ) -> None:
+        words = part.words(positions) if part.language is not None else None
+        with Writer(part.folder) as writer:
+            writer.add_vectors(part.roster.ids[positions].tolist(), encoded, words)
+            writer.add_demand(part.roster.ids[wanted].tolist())

@@ -121,10 +121,11 @@ class Scorer:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The components of words and of pairs of several queries, a row each; they share the pass over the counts."""
         words, pairs = np.zeros((2, len(queries), len(positions)))
-        rows = [row for row, one in enumerate(queries) if one.words is not None and one.pairs is not None]
+        has_words = [one.words is not None and one.pairs is not None for one in queries]
+        rows = np.flatnonzero(has_words)
         of_words = [one.words for one in queries if one.words is not None]
         of_pairs = [one.pairs for one in queries if one.pairs is not None]
-        for first in range(0, len(positions) if rows else 0, SCAN_BLOCK_DOCUMENTS):
+        for first in range(0, len(positions) if len(rows) else 0, SCAN_BLOCK_DOCUMENTS):
             for members, part in self._snapshot.word_parts(positions[first : first + SCAN_BLOCK_DOCUMENTS]):
                 at = np.ix_(rows, first + members)
                 words[at], pairs[at] = scores_of_many(of_words, part.words), scores_of_many(of_pairs, part.pairs)

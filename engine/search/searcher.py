@@ -1,21 +1,18 @@
-"""Searching one snapshot: thresholds -> candidates -> exact scores -> hits with breakdown. Encodes nothing.
+"""Searching an index: thresholds -> ranks of each partition -> merged hits with breakdown. Encodes nothing.
 
-The score of a document depends on query, document and reference alone (`engine.scoring.evidence`).
-Small indexes, strict filters and `exact` score every document. Else lists of an approximate index
-and postings of words choose candidates, and those are scored exactly.
+A query is prepared once, from the reference that all partitions share, and each partition ranks its own documents
+(`engine.search.local_partition`). So hits, order, scores, parts and counts of an exact search are the same however
+many partitions there are. An index that is not partitioned is one.
 
-Candidates are ranked in tiers, so that a rank does not depend on how many hits are wanted: the
-first 200 ranks are filled from the 400 best candidates, the ranks up to 1,000 from the 2,000 best,
-and so on; beyond the last tier all documents are scored. What a tier has ranked stays.
-
-Letters in shapes: I query chunks, N documents of the index, R those scored, D width.
+Letters in shapes: N documents of all partitions, P partitions, R those scored.
 """
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
@@ -24,36 +21,26 @@ from numpy.typing import NDArray
 from engine.errors import QueryError
 from engine.result import Hit, Result, Status
 from engine.scoring.breakdown import Scored, break_down
-from engine.scoring.evidence import Components, Scoring, Thresholds, margin
-from engine.scoring.lists import RankedLists
+from engine.scoring.evidence import Scoring
 from engine.scoring.similarity import Multiply, products
-from engine.search.candidates import CandidateLists
-from engine.search.pool import Pool, without_positions
+from engine.search.local_partition import LocalPartition, allowed_documents
+from engine.search.merging import merged
+from engine.search.partition import Partition, Selection, Shown
 from engine.search.query import Prepared, Query, prepare
-from engine.search.scorer import Exact, Scorer, join_exact
+from engine.search.scorer import Exact
 from engine.store.replica import OpenReplica
 from engine.store.snapshot import OpenGeneration, Positions, Snapshot
 
 NamedT = TypeVar("NamedT")
 
-# Ranks, and the candidates they are filled from.
-TIERS = ((200, 400), (1_000, 2_000), (5_000, 10_000))
-LIST_LENGTH = 60  # documents that each query chunk names as candidates
 PASS_CHUNKS = 4_096  # query chunks that are compared with the index in one pass over it
 PASS_SCORES = 2_000_000  # scores of documents for queries that are in memory at one time
 
-
-@dataclass(frozen=True, slots=True)
-class _Ranking:
-    """Documents in their order, and how many have any part in common with the query."""
-
-    exact: Exact  # the ranks that were wanted
-    n_found: int
-    n_evident: int
+Answer = TypeVar("Answer")
 
 
 class Searcher:
-    """Answers queries over one snapshot."""
+    """Answers queries over the partitions of one snapshot."""
 
     def __init__(
         self,
@@ -77,8 +64,9 @@ class Searcher:
         self.snapshot = snapshot
         self.scoring = scoring or Scoring()
         self._multiply = multiply
-        self._neighbours = CandidateLists(snapshot, generation, replica)
-        self._scorer = Scorer(snapshot, self.scoring, self._multiply, scan_chunks)
+        self._partitions = [
+            LocalPartition(part, self.scoring, generation, scan_chunks, replica, multiply) for part in snapshot.parts
+        ]
 
     def search(
         self,
@@ -113,19 +101,19 @@ class Searcher:
             raise QueryError(f"k is {k} and offset {offset}; k must be at least 1 and offset at least 0")
         started = time.perf_counter()
         prepared = self.prepare(query)
-        allowed = self.allowed(where, without)
-        is_exact = exact or self.is_exhaustive(allowed)
-        ranking = self._ranked(prepared, allowed, offset + k, is_exact=is_exact)
-        is_complete = not self.snapshot.width or bool(self.snapshot.has_vectors[allowed].all())
-        is_certified = is_exact and is_complete and prepared.vectors.coverage.chunks_pooled == 1
+        selection = Selection(where, _names(without), exact)
+        ranks = self._each(lambda partition: partition.rank(prepared, selection, offset + k))
+        best = merged([one.best for one in ranks], self._bases, offset + k)
+        is_certified = all(one.is_exact and one.is_complete for one in ranks)
+        is_pooled = prepared.vectors.coverage.chunks_pooled > 1
         return Result(
             query=query.document,
             query_coverage=prepared.vectors.coverage,
-            hits=self._hits(query, prepared, ranking.exact.of(slice(offset, None)), offset, min_pair),
-            status=Status.CERTIFIED if is_certified else Status.ESTIMATED,
-            n_found=ranking.n_found,
-            n_evident=ranking.n_evident,
-            n_searched=int(np.count_nonzero(allowed)),
+            hits=self._hits(query, prepared, best.of(slice(offset, None)), offset, min_pair),
+            status=Status.CERTIFIED if is_certified and not is_pooled else Status.ESTIMATED,
+            n_found=sum(one.n_found for one in ranks),
+            n_evident=sum(one.n_evident for one in ranks),
+            n_searched=sum(one.n_searched for one in ranks),
             seconds=time.perf_counter() - started,
             language=self.snapshot.language,
             reference=self.snapshot.reference.version,
@@ -150,10 +138,9 @@ class Searcher:
         """
         if k < 1:
             raise QueryError(f"k is {k}; it must be at least 1")
-        prepared = self.prepare(query)
-        allowed = self.allowed(where, without)
-        is_exact = self.is_exhaustive(allowed)
-        best = self._ranked(prepared, allowed, k, is_exact=is_exact).exact
+        prepared, selection = self.prepare(query), Selection(where, _names(without))
+        ranks = self._each(lambda partition: partition.rank(prepared, selection, k))
+        best = merged([one.best for one in ranks], self._bases, k)
         return best.positions, best.scores
 
     def exact_top_positions(self, queries: Sequence[tuple[str, Query]], *, k: int) -> list[Positions]:
@@ -183,20 +170,21 @@ class Searcher:
         prepared = [(own, self.prepare(query)) for own, query in queries]
         if not (exact or self.is_exhaustive(allowed)):
             for own, one in prepared:
-                others = allowed & (np.arange(len(allowed)) != own)
-                best = self._ranked(one, others, k, is_exact=False).exact
+                of_part = self._of_parts(allowed & (np.arange(len(allowed)) != own))
+                ranks = [part.rank_among(one, others, k).best for part, others in of_part]
+                best = merged(ranks, self._bases, k)
                 yield best.positions, best.scores
             return
-        positions = np.flatnonzero(allowed)
-        for group in _passes(prepared, max(1, PASS_SCORES // max(1, len(positions)))):
-            pools = self._scorer.pools([one for _, one in group], positions)
-            for (own, one), pool in zip(group, pools, strict=True):
-                best = self._scorer.best_of(one, without_positions(pool, np.array([own])), k)
+        for group in _passes(prepared, max(1, PASS_SCORES // max(1, int(np.count_nonzero(allowed))))):
+            for best in self._exact_tops(group, allowed, k):
                 yield best.positions, best.scores
 
     def scores_of(self, query: Query, positions: Positions) -> NDArray[np.float64]:
         """The scores (R,) of given documents, also of those with a score of 0."""
-        return self._scorer.exact(self.prepare(query), positions).scores
+        prepared, scores = self.prepare(query), np.zeros(len(positions))
+        for owner, places, own in self._owned(positions):
+            scores[places] = self._partitions[owner].scores_of(prepared, own)
+        return scores
 
     def best_hits(self, queries: Sequence[tuple[Query, Prepared]], allowed: NDArray[np.bool_]) -> list[Hit | None]:
         """The best hit of each of several queries, from all documents; None where none has a score above 0.
@@ -207,13 +195,27 @@ class Searcher:
             queries: each with what `prepare` made of it.
             allowed: (N,) the documents that may be found.
         """
-        positions = np.flatnonzero(allowed)
         best: list[Hit | None] = []
-        for group in _passes(queries, max(1, PASS_SCORES // max(1, len(positions)))):
-            pools = self._scorer.pools([one for _, one in group], positions)
-            for (query, one), pool in zip(group, pools, strict=True):
-                best += self._hits(query, one, self._scorer.best_of(one, pool, 1), 0) or (None,)
+        for group in _passes(queries, max(1, PASS_SCORES // max(1, int(np.count_nonzero(allowed))))):
+            tops = self._exact_tops([(-1, one) for _, one in group], allowed, 1)
+            for (query, one), top in zip(group, tops, strict=True):
+                best += self._hits(query, one, top, 0) or (None,)
         return best
+
+    def _exact_tops(self, queries: Sequence[tuple[int, Prepared]], allowed: NDArray[np.bool_], k: int) -> list[Exact]:
+        """The best documents for several queries, see `LocalPartition.exact_tops`, of all partitions."""
+        tops = []
+        for base, (part, own) in zip(self._bases.tolist(), self._of_parts(allowed), strict=True):
+            tops.append(part.exact_tops([(place - base, one) for place, one in queries], own, k))
+        return [merged(of_query, self._bases, k) for of_query in zip(*tops, strict=True)]
+
+    def is_exhaustive(self, allowed: NDArray[np.bool_]) -> bool:
+        """Whether every document is scored for every query, as containment and small indexes need."""
+        return all(part.is_exhaustive(own) for part, own in self._of_parts(allowed))
+
+    def _of_parts(self, allowed: NDArray[np.bool_]) -> Iterator[tuple[LocalPartition, NDArray[np.bool_]]]:
+        """Each partition with its share of a mask (N,)."""
+        return zip(self._partitions, np.split(allowed, self._bases[1:]), strict=True)
 
     def prepare(self, query: Query) -> Prepared:
         """Take thresholds and weights of a query from the reference, its own content left out of it."""
@@ -221,84 +223,27 @@ class Searcher:
 
     def allowed(self, where: str | None, without: str | Sequence[str] | None) -> NDArray[np.bool_]:
         """(N,) True for the documents that pass a metadata filter and are not to be left out."""
-        allowed = np.ones(self.snapshot.n_documents, bool) if where is None else self.snapshot.matching(where)
-        for doc_id in [without] if isinstance(without, str) else without or ():
-            position = self.snapshot.position(doc_id)
-            if position is not None:
-                allowed[position] = False
-        return allowed
+        return allowed_documents(self.snapshot, where, _names(without))
 
-    def is_exhaustive(self, allowed: NDArray[np.bool_]) -> bool:
-        """Whether every document is scored for every query, as containment and small indexes need."""
-        return self.scoring.cover or self._neighbours.is_scanned(allowed)
+    @property
+    def _bases(self) -> NDArray[np.int64]:
+        """(P,) position of the first document of each partition among those of all."""
+        sizes = [partition.n_documents for partition in self._partitions]
+        return np.cumsum([0, *sizes], dtype=np.int64)[:-1]
 
-    def _ranked(self, prepared: Prepared, allowed: NDArray[np.bool_], stop: int, *, is_exact: bool) -> _Ranking:
-        """The first `stop` ranks."""
-        scorer = self._scorer
-        if is_exact:
-            return _Ranking(*scorer.top(prepared, np.flatnonzero(allowed), stop))
-        covered = self._neighbours.is_covered()
-        fresh, *counts = scorer.top(prepared, np.flatnonzero(allowed & ~covered), stop)
-        estimates = self._estimates(prepared, allowed & covered)
-        ranked = known = scorer.exact(prepared, np.empty(0, np.int64))
-        for n_ranks, n_candidates in (*TIERS, (len(allowed), len(allowed))):
-            if len(ranked.positions) >= min(stop, len(allowed)):
-                break
-            n_wanted = min(stop, n_ranks) - len(ranked.positions)
-            others = np.setdiff1d(estimates.positions[_best(estimates.scores, n_candidates)], known.positions)
-            if len(others) <= TIERS[-1][1]:
-                scored = scorer.exact(prepared, others)
-            else:
-                scored, *_ = scorer.top(prepared, others, n_wanted)
-            if not len(known.positions):  # the first tier, which is that of every page
-                counts = [sum(both) for both in zip(counts, _counts(estimates, scored), strict=True)]
-            known = join_exact(known, scored)
-            of_tier = join_exact(known, fresh).without(ranked.positions)
-            ranked = join_exact(ranked, scorer.ranked(of_tier, n_wanted))
-        return _Ranking(ranked, max(counts[0], len(ranked.positions)), counts[1])
-
-    def _estimates(self, prepared: Prepared, allowed: NDArray[np.bool_]) -> Pool:
-        """All documents that may be found, with components as far as lists and postings show them, from below."""
-        vectors, limits = prepared.vectors, prepared.limits
-        n = len(allowed)
-        lists = self._neighbours.lists(vectors.chunks, allowed, LIST_LENGTH)
-        chunks = _by_lists(lists, limits, self.scoring.power, n)
-        words, pairs = self._estimated_words(prepared, allowed)
-        document = np.zeros(n)
-        if prepared.weights["document"]:
-            nearest = self.snapshot.document_index.nearest(vectors.document, allowed, LIST_LENGTH)
-            document[nearest.documents[0]] = margin(nearest.similarities[0], limits.document, self.scoring.power)
-        positions = np.flatnonzero(allowed)
-        components = Components(chunks, document, words, pairs).of(positions)
-        return Pool(positions, components).rate(prepared, self.scoring.root)
-
-    def _estimated_words(
-        self, prepared: Prepared, allowed: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Two of (N,): the components of words and of pairs, by postings where there are any."""
-        n = len(allowed)
-        words, pairs = np.zeros(n), np.zeros(n)
-        if prepared.words is None or prepared.pairs is None:
-            return words, pairs
-        postings = self._neighbours.postings
-        if postings is None:
-            positions = np.flatnonzero(allowed)
-            words[positions], pairs[positions] = self._scorer.word_components(prepared, positions)
-            return words, pairs
-        at = np.searchsorted(self.snapshot.roster.ids, postings.ids)
-        at = np.minimum(at, n - 1)
-        is_there = self.snapshot.roster.ids[at] == postings.ids  # and not removed since
-        of_words, of_pairs = postings.scores(prepared.words, prepared.pairs)
-        words[at[is_there]], pairs[at[is_there]] = of_words[is_there], of_pairs[is_there]
-        return np.minimum(words, 1), np.minimum(pairs, 1)
+    def _each(self, ask: Callable[[Partition], Answer]) -> list[Answer]:
+        """Ask all partitions, in threads: scans of words and products of vectors leave the interpreter free."""
+        if len(self._partitions) == 1:
+            return [ask(self._partitions[0])]
+        with ThreadPoolExecutor(min(len(self._partitions), os.cpu_count() or 1)) as pool:
+            return list(pool.map(ask, self._partitions))
 
     def _hits(
         self, query: Query, prepared: Prepared, exact: Exact, offset: int, min_pair: float = 0.0
     ) -> tuple[Hit, ...]:
-        positions = exact.positions
-        if not len(positions):
+        if not len(exact.positions):
             return ()
-        documents = self.snapshot.documents(positions)
+        shown = self._shown(exact.positions)
         scored = Scored(
             prepared.limits,
             exact.matches,
@@ -317,40 +262,34 @@ class Searcher:
         breakdowns = break_down(
             query.document,
             prepared.vectors.chunk_spans,
-            [document for document, _ in documents],
-            [self.snapshot.spans(position) for position in positions.tolist()],
+            [one.document for one in shown],
+            [one.spans for one in shown],
             scored,
         )
-        are_encoded = self.snapshot.has_vectors[positions].tolist()
-        shown = zip(exact.scores.tolist(), documents, breakdowns, are_encoded, strict=True)
         return tuple(
-            Hit(rank, score, document, breakdown, coverage, has_vectors)
-            for rank, (score, (document, coverage), breakdown, has_vectors) in enumerate(shown, start=offset + 1)
+            Hit(rank, score, one.document, breakdown, one.coverage, one.has_vectors)
+            for rank, (score, one, breakdown) in enumerate(
+                zip(exact.scores.tolist(), shown, breakdowns, strict=True), start=offset + 1
+            )
         )
 
+    def _shown(self, positions: Positions) -> list[Shown]:
+        """The documents at positions among those of all, in that order, each from its partition."""
+        found: dict[int, Shown] = {}
+        for owner, places, own in self._owned(positions):
+            found |= zip(places.tolist(), self._partitions[owner].show(own), strict=True)
+        return [found[row] for row in range(len(positions))]
 
-def _best(scores: NDArray[np.float64], n: int) -> NDArray[np.int64]:
-    """Places of the n best; of equal ones the first."""
-    if n >= len(scores):
-        return np.arange(len(scores))
-    last = -np.partition(-scores, n - 1)[n - 1]
-    above = np.flatnonzero(scores > last)
-    return np.concatenate([above, np.flatnonzero(scores == last)[: n - len(above)]])
-
-
-def _counts(estimates: Pool, scored: Exact) -> tuple[int, int]:
-    """Documents with a score above 0, and those with a chunk above its threshold, by estimates or exactly."""
-    is_other = ~np.isin(estimates.positions, scored.positions)
-    rough, exact = estimates.components.chunks, scored.components.chunks
-    n_found = np.count_nonzero(estimates.scores[is_other]) + np.count_nonzero(scored.scores)
-    return int(n_found), int(np.count_nonzero(rough[is_other]) + np.count_nonzero(exact))
+    def _owned(self, positions: Positions) -> Iterator[tuple[int, NDArray[np.int64], Positions]]:
+        """Group documents (R,) by partition: its number, places among the R, and positions in the partition."""
+        owners = np.searchsorted(self._bases, positions, side="right") - 1
+        for owner in np.unique(owners).tolist():
+            places = np.flatnonzero(owners == owner)
+            yield owner, places, positions[places] - self._bases[owner]
 
 
-def _by_lists(lists: RankedLists, limits: Thresholds, power: float, n: int) -> NDArray[np.float64]:
-    """The chunk component (N,) as far as lists show it."""
-    shares = limits.weights[:, None] * margin(lists.similarities, limits.chunks[:, None], power)
-    counts = (lists.documents >= 0) & (shares > 0)
-    return np.bincount(lists.documents[counts], shares[counts], minlength=n).astype(np.float64)
+def _names(without: str | Sequence[str] | None) -> tuple[str, ...]:
+    return (without,) if isinstance(without, str) else tuple(without or ())
 
 
 def _passes(

@@ -1,17 +1,21 @@
-"""The metadata fields of an index, with types and numbers of documents. Reads the catalog alone."""
+"""The metadata fields of an index, with types and numbers of documents. Reads catalogs alone."""
 
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Connection, String, case, cast, func, select
+from sqlalchemy import Connection, Select, String, case, cast, func, select
 
 from engine.document import Scalar
 from engine.errors import QueryError
-from engine.store.catalog import CATALOG_FILE, DocumentRow, connect
+from engine.store.catalog import DocumentRow
+from engine.store.manifest import index_folders
+from engine.store.presence import catalogs
 from engine.store.where import compared_keys, has_key, json_path
 
 N_EXAMPLES = 3
@@ -43,8 +47,7 @@ def stored_fields(folder: Path) -> list[Field]:
     Args:
         folder: the index.
     """
-    with connect(folder / CATALOG_FILE, read_only=True).connect() as connection:
-        return [_field(connection, name, kinds) for name, kinds in _kinds(connection).items()]
+    return [_field(folder, name, kinds) for name, kinds in _all_kinds(folder).items()]
 
 
 def stored_types(folder: Path) -> dict[str, frozenset[str]]:
@@ -53,8 +56,7 @@ def stored_types(folder: Path) -> dict[str, frozenset[str]]:
     Args:
         folder: the index.
     """
-    with connect(folder / CATALOG_FILE, read_only=True).connect() as connection:
-        return {name: frozenset(kinds) for name, kinds in _kinds(connection).items()}
+    return {name: frozenset(kinds) for name, kinds in _all_kinds(folder).items()}
 
 
 def stored_values(folder: Path, name: str, *, containing: str = "", limit: int = 20) -> list[tuple[Scalar, int]]:
@@ -77,11 +79,15 @@ def stored_values(folder: Path, name: str, *, containing: str = "", limit: int =
         .where(func.instr(func.lower(shown), containing.lower()) > 0)
         .group_by(element.c.value, element.c.type)
         .order_by(n_documents.desc(), element.c.value)
-        .limit(limit)
     )
-    with connect(folder / CATALOG_FILE, read_only=True).connect() as connection:
-        found = connection.execute(counts).all()
-    return [(kind == "true" if kind in ("true", "false") else value, count) for value, kind, count in found]
+    folders = index_folders(folder)
+    # Of one catalog SQLite cuts the list; partitions are added up first.
+    added: Counter[tuple[Scalar, str]] = Counter()
+    for catalog in catalogs(folder):
+        for value, kind, count in catalog.execute(counts if len(folders) > 1 else counts.limit(limit)):
+            added[value, kind] += count
+    found = sorted(added.items(), key=lambda entry: (-entry[1], isinstance(entry[0][0], str), entry[0][0]))[:limit]
+    return [(kind == "true" if kind in ("true", "false") else value, count) for (value, kind), count in found]
 
 
 def check_fields(folder: Path, where: str) -> None:
@@ -96,12 +102,25 @@ def check_fields(folder: Path, where: str) -> None:
     Raises:
         QueryError: no document has one of the fields, or the filter does not parse.
     """
-    with connect(folder / CATALOG_FILE, read_only=True).connect() as connection:
-        for key in compared_keys(where):
-            if connection.execute(select(DocumentRow.id).where(has_key(key)).limit(1)).first() is None:
-                names = list(_kinds(connection))
-                if names or connection.execute(select(DocumentRow.id).limit(1)).first() is not None:
-                    raise QueryError(_unknown(where, key, names))
+    anything = select(DocumentRow.id)
+    for key in compared_keys(where):
+        if not _has(folder, anything.where(has_key(key))):
+            names = list(_all_kinds(folder))
+            if names or _has(folder, anything):
+                raise QueryError(_unknown(where, key, names))
+
+
+def _has(folder: Path, documents: Select[Any]) -> bool:
+    return any(catalog.execute(documents.limit(1)).first() is not None for catalog in catalogs(folder))
+
+
+def _all_kinds(folder: Path) -> dict[str, dict[str, int]]:
+    """For each field, by name, the documents that have a value of each JSON type, of all partitions."""
+    counts: dict[str, Counter[str]] = {}
+    for catalog in catalogs(folder):
+        for name, kinds in _kinds(catalog).items():
+            counts.setdefault(name, Counter()).update(kinds)
+    return {name: dict(sorted(counts[name].items())) for name in sorted(counts)}
 
 
 def _kinds(connection: Connection) -> dict[str, dict[str, int]]:
@@ -120,7 +139,7 @@ def _kinds(connection: Connection) -> dict[str, dict[str, int]]:
     return kinds
 
 
-def _field(connection: Connection, name: str, kinds: dict[str, int]) -> Field:
+def _field(folder: Path, name: str, kinds: dict[str, int]) -> Field:
     types = tuple(dict.fromkeys(_TYPES[kind] for kind in kinds))
     # A list gives a row for each element, another value one row.
     element = func.json_each(DocumentRow.meta, json_path(name)).table_valued("value", "type", joins_implicitly=True)
@@ -128,12 +147,17 @@ def _field(connection: Connection, name: str, kinds: dict[str, int]) -> Field:
     found: Iterable[Scalar]
     if types == ("number",):
         bounds = values.with_only_columns(func.min(element.c.value), func.max(element.c.value))
-        found = dict.fromkeys(connection.execute(bounds).one())
+        ends = [end for catalog in catalogs(folder) for end in catalog.execute(bounds).one() if end is not None]
+        found = dict.fromkeys((min(ends), max(ends)))
     elif types == ("true or false",):
         found = [kind == "true" for kind in kinds]
     else:
-        commonest = values.group_by(element.c.value).order_by(func.count().desc(), element.c.value)
-        found = connection.execute(commonest.limit(N_EXAMPLES)).scalars().all()
+        count = func.count()
+        commonest = values.add_columns(count).group_by(element.c.value).order_by(count.desc(), element.c.value)
+        counts: Counter[Scalar] = Counter()
+        for catalog in catalogs(folder):  # of partitions, the commonest of each
+            counts.update({value: number for value, number in catalog.execute(commonest.limit(N_EXAMPLES))})
+        found = sorted(counts, key=lambda value: (-counts[value], isinstance(value, str), value))[:N_EXAMPLES]
     return Field(name, types, sum(kinds.values()), tuple(found))
 
 

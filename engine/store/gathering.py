@@ -11,7 +11,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.encoders.encoder import Vectors
+from engine.document import Chunk, Coverage
+from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.errors import IndexDamaged
 from engine.store.document_index import DocumentIndex
 from engine.store.halves import as_float32
@@ -129,6 +130,22 @@ class Gathering:
         first, count = (int(column[position]) for column in (self.roster.section_row, self.roster.n_sections))
         sections = self._shards.sections(int(self.roster.shard[position]))
         return as_float32(sections[first : first + count])
+
+    def encoded(self, position: int, coverage: Coverage) -> EncodedDocument:
+        """The vectors of one document; none where it is not encoded.
+
+        Args:
+            position: of the document.
+            coverage: of the same.
+        """
+        at = np.array([position])
+        return EncodedDocument(
+            document=self.document_rows(at)[0].astype(np.float32),
+            sections=self.section_vectors(position),
+            chunks=self.chunk_vectors(at)[0],
+            chunk_spans=tuple(Chunk(*row) for row in self.spans(position).tolist()),
+            coverage=coverage,
+        )
 
     def _by_shard(self, positions: NDArray[np.int64]) -> list[tuple[int, NDArray[np.int64]]]:
         """Group documents: (shard number, indices into `positions`)."""

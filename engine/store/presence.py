@@ -1,19 +1,21 @@
-"""Which documents an index holds, looked up while another process may write. Reads the catalog alone.
+"""Which documents an index holds, looked up while another process may write. Reads catalogs alone.
 
-The catalog is opened for one statement each time, so that no reader keeps a writer from sealing it,
-and any thread may call.
+A catalog is opened for one statement each time, so that no reader keeps a writer from sealing it,
+and any thread may call. Of a partitioned index all partitions are looked up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, inspect, select
 
 from engine.store.catalog import CATALOG_FILE, DocumentRow, FailedIdRow, FailureRow, MetaRow, connect, read_meta
+from engine.store.manifest import index_folders, is_partitioned, read_manifest
 
 
 @contextmanager
@@ -26,6 +28,13 @@ def _catalog(folder: Path) -> Iterator[Connection]:
         engine.dispose()
 
 
+def catalogs(folder: Path) -> Iterator[Connection]:
+    """The catalog of an index, or of each of its partitions, each open until the next one is asked for."""
+    for part in index_folders(folder):
+        with _catalog(part) as connection:
+            yield connection
+
+
 def stored_hashes(folder: Path, doc_ids: Sequence[str]) -> dict[str, str]:
     """The content hashes of those of the given documents that are committed now.
 
@@ -33,10 +42,8 @@ def stored_hashes(folder: Path, doc_ids: Sequence[str]) -> dict[str, str]:
         folder: the index.
         doc_ids: at most 30,000 names.
     """
-    with _catalog(folder) as connection:
-        columns = select(DocumentRow.doc_id, DocumentRow.content_hash)
-        rows = connection.execute(columns.where(DocumentRow.doc_id.in_(doc_ids)))
-        return {row.doc_id: row.content_hash for row in rows}
+    columns = select(DocumentRow.doc_id, DocumentRow.content_hash).where(DocumentRow.doc_id.in_(doc_ids))
+    return {row.doc_id: row.content_hash for catalog in catalogs(folder) for row in catalog.execute(columns)}
 
 
 def stored_copies(folder: Path, content_hash: str) -> list[str]:
@@ -46,14 +53,13 @@ def stored_copies(folder: Path, content_hash: str) -> list[str]:
         folder: the index.
         content_hash: see `engine.store.documents.content_hash`.
     """
-    with _catalog(folder) as connection:
-        same = select(DocumentRow.doc_id).where(DocumentRow.content_hash == content_hash)
-        return list(connection.execute(same.order_by(DocumentRow.doc_id)).scalars())
+    same = select(DocumentRow.doc_id).where(DocumentRow.content_hash == content_hash)
+    return sorted(name for catalog in catalogs(folder) for name in catalog.execute(same).scalars())
 
 
 def stored_sources(folder: Path) -> Iterator[tuple[str, str]]:
     """Name and source of all documents that are committed now."""
-    with _catalog(folder) as connection:
+    for connection in catalogs(folder):
         if inspect(connection).has_table(DocumentRow.__tablename__):
             for row in connection.execute(select(DocumentRow.doc_id, DocumentRow.source)):
                 yield row.doc_id, row.source
@@ -61,15 +67,17 @@ def stored_sources(folder: Path) -> Iterator[tuple[str, str]]:
 
 def stored_failures(folder: Path) -> list[tuple[str, str]]:
     """Source and doc_id of the documents that could not be indexed, by source; doc_id "" where it is not known."""
-    with _catalog(folder) as connection:
-        has = inspect(connection).has_table
-        if not has(FailureRow.__tablename__):
-            return []
-        sources = connection.execute(select(FailureRow.source).order_by(FailureRow.source)).scalars().all()
-        names = {}
-        if has(FailedIdRow.__tablename__):
-            names = {row.source: row.doc_id for row in connection.execute(select(FailedIdRow.__table__))}
-        return [(source, names.get(source, "")) for source in sources]
+    return sorted(chain.from_iterable(map(_failures, catalogs(folder))))
+
+
+def _failures(connection: Connection) -> list[tuple[str, str]]:
+    has = inspect(connection).has_table
+    if not has(FailureRow.__tablename__):
+        return []
+    names = {}
+    if has(FailedIdRow.__tablename__):
+        names = {row.source: row.doc_id for row in connection.execute(select(FailedIdRow.__table__))}
+    return [(source, names.get(source, "")) for source in connection.execute(select(FailureRow.source)).scalars()]
 
 
 def stored_meta(folder: Path) -> dict[str, Any]:
@@ -78,6 +86,10 @@ def stored_meta(folder: Path) -> dict[str, Any]:
     Raises:
         IndexMismatch: the index has a version that this program does not read.
     """
+    if is_partitioned(folder):
+        manifest = read_manifest(folder)
+        first = stored_meta(index_folders(folder)[0])
+        return first | {"language": manifest.language, **({"encoder": manifest.encoder} if manifest.encoder else {})}
     if not (folder / CATALOG_FILE).exists():
         return {}
     with _catalog(folder) as connection:

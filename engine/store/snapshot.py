@@ -7,7 +7,7 @@ Letters in shapes: N documents, C chunks of those asked for, D width.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -43,6 +43,7 @@ from engine.store.coarse import coarse
 from engine.store.durable import Checksum
 from engine.store.gathering import Gathering
 from engine.store.listing import Listing
+from engine.store.manifest import ReferenceFile, read_manifest
 from engine.store.postings import Postings
 from engine.store.reference import (
     COMMON_DOCUMENTS,
@@ -116,7 +117,7 @@ class Snapshot(Listing, Gathering):
             ).first()
             self.postings_row = self._newest(PostingsRow, PostingsRow.generation_id)
             self.word_postings_row = self._newest(WordPostingsRow, WordPostingsRow.id)
-            self.reference_row = self._newest(ReferenceRow, ReferenceRow.version)
+            self.reference_row = self._pinned_reference()
             derived = (self.generation_row, self.postings_row, self.word_postings_row, self.reference_row)
             named = [row.file for row in (*self._shard_rows.values(), *derived) if row is not None]
             check_file_names(named, str(catalog))
@@ -133,10 +134,21 @@ class Snapshot(Listing, Gathering):
         self._attached = np.zeros(len(self.roster), bool)
         self._coverage: dict[int, Coverage] = {}  # of attached documents, by position
         # Mapped now: a writer may publish another reference and delete this file.
-        row = self.reference_row
-        self._reference_file = None if row is None else map_file(self.folder / row.file)
+        self._map_reference()
         row = self.word_postings_row
         self._word_postings_file = None if row is None else map_file(self.folder / row.file)
+
+    def _pinned_reference(self) -> ReferenceFile | None:
+        """The reference in force; that of a partition is in its manifest."""
+        if "partition" in self.meta:
+            return read_manifest(self.folder.parent).reference
+        row = self._newest(ReferenceRow, ReferenceRow.version)
+        return None if row is None else ReferenceFile(**row._mapping)
+
+    def _map_reference(self) -> None:
+        pinned, home = self.reference_row, self.folder.parent if "partition" in self.meta else self.folder
+        self._reference_path = home if pinned is None else home / pinned.file
+        self._reference_file = None if pinned is None else map_file(self._reference_path)
 
     def _newest(self, table: type[Table], key: InstrumentedAttribute[int]) -> Row[Any] | None:
         """The last row of a table; None where an earlier version made the catalog without it."""
@@ -155,6 +167,15 @@ class Snapshot(Listing, Gathering):
     def close(self) -> None:
         """Let go of the catalog; the mapped files go with the last array that looks into them."""
         self._connection.close()
+
+    @property
+    def parts(self) -> Sequence[Snapshot]:
+        """The snapshots whose documents these are, one after another: of each partition, or itself."""
+        return (self,)
+
+    def split(self, positions: Positions) -> Iterator[tuple[Snapshot, NDArray[np.int64], Positions]]:
+        """Group documents (R,) by part: the part, places among the R, and positions in the part."""
+        yield self, np.arange(len(positions)), positions
 
     @property
     def shard_rows(self) -> list[Row[Any]]:
@@ -257,6 +278,11 @@ class Snapshot(Listing, Gathering):
         return Postings.parse(self._word_postings_file, self.folder / row.file, written)
 
     @property
+    def has_partial_reference(self) -> bool:
+        """Whether the reference was drawn while documents had no vectors."""
+        return bool(self.meta.get("partial_reference", False))
+
+    @property
     def language(self) -> str | None:
         """The language by which words are segmented; None where an earlier version wrote the index, without words."""
         found: str | None = self.meta.get("language")
@@ -277,7 +303,7 @@ class Snapshot(Listing, Gathering):
         row = self.reference_row
         if row is None:
             return self.draw_reference(0)
-        return parse_reference(self._reference_file, self.folder / row.file, Checksum(row.size_bytes, row.digest))
+        return parse_reference(self._reference_file, self._reference_path, Checksum(row.size_bytes, row.digest))
 
     def draw_reference(self, version: int) -> Reference:
         """Draw a reference from the documents of the snapshot; reads the term counts of all, up to a limit.

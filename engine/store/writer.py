@@ -108,6 +108,30 @@ class Writer(Publisher):
                 f"{encoder['fingerprint'][:12]}); pass --encoder {bound['name']}, or index into a new folder"
             )
 
+    @property
+    def parts(self) -> Sequence[Writer]:
+        """The indexes that are written: of each partition, or itself."""
+        return (self,)
+
+    @property
+    def is_partition(self) -> bool:
+        """Whether the index is a partition, whose reference is in the manifest; see `engine.store.manifest`."""
+        return "partition" in self.meta
+
+    def bind_partition(self, number: int, n_partitions: int, language: str) -> None:
+        """Make a new index a partition, so that it can be opened without documents.
+
+        Args:
+            number: of the partition, from 0.
+            n_partitions: of the partitioned index.
+            language: by which words are segmented.
+        """
+        partition = {"number": number, "of": n_partitions}
+        values = {"partition": partition, "language": language, "counts_titles": True, "counters": self._counters()}
+        with self._transaction() as connection:
+            write_meta(connection, values)
+        self.meta |= values
+
     def indexed(self, doc_ids: Sequence[str]) -> dict[str, Indexed]:
         """What the catalog knows of the given names."""
         columns = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol, runtime_checkable
@@ -20,9 +21,18 @@ class Activity:
             report: of the run; counts what is committed.
         """
         self.report = report
+        self._started = time.perf_counter()
         self.n_read = 0  # documents that were read and are new or changed
         self.n_to_encode = 0  # documents that the run encodes once all are indexed; 0 before
         self._batch: tuple[Encoder, int, int, int] | None = None  # documents, chunks, chunks read before
+
+    def begin(self) -> None:
+        """Reading begins now."""
+        self._started = time.perf_counter()
+
+    def take_time(self) -> None:
+        """Note in the report how long the run takes so far."""
+        self.report.seconds = time.perf_counter() - self._started
 
     @contextmanager
     def encoding(self, encoder: Encoder, documents: Sequence[SegmentedDocument]) -> Iterator[None]:

@@ -11,12 +11,16 @@ from typing import Literal, TypeAlias
 
 from engine.document import Document
 from engine.encoders.encoder import Encoder
+from engine.errors import IndexMismatch
 from engine.faults import named_faults
 from engine.readers import Unreadable
 from engine.store.ann import AUTO
+from engine.store.partition_writers import PartitionWriters, open_writers
+from engine.store.partitioned import open_snapshot
 from engine.store.presence import stored_meta
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
+from indexer.building.activity import Activity
 from indexer.building.budget import Budget, fit_batches, left_beside, refuse_memory
 from indexer.building.pipeline import Pipeline
 from indexer.building.report import BuildReport, Progress
@@ -35,6 +39,7 @@ from indexer.generation.new_generation import (
 )
 from indexer.generation.recall import RECALL_FLOOR
 from indexer.generation.reference import refresh_reference, sample_documents, upgrade_titles, upgrade_words
+from indexer.partitions.routing import run_routed
 
 EncodeNow: TypeAlias = Literal["none", "later", "all"]
 
@@ -100,13 +105,15 @@ def build(
     with without_stub(folder):
         is_new = is_free(folder)
         run = _Run(folder, Budget(memory_bytes, vram_bytes, disk_bytes), factory, recall_floor, log)
-        with Writer(folder) as writer:
-            used = _claimed(writer, encoder, device, factory) if encode != "none" else None
-            upgrade_words(writer, language, log)
-            upgrade_titles(writer, log)
+        with open_writers(folder) as target:
+            _refuse_partition(target)
+            used = _claimed(target, encoder, device, factory) if encode != "none" else None
+            for writer in target.parts:
+                upgrade_words(writer, language, log)
+                upgrade_titles(writer, log)
             if language is not None:
-                writer.set_language(language)
-            report = run.write(writer, documents, used, encode, progress, prune=prune, replace_files=replace_files)
+                target.set_language(language)
+            report = run.write(target, documents, used, encode, progress, prune=prune, replace_files=replace_files)
     if is_new and has_only_failures(report):
         remove_stub(folder)
     report.disk_bytes = folder_bytes(folder)
@@ -125,7 +132,7 @@ class _Run:
 
     def write(
         self,
-        writer: Writer,
+        target: PartitionWriters | Writer,
         documents: Iterable[Document | Unreadable],
         used: Encoder | None,
         encode: EncodeNow,
@@ -137,41 +144,72 @@ class _Run:
         """Commit documents and publish what is derived from them."""
         log, memory_bytes, vram_bytes = self.log, self.budget.memory_bytes, self.budget.vram_bytes
         disk, footprint = DiskGuard(self.folder, self.budget.disk_bytes), Footprint()
-        refuse_memory(self.budget, footprint.own_bytes(), writer.width)
+        refuse_memory(self.budget, footprint.own_bytes(), target.width)
         with Watch(footprint) as watch, _limit_of(used, vram_bytes):
-            sizes = fit_batches(left_beside(memory_bytes, footprint), writer.width)
-            at_once = used if encode == "all" else None
-            pipeline = Pipeline(writer, at_once, progress, sizes=sizes, disk=disk, replace_files=replace_files, log=log)
-            report = pipeline.run(documents, prune=prune)
+            sizes = fit_batches(left_beside(memory_bytes, footprint), target.width)
+            at_once, activity = used if encode == "all" else None, Activity(BuildReport())
+            pipelines = [
+                Pipeline(
+                    writer,
+                    at_once,
+                    progress,
+                    sizes=sizes,
+                    disk=disk,
+                    replace_files=replace_files,
+                    activity=activity,
+                    log=log,
+                )
+                for writer in target.parts
+            ]
+            report = run_routed(pipelines, documents, prune=prune)
             if used is not None:
-                pipeline.encoder = used
-                pipeline.encode_missing(_missing(writer, encode))
+                missing = _missing(target, encode)
+                activity.n_to_encode = report.n_encoded + sum(map(len, missing)) if any(missing) else 0
+                for pipeline, of_part in zip(pipelines, missing, strict=True):
+                    pipeline.encoder = used
+                    pipeline.encode_missing(of_part)
             started = time.perf_counter()
-            join_small_shards(writer, disk, left_bytes=left_beside(memory_bytes, footprint), log=log)
+            for writer in target.parts:
+                join_small_shards(writer, disk, left_bytes=left_beside(memory_bytes, footprint), log=log)
             report.seconds += time.perf_counter() - started
             started = time.perf_counter()
             left = left_beside(memory_bytes, footprint)
-            if writer.holds_anything:
-                refresh_reference(writer, log)
-            if _is_complete(writer, report):
-                refresh_generation(
-                    writer, self.factory, left_bytes=left, disk=disk, recall_floor=self.recall_floor, log=log
-                )
-            refresh_word_postings(writer, disk)
+            if target.holds_anything:
+                refresh_reference(target, log)
+            for writer in target.parts:
+                self._derive(writer, report, disk, left)
             report.generation_seconds = time.perf_counter() - started
         report.peak_memory_bytes = watch.peak_bytes
         return report
 
+    def _derive(self, writer: Writer, report: BuildReport, disk: DiskGuard, left: int | None) -> None:
+        """Publish a generation and postings where they are due."""
+        if _is_complete(writer, report):
+            refresh_generation(
+                writer, self.factory, left_bytes=left, disk=disk, recall_floor=self.recall_floor, log=self.log
+            )
+        refresh_word_postings(writer, disk)
 
-def _claimed(writer: Writer, encoder: Encoder | str | None, device: str | None, factory: str) -> Encoder:
+
+def _refuse_partition(target: PartitionWriters | Writer) -> None:
+    if isinstance(target, Writer) and target.is_partition:
+        whole = target.folder.parent
+        raise IndexMismatch(
+            f"{target.folder} is a partition of {whole}, which takes documents: longmatch index {whole}"
+        )
+
+
+def _claimed(
+    target: PartitionWriters | Writer, encoder: Encoder | str | None, device: str | None, factory: str
+) -> Encoder:
     """The encoder of a run, to which the index is bound."""
     # Loads torch, which an index of words alone does without.
     from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
 
-    requested = encoder or writer.meta.get("encoder", {}).get("name", DEFAULT_ENCODER)
+    requested = encoder or target.meta.get("encoder", {}).get("name", DEFAULT_ENCODER)
     used = load_encoder(requested, device=device) if isinstance(requested, str) else requested
     check_factory_option(factory, used.width)
-    writer.claim({"name": used.name, "fingerprint": used.fingerprint, "width": used.width})
+    target.claim({"name": used.name, "fingerprint": used.fingerprint, "width": used.width})
     return used
 
 
@@ -184,24 +222,28 @@ def _limit_of(encoder: Encoder | None, vram_bytes: int | None) -> AbstractContex
     return limited_vram(encoder, vram_bytes)
 
 
-def _missing(writer: Writer, encode: EncodeNow) -> list[int]:
-    """Catalog ids of the documents without vectors that get some in this run."""
-    if encode == "all" or not writer.unencoded():
-        return writer.unencoded()
-    with Snapshot(writer.folder) as snapshot:
-        return sample_documents(snapshot)
+def _missing(target: PartitionWriters | Writer, encode: EncodeNow) -> list[list[int]]:
+    """Catalog ids, for each part, of the documents without vectors that get some in this run."""
+    missing = [writer.unencoded() for writer in target.parts]
+    if encode == "all" or not any(missing):
+        return missing
+    with open_snapshot(target.folder) as snapshot:
+        chosen = snapshot.split(sample_documents(snapshot))
+        ids = {part.folder: part.roster.ids[own].tolist() for part, _, own in chosen}
+    return [ids.get(writer.folder, []) for writer in target.parts]
 
 
 def _is_complete(writer: Writer, report: BuildReport) -> bool:
     """Whether a FAISS index is due: all documents have vectors, or there is one that must keep up.
 
-    Sets how many documents have none.
+    Adds up how many documents have none.
     """
     if not writer.holds_anything:
         return False
     with Snapshot(writer.folder) as snapshot:
         missing = snapshot.missing_tokens[~snapshot.has_vectors]
-        report.n_missing, report.tokens_missing = len(missing), int(missing.sum())
+        report.n_missing += len(missing)
+        report.tokens_missing += int(missing.sum())
         return not len(missing) or snapshot.generation_row is not None
 
 

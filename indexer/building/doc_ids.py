@@ -44,10 +44,10 @@ def held_files(index: Path, files: Mapping[Path, object]) -> dict[Path, str]:
     An index of an earlier version holds paths as they were typed; they count from the current folder.
     """
     # Loads SQLAlchemy: half a second that a mistyped path should not cost.
-    from engine.store.catalog import CATALOG_FILE
+    from engine.store.manifest import holds_index
     from engine.store.presence import stored_sources
 
-    if not (index / CATALOG_FILE).exists():
+    if not holds_index(index):
         return {}
     wanted = {str(file): file for file in files}
     found = {}

@@ -84,6 +84,7 @@ class Pipeline:
         sizes: BatchSizes | None = None,
         disk: DiskGuard | None = None,
         replace_files: bool = False,
+        activity: Activity | None = None,
         log: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Bind the run to an open writer and a loaded encoder.
@@ -96,12 +97,13 @@ class Pipeline:
             disk: that the index may fill; by default all that is free.
             replace_files: whether a file replaces another one, which is still there, of the same doc_id;
                 by default it fails.
+            activity: of a run over several partitions, which all of their pipelines count in; its own by default.
             log: called with one line when something is done otherwise than planned.
         """
         self.writer = writer
         self.encoder = encoder
-        self.report = BuildReport()
-        self.activity = Activity(self.report)
+        self.activity = activity or Activity(BuildReport())
+        self.report = self.activity.report
         self.sizes = sizes or BatchSizes(BATCH_CHARS, LOOKUP_CHARS)
         self._disk = disk or DiskGuard(writer.folder)
         self._replace_files = replace_files
@@ -117,23 +119,35 @@ class Pipeline:
 
     def run(self, documents: Iterable[Document | Unreadable], *, prune: bool = False) -> BuildReport:
         """Index what is new or changed; with `prune`, remove what the corpus no longer holds."""
-        started = time.perf_counter()
+        self.begin()
+        try:
+            self.feed(documents)
+            self.finish(prune=prune)
+        finally:
+            self.activity.take_time()
+        return self.report
+
+    def begin(self) -> None:
+        """Begin a run, whose documents come by `feed` in any number of groups."""
+        self.activity.begin()
         self._failed_before = {full_source(one): one for one in self.writer.failed_sources()}
         if isinstance(self._progress, LiveProgress):
             self._progress.begin(self.activity)
-        try:
-            with closing(ahead(self._batches(documents))) as batches:
-                for pending in batches:
-                    self._encode_and_commit(pending)
-                    self.report.seconds = time.perf_counter() - started
-                    self._report_progress()
-            self.writer.forget_failures(sorted(self._well.difference(one.source for one in self.report.failures)))
-            self._report_moved()
-            if prune:
-                self._prune()
-        finally:
-            self.report.seconds = time.perf_counter() - started
-        return self.report
+
+    def feed(self, documents: Iterable[Document | Unreadable]) -> None:
+        """Index those of some documents that are new or changed."""
+        with closing(ahead(self._batches(documents))) as batches:
+            for pending in batches:
+                self._encode_and_commit(pending)
+                self.activity.take_time()
+                self._report_progress()
+
+    def finish(self, *, prune: bool) -> None:
+        """End a run: forget failures that are mended; with `prune`, remove what did not come."""
+        self.writer.forget_failures(sorted(self._well.difference(one.source for one in self.report.failures)))
+        self._report_moved()
+        if prune:
+            self._prune()
 
     def encode_again(self, documents: Iterable[Document]) -> BuildReport:
         """Commit documents that are indexed already again: with new vectors, or with words alone without an encoder."""
@@ -152,7 +166,8 @@ class Pipeline:
         """
         assert self.encoder is not None
         started, before = time.perf_counter(), self.report.seconds
-        self.activity.n_to_encode = self.report.n_encoded + len(document_ids) if document_ids else 0
+        if document_ids:  # of several partitions the run knows the sum
+            self.activity.n_to_encode = max(self.activity.n_to_encode, self.report.n_encoded + len(document_ids))
         for ids, documents in self._stored_batches(document_ids):
             segmented, kept = [], []
             for one, document in zip(ids, documents, strict=True):
@@ -343,7 +358,7 @@ class Pipeline:
         ]
         self.writer.remove(gone)
         self.writer.keep_failures([failure.source for failure in self.report.failures])
-        self.report.n_removed = len(gone)
+        self.report.n_removed += len(gone)
 
 
 def estimated_tokens(document: Document) -> int:

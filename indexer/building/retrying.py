@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.errors import IndexMismatch
-from engine.store.catalog import CATALOG_FILE
+from engine.store.manifest import holds_index
 from engine.store.presence import stored_failures
 from indexer.reading.requests import Request, is_json_lines
 
@@ -25,7 +25,7 @@ def find_failed(index: Path) -> Retry:
     Raises:
         IndexMismatch: there is no index.
     """
-    if not (index / CATALOG_FILE).exists():
+    if not holds_index(index):
         raise IndexMismatch(f"{index} holds no index; make one: longmatch index {index} PATH...")
     retry = Retry()
     for source, doc_id in stored_failures(index):

@@ -14,6 +14,7 @@ from engine.index import Index
 from engine.report.lines import Line, Run, Style, line, shortened, table
 from engine.report.table import section_label
 from engine.store.fields import stored_fields
+from engine.store.snapshot import Snapshot
 
 _EXAMPLE_COLUMNS = 40
 
@@ -23,7 +24,7 @@ def describe_index(index: Index, as_json: bool) -> list[Line]:
     facts = _facts(index)
     if as_json:
         return _json(facts)
-    encoder, generation = facts["encoder"], facts["generation"]
+    encoder = facts["encoder"]
     rows = [
         ("documents", f"{facts['documents']:,} in {facts['sections']:,} sections and {facts['chunks']:,} chunks"),
         ("coverage", _coverage_line(facts)),
@@ -32,7 +33,7 @@ def describe_index(index: Index, as_json: bool) -> list[Line]:
         ("vectors", f"{facts['shards']:,} shards, {facts['shard_bytes'] / 1e6:,.1f} MB"),
         ("words", f"language {facts['language']}" if facts["language"] else "none; add them: longmatch repair INDEX"),
         ("reference", _reference_line(facts["reference"])),
-        ("generation", _generation_line(generation)),
+        *_generation_rows(facts),
         ("not covered", f"{facts['fresh_documents']:,} documents, scanned exactly"),
     ]
     return table(rows)
@@ -54,18 +55,43 @@ def _encoder_line(encoder: dict[str, Any] | None) -> str:
 
 def _facts(index: Index) -> dict[str, Any]:
     snapshot = index.snapshot
-    row = snapshot.generation_row
-    generation = None if row is None else dict(row._mapping)
-    n_fresh = int(snapshot.is_fresh(row.through_chunk if row is not None else 0).sum())
+    rows = [(part, part.generation_row) for part in snapshot.parts]
+    generations = [None if row is None else dict(row._mapping) for _, row in rows]
+    n_fresh = sum(int(part.is_fresh(row.through_chunk if row is not None else 0).sum()) for part, row in rows)
     return {
         **snapshot.totals(),
         "encoder": snapshot.meta.get("encoder"),
         "language": snapshot.language,
-        "reference": None if snapshot.reference_row is None else dict(snapshot.reference_row._mapping),
-        "generation": generation,
+        "reference": None if snapshot.reference_row is None else asdict(snapshot.reference_row),
+        "generation": generations[0] if len(rows) == 1 else None,
         "fresh_documents": n_fresh,
+        **({} if len(rows) == 1 else {"partitions": _partitions(snapshot.parts, generations)}),
         "schema_version": snapshot.meta["schema_version"],
     }
+
+
+def _partitions(parts: Sequence[Snapshot], generations: Sequence[dict[str, Any] | None]) -> list[dict[str, Any]]:
+    return [
+        {
+            "address": part.folder.name,
+            "documents": part.n_documents,
+            "chunks": part.n_chunks,
+            "generation": generation,
+        }
+        for part, generation in zip(parts, generations, strict=True)
+    ]
+
+
+def _generation_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    if "partitions" not in facts:
+        return [("generation", _generation_line(facts["generation"]))]
+    of_parts = facts["partitions"]
+    size = f"{len(of_parts):,}, each with its own generation"
+    rows = [
+        (f"  {one['address']}", f"{one['documents']:,} documents; {_generation_line(one['generation'])}")
+        for one in of_parts
+    ]
+    return [("partitions", size), *rows]
 
 
 def _reference_line(row: dict[str, Any] | None) -> str:

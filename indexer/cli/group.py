@@ -17,6 +17,7 @@ from indexer.cli.index import index
 from indexer.cli.mcp import mcp
 from indexer.cli.options import keep_arguments
 from indexer.cli.pairs import pairs
+from indexer.cli.partition import partition
 from indexer.cli.plan import plan
 from indexer.cli.plot import plot
 from indexer.cli.pretrain import pretrain
@@ -86,6 +87,7 @@ for command in (
     compact,
     backup,
     restore,
+    partition,
     doctor,
     pretrain,
     train,

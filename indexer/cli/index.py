@@ -246,9 +246,9 @@ def _check_arguments(index: Path, paths: tuple[str, ...], *, prune: bool, dry_ru
         raise click.UsageError(f"{given[0]} needs PATH...: the corpus as it is now")
     if paths:
         return
-    from engine.store.catalog import CATALOG_FILE
+    from engine.store.manifest import holds_index
 
-    if not (index / CATALOG_FILE).exists():
+    if not holds_index(index):
         raise click.UsageError(f"{index} holds no index; name what to index: longmatch index {index} PATH...")
 
 

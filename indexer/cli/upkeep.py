@@ -23,15 +23,10 @@ def remove(index: Path, doc_ids: tuple[str, ...]) -> None:
     Example:
         longmatch remove papers.lm peps/pep-0484.md
     """
-    from engine.store.writer import Writer
+    from indexer.upkeep.removal import remove as take_out
 
     _must_exist(index)
-    with Writer(index) as writer:
-        known = writer.indexed(doc_ids)
-        if absent := [doc_id for doc_id in doc_ids if doc_id not in known]:
-            raise QueryError(f"no document {absent[0]!r} in {index}; nothing was removed: longmatch show {index}")
-        writer.remove([there.id for there in known.values()])
-    click.echo(f"{len(known)} removed")
+    click.echo(f"{take_out(index, doc_ids)} removed")
 
 
 @click.command()
@@ -143,9 +138,9 @@ def doctor(as_json: bool) -> None:
 
 
 def _must_exist(index: Path) -> None:
-    from engine.store.catalog import CATALOG_FILE
+    from engine.store.manifest import holds_index
 
-    if not (index / CATALOG_FILE).exists():
+    if not holds_index(index):
         raise QueryError(f"{index} holds no index; make one: longmatch index {index} PATH...")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from engine.faults import named_faults
 from engine.store.ann import AUTO
 from engine.store.catalog import DocumentRow, GenerationRow, ShardRow
 from engine.store.gathering import ranges
+from engine.store.partition_writers import open_writers
 from engine.store.shards import Shard
 from engine.store.snapshot import Positions, Snapshot
 from engine.store.writer import Replacement, Writer
@@ -51,17 +52,22 @@ def compact(path: str | Path, *, log: Callable[[str], None] = lambda _: None) ->
         IndexBusy: another process writes the index.
         IndexDamaged: a shard is damaged; repair first.
     """
-    with Writer(Path(path)) as writer:
-        before = _sizes(writer)
-        groups = (group for group in _groups(_shards(writer), SHARD_CHUNKS) if len(group) > 1 or group[0].has_dead)
-        _rewrite_all(writer, groups, log)
-        n_dead = _dead_vectors(writer)
-        if n_dead:
-            with writer.read() as connection:
-                factory = connection.execute(select(GenerationRow.factory)).scalars().first() or AUTO
-            publish_generation(writer, factory, log=log)
-        writer.vacuum()
-        after = _sizes(writer)
+    with open_writers(Path(path)) as target:
+        reports = [_compacted(writer, log) for writer in target.parts]
+    return CompactReport(*(sum(getattr(one, field.name) for one in reports) for field in fields(CompactReport)))
+
+
+def _compacted(writer: Writer, log: Callable[[str], None]) -> CompactReport:
+    before = _sizes(writer)
+    groups = (group for group in _groups(_shards(writer), SHARD_CHUNKS) if len(group) > 1 or group[0].has_dead)
+    _rewrite_all(writer, groups, log)
+    n_dead = _dead_vectors(writer)
+    if n_dead:
+        with writer.read() as connection:
+            factory = connection.execute(select(GenerationRow.factory)).scalars().first() or AUTO
+        publish_generation(writer, factory, log=log)
+    writer.vacuum()
+    after = _sizes(writer)
     return CompactReport(before[0], after[0], before[1], after[1], n_dead)
 
 

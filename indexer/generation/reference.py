@@ -9,10 +9,13 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import select
 
+from engine.errors import IndexMismatch
 from engine.faults import named_faults
 from engine.store.catalog import ShardRow
+from engine.store.partition_writers import PartitionWriters, open_writers
+from engine.store.partitioned import open_snapshot
 from engine.store.reference import OUTGROWN, Reference, is_outgrown, sample_order
-from engine.store.snapshot import Snapshot
+from engine.store.snapshot import Positions, Snapshot
 from engine.store.writer import Replacement, Writer
 from engine.words.counts import count_documents
 from engine.words.languages import check_language, detect_language
@@ -28,43 +31,50 @@ _LANGUAGE_DOCUMENTS = 64  # whose texts decide on the language of an index
 
 @named_faults
 def rebase(path: str | Path, *, log: Callable[[str], None] = lambda _: None) -> Reference:
-    """Draw another reference from the documents as they are now. All scores change with it.
+    """Draw another reference from the documents as they are now, of all partitions. All scores change with it.
 
     Raises:
         IndexBusy: another process writes the index.
         IndexDamaged: a shard is damaged; repair first.
+        IndexMismatch: the index is a partition, whose reference is that of all partitions.
     """
-    with Writer(Path(path)) as writer:
+    with open_writers(Path(path)) as writer:
+        if isinstance(writer, Writer) and writer.is_partition:
+            whole = writer.folder.parent
+            raise IndexMismatch(
+                f"{path} is a partition of {whole}, whose reference it shares: longmatch rebase {whole}"
+            )
         return pin_reference(writer, log)
 
 
-def sample_documents(snapshot: Snapshot) -> list[int]:
-    """Catalog ids of the documents that are encoded first, so that queries have thresholds.
+def sample_documents(snapshot: Snapshot) -> Positions:
+    """The documents that are encoded first, so that queries have thresholds.
 
     They are the first of the draw, `FIRST_DOCUMENTS` of them or as many as have `FIRST_TOKENS`, at least
     `FEWEST_FIRST`; those that have vectors are left out of the list. Of a small corpus they are all.
     """
     if snapshot.missing_tokens.sum() <= ALL_TOKENS:
-        every: list[int] = snapshot.roster.ids[~snapshot.has_vectors].tolist()
-        return every
+        return np.flatnonzero(~snapshot.has_vectors)
     order = sample_order(snapshot.doc_ids())[:FIRST_DOCUMENTS]
     within = int(np.searchsorted(np.cumsum(snapshot.missing_tokens[order]), FIRST_TOKENS, side="right"))
     first = order[: max(within, FEWEST_FIRST)]
-    ids: list[int] = snapshot.roster.ids[first[~snapshot.has_vectors[first]]].tolist()
-    return ids
+    return first[~snapshot.has_vectors[first]]
 
 
-def refresh_reference(writer: Writer, log: Callable[[str], None]) -> None:
+def refresh_reference(writer: Writer | PartitionWriters, log: Callable[[str], None]) -> None:
     """Pin a reference where there is none, where documents have outgrown it, or where it lacks vectors it could have.
 
-    A reference that was drawn while documents had no vectors is drawn again once all have them.
+    A reference that was drawn while documents had no vectors is drawn again once all have them. A partition by
+    itself never gets one.
     """
-    with Snapshot(writer.folder) as snapshot:
+    if isinstance(writer, Writer) and writer.is_partition:
+        return
+    with open_snapshot(writer.folder) as snapshot:
         row, n_documents = snapshot.reference_row, snapshot.n_documents
         has_vectors = snapshot.has_vectors
         first = sample_order(snapshot.doc_ids())[:1]
         is_empty = row is not None and not row.n_documents and bool(has_vectors[first].any())
-        is_whole = writer.meta.get("partial_reference", False) and bool(has_vectors.all())
+        is_whole = writer.has_partial_reference and bool(has_vectors.all())
     if not n_documents:
         return
     if row is None:
@@ -80,9 +90,9 @@ def refresh_reference(writer: Writer, log: Callable[[str], None]) -> None:
         pin_reference(writer, log)
 
 
-def pin_reference(writer: Writer, log: Callable[[str], None]) -> Reference:
+def pin_reference(writer: Writer | PartitionWriters, log: Callable[[str], None]) -> Reference:
     """Draw a reference and pin it, in place of the one before."""
-    with Snapshot(writer.folder) as snapshot:
+    with open_snapshot(writer.folder) as snapshot:
         reference = snapshot.draw_reference(writer.next_reference())
         writer.publish_reference(reference, is_partial=not snapshot.has_vectors.all())
     log(

@@ -11,6 +11,8 @@ from engine.encoders.encoder import Encoder
 from engine.errors import BudgetExceeded
 from engine.faults import named_faults
 from engine.store.ann import ANN_FOLDER, AUTO, is_exact_factory
+from engine.store.manifest import index_folders
+from engine.store.partitioned import open_snapshot
 from engine.store.presence import stored_meta
 from engine.store.reference import FEWEST_DOCUMENTS, REFERENCE_FOLDER, SAMPLE_CHUNKS, SAMPLE_DOCUMENTS
 from engine.store.shards import SHARD_FOLDER
@@ -221,18 +223,22 @@ def _try_out(
 def _there(path: Path | None) -> _There:
     if path is None or not stored_meta(path).keys() & {"encoder", "counters"}:
         return _There(Known())  # no index, or one that holds nothing yet
-    with Snapshot(path) as snapshot:
-        row = snapshot.generation_row
-        fresh = snapshot.is_fresh(0 if row is None else row.through_chunk)
+    with open_snapshot(path) as snapshot:
+        rows = [(part, part.generation_row) for part in snapshot.parts]
+        covered = [(part, row) for part, row in rows if row is not None]
         return _There(
             Known(snapshot.content_hashes(), snapshot.chunk_counts()),
             snapshot.n_documents,
             snapshot.n_chunks,
-            int(snapshot.roster.n_chunks[fresh].sum()),
-            0 if row is None else row.n_vectors,
-            0 if row is None else snapshot.meta.get("trained_vectors", row.n_vectors),
-            "" if row is None else row.factory,
+            sum(_n_fresh(part, 0 if row is None else row.through_chunk) for part, row in rows),
+            sum(row.n_vectors for _, row in covered),
+            sum(part.meta.get("trained_vectors", row.n_vectors) for part, row in covered),
+            covered[0][1].factory if covered else "",
         )
+
+
+def _n_fresh(part: Snapshot, through_chunk: int) -> int:
+    return int(part.roster.n_chunks[part.is_fresh(through_chunk)].sum())
 
 
 def _is_due(there: _There, counts: Counts, factory: str) -> bool:
@@ -304,7 +310,11 @@ def _disk(path: Path | None, counts: Counts, rung: Rung, size: Size) -> Disk:
     shards = _SHARD_SHARE * (rows * 2 * width + counts.n_chunks * _SPAN_BYTES + terms)
     there = Disk(catalog=_EMPTY_CATALOG_BYTES)
     if path is not None and path.exists():
-        parts = [folder_bytes(path / folder) for folder in (SHARD_FOLDER, ANN_FOLDER, REFERENCE_FOLDER)]
+        homes = {path, *index_folders(path)}
+        parts = [
+            sum(folder_bytes(home / folder) for home in homes)
+            for folder in (SHARD_FOLDER, ANN_FOLDER, REFERENCE_FOLDER)
+        ]
         there = Disk(folder_bytes(path) - sum(parts), *parts)
     is_replaced = bool(rung.index_bytes)
     # In proportion to the documents, for terms that the index holds already.

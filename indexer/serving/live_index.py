@@ -1,4 +1,4 @@
-"""The index that is served: follows its catalog, so that new requests see what was committed.
+"""The index that is served: follows its catalogs, so that new requests see what was committed.
 
 A request keeps the snapshot that it started with. The next snapshot is opened and warmed beside the old one.
 """
@@ -16,6 +16,7 @@ from engine.encoders.encoder import Encoder
 from engine.errors import EngineError
 from engine.index import Index
 from engine.store.catalog import CATALOG_FILE, connect
+from engine.store.manifest import MANIFEST_FILE, index_folders
 from indexer.serving.encoding import SharedEncoder
 from indexer.serving.failures import LOG, too_busy
 from indexer.serving.progress import Progress
@@ -54,7 +55,8 @@ class LiveIndex:
         self._group: ReplicaGroup | None = None
         self._swap = threading.Lock()
         with Index.open(folder):
-            self._watch = _CatalogWatch(folder / CATALOG_FILE)
+            self._manifest = _manifest_state(folder)
+            self._watches = [_CatalogWatch(part / CATALOG_FILE) for part in index_folders(folder)]
 
     @property
     def is_ready(self) -> bool:
@@ -67,7 +69,7 @@ class LiveIndex:
         Raises:
             EngineError: one of them cannot be loaded.
         """
-        self._watch.has_changed()
+        self._has_changed()
         shared = self._shared_encoder()
         group = ReplicaGroup(self.folder, shared, self._settings.threads, store=self._settings.store)
         with self._swap:
@@ -99,19 +101,26 @@ class LiveIndex:
         Returns:
             Whether it was opened again.
         """
-        if not self._watch.has_changed():
+        if not self._has_changed():
             return False
         before = self._shared
         try:
             self.load()
         except EngineError as error:
             LOG.warning("the index has changed and cannot be opened; the old snapshot stays: %s", error)
-            self._watch.forget()
+            for watch in self._watches:
+                watch.forget()
             return False
         if before is not None and before is not self._shared:
             before.close()
         LOG.info("the index has changed: %s documents", f"{self.n_documents:,}")
         return True
+
+    def _has_changed(self) -> bool:
+        """Whether something was committed since the last call, to any partition, or to what they share."""
+        changes = [watch.has_changed() for watch in self._watches]  # all of them take note
+        before, self._manifest = self._manifest, _manifest_state(self.folder)
+        return any(changes) or self._manifest != before
 
     @contextmanager
     def lease(self, progress: Progress | None = None) -> Iterator[Index]:
@@ -149,7 +158,16 @@ class LiveIndex:
             group.retire()
         if self._shared is not None:
             self._shared.close()
-        self._watch.close()
+        for watch in self._watches:
+            watch.close()
+
+
+def _manifest_state(folder: Path) -> tuple[int, int] | None:
+    """Changes when the manifest of partitions is replaced; None without one."""
+    with suppress(OSError):
+        found = (folder / MANIFEST_FILE).stat()
+        return found.st_ino, found.st_mtime_ns
+    return None
 
 
 class _CatalogWatch:

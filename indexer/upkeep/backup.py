@@ -26,6 +26,7 @@ from engine.errors import BudgetExceeded, IndexBusy, IndexDamaged, IndexMismatch
 from engine.faults import named_faults
 from engine.store.catalog import CATALOG_FILE, DocumentRow, connect, read_meta
 from engine.store.durable import Checksum, checksum, fsync_folder, write_durably
+from engine.store.manifest import is_partitioned
 from engine.store.seal import check_seal, write_seal
 from engine.store.writable import FILE_TABLES
 
@@ -60,13 +61,18 @@ def backup(index: str | Path, file: str | Path) -> BackupReport:
         file: the backup; appears complete and on disk, or not at all.
 
     Raises:
-        IndexMismatch: there is no index.
+        IndexMismatch: there is no index, or a partitioned one.
         IndexDamaged: a file of the index is not the one that was written.
         IndexBusy: a writer replaced files again and again while they were copied.
         QueryError: `file` is there already.
     """
     folder, target = Path(index), Path(file)
     catalog = folder / CATALOG_FILE
+    if is_partitioned(folder):
+        raise IndexMismatch(
+            f"{folder} is partitioned, and a backup holds one index; join it first, and back that up: "
+            f"longmatch partition {folder} ONE.lm -p 1"
+        )
     if not catalog.exists():
         raise IndexMismatch(f"{folder} holds no index; make one: longmatch index {folder} PATH...")
     if target.exists():

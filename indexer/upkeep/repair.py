@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import select
@@ -16,6 +17,8 @@ from engine.faults import named_faults
 from engine.store.ann import AUTO
 from engine.store.catalog import CATALOG_FILE, DocumentRow, GenerationRow, ShardRow
 from engine.store.documents import load_documents
+from engine.store.manifest import is_partitioned, partition_folders, read_manifest, write_manifest
+from engine.store.partition_writers import PartitionWriters
 from engine.store.seal import SEAL_SUFFIX
 from engine.store.writer import Writer
 from indexer.building.builder import refresh_generation
@@ -57,6 +60,9 @@ def repair(
         IndexDamaged: SQLite cannot read the catalog; index the corpus again or restore a copy.
         IndexBusy: another process writes the index.
     """
+    folder = Path(path)
+    if is_partitioned(folder):
+        return _repair_partitions(folder, partial(repair, encode=encode, encoder=encoder, device=device, log=log))
     report = RepairReport(found=verify(path))
     kinds = {finding.damage for finding in report.found}
     if Damage.CATALOG in kinds:
@@ -80,6 +86,35 @@ def repair(
             report.mended.append(f"no generation was published, queries scan all vectors ({error})")
         refresh_word_postings(writer)
     return report
+
+
+def _repair_partitions(folder: Path, repair_part: Callable[[Path], RepairReport]) -> RepairReport:
+    """Repair each partition, and the reference that they share.
+
+    Raises:
+        IndexDamaged: the manifest, or a partition that it names, is missing or another one.
+    """
+    report = RepairReport(found=verify(folder))
+    for finding in report.found:
+        if finding.damage is Damage.MANIFEST:
+            raise IndexDamaged(f"{finding.where}: {finding.what}; then run it again: longmatch repair {folder}")
+    manifest = read_manifest(folder)
+    damaged = [finding.where for finding in report.found if finding.damage is Damage.REFERENCE]
+    if damaged:
+        write_manifest(folder, replace(manifest, reference=None))
+        report.mended += map(_redrawn, damaged)
+    for path in partition_folders(folder, manifest):
+        found = repair_part(path)
+        report.mended += [f"{path.name}: {line}" for line in found.mended]
+        report.lost += found.lost
+        report.reencoded += found.reencoded
+    with PartitionWriters(folder) as writers:
+        refresh_reference(writers, report.mended.append)
+    return report
+
+
+def _redrawn(file: str) -> str:
+    return f"{file}: another reference was drawn, so scores differ from those before"
 
 
 def _drop_documents(writer: Writer, report: RepairReport) -> None:
@@ -135,9 +170,7 @@ def _drop_reference(writer: Writer, report: RepairReport) -> None:
     damaged = [finding.where for finding in report.found if finding.damage is Damage.REFERENCE]
     if damaged:
         writer.withdraw_reference()
-        report.mended += [
-            f"{file}: another reference was drawn, so scores differ from those before" for file in damaged
-        ]
+        report.mended += map(_redrawn, damaged)
     refresh_reference(writer, report.mended.append)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,9 @@ from engine.store.catalog import (
 from engine.store.checks import damaged_documents, damaged_table, has_checks
 from engine.store.documents import content_hash, load_documents
 from engine.store.durable import Checksum
+from engine.store.manifest import MANIFEST_FILE, ReferenceFile, is_partitioned, partition_of, read_manifest
 from engine.store.postings import Postings
+from engine.store.presence import stored_meta, stored_sources
 from engine.store.reference import open_reference
 from engine.store.seal import SEAL_SUFFIX, check_seal, is_sealed, is_unsealed, read_seal
 from engine.store.shards import ShardSet
@@ -41,6 +43,7 @@ _ROWS = 256
 class Damage(StrEnum):
     """What is wrong, in the order of how bad it is."""
 
+    MANIFEST = "manifest"  # that of partitions cannot be read, or a partition is missing or another one
     CATALOG = "catalog"  # it is not as it was sealed, or SQLite cannot read it: the truth itself is lost
     SEAL = "seal"  # the seal is damaged or gone; the catalog may be well
     DOCUMENT = "document"  # a document's text is not the one that was indexed
@@ -66,7 +69,7 @@ class Finding:
 
 @named_faults
 def verify(path: str | Path) -> list[Finding]:
-    """Check an index completely: seal, SQLite pages, every checksum, every text.
+    """Check an index completely: seal, SQLite pages, every checksum, every text; of partitions each one.
 
     Returns:
         What was found, worst first; empty when all is well.
@@ -75,6 +78,43 @@ def verify(path: str | Path) -> list[Finding]:
         IndexMismatch: there is no index.
     """
     folder = Path(path)
+    findings = _check_partitions(folder) if is_partitioned(folder) else _check_index(folder)
+    return sorted(findings, key=lambda finding: list(Damage).index(finding.damage))
+
+
+def _check_partitions(folder: Path) -> list[Finding]:
+    try:
+        manifest = read_manifest(folder)
+    except (IndexDamaged, IndexMismatch) as error:
+        return [Finding(Damage.MANIFEST, MANIFEST_FILE, str(error))]
+    findings = []
+    for number, entry in enumerate(manifest.partitions):
+        try:
+            found = _check_index(folder / entry.address)
+            if all(one.damage is not Damage.CATALOG for one in found):
+                found += _check_place(folder / entry.address, number, len(manifest.partitions))
+        except IndexMismatch as error:
+            findings.append(Finding(Damage.MANIFEST, entry.address, str(error)))
+            continue
+        findings += [replace(one, where=f"{entry.address}/{one.where}") for one in found]
+    if (pinned := manifest.reference) is not None:
+        findings += _check_reference_file(folder, pinned)
+    return findings
+
+
+def _check_place(folder: Path, number: int, n_partitions: int) -> list[Finding]:
+    """Whether an index is the partition it should be, and holds no document of another one."""
+    given = stored_meta(folder).get("partition")
+    if given != {"number": number, "of": n_partitions}:
+        what = f"it is {given or 'no partition'}, not partition {number} of {n_partitions}; put the right folder there"
+        return [Finding(Damage.MANIFEST, CATALOG_FILE, what)]
+    names = [doc_id for doc_id, _ in stored_sources(folder)]
+    strays = [name for name in names if partition_of(name, n_partitions) != number]
+    what = f"{len(strays):,} documents belong to other partitions; remove them from {folder} and index them again"
+    return [Finding(Damage.MANIFEST, strays[0], what)] if strays else []
+
+
+def _check_index(folder: Path) -> list[Finding]:
     catalog = folder / CATALOG_FILE
     if not catalog.exists() and not is_sealed(catalog):
         raise IndexMismatch(f"{folder} holds no index; make one: longmatch index {folder} PATH...")
@@ -99,7 +139,7 @@ def verify(path: str | Path) -> list[Finding]:
         findings.append(Finding(Damage.CATALOG, CATALOG_FILE, f"cannot be read ({reason})"))
     finally:
         engine.dispose()
-    return sorted(findings, key=lambda finding: list(Damage).index(finding.damage))
+    return findings
 
 
 def _check_seal(catalog: Path) -> list[Finding]:
@@ -187,13 +227,16 @@ def _check_shards(connection: Connection, folder: Path) -> list[Finding]:
 
 
 def _check_reference(connection: Connection, folder: Path) -> list[Finding]:
-    findings = []
-    for row in _rows(connection, ReferenceRow):
-        try:
-            open_reference(folder / row.file, Checksum(row.size_bytes, row.digest))
-        except IndexDamaged as error:
-            findings.append(Finding(Damage.REFERENCE, row.file, str(error)))
-    return findings
+    pinned = (ReferenceFile(**row._mapping) for row in _rows(connection, ReferenceRow))
+    return [finding for one in pinned for finding in _check_reference_file(folder, one)]
+
+
+def _check_reference_file(folder: Path, pinned: ReferenceFile) -> list[Finding]:
+    try:
+        open_reference(folder / pinned.file, Checksum(pinned.size_bytes, pinned.digest))
+    except IndexDamaged as error:
+        return [Finding(Damage.REFERENCE, pinned.file, str(error))]
+    return []
 
 
 def _rows(

@@ -60,7 +60,9 @@ def test_a_sealed_catalog_that_is_gone_is_found(folder: Path) -> None:
 def test_a_generation_published_under_a_lower_floor_is_rebuilt(
     tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.search.searcher.TIERS", ((10, 10),))  # else all are candidates, and none is missed
+    monkeypatch.setattr(
+        "engine.search.local_partition.TIERS", ((10, 10),)
+    )  # else all are candidates, and none is missed
     folder = tmp_path / "x.lm"
     build(folder, corpus, encoder=FakeEncoder(), factory="IVF4,PQ2x4fs", recall_floor=0.0)
     with Snapshot(folder) as snapshot:

@@ -30,7 +30,7 @@ CANDIDATES = 20
 def many_is_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generation_module, "MANY_WITHOUT_VECTORS", 30)
     monkeypatch.setattr("engine.search.candidates.SCAN_BELOW_DOCUMENTS", 30)
-    monkeypatch.setattr("engine.search.searcher.TIERS", ((10, CANDIDATES),))
+    monkeypatch.setattr("engine.search.local_partition.TIERS", ((10, CANDIDATES),))
 
 
 @pytest.fixture

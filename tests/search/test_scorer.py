@@ -61,7 +61,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> dict[str, Counter[int]]:
 def test_each_candidate_is_read_once(
     folder: Path, reads: dict[str, Counter[int]], monkeypatch: pytest.MonkeyPatch, k: int, exact: bool
 ) -> None:
-    monkeypatch.setattr("engine.search.searcher.TIERS", ((10, 20), (20, 40)))
+    monkeypatch.setattr("engine.search.local_partition.TIERS", ((10, 20), (20, 40)))
     with Index.open(folder, encoder=FakeEncoder()) as index:
         query = index.stored_query("doc003")
         for counts in reads.values():

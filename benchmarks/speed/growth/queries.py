@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -22,6 +22,7 @@ from engine.index import Index
 from engine.result import Result
 from engine.scoring.evidence import Scoring
 from engine.search.candidates import FIRST_DEPTH
+from engine.search.local_partition import LocalPartition
 from engine.search.query import Query
 from engine.search.searcher import Searcher
 from engine.store.shards import term_count_bytes
@@ -196,16 +197,38 @@ class StageClock:
         self._since = now
 
 
-def staged(
-    name: str, method: Callable[Concatenate[Searcher, Arguments], Answer]
-) -> Callable[Concatenate[StagedSearcher, Arguments], Answer]:
-    """The same method, as a stage of `StagedSearcher`."""
+class Timed(Protocol):
+    """An object with a clock."""
 
-    def timed(self: StagedSearcher, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
+    @property
+    def clock(self) -> StageClock:
+        """Of its stages."""
+
+
+def staged(
+    name: str, method: Callable[Concatenate[Any, Arguments], Answer]
+) -> Callable[Concatenate[Any, Arguments], Answer]:
+    """The same method, as a stage of a class with a clock."""
+
+    def timed(self: Timed, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
         with self.clock.stage(name):
             return method(self, *arguments, **named)
 
     return timed
+
+
+class StagedPartition(LocalPartition):
+    """Takes the time of its own stages."""
+
+    def __init__(self, index: Index, scoring: Scoring, clock: StageClock) -> None:
+        """Rank the documents of an open index."""
+        super().__init__(index.snapshot, scoring)
+        self.clock = clock
+
+    _ranked = staged(SCORES, LocalPartition._ranked)  # which calls the next one
+    _estimates = staged(LISTS, LocalPartition._estimates)  # and this the one after it
+    _estimated_words = staged(WORDS, LocalPartition._estimated_words)
+    _named = staged(SCORES, LocalPartition._named)
 
 
 class StagedSearcher(Searcher):
@@ -223,13 +246,16 @@ class StagedSearcher(Searcher):
         """
         super().__init__(index.snapshot, scoring)
         self._now = now
-        self.clock = StageClock(now)
+        self._staged = StagedPartition(index, self.scoring, StageClock(now))
+        self._partitions = [self._staged]
 
     prepare = staged(THRESHOLDS, Searcher.prepare)
-    _ranked = staged(SCORES, Searcher._ranked)  # which calls the next one
-    _estimates = staged(LISTS, Searcher._estimates)  # and this the one after it
-    _estimated_words = staged(WORDS, Searcher._estimated_words)
     _hits = staged(HITS, Searcher._hits)
+
+    @property
+    def clock(self) -> StageClock:
+        """That of the last search."""
+        return self._staged.clock
 
     def timed_search(self, query: Query, k: int) -> tuple[Result, dict[str, float]]:
         """Search for the targets of an indexed document, itself left out.
@@ -237,7 +263,7 @@ class StagedSearcher(Searcher):
         Returns:
             The result, and milliseconds by stage; they sum to the time of the whole search.
         """
-        self.clock = StageClock(self._now)
+        self._staged.clock = StageClock(self._now)
         with self.clock.stage(OTHER):
             result = self.search(query, k=k, without=query.document.doc_id)
         return result, {stage: 1000 * seconds for stage, seconds in self.clock.seconds.items()}

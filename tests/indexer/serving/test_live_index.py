@@ -11,9 +11,11 @@ from engine.index import Index
 from engine.store.writer import Writer
 from indexer.building.builder import build
 from indexer.generation import reference
+from indexer.partitions.splitting import partition
 from indexer.serving.failures import Refusal
 from indexer.serving.live_index import LiveIndex
 from indexer.serving.settings import Settings
+from indexer.upkeep.removal import remove as take_out
 from tests.fakes import FakeEncoder, make_corpus
 
 SETTINGS = Settings(threads=2)
@@ -44,6 +46,22 @@ def test_a_commit_is_seen_by_the_next_request_alone(folder: Path) -> None:
         assert before.n_documents == 60 and before.document("doc003").doc_id == "doc003"
     with live.lease() as after:
         assert after.n_documents == 59
+    live.close()
+
+
+def test_a_commit_to_a_partition_and_another_reference_are_seen(folder: Path) -> None:
+    parts = folder.with_name("x.parts")
+    partition(folder, parts, 2)
+    live = opened(parts)
+    assert not live.reload()
+    take_out(parts, ["doc003"])
+    assert live.reload() and live.n_documents == 59
+    reference.rebase(parts)
+    assert live.reload()
+    with live.lease() as index:
+        assert index.snapshot.reference.version == 2
+        assert [hit.doc_id for hit in index.search_id("doc004", k=59)].count("doc003") == 0
+    assert not live.reload()
     live.close()
 
 

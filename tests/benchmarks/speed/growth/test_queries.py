@@ -81,7 +81,7 @@ WORK = (
     (query_module, "thresholds", THRESHOLDS, 4),
     (CandidateLists, "lists", LISTS, 8),
     (TermPostings, "scores", WORDS, 8),  # of words, and of pairs
-    (Snapshot, "doc_ids_of", SCORES, 32),
+    (Snapshot, "doc_ids_of", SCORES, 16),  # to order equal scores, and to merge rankings
     (search_module, "break_down", HITS, 64),
     (Snapshot, "documents", HITS, 128),
 )

@@ -1,0 +1,232 @@
+"""Ranking the documents of one index: candidates -> exact scores -> ranks. Prepares no query, shows no parts.
+
+The score of a document depends on query, document and reference alone (`engine.scoring.evidence`).
+Small indexes, strict filters and `exact` score every document. Else lists of an approximate index
+and postings of words choose candidates, and those are scored exactly.
+
+Candidates are ranked in tiers, so that a rank does not depend on how many hits are wanted: the
+first 200 ranks are filled from the 400 best candidates, the ranks up to 1,000 from the 2,000 best,
+and so on; beyond the last tier all documents are scored. What a tier has ranked stays.
+
+Letters in shapes: N documents of the index, R those scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.scoring.evidence import Components, Scoring, Thresholds, margin
+from engine.scoring.lists import RankedLists
+from engine.scoring.similarity import Multiply, products
+from engine.search.candidates import CandidateLists
+from engine.search.partition import Ranked, Ranks, Selection, Shown
+from engine.search.pool import Pool, without_positions
+from engine.search.query import Prepared
+from engine.search.scorer import Exact, Scorer, join_exact
+from engine.store.replica import OpenReplica
+from engine.store.snapshot import OpenGeneration, Positions, Snapshot
+
+# Ranks, and the candidates they are filled from.
+TIERS = ((200, 400), (1_000, 2_000), (5_000, 10_000))
+LIST_LENGTH = 60  # documents that each query chunk names as candidates
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranking:
+    """Documents in their order, and how many have any part in common with the query."""
+
+    exact: Exact  # the ranks that were wanted
+    n_found: int
+    n_evident: int
+
+
+class LocalPartition:
+    """Ranks and shows the documents of one snapshot; see `engine.search.partition.Partition`."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        scoring: Scoring,
+        generation: OpenGeneration | None = None,
+        scan_chunks: int | None = None,
+        replica: OpenReplica | None = None,
+        multiply: Multiply = products,
+    ) -> None:
+        """Search a snapshot.
+
+        Args:
+            snapshot: stays open meanwhile.
+            scoring: the constants.
+            generation: one that is not published yet, in place of the snapshot's own.
+            scan_chunks: target chunks in memory at one time, `SCAN_BLOCK_CHUNKS` by default.
+            replica: a copy of the index on a GPU, searched in its place.
+            multiply: products of exact scans and of rescoring.
+        """
+        self.snapshot = snapshot
+        self.scoring = scoring
+        self._neighbours = CandidateLists(snapshot, generation, replica)
+        self._scorer = Scorer(snapshot, scoring, multiply, scan_chunks)
+
+    @property
+    def n_documents(self) -> int:
+        """N."""
+        return self.snapshot.n_documents
+
+    def rank(self, prepared: Prepared, selection: Selection, n_most: int) -> Ranks:
+        """The best documents of the snapshot."""
+        allowed = allowed_documents(self.snapshot, selection.where, selection.without)
+        return self.rank_among(prepared, allowed, n_most, exact=selection.exact)
+
+    def rank_among(self, prepared: Prepared, allowed: NDArray[np.bool_], n_most: int, *, exact: bool = False) -> Ranks:
+        """The best of some documents.
+
+        Args:
+            prepared: the query.
+            allowed: (N,) the documents that may be found.
+            n_most: documents wanted.
+            exact: score every one of them.
+        """
+        is_exact = exact or self.is_exhaustive(allowed)
+        ranking = self._ranked(prepared, allowed, n_most, is_exact=is_exact)
+        return Ranks(
+            self._named(ranking.exact),
+            ranking.n_found,
+            ranking.n_evident,
+            n_searched=int(np.count_nonzero(allowed)),
+            is_exact=is_exact,
+            is_complete=not self.snapshot.width or bool(self.snapshot.has_vectors[allowed].all()),
+        )
+
+    def is_exhaustive(self, allowed: NDArray[np.bool_]) -> bool:
+        """Whether every document is scored: lists and postings choose similar documents, not those that contain."""
+        return self.scoring.cover or self._neighbours.is_scanned(allowed)
+
+    def scores_of(self, prepared: Prepared, positions: Positions) -> NDArray[np.float64]:
+        """The scores (R,) of given documents, also of those with a score of 0."""
+        return self._scorer.exact(prepared, positions).scores
+
+    def show(self, positions: Positions) -> list[Shown]:
+        """Documents as hits show them; their texts are read when they are needed."""
+        documents = self.snapshot.documents(positions)
+        are_encoded = self.snapshot.has_vectors[positions].tolist()
+        return [
+            Shown(document, coverage, self.snapshot.spans(position), has_vectors)
+            for (document, coverage), position, has_vectors in zip(
+                documents, positions.tolist(), are_encoded, strict=True
+            )
+        ]
+
+    def exact_tops(self, queries: Sequence[tuple[int, Prepared]], allowed: NDArray[np.bool_], k: int) -> list[Ranked]:
+        """The best documents for several queries, by one pass over all vectors.
+
+        Args:
+            queries: the position that each leaves out, one that is not there for none, and the query.
+            allowed: (N,) the documents that may be found.
+            k: how many at most for each.
+        """
+        pools = self._scorer.pools([one for _, one in queries], np.flatnonzero(allowed))
+        return [
+            self._named(self._scorer.best_of(one, without_positions(pool, np.array([own])), k))
+            for (own, one), pool in zip(queries, pools, strict=True)
+        ]
+
+    def _named(self, exact: Exact) -> Ranked:
+        return Ranked(exact, tuple(self.snapshot.doc_ids_of(exact.positions)))
+
+    def _ranked(self, prepared: Prepared, allowed: NDArray[np.bool_], stop: int, *, is_exact: bool) -> _Ranking:
+        """The first `stop` ranks."""
+        scorer = self._scorer
+        if is_exact:
+            return _Ranking(*scorer.top(prepared, np.flatnonzero(allowed), stop))
+        covered = self._neighbours.is_covered()
+        fresh, *counts = scorer.top(prepared, np.flatnonzero(allowed & ~covered), stop)
+        estimates = self._estimates(prepared, allowed & covered)
+        ranked = known = scorer.exact(prepared, np.empty(0, np.int64))
+        for n_ranks, n_candidates in (*TIERS, (len(allowed), len(allowed))):
+            if len(ranked.positions) >= min(stop, len(allowed)):
+                break
+            n_wanted = min(stop, n_ranks) - len(ranked.positions)
+            others = np.setdiff1d(estimates.positions[_best(estimates.scores, n_candidates)], known.positions)
+            if len(others) <= TIERS[-1][1]:
+                scored = scorer.exact(prepared, others)
+            else:
+                scored, *_ = scorer.top(prepared, others, n_wanted)
+            if not len(known.positions):  # the first tier, which is that of every page
+                counts = [sum(both) for both in zip(counts, _counts(estimates, scored), strict=True)]
+            known = join_exact(known, scored)
+            of_tier = join_exact(known, fresh).without(ranked.positions)
+            ranked = join_exact(ranked, scorer.ranked(of_tier, n_wanted))
+        return _Ranking(ranked, max(counts[0], len(ranked.positions)), counts[1])
+
+    def _estimates(self, prepared: Prepared, allowed: NDArray[np.bool_]) -> Pool:
+        """All documents that may be found, with components as far as lists and postings show them, from below."""
+        vectors, limits = prepared.vectors, prepared.limits
+        n = len(allowed)
+        lists = self._neighbours.lists(vectors.chunks, allowed, LIST_LENGTH)
+        chunks = _by_lists(lists, limits, self.scoring.power, n)
+        words, pairs = self._estimated_words(prepared, allowed)
+        document = np.zeros(n)
+        if prepared.weights["document"]:
+            nearest = self.snapshot.document_index.nearest(vectors.document, allowed, LIST_LENGTH)
+            document[nearest.documents[0]] = margin(nearest.similarities[0], limits.document, self.scoring.power)
+        positions = np.flatnonzero(allowed)
+        components = Components(chunks, document, words, pairs).of(positions)
+        return Pool(positions, components).rate(prepared, self.scoring.root)
+
+    def _estimated_words(
+        self, prepared: Prepared, allowed: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Two of (N,): the components of words and of pairs, by postings where there are any."""
+        n = len(allowed)
+        words, pairs = np.zeros(n), np.zeros(n)
+        if prepared.words is None or prepared.pairs is None:
+            return words, pairs
+        postings = self._neighbours.postings
+        if postings is None:
+            positions = np.flatnonzero(allowed)
+            words[positions], pairs[positions] = self._scorer.word_components(prepared, positions)
+            return words, pairs
+        at = np.searchsorted(self.snapshot.roster.ids, postings.ids)
+        at = np.minimum(at, n - 1)
+        is_there = self.snapshot.roster.ids[at] == postings.ids  # and not removed since
+        of_words, of_pairs = postings.scores(prepared.words, prepared.pairs)
+        words[at[is_there]], pairs[at[is_there]] = of_words[is_there], of_pairs[is_there]
+        return np.minimum(words, 1), np.minimum(pairs, 1)
+
+
+def allowed_documents(snapshot: Snapshot, where: str | None, without: Sequence[str]) -> NDArray[np.bool_]:
+    """(N,) True for the documents that pass a metadata filter and are not to be left out."""
+    allowed = np.ones(snapshot.n_documents, bool) if where is None else snapshot.matching(where)
+    for doc_id in without:
+        position = snapshot.position(doc_id)
+        if position is not None:
+            allowed[position] = False
+    return allowed
+
+
+def _best(scores: NDArray[np.float64], n: int) -> NDArray[np.int64]:
+    """Places of the n best; of equal ones the first."""
+    if n >= len(scores):
+        return np.arange(len(scores))
+    last = -np.partition(-scores, n - 1)[n - 1]
+    above = np.flatnonzero(scores > last)
+    return np.concatenate([above, np.flatnonzero(scores == last)[: n - len(above)]])
+
+
+def _counts(estimates: Pool, scored: Exact) -> tuple[int, int]:
+    """Documents with a score above 0, and those with a chunk above its threshold, by estimates or exactly."""
+    is_other = ~np.isin(estimates.positions, scored.positions)
+    rough, exact = estimates.components.chunks, scored.components.chunks
+    n_found = np.count_nonzero(estimates.scores[is_other]) + np.count_nonzero(scored.scores)
+    return int(n_found), int(np.count_nonzero(rough[is_other]) + np.count_nonzero(exact))
+
+
+def _by_lists(lists: RankedLists, limits: Thresholds, power: float, n: int) -> NDArray[np.float64]:
+    """The chunk component (N,) as far as lists show it."""
+    shares = limits.weights[:, None] * margin(lists.similarities, limits.chunks[:, None], power)
+    counts = (lists.documents >= 0) & (shares > 0)
+    return np.bincount(lists.documents[counts], shares[counts], minlength=n).astype(np.float64)

@@ -1,0 +1,225 @@
+"""The snapshot of a partitioned index: the documents of all partitions, one partition after another.
+
+Documents are addressed by position as in any snapshot, so whatever reads documents works on both. What FAISS and
+postings find belongs to one partition, and is reached through `parts`.
+
+Letters in shapes: N documents of all partitions, P partitions, R documents asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import fields
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Row
+
+from engine.document import Coverage, Document
+from engine.encoders.encoder import EncodedDocument
+from engine.errors import IndexMismatch
+from engine.store.manifest import Manifest, is_partitioned, partition_folders, read_manifest
+from engine.store.roster import Roster
+from engine.store.shards import Shard, ShardSet
+from engine.store.snapshot import Positions, Snapshot
+from engine.words.counts import WordTables
+from engine.words.packing import PackedWords
+
+Value = TypeVar("Value")
+
+
+def open_snapshot(folder: Path) -> Snapshot:
+    """Open and pin an index, partitioned or not; errors as of `Snapshot`."""
+    return PartitionedSnapshot(folder) if is_partitioned(folder) else Snapshot(folder)
+
+
+class PartitionedSnapshot(Snapshot):
+    """All partitions of an index as they were when opened, and the reference that was in force."""
+
+    generation = None
+    generation_row = None
+    postings_row = None
+    word_postings = None
+    word_postings_row = None
+
+    def __init__(self, folder: Path) -> None:
+        """Open and pin all partitions.
+
+        Raises:
+            IndexMismatch: a partition is missing, is of another version, or has another encoder or language.
+            IndexDamaged: the manifest or a catalog is not what was written.
+        """
+        self.folder = folder
+        manifest = read_manifest(folder)
+        with ExitStack() as opening:
+            paths = partition_folders(folder, manifest)
+            self._parts = tuple(opening.enter_context(Snapshot(path)) for path in paths)
+            for number, part in enumerate(self._parts):
+                _check(part, number, manifest)
+            self._opened = opening.pop_all()
+        self.meta: dict[str, Any] = {**self._parts[0].meta, "encoder": manifest.encoder, "language": manifest.language}
+        self.meta["partial_reference"] = manifest.has_partial_reference
+        del self.meta["partition"]
+        self.width = int(manifest.encoder["width"]) if manifest.encoder is not None else 0
+        self.reference_row = manifest.reference
+        self._map_reference()
+        self._shards = _JoinedShards([part._shards for part in self._parts])
+        self._join_rosters()
+
+    def _join_rosters(self) -> None:
+        rosters = [part.roster for part in self._parts]
+        columns = {
+            column.name: np.concatenate([getattr(roster, column.name) for roster in rosters])
+            for column in fields(Roster)
+        }
+        sizes = [len(roster) for roster in rosters]
+        self._bases = np.cumsum([0, *sizes], dtype=np.int64)[:-1]
+        columns["shard"] = columns["shard"] * len(rosters) + np.repeat(np.arange(len(rosters)), sizes)
+        self.roster = Roster(**columns)
+        self._attached = np.concatenate([part._attached for part in self._parts])
+
+    def close(self) -> None:
+        """Let go of the catalogs."""
+        self._opened.close()
+
+    @property
+    def parts(self) -> Sequence[Snapshot]:
+        """The snapshots of the partitions, by number."""
+        return self._parts
+
+    def split(self, positions: Positions) -> Iterator[tuple[Snapshot, NDArray[np.int64], Positions]]:
+        """Group documents (R,) by partition: its snapshot, places among the R, and positions in that snapshot."""
+        owners = np.searchsorted(self._bases, positions, side="right") - 1
+        for owner in np.unique(owners).tolist():
+            places = np.flatnonzero(owners == owner)
+            yield self._parts[owner], places, positions[places] - self._bases[owner]
+
+    @property
+    def shard_rows(self) -> list[Row[Any]]:
+        """What the catalogs say of each shard."""
+        return self._all(lambda part: part.shard_rows)
+
+    @cached_property
+    def tokens(self) -> NDArray[np.int64]:
+        """(N,) see `Snapshot.tokens`."""
+        return np.concatenate([part.tokens for part in self._parts])
+
+    def attach(self, positions: Positions, encoded: Sequence[EncodedDocument]) -> None:
+        """See `Snapshot.attach`."""
+        for part, places, own in self.split(positions):
+            part.attach(own, [encoded[place] for place in places.tolist()])
+        self._join_rosters()
+        for derived in ("document_index", "document_vectors", "tokens"):
+            self.__dict__.pop(derived, None)
+
+    def documents(self, positions: Positions) -> list[tuple[Document, Coverage]]:
+        """See `Snapshot.documents`."""
+        return self._of(positions, lambda part, own: part.documents(own))
+
+    def position(self, doc_id: str) -> int | None:
+        """Position of a document by its name."""
+        found = (part.position(doc_id) for part in self._parts)
+        return next((int(base) + at for base, at in zip(self._bases, found, strict=True) if at is not None), None)
+
+    def doc_ids(self) -> list[str]:
+        """All names, in the order of positions."""
+        return self._all(lambda part: part.doc_ids())
+
+    def titles(self) -> list[tuple[str, str]]:
+        """(doc_id, title) of all documents, in the order of positions."""
+        return self._all(lambda part: part.titles())
+
+    def doc_ids_of(self, positions: NDArray[np.int64]) -> list[str]:
+        """The names of documents, in the order given."""
+        return self._of(positions, lambda part, own: part.doc_ids_of(own))
+
+    def content_keys(self, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """See `Snapshot.content_keys`."""
+        return np.array(self._of(positions, lambda part, own: part.content_keys(own)), np.uint64)
+
+    def content_hashes(self) -> dict[str, str]:
+        """The hash of every document's content, by name."""
+        return {name: found for part in self._parts for name, found in part.content_hashes().items()}
+
+    def chunk_counts(self) -> dict[str, int]:
+        """The number of chunks of every document, by name."""
+        return {name: count for part in self._parts for name, count in part.chunk_counts().items()}
+
+    def similar_names(self, doc_id: str, limit: int = 3) -> list[str]:
+        """Names that contain the given one, for error messages."""
+        return self._all(lambda part: part.similar_names(doc_id, limit))[:limit]
+
+    def matching(self, where: str) -> NDArray[np.bool_]:
+        """(N,) True for the documents that pass a metadata filter; see `engine.store.where`."""
+        return np.concatenate([part.matching(where) for part in self._parts])
+
+    def totals(self) -> dict[str, int]:
+        """The counts of all partitions, added up."""
+        counts = [part.totals() for part in self._parts]
+        return {name: sum(one[name] for one in counts) for name in counts[0]}
+
+    def failures(self) -> list[tuple[str, str]]:
+        """What could not be indexed: (source, reason), by source."""
+        return sorted(self._all(lambda part: part.failures()))
+
+    def _all(self, ask: Callable[[Snapshot], Iterable[Value]]) -> list[Value]:
+        return list(chain.from_iterable(map(ask, self._parts)))
+
+    def _of(self, positions: Positions, ask: Callable[[Snapshot, Positions], Iterable[Value]]) -> list[Value]:
+        """A value of each of some documents, in the order given."""
+        found: dict[int, Value] = {}
+        for part, places, own in self.split(positions):
+            found |= zip(places.tolist(), ask(part, own), strict=True)
+        return [found[place] for place in range(len(positions))]
+
+
+class _JoinedShards(ShardSet):
+    """The shards of P partitions; number n of partition p is n P + p."""
+
+    def __init__(self, parts: Sequence[ShardSet]) -> None:
+        self._sets = parts
+
+    def _own(self, number: int) -> tuple[ShardSet, int]:
+        return self._sets[number % len(self._sets)], number // len(self._sets)
+
+    def __getitem__(self, number: int) -> Shard:
+        shards, own = self._own(number)
+        return shards[own]
+
+    def words(self, number: int) -> WordTables | PackedWords | None:
+        shards, own = self._own(number)
+        return shards.words(own)
+
+    def _part(self, number: int, name: str) -> NDArray[Any]:
+        shards, own = self._own(number)
+        return shards._part(own, name)
+
+
+def _check(part: Snapshot, number: int, manifest: Manifest) -> None:
+    """Whether a snapshot is that partition of a manifest."""
+    n_partitions = len(manifest.partitions)
+    given, expected = part.meta.get("partition"), {"number": number, "of": n_partitions}
+    if given != expected:
+        raise IndexMismatch(
+            f"{part.folder} is {_name(given)}, not {_name(expected)}; put the right folder there, or restore a copy"
+        )
+    mine, theirs = _fingerprint(part.meta.get("encoder")), _fingerprint(manifest.encoder)
+    # A run binds the partitions first: one that was killed there left them with an encoder, and without vectors.
+    if (manifest.encoder is not None and mine != theirs) or part.language != manifest.language:
+        raise IndexMismatch(
+            f"{part.folder} has encoder {mine[:12]} and language {part.language!r}, the manifest {theirs[:12]} and "
+            f"{manifest.language!r}; put the right folder there, or restore a copy"
+        )
+
+
+def _name(partition: Any) -> str:  # noqa: ANN401
+    return f"partition {partition['number']} of {partition['of']}" if partition else "no partition"
+
+
+def _fingerprint(encoder: Mapping[str, Any] | None) -> str:
+    return "none" if encoder is None else str(encoder["fingerprint"])

@@ -1,0 +1,1 @@
+"""Indexes of several partitions: splitting, joining, writing."""

@@ -1,0 +1,167 @@
+"""Splits an index into partitions, joins them, and partitions again. Encodes nothing.
+
+Vectors, term counts, texts and the reference are copied as they are, so scores stay the same to the last digit.
+The new index is written beside its place and appears there by one rename, complete or not at all.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from engine.document import Document
+from engine.encoders.encoder import EncodedDocument
+from engine.errors import IndexMismatch, QueryError, RecallTooLow
+from engine.faults import named_faults
+from engine.store.ann import AUTO
+from engine.store.durable import fsync_folder
+from engine.store.manifest import (
+    MOST_PARTITIONS,
+    Entry,
+    Manifest,
+    partition_folder,
+    partition_of,
+    write_manifest,
+)
+from engine.store.partition_writers import PartitionWriters, open_writers
+from engine.store.partitioned import open_snapshot
+from engine.store.presence import stored_failures
+from engine.store.snapshot import Positions, Snapshot
+from engine.store.writer import Writer
+from indexer.building.builder import refresh_generation
+from indexer.building.stub import is_free
+from indexer.generation.disk import DiskGuard
+from indexer.generation.footprint import folder_bytes
+from indexer.generation.new_generation import refresh_word_postings
+
+_CHUNKS_AT_ONCE = 16_384  # copied into one shard; 25 MB at width 384
+_DOCUMENTS_AT_ONCE = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionReport:
+    """The partitions that were made."""
+
+    n_documents: tuple[int, ...]  # of each partition
+    n_chunks: tuple[int, ...]
+
+
+@named_faults
+def partition(
+    path: str | Path, out: str | Path, n_partitions: int, *, log: Callable[[str], None] = lambda _: None
+) -> PartitionReport:
+    """Copy an index into another number of partitions.
+
+    Args:
+        path: an index, partitioned or not; stays as it is.
+        out: folder of the new index, which is not there yet.
+        n_partitions: of the new index, from 1 to 4,096; 1 makes an index that is not partitioned.
+        log: called with one line a step.
+
+    Raises:
+        QueryError: the number is out of range.
+        IndexMismatch: there is no index, an earlier version wrote it, or `out` is there already.
+        IndexDamaged: a shard is damaged; repair first.
+        BudgetExceeded: the disk does not hold the copy.
+    """
+    source, out = Path(path), Path(out)
+    if not 1 <= n_partitions <= MOST_PARTITIONS:
+        raise QueryError(f"{n_partitions} partitions; there can be 1 to {MOST_PARTITIONS:,}")
+    if not is_free(out):
+        raise IndexMismatch(f"{out} is there already; name a new folder")
+    with open_snapshot(source) as snapshot:
+        if not snapshot.counts_titles:
+            raise IndexMismatch(f"an earlier version wrote {source}; bring it up to date: longmatch repair {source}")
+        DiskGuard(out).refuse(folder_bytes(source))
+        with _appearing(out) as folder:
+            _begin(folder, n_partitions, snapshot)
+            with open_writers(folder) as writers:
+                return _copied(snapshot, writers, source, log)
+
+
+@contextmanager
+def _appearing(out: Path) -> Iterator[Path]:
+    """A folder to write into, which is renamed when all is well and removed when it is not."""
+    unfinished = out.with_name(out.name + ".unfinished")
+    if unfinished.exists():
+        raise IndexMismatch(f"{unfinished} is there, from a run that was killed or goes on; remove it, or wait")
+    unfinished.mkdir(parents=True)
+    try:
+        yield unfinished
+        if out.exists():
+            out.rmdir()  # it was empty
+        unfinished.rename(out)
+        fsync_folder(out.parent)
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise
+
+
+def _begin(folder: Path, n_partitions: int, snapshot: Snapshot) -> None:
+    """Make empty partitions with the encoder and the language of an index; nothing for one that is not partitioned."""
+    assert snapshot.language is not None
+    if n_partitions == 1:
+        return
+    encoder = snapshot.meta.get("encoder")
+    for number in range(n_partitions):
+        with Writer(folder / partition_folder(number)) as writer:
+            writer.bind_partition(number, n_partitions, snapshot.language)
+            if encoder is not None:
+                writer.claim(encoder)
+    entries = tuple(Entry(partition_folder(number), 0, 0) for number in range(n_partitions))
+    write_manifest(folder, Manifest(encoder, snapshot.language, None, entries))
+
+
+def _copied(
+    snapshot: Snapshot, target: PartitionWriters | Writer, source: Path, log: Callable[[str], None]
+) -> PartitionReport:
+    writers = target.parts
+    owners = np.array([partition_of(doc_id, len(writers)) for doc_id in snapshot.doc_ids()], np.int64)
+    if isinstance(target, Writer):
+        assert snapshot.language is not None
+        target.set_language(snapshot.language)
+        if (encoder := snapshot.meta.get("encoder")) is not None:
+            target.claim(encoder)
+    for number, writer in enumerate(writers):
+        own = np.flatnonzero(owners == number)
+        log(f"partition {number}: copying {len(own):,} documents")
+        for block in _blocks(snapshot, own):
+            writer.commit(list(_stored(snapshot, block)), snapshot.words(block))
+    doc_ids = dict(stored_failures(source))
+    for failed, reason in snapshot.failures():
+        doc_id = doc_ids.get(failed, "")
+        writers[partition_of(doc_id or failed, len(writers))].record_failure(failed, reason, doc_id)
+    if snapshot.reference_row is not None:
+        target.publish_reference(snapshot.reference, is_partial=snapshot.has_partial_reference)
+    for writer in writers:
+        _derive(writer, snapshot, log)
+    n_chunks = [int(snapshot.roster.n_chunks[owners == number].sum()) for number in range(len(writers))]
+    return PartitionReport(tuple(np.bincount(owners, minlength=len(writers)).tolist()), tuple(n_chunks))
+
+
+def _blocks(snapshot: Snapshot, positions: Positions) -> Iterator[Positions]:
+    """Runs of documents that are copied together."""
+    block = np.cumsum(snapshot.roster.n_chunks[positions]) // _CHUNKS_AT_ONCE
+    for run in np.split(positions, np.flatnonzero(np.diff(block)) + 1):
+        for first in range(0, len(run), _DOCUMENTS_AT_ONCE):
+            yield run[first : first + _DOCUMENTS_AT_ONCE]
+
+
+def _stored(snapshot: Snapshot, positions: Positions) -> Iterator[tuple[Document, EncodedDocument]]:
+    for position, (document, coverage) in zip(positions.tolist(), snapshot.documents(positions), strict=True):
+        yield document, snapshot.encoded(position, coverage)
+
+
+def _derive(writer: Writer, snapshot: Snapshot, log: Callable[[str], None]) -> None:
+    """Build the FAISS index of a partition, where the source may have one, and its postings of words."""
+    if snapshot.width and snapshot.has_vectors.all():
+        try:
+            refresh_generation(writer, AUTO, log=log)
+        except RecallTooLow as error:
+            log(f"{writer.folder.name}: no generation was published, queries scan all vectors ({error})")
+    refresh_word_postings(writer)

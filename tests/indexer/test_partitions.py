@@ -1,0 +1,376 @@
+"""Every command on a partitioned index: what it writes is what it would write into one index."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import indexer.generation.reference as reference_module
+from engine.document import Document
+from engine.errors import IndexBusy, IndexDamaged, IndexMismatch, QueryError
+from engine.index import Index
+from engine.readers import Unreadable
+from engine.result import Result, Status
+from engine.search.allowance import Allowance
+from engine.store.manifest import index_folders, partition_of, read_manifest
+from engine.store.writer import Writer
+from indexer.building.builder import build
+from indexer.generation.compaction import compact
+from indexer.generation.reference import rebase
+from indexer.partitions.splitting import partition
+from indexer.upkeep.backup import backup
+from indexer.upkeep.removal import remove
+from indexer.upkeep.repair import repair
+from indexer.upkeep.verify import Damage, verify
+from tests.fakes import FakeEncoder, make_corpus, make_document
+
+P = 3
+
+
+@pytest.fixture(scope="session")
+def words_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve documents in three partitions, words alone, beside the index that they come from; only to be copied."""
+    folder = tmp_path_factory.mktemp("partitions")
+    build(folder / "one.lm", make_corpus(12), encode="none")
+    partition(folder / "one.lm", folder / "x.parts", P)
+    return folder
+
+
+@pytest.fixture
+def home(words_folder: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(words_folder, tmp_path / "home"))
+
+
+@pytest.fixture
+def both(home: Path) -> tuple[Path, Path]:
+    return home / "one.lm", home / "x.parts"
+
+
+def ranks(folder: Path, encoder: FakeEncoder | None = None, query: str = "doc001") -> list[tuple[str, float]]:
+    with Index.open(folder, encoder=encoder) as index:
+        return [(hit.doc_id, hit.score) for hit in index.search_id(query, k=100, exact=True)]
+
+
+def test_documents_lie_where_their_doc_id_hashes_to(both: tuple[Path, Path]) -> None:
+    _, parts = both
+    for number, folder in enumerate(index_folders(parts)):
+        with Index.open(folder) as index:
+            assert {partition_of(name, P) for name in index.snapshot.doc_ids()} <= {number}
+
+
+def test_a_partition_by_itself_scores_by_the_shared_reference(both: tuple[Path, Path]) -> None:
+    one, parts = both
+    of_one = dict(ranks(one))
+    folder = index_folders(parts)[partition_of("doc001", P)]
+    of_part = ranks(folder)
+    assert of_part
+    assert {name: of_one[name] for name, _ in of_part} == dict(of_part)
+
+
+def test_a_run_adds_replaces_and_prunes_as_in_one_index(both: tuple[Path, Path]) -> None:
+    changed: list[Document | Unreadable] = [
+        *make_corpus(8)[1:],
+        make_document("doc000", "topic0word1 topic0word2 is new here"),
+        *make_corpus(20, seed=1)[14:],
+        Unreadable("broken.pdf", "no text", "broken.pdf"),
+        make_document("empty", "..."),
+    ]
+    reports = [build(folder, changed, encode="none", prune=True) for folder in both]
+    for report in reports:
+        report.seconds = report.generation_seconds = report.peak_memory_bytes = report.disk_bytes = 0
+        report.failures.sort(key=lambda failure: failure.source)
+    assert asdict(reports[1]) == asdict(reports[0])
+    assert (reports[1].n_added, reports[1].n_replaced, reports[1].n_removed) == (6, 1, 4)
+    with Index.open(both[0]) as one, Index.open(both[1]) as parts:
+        assert parts.snapshot.failures() == one.snapshot.failures()
+        assert parts.snapshot.content_hashes() == one.snapshot.content_hashes()
+    assert ranks(both[1]) == ranks(both[0])
+
+
+def test_a_second_run_changes_nothing(both: tuple[Path, Path]) -> None:
+    report = build(both[1], make_corpus(12), encode="none")
+    assert (report.n_unchanged, report.n_seen) == (12, 12)
+
+
+def test_a_doc_id_that_comes_twice_fails_once(both: tuple[Path, Path]) -> None:
+    twice = make_document("new", "topic1word1 and more"), make_document("new", "topic1word2 and other")
+    report = build(both[1], twice, encode="none")
+    assert [failure.doc_id for failure in report.failures] == ["new"]
+    assert report.n_added == 1
+
+
+def test_the_manifest_counts_documents_after_a_run(both: tuple[Path, Path]) -> None:
+    build(both[1], make_corpus(20), encode="none")
+    manifest = read_manifest(both[1])
+    assert sum(entry.n_documents for entry in manifest.partitions) == 20
+
+
+@pytest.mark.parametrize("encode", ["all", "later"])
+def test_vectors_that_come_later_make_the_same_scores(
+    both: tuple[Path, Path], encode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reference_module, "ALL_TOKENS", 0)
+    monkeypatch.setattr(reference_module, "FIRST_DOCUMENTS", 4)
+    monkeypatch.setattr(reference_module, "FEWEST_FIRST", 4)
+    for folder in both:
+        build(folder, make_corpus(12), encode=encode, encoder=FakeEncoder(), factory="Flat")  # type: ignore[arg-type]
+        n_encoded = 12 if encode == "all" else 4
+        with Index.open(folder) as index:
+            assert np.count_nonzero(index.snapshot.has_vectors) == n_encoded
+    encoder = read_manifest(both[1]).encoder
+    assert encoder is not None
+    assert encoder["name"] == "fake"
+    assert ranks(both[1], FakeEncoder()) == ranks(both[0], FakeEncoder())
+
+
+def test_a_query_encodes_its_candidates_in_their_partitions(
+    both: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reference_module, "ALL_TOKENS", 0)
+    monkeypatch.setattr(reference_module, "FIRST_DOCUMENTS", 4)
+    monkeypatch.setattr(reference_module, "FEWEST_FIRST", 4)
+    answers: list[Result] = []
+    for folder in both:
+        build(folder, make_corpus(12), encode="later", encoder=FakeEncoder())
+        with Index.open(folder, encoder=FakeEncoder()) as index:
+            answers.append(index.search_id("doc001", k=20, allowance=Allowance(5)))
+        with Index.open(folder, encoder=FakeEncoder()) as again:
+            answers.append(again.search_id("doc001", k=20, allowance=Allowance(5)))
+    shown = [[(hit.doc_id, hit.score, hit.has_vectors) for hit in answer] for answer in answers]
+    assert shown[0] == shown[1] == shown[2] == shown[3]
+    encodings = [replace(answer.encoding, seconds_now=0, seconds_missing=None) for answer in answers if answer.encoding]
+    assert encodings[2:] == encodings[:2]
+    assert [one.n_encoded_now > 0 for one in encodings] == [True, False, True, False]
+    assert {answer.status for answer in answers} == {answers[0].status}
+
+
+@pytest.mark.parametrize("n_commits", [0, 1, 2])
+def test_a_run_that_was_stopped_goes_on(
+    both: tuple[Path, Path], n_commits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more, commit, left = make_corpus(40), Writer.commit, [n_commits]
+
+    def stops(self: Writer, *arguments: Any) -> list[int]:  # noqa: ANN401
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        return commit(self, *arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Writer, "commit", stops)
+        with pytest.raises(KeyboardInterrupt):
+            build(both[1], more, encode="none")
+    assert verify(both[1]) == []
+    report = build(both[1], more, encode="none")
+    assert report.n_added + report.n_unchanged == 40
+    build(both[0], more, encode="none")
+    assert ranks(both[1]) == ranks(both[0])
+
+
+def test_an_encoder_that_only_some_partitions_know_is_completed(both: tuple[Path, Path]) -> None:
+    encoder = FakeEncoder()
+    with Writer(both[1] / "0000.lm") as writer:  # a run that was killed between the partitions
+        writer.claim({"name": encoder.name, "fingerprint": encoder.fingerprint, "width": encoder.width})
+    assert ranks(both[1]) == ranks(both[0])
+    for folder in both:
+        build(folder, make_corpus(12), encoder=encoder, factory="Flat")
+    assert ranks(both[1], encoder) == ranks(both[0], encoder)
+
+
+def test_novelty_is_that_of_one_index(both: tuple[Path, Path]) -> None:
+    found = []
+    for folder in both:
+        with Index.open(folder) as index:
+            novelty = index.novelty("doc001")
+            found.append([(one.section, one.hit and (one.hit.doc_id, one.hit.score)) for one in novelty])
+    assert found[1] == found[0] != []
+
+
+def test_rebase_draws_one_reference_for_all(both: tuple[Path, Path]) -> None:
+    more = make_corpus(30)
+    for folder in both:
+        build(folder, more, encode="none")
+        assert rebase(folder).version == 2
+    assert ranks(both[1]) == ranks(both[0])
+    assert [file.name for file in (both[1] / "reference").iterdir()] == ["000002.safetensors"]
+
+
+def test_outgrown_partitions_draw_the_reference_again(both: tuple[Path, Path]) -> None:
+    for folder in both:
+        build(folder, make_corpus(50), encode="none")
+        with Index.open(folder) as index:
+            assert index.snapshot.reference.version == 2
+    assert ranks(both[1]) == ranks(both[0])
+
+
+def test_partitions_do_not_draw_a_reference_themselves(both: tuple[Path, Path]) -> None:
+    part = both[1] / "0000.lm"
+    with pytest.raises(IndexMismatch, match=r"longmatch rebase .*x\.parts"):
+        rebase(part)
+    with pytest.raises(IndexMismatch, match=r"longmatch index .*x\.parts$"):
+        build(part, make_corpus(1), encode="none")
+
+
+def test_removed_documents_are_gone_and_their_space_comes_back(both: tuple[Path, Path]) -> None:
+    for folder in both:
+        assert remove(folder, ["doc002", "doc003", "doc002", "doc005"]) == 3
+    assert ranks(both[1]) == ranks(both[0])
+    report = compact(both[1])
+    assert report.bytes_after < report.bytes_before
+    assert ranks(both[1]) == ranks(both[0])
+    with pytest.raises(QueryError, match=r"no document 'doc002' in .*x\.parts; nothing was removed"):
+        remove(both[1], ["doc004", "doc002"])
+    assert len(ranks(both[1])) == len(ranks(both[0]))
+
+
+def test_another_writer_of_one_partition_keeps_all_locked(both: tuple[Path, Path]) -> None:
+    with Writer(both[1] / "0001.lm"), pytest.raises(IndexBusy, match=r"0001\.lm"):
+        build(both[1], make_corpus(12), encode="none")
+
+
+def test_sound_partitions_verify(both: tuple[Path, Path]) -> None:
+    assert verify(both[1]) == []
+
+
+def test_damage_of_a_partition_is_found_and_mended(
+    both: tuple[Path, Path], flip_byte: Callable[[Path, int], None]
+) -> None:
+    (shard,) = (both[1] / "0001.lm" / "shards").iterdir()
+    flip_byte(shard, shard.stat().st_size // 2)
+    (found,) = verify(both[1])
+    assert (found.damage, found.where) == (Damage.SHARD, f"0001.lm/shards/{shard.name}")
+    assert repair(both[1]).lost == []
+    assert verify(both[1]) == []
+    assert ranks(both[1]) == ranks(both[0])
+
+
+def test_a_damaged_reference_is_drawn_again_over_all(
+    both: tuple[Path, Path], flip_byte: Callable[[Path, int], None]
+) -> None:
+    (file,) = (both[1] / "reference").iterdir()
+    flip_byte(file, file.stat().st_size // 2)
+    (found,) = verify(both[1])
+    assert (found.damage, found.where) == (Damage.REFERENCE, "reference/000001.safetensors")
+    with pytest.raises(IndexDamaged, match=r"reference/000001\.safetensors"):
+        ranks(both[1])
+    assert "another reference was drawn" in repair(both[1]).mended[0]
+    assert verify(both[1]) == []
+    assert ranks(both[1]) == ranks(both[0])
+    assert read_manifest(both[1]).last_reference == 2
+
+
+def test_a_missing_partition_is_named(both: tuple[Path, Path]) -> None:
+    shutil.rmtree(both[1] / "0002.lm")
+    with pytest.raises(IndexMismatch, match=r"0002\.lm"):
+        Index.open(both[1])
+    with pytest.raises(IndexMismatch, match=r"0002\.lm is missing"):
+        build(both[1], make_corpus(12), encode="none")
+    assert [(one.damage, one.where) for one in verify(both[1])] == [(Damage.MANIFEST, "0002.lm")]
+    with pytest.raises(IndexDamaged, match=r"0002\.lm"):
+        repair(both[1])
+
+
+def test_partitions_in_another_place_are_refused(both: tuple[Path, Path]) -> None:
+    first, second, aside = (both[1] / name for name in ("0000.lm", "0001.lm", "aside"))
+    first.rename(aside)
+    second.rename(first)
+    aside.rename(second)
+    with pytest.raises(IndexMismatch, match=r"0000\.lm is partition 1 of 3, not partition 0 of 3"):
+        Index.open(both[1])
+    assert {(one.damage, one.where) for one in verify(both[1])} == {
+        (Damage.MANIFEST, "0000.lm/catalog.sqlite"),
+        (Damage.MANIFEST, "0001.lm/catalog.sqlite"),
+    }
+
+
+def test_joining_gives_back_one_index(both: tuple[Path, Path], tmp_path: Path) -> None:
+    partition(both[1], tmp_path / "joined.lm", 1)
+    with Index.open(tmp_path / "joined.lm") as joined, Index.open(both[0]) as one:
+        assert joined.snapshot.reference_row == one.snapshot.reference_row
+        assert joined.snapshot.content_hashes() == one.snapshot.content_hashes()
+    assert verify(tmp_path / "joined.lm") == []
+    assert ranks(tmp_path / "joined.lm") == ranks(both[0])
+
+
+def test_splitting_again_gives_other_partitions(both: tuple[Path, Path], tmp_path: Path) -> None:
+    report = partition(both[1], tmp_path / "y.parts", 40)  # more than there are documents
+    assert (len(report.n_documents), sum(report.n_documents)) == (40, 12)
+    assert verify(tmp_path / "y.parts") == []
+    assert ranks(tmp_path / "y.parts") == ranks(both[0])
+    build(tmp_path / "y.parts", make_corpus(13), encode="none")
+    build(both[0], make_corpus(13), encode="none")
+    assert ranks(tmp_path / "y.parts") == ranks(both[0])
+
+
+def test_failures_go_along(both: tuple[Path, Path], tmp_path: Path) -> None:
+    build(both[0], [Unreadable("a.pdf", "no text", "a.pdf"), Unreadable("b.pdf", "broken")], encode="none")
+    partition(both[0], tmp_path / "y.parts", 2)
+    with Index.open(tmp_path / "y.parts") as index:
+        assert index.snapshot.failures() == [("a.pdf", "no text"), ("b.pdf", "broken")]
+
+
+def test_a_backup_holds_one_index(both: tuple[Path, Path], tmp_path: Path) -> None:
+    with pytest.raises(
+        IndexMismatch, match=r"join it first, and back that up: longmatch partition .*x\.parts ONE\.lm -p 1"
+    ):
+        backup(both[1], tmp_path / "x.backup")
+
+
+def test_what_stands_in_the_way_is_refused(both: tuple[Path, Path], tmp_path: Path) -> None:
+    with pytest.raises(IndexMismatch, match=r"one\.lm is there already; name a new folder"):
+        partition(both[1], both[0], 2)
+    with pytest.raises(QueryError, match="0 partitions; there can be 1 to 4,096"):
+        partition(both[0], tmp_path / "y.parts", 0)
+    (tmp_path / "y.parts.unfinished").mkdir()
+    with pytest.raises(IndexMismatch, match="unfinished is there, from a run that was killed or goes on"):
+        partition(both[0], tmp_path / "y.parts", 2)
+    with pytest.raises(IndexMismatch, match="holds no index"):
+        partition(tmp_path / "absent", tmp_path / "z.parts", 2)
+
+
+def test_a_split_that_fails_leaves_nothing(
+    both: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("killed")
+
+    monkeypatch.setattr(Writer, "commit", fail)
+    with pytest.raises(RuntimeError, match="killed"):
+        partition(both[0], tmp_path / "y.parts", 2)
+    assert list(tmp_path.glob("y.parts*")) == []
+    assert ranks(both[0])
+
+
+def test_an_approximate_index_pages_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.search.local_partition.TIERS", ((4, 6), (8, 12)))
+    build(tmp_path / "one.lm", make_corpus(60), encoder=FakeEncoder(), factory="IVF4,SQ8", recall_floor=0.0)
+    monkeypatch.setattr("indexer.partitions.splitting.AUTO", "IVF4,SQ8")
+    partition(tmp_path / "one.lm", tmp_path / "x.parts", P)
+    with Index.open(tmp_path / "x.parts", encoder=FakeEncoder()) as index:
+        assert all(part.generation is not None and not part.generation.is_exact for part in index.snapshot.parts)
+        whole = index.search_id("doc007", k=40)
+        pages = [hit for offset in range(0, 40, 5) for hit in index.search_id("doc007", k=5, offset=offset)]
+        assert whole.status is Status.ESTIMATED
+        assert [(hit.doc_id, hit.score) for hit in pages] == [(hit.doc_id, hit.score) for hit in whole]
+        exact = {hit.doc_id: hit.score for hit in index.search_id("doc007", k=60, exact=True)}
+        assert all(exact[hit.doc_id] == hit.score for hit in whole)
+
+
+def test_duplicates_of_the_query_are_found_in_any_partition(tmp_path: Path) -> None:
+    first = make_corpus(12)
+    copies: list[Document] = [replace_id(first[3], name) for name in ("b", "a", "c")]
+    build(tmp_path / "one.lm", [*first, *copies], encode="none")
+    partition(tmp_path / "one.lm", tmp_path / "x.parts", P)
+    with Index.open(tmp_path / "x.parts") as index:
+        assert index.copies(first[3]) == ["a", "b", "c", "doc003"]
+        assert [hit.doc_id for hit in index.search(first[3], k=4)] == ["a", "b", "c", "doc003"]
+
+
+def replace_id(document: Document, doc_id: str) -> Document:
+    return Document(doc_id, document.title, document.text, document.sections, document.metadata, f"{doc_id}.txt")

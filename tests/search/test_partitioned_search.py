@@ -1,0 +1,111 @@
+"""A partitioned index answers like one index: the same hits, scores, parts and counts, however many partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.document import Document
+from engine.index import Index
+from engine.result import Result, Status
+from indexer.building.builder import build
+from indexer.partitions.splitting import partition
+from tests.fakes import FakeEncoder, make_corpus, make_document
+
+N = 45
+LICENCE = "permission is hereby granted to any person who obtains a copy of this text"
+WORDS = [f"topic{topic}word{number}" for topic in range(4) for number in range(8)] + ["common1", "common2", "absent"]
+
+
+def corpus() -> list[Document]:
+    """Topics, a licence in all, and every third document twice more under another name."""
+    made = make_corpus(N, boilerplate=LICENCE)
+    copies = [
+        Document(f"{name}{one.doc_id}", one.title, one.text, one.sections, one.metadata, f"{name}{one.source}")
+        for one in made[::3]
+        for name in ("a-copy-of-", "z-copy-of-")
+    ]
+    return [*made, *copies]
+
+
+Open = Callable[[str, int], Index]
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Open:
+    """Indexes by what they hold, words or vectors, and by the number of partitions; 0 for one that is not split."""
+    folder = tmp_path_factory.mktemp("partitioned")
+
+    @cache
+    def open_index(kind: str, n_partitions: int) -> Index:
+        path = folder / f"{kind}{n_partitions}"
+        if n_partitions:
+            open_index(kind, 0)
+            partition(folder / f"{kind}0", path, n_partitions)
+        else:
+            build(path, corpus(), encoder=FakeEncoder(), encode="none" if kind == "words" else "all", factory="Flat")
+        return Index.open(path, encoder=FakeEncoder() if kind == "vectors" else None)
+
+    return open_index
+
+
+def answer(result: Result) -> dict[str, Any]:
+    """All of a result but when and where it was made."""
+    return {name: value for name, value in result.to_dict().items() if name not in ("seconds", "provenance")}
+
+
+@settings(max_examples=120)
+@given(
+    kind=st.sampled_from(["words", "vectors"]),
+    n_partitions=st.integers(1, 8),
+    query=st.one_of(
+        st.integers(0, N - 1).map(lambda number: f"doc{number:03d}"),
+        st.lists(st.sampled_from(WORDS), min_size=3, max_size=40).map(
+            lambda words: make_document("q", " ".join(words))
+        ),
+    ),
+    k=st.sampled_from([1, 3, 10, 100]),
+    offset=st.sampled_from([0, 1, 7, 70, 200]),
+    where=st.sampled_from([None, "family = 'even'", "year >= 2010 and topic in (1, 2, 3)", "topic = 99"]),
+    without=st.sampled_from([(), ("doc003",), ("a-copy-of-doc003", "doc006")]),
+    exact=st.booleans(),
+)
+def test_answers_do_not_depend_on_partitions(
+    opened: Open,
+    kind: str,
+    n_partitions: int,
+    query: str | Document,
+    k: int,
+    offset: int,
+    where: str | None,
+    without: tuple[str, ...],
+    exact: bool,
+) -> None:
+    def ask(index: Index) -> Result:
+        ranked = index.search_id if isinstance(query, str) else index.search
+        return ranked(query, k=k, offset=offset, where=where, without=without, exact=exact)  # type: ignore[arg-type]
+
+    expected, found = ask(opened(kind, 0)), ask(opened(kind, n_partitions))
+    assert answer(found) == answer(expected)
+    assert found.status is Status.CERTIFIED
+
+
+@pytest.mark.parametrize("kind", ["words", "vectors"])
+def test_tops_of_many_queries_do_not_depend_on_partitions(opened: Open, kind: str) -> None:
+    names = ["doc003", "doc007", "a-copy-of-doc003"]
+    found = []
+    for index in (opened(kind, 0), opened(kind, 3)):
+        at = np.array([index.position(name) for name in names])
+        queries = [*zip(at.tolist(), index.stored_queries(at), strict=True)]
+        searcher, doc_ids = index.searcher(), index.snapshot.doc_ids()
+        tops = searcher.tops(queries, searcher.allowed("family = 'even'", None), k=7)
+        shown = [([doc_ids[position] for position in positions], scores.tolist()) for positions, scores in tops]
+        found.append((shown, searcher.scores_of(queries[0][1], at[::-1]).tolist()))
+    assert found[1] == found[0]
+    assert all(len(doc_ids) == 7 for doc_ids, _ in found[1][0])
