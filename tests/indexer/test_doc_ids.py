@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 import pytest
+from sqlalchemy import func, update
 
 from engine.readers import Unreadable
-from engine.store.catalog import CATALOG_FILE
+from engine.store.catalog import CATALOG_FILE, DocumentRow, connect
+from engine.store.checks import record_documents, record_tables
 from engine.store.presence import stored_sources
+from engine.store.seal import seal
 from indexer.building.builder import build
 from indexer.building.corpus import corpus_files, read_corpus
 from indexer.building.doc_ids import FileIds
@@ -127,10 +129,14 @@ def test_an_index_whose_paths_are_relative_finds_everything_unchanged(
 ) -> None:
     write(tmp_path, **{"corpus__papers__a": "foxes", "corpus__b": "dogs"})
     index(tmp_path, "corpus")
-    with sqlite3.connect(tmp_path / "x.lm" / CATALOG_FILE) as catalog:
-        catalog.execute("UPDATE documents SET source = replace(source, ?, '')", (f"{tmp_path}/",))
-    catalog.close()
-    (tmp_path / "x.lm" / f"{CATALOG_FILE}.seal").write_text('"unsealed"\n')
+    engine = connect(tmp_path / "x.lm" / CATALOG_FILE, read_only=False)
+    with engine.begin() as catalog:
+        shorter = func.replace(DocumentRow.source, f"{tmp_path}/", "")
+        catalog.execute(update(DocumentRow).values(source=shorter))
+        record_documents(catalog)
+        record_tables(catalog)
+    assert seal(tmp_path / "x.lm" / CATALOG_FILE, engine)
+    engine.dispose()
     monkeypatch.chdir(tmp_path)
     for folder in ("corpus/papers", "corpus"):
         report = build("x.lm", read_corpus([folder], ids=FileIds(index=Path("x.lm"))), encoder=FakeEncoder())

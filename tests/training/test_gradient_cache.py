@@ -102,7 +102,8 @@ def test_under_autocast_weights_have_their_gradients_too(
     found = gradients(encoder)
     assert found.keys() == expected.keys()
     for name, gradient in expected.items():
-        if gradient.norm() > 1e-3:
+        # A bias of keys moves all logits of a softmax alike, so its gradient is nothing but rounding.
+        if gradient.norm() > 1e-3 and not name.endswith("key.bias"):
             assert (found[name] - gradient).norm() < 0.1 * gradient.norm(), name
 
 

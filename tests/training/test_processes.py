@@ -108,7 +108,9 @@ def test_two_processes_train_as_one_that_averages_both_of_their_batches(bert_fol
     assert known[0]["n_tokens"] == n_tokens
     assert one.keys() == expected.keys()
     for name, weight in expected.items():
-        torch.testing.assert_close(one[name], weight, atol=1e-6, rtol=1e-5)
+        # A bias of keys moves all logits of a softmax alike: its gradient is rounding, which Adam scales up.
+        if not name.endswith("key.bias"):
+            torch.testing.assert_close(one[name], weight, atol=1e-6, rtol=1e-5)
 
 
 def backward_of_half(loss: Tensor) -> None:
