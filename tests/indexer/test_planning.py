@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from engine.errors import BudgetExceeded, IndexMismatch
+from engine.store.writer import Writer
 from indexer.building.budget import Budget
 from indexer.building.builder import build
 from indexer.building.corpus import read_corpus
 from indexer.generation.footprint import Footprint
-from indexer.plan.estimate import make_plan
+from indexer.plan.estimate import EMPTY_CATALOG_BYTES, make_plan
 from indexer.plan.rates import Rates
 from indexer.plan.values import Disk, Memory, Plan, Seconds
 from tests.fakes import FakeEncoder
@@ -162,3 +163,9 @@ def test_documents_that_join_a_generation_are_planned_as_such(
 def test_a_factory_that_faiss_does_not_know_is_refused(papers: Path) -> None:
     with pytest.raises(IndexMismatch, match="FAISS cannot build factory 'Nonsense'"):
         plan(None, papers, factory="Nonsense")
+
+
+def test_an_empty_catalog_takes_as_many_bytes_as_a_plan_counts(tmp_path: Path) -> None:
+    with Writer(tmp_path / "empty.lm") as writer:
+        writer.claim({"name": "made", "fingerprint": "m", "width": 4})
+    assert (tmp_path / "empty.lm" / "catalog.sqlite").stat().st_size == EMPTY_CATALOG_BYTES
