@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from engine.encoders.backbone.hardware import default_dtype
 from engine.encoders.colde.config import ColdeConfig
 from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.smith.config import SmithConfig
@@ -143,6 +144,8 @@ class SeenLogits(TorchFunctionMode):
 
 @pytest.mark.parametrize("name", TASKS)
 def test_the_logits_of_a_loss_are_float32_under_autocast(bert_folder: Path, name: str) -> None:
+    if name == "sections-bce" and default_dtype("cpu") is not torch.bfloat16:
+        pytest.skip("torch has no bfloat16 LSTM on a processor that does not multiply bfloat16")
     task = TASKS[name](bert_folder)
     batch = task.batch(0)
     with torch.autocast("cpu", torch.bfloat16), SeenLogits() as seen:
