@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from benchmarks.record_file import RESULTS, write_record
 from benchmarks.records import read_records
 from benchmarks.report import main
+from benchmarks.runs import Run
 
 
 def test_every_table_is_that_of_its_records() -> None:
@@ -17,7 +18,7 @@ def test_every_table_is_that_of_its_records() -> None:
 
 
 def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
-    records = read_records(RESULTS)
+    records = [record for record in read_records(RESULTS) if not isinstance(record, Run)]  # those are written by case
     for record in records:
         write_record(record, tmp_path)
     assert read_records(tmp_path) == records
