@@ -7,7 +7,7 @@ TORCH_INDEX ?= $(if $(filter cpu,$(FAISS)),https://download.pytorch.org/whl/cpu)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: venv demo test test-peers lint docs clean
+.PHONY: venv demo test test-peers test-ray lint docs clean
 
 venv: .venv/installed
 
@@ -59,6 +59,16 @@ test-peers: .venv/peers
 
 .venv/peers: .venv/installed
 	$(PIP) --editable '.[$(FAISS),benchmarks,peers,ann,dev]'
+	touch $@
+
+# The tests that need Ray, which takes 250 MB more: nothing may be skipped for want of it.
+RAY_TESTS := tests/indexer/test_cluster.py tests/indexer/test_partition_actors.py tests/search/test_partition_conformance.py
+test-ray: .venv/ray
+	$(BIN)/python -m pytest -m ray --junitxml=.venv/ray.xml $(RAY_TESTS)
+	! grep -o '<skipped[^>]*' .venv/ray.xml
+
+.venv/ray: .venv/installed
+	$(PIP) --editable '.[$(FAISS),benchmarks,dev,ray]'
 	touch $@
 
 # The pages of docs/ as a site; a broken link fails.

@@ -1,6 +1,6 @@
 """`python -m benchmarks list | run TASK | study NAME | report | score RUN QRELS | fetch CORPUS`.
 
-A task or study is a module with a `main` under `@task` or `@program`; it is imported when it is asked for, and help
+A task or study is a module with a `main` under `@task` or `@program`; it is imported when it runs, and help
 imports none of them.
 """
 
@@ -54,7 +54,7 @@ class Programs(click.Group):
 
 
 class Benchmarks(click.Group):
-    """The verbs; those that are programs are imported when they are asked for."""
+    """The verbs; those that are programs are imported when they run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """In the order in which they are needed."""

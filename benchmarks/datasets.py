@@ -14,12 +14,12 @@ has the query's own id. `python -m benchmarks fetch` makes the folders of `TASKS
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from benchmarks.checksums import files_checksum
 from benchmarks.formats import beir, trec
 from engine.document import Document
 from engine.errors import EngineError, TrainingError
@@ -154,14 +154,6 @@ def read_qrels(dataset: Dataset, split: str) -> Qrels:
     return judged
 
 
-def absent_targets(dataset: Dataset, qrels: Qrels) -> list[str]:
-    """Relevant targets that are not in the corpus, by name: no system can find them. Reads the corpus once."""
-    relevant = {doc_id for targets in qrels.values() for doc_id, relevance in targets.items() if relevance > 0}
-    for document in read_documents(dataset):
-        relevant.discard(document.doc_id)
-    return sorted(relevant)
-
-
 def checksum(dataset: Dataset) -> str:
     """First 12 hex digits of the SHA-256 over the dataset's files, each one hashed with its name."""
     return files_checksum(_files(dataset))
@@ -205,3 +197,12 @@ def _check_split(dataset: Dataset, split: str, splits: Collection[str]) -> None:
 def _files(dataset: Dataset) -> tuple[Path, ...]:
     judgments = sorted(dataset.qrels.glob("*.tsv")) if _is_beir(dataset) else [dataset.qrels, dataset.splits]
     return dataset.corpus, *judgments, *([dataset.queries] if dataset.queries else [])
+
+
+def files_checksum(paths: Iterable[Path]) -> str:
+    """First 12 hex digits of the SHA-256 over the files in their order, each one hashed with its name."""
+    digest = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            digest.update(path.name.encode() + b"\0" + hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:12]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from benchmarks.metrics import PRIMARY
 from benchmarks.plots import Curve, Point, draw_curves, draw_pareto, new_figure, save_plot
@@ -16,25 +15,16 @@ from benchmarks.record_file import RESULTS
 from benchmarks.records import read_records
 from benchmarks.runs import Run
 from benchmarks.significance import bootstrap_interval
-from benchmarks.speed.records import RecallRecord
-from benchmarks.tasks.probe import plot_few_shot
-from benchmarks.tasks.summaries import plot_precision
+from benchmarks.speed.recall import RecallRecord
+from benchmarks.speed.records import AnnRecord
+from benchmarks.speed.vectors.tables import save_pareto
+from benchmarks.tasks.faithfulness import draw_faithfulness
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 OUT = RESULTS / "plots"
 _TIME = "milliseconds a query, one at a time"
-
-# Kinds of records that have plots of their own, each drawn by itself. The module is imported where there is such
-# a record, as some bring torch along.
-_EACH: Mapping[str, str] = {
-    "ann": "benchmarks.speed.vectors.tables:save_pareto",
-    "positions": "benchmarks.tasks.positions:plot_positions",
-    "facets": "benchmarks.tasks.facets:draw_facets",
-    "faithfulness": "benchmarks.sections.faithfulness_report:draw_faithfulness",
-    "planted": "benchmarks.tasks.planted:draw_planted",
-}
 
 
 def draw_figures(results: Path, folder: Path) -> list[Path]:
@@ -48,13 +38,14 @@ def draw_figures(results: Path, folder: Path) -> list[Path]:
     runs = [record for record in found if isinstance(record, Run)]
     written = [
         *plot_quality([run for run in runs if run.task == "retrieval"], folder),
+        *draw_faithfulness(
+            [run for run in runs if run.task == "faithfulness" and not run.corpus.endswith(SUFFIX)], folder
+        ),
         *plot_recall([record for record in found if isinstance(record, RecallRecord)], folder),
-        *plot_few_shot([run for run in runs if run.task == "probe"], folder),
-        *plot_precision([run for run in runs if run.task == "summaries"], folder),
     ]
-    for record in sorted(found, key=lambda record: record.kind):
-        if record.kind in _EACH and not getattr(record, "is_quick", False):
-            written += _flat(_drawing(_EACH[record.kind])(record, folder))
+    for record in found:
+        if isinstance(record, AnnRecord) and not record.is_quick:
+            written += save_pareto(record, folder)
     return written
 
 
@@ -116,12 +107,3 @@ def _finish(axes: Axes) -> None:
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.margins(x=0.12)
-
-
-def _drawing(place: str) -> Any:  # noqa: ANN401 - a function of a record and a folder
-    module, _, name = place.partition(":")
-    return getattr(import_module(module), name)
-
-
-def _flat(paths: Iterable[Path | Iterable[Path]]) -> list[Path]:
-    return [path for one in paths for path in ([one] if isinstance(one, Path) else one)]

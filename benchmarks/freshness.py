@@ -26,10 +26,19 @@ _ENCODING = (
     *("engine/encoders/backbone/backbone.py", "engine/encoders/mean.py"),
 )
 _SCORING = (
-    *("engine/scoring", "engine/words", "engine/store/reference.py", "engine/section_kinds.py"),
+    *(
+        "engine/scoring",
+        "engine/words",
+        "engine/store/reference.py",
+        "engine/store/coarse.py",
+        "engine/section_kinds.py",
+    ),
     *(
         f"engine/search/{name}.py"
-        for name in ("searcher", "scorer", "query", "long_query", "candidates", "document_lists")
+        for name in (
+            *("searcher", "scorer", "query", "long_query", "candidates", "document_lists"),
+            *("local_partition", "pool", "merging", "section_weights", "skipping"),
+        )
     ),
 )
 _STORING = (
@@ -37,8 +46,8 @@ _STORING = (
     *("engine/store/seal.py", "engine/store/shards.py", "engine/store/writer.py", "indexer/building/pipeline.py"),
 )
 _LISTS = (
-    *("engine/store/ann.py", "engine/search/candidates.py", "engine/search/document_lists.py"),
-    "indexer/generation/new_generation.py",
+    *("engine/store/ann.py", "engine/store/postings.py", "engine/search/candidates.py"),
+    *("engine/search/document_lists.py", "indexer/generation/new_generation.py"),
 )
 _METRICS = ("benchmarks/metrics.py",)
 _SYSTEMS = (*_ENCODING, *_SCORING)
@@ -55,13 +64,15 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "boilerplate": _SYSTEMS,
     "pairs": _PAIRS,
     "rerank": (*_METRICS, "benchmarks/tasks/rerank.py", *_PAIRS),
-    "probe": ("benchmarks/probing", *_ENCODING),
-    "papers": ("benchmarks/papers", *_MODELS),
+    "probe": ("benchmarks/probing.py", *_ENCODING),
+    "papers": ("benchmarks/papers", "benchmarks/probing.py", *_PAIRS),
     "training": ("engine/training",),
-    "summaries": ("benchmarks/scisumm", *_SYSTEMS),
+    "summaries": ("benchmarks/scisumm.py", *_SYSTEMS),
     "facets": ("benchmarks/sections", *_SYSTEMS),
     "faithfulness": ("benchmarks/sections", *_SYSTEMS),
     "planted": ("benchmarks/sections", *_SYSTEMS),
+    "contained": ("engine/search/novelty.py", *_SCORING),
+    "duplicates": ("indexer/pairs", "engine/search/pair_search.py", *_SCORING),
     "peers": ("benchmarks/peers", *_SYSTEMS, *_LISTS),
     "ann": ("benchmarks/speed/vectors", *_LISTS),
     "recall": (*_SCORING, *_LISTS),
@@ -75,12 +86,26 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "scale": (*_GROWTH, *_SCORING, *_LISTS),
     "addition": (*_GROWTH, *_SCORING, *_STORING),
     "memory": ("indexer/reading/reader.py", "engine/encoders/backbone/batching.py", *_STORING),
-    "kill": _STORING,
-    "damage": (*_STORING, "indexer/upkeep/verify.py", "indexer/upkeep/repair.py"),
+    "faults": (*_STORING, "indexer/upkeep", "indexer/generation", "indexer/partitions"),
+    "concurrency": (*_STORING, "engine/store/snapshot.py", "indexer/upkeep", "indexer/generation"),
+    "row_checks": tuple(f"engine/store/{name}.py" for name in ("catalog", "checks", "documents", "opened")),
     "fuzz": ("engine/readers", "indexer/reading/reader.py", "indexer/reading/process.py"),
     "load": ("indexer/serving", *_SCORING),
+    "startup": ("longmatch/__main__.py", "engine/index.py", "indexer/cli/query.py", "indexer/cli/query_files.py"),
+    "first_answer": tuple(
+        f"engine/store/{name}.py"
+        for name in ("snapshot", "roster_blocks", "opened", "checks", "seal", "shards", "postings")
+    ),
+    "reading": ("indexer/reading", "engine/readers/reader.py", "engine/readers/text.py"),
+    "partitions": ("engine/remote", "indexer/serving/rounds.py", *_SCORING),
+    "partition_plan": ("indexer/plan/partitioned.py", "engine/remote/values.py", *_SCORING, *_LISTS),
+    "ray_kills": ("indexer/cluster", "indexer/building", "engine/store/writer.py", "engine/store/writable.py"),
+    "partition_failures": ("engine/remote", "indexer/serving/rounds.py", "engine/search/searcher.py"),
 }
-TASKS = ("retrieval", "pairs", "rerank", "probe", "summaries", "papers")  # of runs
+TASKS = (  # of runs
+    *("retrieval", "pairs", "rerank", "probe", "summaries", "papers", "peers"),
+    *("facets", "faithfulness", "planted", "contained", "positions"),
+)
 _OWN = frozenset(("evidence", "chunks", "words", "document"))  # systems of retrieval
 
 

@@ -7,15 +7,14 @@ from typing import TypeVar
 
 from benchmarks.behaviour.records import DemandRecord, StabilityRecord
 from benchmarks.datasets import TASKS
+from benchmarks.faults.records import FaultsRecord
 from benchmarks.markdown import markdown, measured
 from benchmarks.metrics import PRIMARY
-from benchmarks.quality_tables import label
 from benchmarks.records import Record
 from benchmarks.runs import Run
 from benchmarks.speed.encode.tables import ratios
 from benchmarks.speed.encode.ways import END_TO_END
 from benchmarks.speed.records import ThroughputRecord
-from benchmarks.store.records import DamageRecord, KillRecord
 from engine.encoders.backbone.weights import BUNDLED_NAME
 
 RecordT = TypeVar("RecordT")
@@ -27,7 +26,7 @@ _QUERIES = 10
 
 def headline_table(records: Sequence[Run]) -> str:
     """The quality of four systems on each task; "-" where the present score was not measured."""
-    found = {(label(run), run.corpus): run for run in records if label(run) in _SYSTEMS}
+    found = {(run.label, run.corpus): run for run in records if run.label in _SYSTEMS}
     counts = {run.corpus: len(run.cases) for run in found.values()}
     tasks = [task for task in TASKS if task in counts]
     head = [PRIMARY, *(f"{task} ({counts[task]} queries)" for task in tasks)]
@@ -47,7 +46,7 @@ def findings_table(records: Sequence[Record]) -> str:
         *_margin(quality, "words", "bm25"),
         *_demand(_of(DemandRecord, records)),
         *_stability(_of(StabilityRecord, records)),
-        *_durability(_of(KillRecord, records), _of(DamageRecord, records)),
+        *_durability(_of(FaultsRecord, records)),
         *_speed(_of(ThroughputRecord, records)),
     ]
     return "\n".join(markdown(["Finding", "Number", "Details"], rows)) if rows else ""
@@ -59,7 +58,7 @@ def _of(kind: type[RecordT], records: Iterable[object]) -> list[RecordT]:
 
 def _margin(records: Sequence[Run], system: str, rival: str) -> list[list[str]]:
     """The difference of two systems on the tasks where both were measured."""
-    found = {(label(run), run.corpus): run.mean(PRIMARY) for run in records}
+    found = {(run.label, run.corpus): run.mean(PRIMARY) for run in records}
     tasks = [task for task in TASKS if (system, task) in found and (rival, task) in found]
     if not tasks:
         return []
@@ -98,15 +97,18 @@ def _stability(records: Sequence[StabilityRecord]) -> list[list[str]]:
     return [[finding, f"{differing} of {compared:,}", _link("Stability of scores and ranks")]]
 
 
-def _durability(kills: Sequence[KillRecord], damages: Sequence[DamageRecord]) -> list[list[str]]:
-    if not kills or not damages:
+def _durability(records: Sequence[FaultsRecord]) -> list[list[str]]:
+    interruptions = [count for record in records for count in record.interruptions.values()]
+    copies = [count for record in records for count in record.copies.values()]
+    if not interruptions or not copies:
         return []
-    n_kills = sum(one.n_timed_kills + one.n_fault_point_kills + one.n_second_kills for one in kills)
-    lost = sum(one.n_lost for one in kills)
-    n_files = sum(one.n_cases for one in damages)
-    wrong = sum(count.n_wrong for one in damages for count in one.counts.values())
-    finding = f"**Durability**: committed documents lost in {n_kills} kills; wrong answers with {n_files} damaged files"
-    return [[finding, f"{lost}; {wrong}", _link("Exactness, kills, damage and memory")]]
+    n_interruptions, n_copies = sum(one.n_cases for one in interruptions), sum(one.n_cases for one in copies)
+    finding = (
+        f"**Durability**: interruptions of {n_interruptions:,} (kills, losses of power, I/O errors, full disks) that "
+        f"lost anything; wrong answers of {n_copies:,} damaged copies"
+    )
+    lost, wrong = sum(one.n_problems for one in interruptions), sum(one.n_wrong for one in copies)
+    return [[finding, f"{lost}; {wrong}", _link("Exactness, faults and memory")]]
 
 
 def _speed(records: Sequence[ThroughputRecord]) -> list[list[str]]:

@@ -25,13 +25,22 @@ _CORPUS, _INDEX = "a corpus", "an index"
 NEEDS: Mapping[str, str] = {
     **dict.fromkeys(("retrieval", "rerank", "faithfulness", "planted", "positions", "papers"), _CORPUS),
     **dict.fromkeys(("sample_sizes", "on_demand", "plan"), _CORPUS),
-    **dict.fromkeys(("recall", "growth", "serve", "exactness", "stability"), _INDEX),
+    **dict.fromkeys(
+        ("recall", "growth", "first_answer", "serve", "exactness", "stability"),
+        _INDEX,
+    ),
+    **dict.fromkeys(
+        ("partitions", "partition_failures", "partition_plan"),
+        _INDEX,
+    ),
     "pairs": f"{_CORPUS}, or a file of pairs",
     "summaries": "clscisumm with its citances",
+    "ray_kills": "longmatch[ray]",
     "probe": f"news20 or bbc_news; {_CORPUS}",
     "facets": "csfcube",
     "peers": f"{_CORPUS}, longmatch[peers]",
     "encode": f"{_CORPUS}, longmatch[peers]",
+    "duplicates": _CORPUS,
     "boilerplate": f"{_CORPUS}, or a file of documents",
     "vectors": f"{_INDEX}, longmatch[ann]",
     "training": "a run of longmatch train",

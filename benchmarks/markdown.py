@@ -9,7 +9,7 @@ from typing import Protocol
 
 from benchmarks.runs import Run
 from benchmarks.significance import bootstrap_interval, holm, randomization_p
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 
 _MODULE = re.compile(r"^python -m benchmarks(?:\.| study )(\w+)")
 _NAMES = {

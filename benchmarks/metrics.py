@@ -66,11 +66,6 @@ def means(values: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     return {name: sum(by_query.values()) / len(by_query) for name, by_query in values.items()}
 
 
-def rounded_per_query(values: Mapping[str, Mapping[str, float]]) -> dict[str, list[float]]:
-    """The values of each metric to four decimals, in the order of the queries, which a record lists once."""
-    return {name: [round(value, 4) for value in by_query.values()] for name, by_query in values.items()}
-
-
 def _measures(highest_relevance: int) -> dict[Measure, str]:
     gains = {relevance: 2**relevance - 1 for relevance in range(highest_relevance + 1)}
     return dict(zip((nDCG(gains=gains) @ 10, R @ 10, R @ 100, RR @ 10, AP @ 100), MEASURED, strict=True))

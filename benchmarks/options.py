@@ -15,19 +15,8 @@ WORK = Path(__file__).resolve().parent / ".work"  # of indexes, which are kept a
 data_option = click.option(
     "--data", default=DATA, type=click.Path(path_type=Path), help="Folder that holds the datasets."
 )
-work_option = click.option(
-    "--work", default=WORK, type=click.Path(path_type=Path), help="Folder for indexes and vectors; kept and resumed."
-)
-out_option = click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    help="Folder for records; the project's own by default, with --quick none.",
-)
 record_option = click.option(
     "--out", default=RESULTS, show_default="benchmarks/results", type=click.Path(path_type=Path), help="For the record."
-)
-plot_option = click.option(
-    "--plot-out", type=click.Path(path_type=Path), help="Folder for plots, PNG and SVG; none by default."
 )
 
 

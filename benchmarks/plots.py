@@ -5,7 +5,7 @@ no setting of matplotlib is changed. matplotlib is imported when a figure is mad
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Okabe & Ito (2008): told apart by colour-blind readers; without their yellow, too faint on white.
+# Okabe & Ito (2008): distinct to colour-blind readers; without their yellow, too faint on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")  # one more than colours: 56 series before a pair comes again
 QUIET_COLOUR = "#666666"
@@ -163,34 +163,3 @@ def add_legend(axes: Axes) -> None:
     legend = axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0, frameon=False, fontsize=9)
     for text in legend.get_texts():
         text.set_parse_math(False)
-
-
-_WIDTH = 0.7  # of a group, where groups are 1 apart
-
-
-@dataclass(frozen=True, slots=True)
-class Mean:
-    """What one series shows for one group."""
-
-    value: float  # in [0, 1]
-    interval: tuple[float, float]
-
-
-def draw_groups(axes: Axes, groups: Sequence[str], series: Mapping[str, Sequence[Mean]]) -> None:
-    """Draw a marker and an interval for each series and group.
-
-    Args:
-        axes: empty.
-        groups: G names, from left to right.
-        series: for each name G means.
-    """
-    for number, (name, (colour, marker)) in enumerate(series_styles(series).items()):
-        x = [place + _WIDTH * ((number + 0.5) / len(series) - 0.5) for place in range(len(groups))]
-        low, high = zip(*(mean.interval for mean in series[name]), strict=True)
-        axes.vlines(x, low, high, color=colour, linewidth=1.2)
-        axes.plot(x, [mean.value for mean in series[name]], marker, color=colour, markersize=6, label=name)
-    axes.set_xticks(range(len(groups)), groups)
-    axes.set_xlim(-0.5, len(groups) - 0.5)
-    axes.set_ylim(-0.02, 1.02)
-    axes.grid(visible=False, axis="x")
-    add_legend(axes)

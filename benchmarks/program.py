@@ -12,9 +12,9 @@ import click
 from click.core import ParameterSource
 
 from engine.errors import EngineError
-from indexer.training.origin import Origin, describe_origin
+from indexer.origin import Origin, describe_origin
 
-PLACES = frozenset(("data", "out", "plot_out", "work"))  # parameters that differ between machines
+PLACES = frozenset(("data", "out", "work"))  # parameters that differ between machines
 
 
 class Program(click.Command):
@@ -81,8 +81,10 @@ def _words(parameter: click.Parameter, value: object) -> Iterable[str]:
 
 
 def _word(value: object) -> str:
-    """A value; of a path its last part alone."""
+    """A value; of a path its last part alone, of an address its scheme."""
     word = str(value)
+    if "://" in word:
+        return word.partition("://")[0] + "://..."
     return Path(word).name or word if isinstance(value, Path) or _is_place(word) else word
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +14,17 @@ from numpy.typing import NDArray
 from benchmarks.datasets import TASKS
 from benchmarks.markdown import compared, interval_text, markdown, measured, origins
 from benchmarks.metrics import DEEP, METRICS, PRIMARY
-from benchmarks.runs import Run
+from benchmarks.runs import Run, same_cases
 from benchmarks.significance import bootstrap_interval, holm, randomization_p
 from benchmarks.systems import SCORINGS
 from engine.encoders.backbone.weights import MINILM_NAME
 
+Rivals: TypeAlias = Mapping[str, Callable[[Run, Run], bool]]  # by column: is the second run the rival of the first
 _WITHOUT = "without-"  # begins the names of encoders that were trained without a corpus
 _ORDER = (*SCORINGS, "document", "bm25")
 _LEVEL = 0.05
 _LEVEL_MARK = "="
 _BUCKETS = 4
-_FIRST_SCORE = "crowd"  # a constant of the score that had neither words nor a reference
 _NOTE = (
     f"{PRIMARY} has the gain 2^relevance - 1, and a bootstrap interval over queries. p: two-sided paired "
     f"randomisation test of {PRIMARY}, adjusted after Holm over the systems of a task in one column, against "
@@ -46,22 +47,22 @@ def retrieval_table(runs: Sequence[Run]) -> str:
     Encoders that were trained without a corpus are left aside.
     """
     shown = sorted((run for run in runs if not is_without(run)), key=_place)
-    rivals = {"p, untrained": _is_untrained, "p, document": _is_document, "p, BM25": _is_bm25}
-    note = "the evidence score of the untrained encoder, the document vector of the same encoder, and BM25."
+    rivals: Rivals = {"p, document": _is_document_of, "p, BM25": _is_bm25}
+    note = "the document vector of the same encoder, and BM25."
     return _table(shown, runs, rivals, note)
 
 
 def leave_one_out_table(runs: Sequence[Run]) -> str:
-    """Each corpus by the encoder that was trained without it, beside the untrained one and BM25."""
-    trained = [run for run in runs if is_without(run, of_own_task=True) and run.system == "evidence"]
+    """Document vectors of each corpus by the encoder that was trained without it and by the untrained one, and BM25."""
+    trained = [run for run in runs if is_without(run, of_own_task=True) and run.system == "document"]
     corpora = {run.corpus for run in trained}
-    others = [run for run in runs if run.corpus in corpora and (_is_untrained(run) or _is_bm25(run))]
-    rivals = {"p, untrained": _is_untrained, "p, BM25": _is_bm25}
-    note = "the evidence score of the untrained encoder, and BM25."
+    others = [run for run in runs if run.corpus in corpora and (_is_untrained(run, run) or _is_bm25(run, run))]
+    rivals: Rivals = {"p, untrained": _is_untrained, "p, BM25": _is_bm25}
+    note = "the document vector of the untrained encoder, and BM25."
     return _table(sorted([*trained, *others], key=_place), others, rivals, note)
 
 
-def _table(shown: Sequence[Run], runs: Sequence[Run], rivals: Mapping[str, Callable[[Run], bool]], note: str) -> str:
+def _table(shown: Sequence[Run], runs: Sequence[Run], rivals: Rivals, note: str) -> str:
     if not shown:
         return ""
     names = [*METRICS[1:], *([DEEP] if any(DEEP in run.measures for run in shown) else [])]
@@ -71,37 +72,29 @@ def _table(shown: Sequence[Run], runs: Sequence[Run], rivals: Mapping[str, Calla
     return "\n".join([*markdown(head, rows), "", _NOTE + note, "", *origins(shown)])
 
 
-def _rival_among(runs: Sequence[Run], is_rival: Callable[[Run], bool]) -> Callable[[Run], Run | None]:
+def _rival_among(runs: Sequence[Run], is_rival: Callable[[Run, Run], bool]) -> Callable[[Run], Run | None]:
     def rival(run: Run) -> Run | None:
-        of_same_encoder = (one for one in runs if not _is_document(one) or one.encoder == run.encoder)
-        wanted = (one for one in of_same_encoder if one is not run and is_rival(one))
-        asked = (run.dataset, run.split, run.case_ids)
-        return next((one for one in wanted if (one.dataset, one.split, one.case_ids) == asked), None)
+        return next((one for one in same_cases(run, runs) if one is not run and is_rival(run, one)), None)
 
     return rival
 
 
-def label(run: Run) -> str:
-    """Its system, the encoder that this uses, and whether the score was the one before words and the reference."""
-    return f"{run.label} (first score)" if _FIRST_SCORE in run.settings else run.label
-
-
 def is_without(run: Run, *, of_own_task: bool = False) -> bool:
-    """Whether its encoder was trained without a corpus; with `of_own_task`, without the one that it was asked on."""
+    """Whether its encoder was trained without a corpus; with `of_own_task`, without the one that it is measured on."""
     name = run.encoder_name
     return name == _WITHOUT + run.corpus if of_own_task else name.startswith(_WITHOUT)
 
 
-def _is_untrained(run: Run) -> bool:
-    return (run.system, run.encoder_name) == ("evidence", MINILM_NAME)
+def _is_untrained(_run: Run, rival: Run) -> bool:
+    return (rival.system, rival.encoder_name) == ("document", MINILM_NAME)
 
 
-def _is_document(run: Run) -> bool:
-    return run.system == "document"
+def _is_document_of(run: Run, rival: Run) -> bool:
+    return rival.system == "document" and rival.encoder == run.encoder
 
 
-def _is_bm25(run: Run) -> bool:
-    return run.system == "bm25"
+def _is_bm25(_run: Run, rival: Run) -> bool:
+    return rival.system == "bm25"
 
 
 def _place(run: Run) -> tuple[int, str, str, int, bool, str]:
@@ -114,7 +107,7 @@ def _quality(run: Run, names: Sequence[str]) -> list[str]:
     split = "" if run.split == "test" else f", {run.split}"
     return [
         f"{run.corpus}{split} ({len(run.cases)})",
-        label(run),
+        run.label,
         interval_text(run, PRIMARY),
         *(f"{run.mean(name):.3f}" if name in run.measures else "" for name in names),
     ]
@@ -138,14 +131,14 @@ def parts_table(runs: Sequence[Run]) -> str:
 def _overview(by_task: dict[str, dict[str, Run]], runs: Sequence[Run], ending: Callable[[Sequence[Run]], str]) -> str:
     for run in runs:
         if not is_without(run):
-            by_task.setdefault(run.corpus, {})[label(run)] = run
+            by_task.setdefault(run.corpus, {})[run.label] = run
     tasks = sorted(by_task, key=lambda task: ([*TASKS, task].index(task), task))
     counts = Counter(system for of_task in by_task.values() for system in of_task)
     systems = sorted(system for system, count in counts.items() if count >= len(tasks) - len(tasks) // 4)
     shown = {task: [by_task[task][system] for system in systems if system in by_task[task]] for task in tasks}
     if not all(shown.values()) or not systems:
         return ""
-    columns = {task: dict(zip(map(label, shown[task]), _cells(shown[task]), strict=True)) for task in tasks}
+    columns = {task: dict(zip((run.label for run in shown[task]), _cells(shown[task]), strict=True)) for task in tasks}
     best = {task: max(run.mean(PRIMARY) for run in shown[task]) for task in tasks}
     behind = {
         system: fmean(best[task] - by_task[task][system].mean(PRIMARY) for task in tasks if system in by_task[task])
@@ -183,12 +176,12 @@ def length_table(runs: Sequence[Run]) -> str:
     for corpus in sorted({run.corpus for run in runs}):
         of_one = [run for run in runs if run.corpus == corpus and run.system in _BY_LENGTH and not is_without(run)]
         for by, text in _LENGTHS.items():
-            told = [run for run in of_one if any(by in case.facts for case in run.cases)]
+            counted = [run for run in of_one if any(by in case.facts for case in run.cases)]
             # A run of other queries cannot stand beside the others.
-            told = [run for run in told if run.case_ids == told[0].case_ids]
-            if told:
-                rows += _length_rows(sorted(told, key=label), by, f"{corpus}, {text}")
-                shown += [run for run in told if run not in shown]
+            counted = [run for run in counted if run.case_ids == counted[0].case_ids]
+            if counted:
+                rows += _length_rows(sorted(counted, key=lambda run: run.label), by, f"{corpus}, {text}")
+                shown += [run for run in counted if run not in shown]
     if not rows:
         return ""
     head = ["Task, by", "System", *(f"Bucket {number}" for number in range(1, _BUCKETS + 1))]
@@ -207,7 +200,7 @@ def _length_rows(runs: Sequence[Run], by: str, title: str) -> list[list[str]]:
         values = np.array(run.values(PRIMARY))[known]
         ends = [bootstrap_interval(values[of], seed=run.origin.seed) for of in cut]
         cells = [f"{values[of].mean():.3f} [{low:.3f}, {high:.3f}]" for of, (low, high) in zip(cut, ends, strict=True)]
-        rows.append(["", label(run), *cells])
+        rows.append(["", run.label, *cells])
     return [[*row, *[""] * (_BUCKETS + 2 - len(row))] for row in rows]
 
 

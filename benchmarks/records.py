@@ -8,24 +8,37 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, TypeAlias, get_args
 
-from benchmarks.behaviour.records import BoilerplateRecord, DemandRecord, SampleRecord, StabilityRecord
-from benchmarks.peers.table import PeersRecord
+from benchmarks.behaviour.records import (
+    BoilerplateRecord,
+    DemandRecord,
+    DuplicatesRecord,
+    SampleRecord,
+    StabilityRecord,
+)
+from benchmarks.faults.records import FaultsRecord
+from benchmarks.partitions.records import FailureRecord, PartitionPlanRecord, PartitionRecord, RayKillRecord
 from benchmarks.record_file import KIND, RESULTS, RecordError, rebuild
 from benchmarks.runs import Run, read_run, run_files
-from benchmarks.sections.records import FacetsRecord, FaithfulnessRecord, PlantedRecord
+from benchmarks.speed.memory import MemoryRecord
+from benchmarks.speed.plan import PlanRecord
+from benchmarks.speed.reading import ReadingRecord
+from benchmarks.speed.recall import RecallRecord
 from benchmarks.speed.records import (
     AdditionRecord,
     AnnRecord,
+    FirstAnswerRecord,
     LoadRecord,
-    MemoryRecord,
-    PlanRecord,
-    RecallRecord,
     ScaleRecord,
     ThroughputRecord,
 )
-from benchmarks.store.records import DamageRecord, ExactnessRecord, FuzzRecord, KillRecord
-from benchmarks.tasks.positions import PositionRecord
-from indexer.training.origin import Origin
+from benchmarks.speed.startup import StartupRecord
+from benchmarks.store.records import (
+    ConcurrencyRecord,
+    ExactnessRecord,
+    FuzzRecord,
+    RowChecksRecord,
+)
+from indexer.origin import Origin
 
 
 @dataclass(frozen=True)
@@ -55,15 +68,11 @@ Record: TypeAlias = (
     | RecallRecord
     | ExactnessRecord
     | StabilityRecord
-    | KillRecord
-    | DamageRecord
+    | FaultsRecord
+    | ConcurrencyRecord
+    | RowChecksRecord
     | MemoryRecord
     | TrainingRecord
-    | PositionRecord
-    | FacetsRecord
-    | FaithfulnessRecord
-    | PlantedRecord
-    | PeersRecord
     | AnnRecord
     | ThroughputRecord
     | ScaleRecord
@@ -72,8 +81,16 @@ Record: TypeAlias = (
     | DemandRecord
     | SampleRecord
     | BoilerplateRecord
+    | DuplicatesRecord
     | FuzzRecord
     | LoadRecord
+    | FirstAnswerRecord
+    | StartupRecord
+    | ReadingRecord
+    | PartitionPlanRecord
+    | PartitionRecord
+    | FailureRecord
+    | RayKillRecord
 )
 _KINDS: Mapping[str, type[Record]] = {kind.kind: kind for kind in get_args(Record) if kind is not Run}
 

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from benchmarks.behaviour.boilerplate import boilerplate_table
+from benchmarks.behaviour.duplicates import duplicates_table
 from benchmarks.behaviour.on_demand import demand_table
 from benchmarks.behaviour.sample_sizes import samples_table
 from benchmarks.behaviour.stability import stability_table
@@ -23,7 +24,11 @@ from benchmarks.headlines import findings_table, headline_table
 from benchmarks.markdown import origins
 from benchmarks.options import log
 from benchmarks.pairs.tables import pairs_table
-from benchmarks.papers.runs import paper_table
+from benchmarks.papers.tables import paper_table
+from benchmarks.partitions.partition_failures import failures_table
+from benchmarks.partitions.partition_plan import partition_plan_table
+from benchmarks.partitions.partitions import partitions_table
+from benchmarks.partitions.ray_kills import ray_kills_table
 from benchmarks.peers.table import peers_table
 from benchmarks.program import program
 from benchmarks.quality_tables import (
@@ -37,16 +42,20 @@ from benchmarks.quick import SUFFIX, WHOLE
 from benchmarks.record_file import RESULTS
 from benchmarks.records import Record, read_records
 from benchmarks.runs import Run
-from benchmarks.sections.faithfulness_report import faithfulness_table
+from benchmarks.sections.contained import contained_table
 from benchmarks.speed.encode.tables import limit_table, throughput_table
+from benchmarks.speed.first_answer import first_answer_table
 from benchmarks.speed.growth.tables import additions_table, scale_table
 from benchmarks.speed.plan import plan_table
+from benchmarks.speed.reading import reading_table
 from benchmarks.speed.recall import recall_table
 from benchmarks.speed.serve import load_table
+from benchmarks.speed.startup import startup_table
 from benchmarks.speed.vectors.tables import ann_table
 from benchmarks.store.fuzz import fuzz_table
 from benchmarks.store.records import Promised
 from benchmarks.tasks.facets import facets_table
+from benchmarks.tasks.faithfulness import faithfulness_table
 from benchmarks.tasks.planted import planted_table
 from benchmarks.tasks.positions import position_table
 from benchmarks.tasks.probe import probe_table
@@ -108,7 +117,7 @@ def _promises(records: Sequence[Promised]) -> str:
 TABLES: Mapping[str, Table] = {
     "headline": Table(("retrieval",), headline_table, is_summary=True),
     "findings": Table(
-        ("retrieval", "demand", "stability", "kill", "damage", "throughput"),
+        ("retrieval", "demand", "stability", "faults", "throughput"),
         findings_table,
         is_summary=True,
     ),
@@ -117,11 +126,18 @@ TABLES: Mapping[str, Table] = {
     "parts": Table(("retrieval",), parts_table, is_of_parts=True),
     "leave_one_out": Table(("retrieval",), leave_one_out_table),
     "recall": Table(("recall",), recall_table),
-    "promises": Table(("exactness", "kill", "damage", "memory"), _promises),
+    "promises": Table(("exactness", "faults", "concurrency", "row_checks", "memory"), _promises),
     "stability": Table(("stability",), stability_table),
     "boilerplate": Table(("boilerplate",), boilerplate_table),
     "fuzz": Table(("fuzz",), fuzz_table),
     "load": Table(("load",), load_table),
+    "startup": Table(("startup",), startup_table),
+    "first_answer": Table(("first_answer",), first_answer_table),
+    "reading": Table(("reading",), reading_table),
+    "partitions": Table(("partitions",), partitions_table),
+    "partition_failures": Table(("partition_failures",), failures_table),
+    "partition_plan": Table(("partition_plan",), partition_plan_table),
+    "ray_kills": Table(("ray_kills",), ray_kills_table),
     "demand": Table(("demand",), demand_table),
     "samples": Table(("samples",), samples_table),
     "training": Table(("training",), training_table),
@@ -134,6 +150,8 @@ TABLES: Mapping[str, Table] = {
     "facets": Table(("facets",), facets_table),
     "faithfulness": Table(("faithfulness",), faithfulness_table),
     "planted": Table(("planted",), planted_table),
+    "contained": Table(("contained",), contained_table),
+    "duplicates": Table(("duplicates",), duplicates_table),
     "peers": Table(("peers",), peers_table),
     "ann": Table(("ann",), ann_table),
     "throughput": Table(("throughput",), throughput_table),
@@ -145,13 +163,13 @@ TABLES: Mapping[str, Table] = {
 }
 
 
-def untold(pages: Iterable[str], records: Sequence[Record]) -> list[str]:
+def not_shown(pages: Iterable[str], records: Sequence[Record]) -> list[str]:
     """The first table of each kind of record that stands in no table of the pages."""
-    told = {kind for page in pages for match in _BLOCK.finditer(page) for kind in TABLES[match[2]].kinds}
+    shown = {kind for page in pages for match in _BLOCK.finditer(page) for kind in TABLES[match[2]].kinds}
     missing: dict[str, str] = {}
     for name, table in TABLES.items():
         for record in table.shown(records):
-            if record.kind not in told:
+            if record.kind not in shown:
                 missing.setdefault(record.kind, name)
     return list(dict.fromkeys(missing.values()))
 
@@ -252,7 +270,7 @@ def _check(before: Mapping[Path, str], after: Mapping[Path, str], records: Seque
     stale = [page.name for page in after if after[page] != before[page]]
     if stale:
         raise click.ClickException(f"the tables of {' and '.join(stale)} are stale; run python -m benchmarks report")
-    if missing := untold(after.values(), records):
+    if missing := not_shown(after.values(), records):
         blocks = ", ".join(f"<!-- results:{name} -->" for name in missing)
         raise click.ClickException(
             f"there are records that no table of {' or '.join(page.name for page in after)} shows; add {blocks}, "

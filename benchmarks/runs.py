@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.record_file import RESULTS, RecordError, RecordT, name_of, rebuild
 from benchmarks.systems import Ranking, Settings
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 
 KEPT = 100  # ranks of a ranking that a file holds
 RUNS = "runs"  # the folder, in that of the records
@@ -35,6 +35,7 @@ class Case:
     relevant: dict[str, int] = field(default_factory=dict)  # judged targets, of a relevance of 1 or above
     beyond: dict[str, int] = field(default_factory=dict)  # ranks, from 1, of relevant targets behind the first `KEPT`
     facts: dict[str, float] = field(default_factory=dict)  # of the case itself, such as the words of the query
+    labels: dict[str, str] = field(default_factory=dict)  # of the case itself, by which tables slice
     group: str = ""  # cases of one group are not independent
 
 
@@ -99,7 +100,7 @@ class Run:
         return list(self._values)
 
     def values(self, measure: str) -> list[float]:
-        """A value for each case, in [0, 1]."""
+        """A value for each case; of rankings in [0, 1]."""
         return self._values[measure]
 
     def mean(self, measure: str) -> float:

@@ -108,5 +108,5 @@ class FreeEncoder(Encoder):
         return EncodedDocument(chunks[0], sections, chunks, segmented.chunks, segmented.coverage)
 
     def save_pretrained(self, folder: Path) -> None:
-        """Nothing is kept: the matrix is drawn anew."""
+        """Nothing is kept: the matrix is drawn again."""
         folder.mkdir(parents=True, exist_ok=True)

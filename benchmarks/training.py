@@ -16,7 +16,7 @@ from benchmarks.record_file import write_record
 from benchmarks.records import TrainingRecord
 from engine.errors import EngineError
 from engine.training.run.history import HISTORY_FILE, MEAN, SECONDS, History
-from indexer.training.origin import describe_origin
+from indexer.origin import describe_origin
 
 METRIC = "nDCG@10"
 RECIPE_FILE = "recipe.json"

@@ -9,21 +9,24 @@ compared with scores of searches.
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from engine.document import Coverage, Document
 from engine.encoders.encoder import Encoder
-from engine.provenance import Provenance, encoder_state, provenance
+from engine.provenance import Provenance, comparison_parameters, encoder_state, provenance
 from engine.result import N_MATCHES, Hit, PairSnippet, Result, SectionMatrix, Status
 from engine.scoring.breakdown import Scored, SectionPair, break_down
 from engine.scoring.evidence import Components, Scoring, chunk_component, combine, margin
 from engine.scoring.similarity import Matches, best_matches, cosines, no_matches, products
 from engine.search.query import Background, Prepared, Query, as_stored, prepare
+from engine.search.section_weights import with_section_weights
+from engine.section_kinds import section_bits
 from engine.store.reference import Reference
-from engine.words.counts import WordTables, count_documents
+from engine.words.counts import KeptTable, TermCounts, count_documents, kept_table
 from engine.words.languages import detect_language
 from engine.words.likelihood import scores
 from engine.words.segmenter import segmenter_of
@@ -111,6 +114,8 @@ def compare_alone(
     target: Document,
     encoder: Encoder | str | None = None,
     *,
+    skip: Collection[str] = (),
+    weights: Mapping[str, float] | None = None,
     device: str | None = None,
     scoring: Scoring | None = None,
 ) -> Comparison:
@@ -120,12 +125,15 @@ def compare_alone(
         query: a document.
         target: another one.
         encoder: an encoder or its name; by default the bundled one.
+        skip: kinds of sections to leave out, see `engine.section_kinds`.
+        weights: of sections of the query, see `engine.search.section_weights`.
         device: where a named encoder runs.
         scoring: the constants of the score.
 
     Raises:
         DocumentError: one of the documents has no token.
         EncoderError: the encoder cannot be loaded.
+        QueryError: a kind to skip or a weight cannot be used.
     """
     if encoder is None or isinstance(encoder, str):
         # Loads torch, which a comparison within an index of words does without.
@@ -133,9 +141,11 @@ def compare_alone(
 
         encoder = load_encoder(encoder or DEFAULT_ENCODER, device=device)
     mine, theirs = (as_stored(one) for one in encoder.encode([query, target]))
-    origin = provenance({"scoring": asdict(scoring or Scoring())}, encoder=encoder_state(encoder))
+    used = comparison_parameters(skip, weights or {}, scoring)
+    origin = provenance(used, encoder=encoder_state(encoder))
+    asked = with_section_weights(Query(query, mine), skip, weights or {})
     background = alone(query, target, encoder.width)
-    return compare(Query(query, mine), Query(target, theirs), background, scoring=scoring, origin=origin)
+    return compare(asked, Query(target, theirs), background, scoring=scoring, origin=origin)
 
 
 def compare(
@@ -201,23 +211,37 @@ def _scored(prepared: Prepared, target: Query, background: Background, scoring: 
         document = margin(of_document, prepared.limits.document, scoring.power)
     words, pairs = np.zeros(1), np.zeros(1)
     if prepared.words is not None and prepared.pairs is not None:
-        tables = _tables(target, background)
-        words, pairs = scores(prepared.words, tables.words), scores(prepared.pairs, tables.pairs)
+        of_words, of_pairs = _counts(target, background, prepared.skip)
+        words, pairs = scores(prepared.words, of_words), scores(prepared.pairs, of_pairs)
     chunks = chunk_component(matches.similarities, prepared.limits, scoring)
     components = Components(chunks, document, words, pairs)
     score = float(combine(components, prepared.weights, scoring.root).astype(np.float32)[0])
     parts = prepared.limits, matches, components, of_document, prepared.weights, scoring
     text = prepared.text, prepared.section_weights, background.counts_titles
-    return Scored(*parts, prepared.words, prepared.pairs, background.language, *text), score
+    terms = prepared.words, prepared.pairs, background.language
+    return Scored(*parts, *terms, *text, left_out=prepared.left_out, skip=prepared.skip), score
 
 
 def _matches(prepared: Prepared, target: Query) -> Matches:
-    chunks, theirs = prepared.vectors.chunks, target.vectors.chunks
-    if not prepared.weights["chunks"] or not len(theirs):
+    """The best chunks of the target outside of the sections that are skipped, numbered among all its chunks."""
+    chunks, spans = prepared.vectors.chunks, target.vectors.chunk_spans
+    bits = section_bits(target.document)[[span.section for span in spans]]
+    left = np.flatnonzero((bits & prepared.skip) == 0)
+    if not prepared.weights["chunks"] or not len(left):
         return no_matches(len(chunks), 1)
-    return best_matches(chunks, theirs, np.zeros(1, np.int64), prepared.limits.chunks, products)
+    theirs = target.vectors.chunks[left]
+    found = best_matches(chunks, theirs, np.zeros(1, np.int64), prepared.limits.chunks, products)
+    return Matches(found.similarities, np.where(found.chunks < 0, -1, left[found.chunks]))
 
 
-def _tables(target: Query, background: Background) -> WordTables:
-    segmenter = segmenter_of(background.language or "none")
-    return target.words or count_documents(segmenter, [target.document], titles=background.counts_titles)
+def _counts(target: Query, background: Background, skip: int) -> tuple[TermCounts | KeptTable, TermCounts | KeptTable]:
+    """The counts of words and of pairs of the target outside of the sections that are skipped."""
+    tables = target.words
+    if tables is None or (skip and tables.apart is None):
+        segmenter = segmenter_of(background.language or "none")
+        tables = count_documents(segmenter, [target.document], titles=background.counts_titles)
+    apart = tables.apart
+    if not skip or apart is None:
+        return tables.words, tables.pairs
+    kept = [kept_table(getattr(tables, kind), getattr(apart.counts, kind), apart, skip) for kind in ("words", "pairs")]
+    return kept[0], kept[1]

@@ -18,6 +18,7 @@ from engine.lazy import Deferred
 Scalar: TypeAlias = str | int | float | bool | None
 MetadataValue: TypeAlias = Scalar | list[Scalar]
 LEFT_OUT = "left_out_"  # metadata fields that count what a reader left out, as "left_out_figures"
+KIND = "kind."  # metadata fields that list the headings of sections of a kind, as "kind.claims"
 _TITLE_CHARS = 60  # of a title that is the beginning of the text
 
 

@@ -4,6 +4,9 @@
     ├── DocumentError    a document cannot be read, or is over a limit
     ├── EncoderError     weights are missing, changed, or not what was asked
     ├── IndexMismatch    the index was made by another encoder or version
+    ├── IndexChanged     a served partition has other documents than the search began with
+    ├── PartitionUnavailable  a served partition does not answer, or with something else
+    ├── ClusterError     a Ray cluster does not answer, or its processes die again and again
     ├── IndexDamaged     a file of the index is not the one that was written
     ├── IndexBusy        another process is writing the index
     ├── StorageError     the system does not read or write a file
@@ -33,6 +36,18 @@ class EncoderError(EngineError):
 
 class IndexMismatch(EngineError):
     """Raised when an index and what is asked of it do not belong together."""
+
+
+class IndexChanged(EngineError):
+    """Raised when a served partition was written between two rounds of a search; a search begins again once."""
+
+
+class PartitionUnavailable(EngineError):
+    """Raised when a served partition gives no answer that can be used before the deadline of a round."""
+
+
+class ClusterError(EngineError):
+    """Raised when Ray does not start or answer, or when its processes die more often than work is tried again."""
 
 
 class IndexDamaged(EngineError):

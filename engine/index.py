@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,28 +16,43 @@ from engine.comparison import Comparison, compare
 from engine.devices import check_device, is_gpu
 from engine.document import Coverage, Document
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
-from engine.errors import EngineError, IndexMismatch, QueryError
+from engine.errors import EngineError, IndexChanged, IndexMismatch, QueryError
 from engine.faults import named_faults
 from engine.gpu.acceleration import Acceleration, accelerate
-from engine.provenance import IndexState, Provenance, index_state, provenance, recorded_encoder, search_parameters
+from engine.provenance import (
+    IndexState,
+    Provenance,
+    comparison_parameters,
+    index_state,
+    provenance,
+    recorded_encoder,
+    search_parameters,
+)
+from engine.remote.exchange import Access
+from engine.remote.opening import ElsewhereSnapshot, begin, is_here, open_place, renew
 from engine.result import Encoding, Hit, Result, SectionMatrix, Status
 from engine.scoring.evidence import Scoring
 from engine.search.allowance import Allowance
 from engine.search.diversity import ranked
 from engine.search.on_demand import OnDemand
+from engine.search.partition import Selection
 from engine.search.query import Query, as_stored
 from engine.search.request import Mode, Request
 from engine.search.searcher import Searcher
-from engine.search.section_weights import section_weights
+from engine.search.section_weights import with_section_weights
 from engine.search.skipping import kinds_of
+from engine.store.address import index_place
 from engine.store.documents import content_hash
+from engine.store.facts import index_facts
 from engine.store.fields import check_fields
-from engine.store.partitioned import open_snapshot
-from engine.store.presence import stored_copies
 from engine.store.snapshot import Positions, Snapshot
 
 if TYPE_CHECKING:
     from engine.novelty import Novelty
+
+Found = TypeVar("Found")
+
+_RERUNS = 3  # of a search, where a served partition was written between two rounds; a build commits several times
 
 
 @named_faults
@@ -58,11 +73,13 @@ class Index:
         *,
         store: bool = True,
         log: Callable[[str], None] = lambda _: None,
+        is_partial: bool = False,
     ) -> None:
         """Wrap a snapshot; `Index.open` is the usual way."""
         self.snapshot = snapshot
         self._on_demand = OnDemand(snapshot, lambda: self.encoder, store=store, log=log)
         self.acceleration = acceleration  # what a GPU does for searches, and why not; None where none was asked for
+        self.is_partial = is_partial  # whether searches leave out served partitions that do not answer
         self._device = device
         self._encoder = encoder
         if encoder is not None:
@@ -77,27 +94,32 @@ class Index:
         device: str | None = None,
         store: bool = True,
         log: Callable[[str], None] = lambda _: None,
+        access: Access | None = None,
     ) -> Index:
         """Open an index; the arguments are those of `longmatch.Index.open`, except for two.
 
         Args:
-            path: its folder; of a partitioned index, searches on a GPU are not there yet: it encodes alone.
+            path: its folder or address; of a partitioned index, searches on a GPU are not there yet: it encodes alone.
             encoder: a loaded one; by default it is loaded by the recorded name when it is first needed.
             device: see `longmatch.Index.open`; `acceleration` reports what a GPU does for searches.
             store: see `longmatch.Index.open`.
             log: called with one line before documents are encoded for a query.
+            access: how the servers of partitions on other machines are reached.
 
         Raises:
+            PartitionUnavailable: the server does not answer.
             EncoderError: torch does not see that device.
             IndexMismatch: no index there, or another encoder's.
             IndexDamaged: its catalog is not what was written; or, with a GPU, a shard is not.
         """
         check_device(device)
-        snapshot = open_snapshot(Path(path))
+        access = access or Access()
+        snapshot = open_place(index_place(path), access)
         try:
-            is_accelerated = device is not None and is_gpu(device) and len(snapshot.parts) == 1
+            is_single = is_here(snapshot) and len(snapshot.parts) == 1
+            is_accelerated = device is not None and is_gpu(device) and is_single
             acceleration = accelerate(snapshot, device or "") if is_accelerated else None
-            return cls(snapshot, encoder, device, acceleration, store=store, log=log)
+            return cls(snapshot, encoder, device, acceleration, store=store, log=log, is_partial=access.is_partial)
         except EngineError:
             snapshot.close()
             raise
@@ -134,6 +156,11 @@ class Index:
             self._encoder = encoder
         return self._encoder
 
+    @property
+    def loaded_encoder(self) -> Encoder | None:
+        """The encoder, if it was needed already."""
+        return self._encoder
+
     def _check_vectors(self) -> None:
         if not self.snapshot.width:
             raise IndexMismatch(
@@ -148,8 +175,20 @@ class Index:
             raise IndexMismatch(
                 f"{self.snapshot.folder} was built with encoder {built['name']!r} (fingerprint "
                 f"{built['fingerprint'][:12]}), the one at hand has fingerprint {encoder.fingerprint[:12]}; "
-                "restore the encoder's files, or index the corpus again into a new folder"
+                f"restore the encoder's files, or {self._way_to_reencode}"
             )
+
+    @property
+    def _way_to_reencode(self) -> str:
+        """What brings the index to another encoder, with what that costs."""
+        snapshot = self.snapshot
+        if not is_here(snapshot) or len(snapshot.parts) > 1:
+            return "index the corpus again into a new folder"
+        n_tokens = int(snapshot.tokens[snapshot.has_vectors].sum())
+        return (
+            f"encode {int(snapshot.has_vectors.sum()):,} documents again ({snapshot.n_chunks:,} chunks, {n_tokens:,} "
+            f"tokens): longmatch index {snapshot.folder} --reencode"
+        )
 
     def searcher(self, scoring: Scoring | None = None) -> Searcher:
         """What answers queries, on the GPU where the index was opened for one."""
@@ -193,10 +232,33 @@ class Index:
             QueryError: k, offset, filter, mode, a kind to skip or a weight cannot be used, or a document to leave out
                 is not there.
         """
-        left_out = self._check_filters(where, without)
-        given = skip, weights or {}, mode, diversify, min_pair, exact, scoring, allowance
-        used = Request(k, offset, where, left_out, *given)
-        return self._found(self._query(document), used, used)
+
+        def search() -> Result:
+            left_out = self._check_filters(where, without)
+            given = skip, weights or {}, mode, diversify, min_pair, exact, scoring, allowance
+            used = Request(k, offset, where, left_out, *given)
+            return self._found(self._query(document), used, used)
+
+        return self._begun(search)
+
+    def _begun(self, search: Callable[[], Found], *, needs_all: bool = False) -> Found:
+        """Search, and once more where a served partition was written between two rounds.
+
+        With `needs_all` no partition is left out.
+        """
+        if is_here(self.snapshot):
+            return search()
+        is_partial = self.is_partial and not needs_all
+        for _ in range(_RERUNS):
+            try:
+                begin(self.snapshot, is_partial=is_partial)
+                return search()
+            except IndexChanged:
+                renew(self.snapshot)
+                self.__dict__.pop("_state", None)
+                self.__dict__.pop("_names", None)
+        begin(self.snapshot, is_partial=is_partial)
+        return search()
 
     def _found(self, query: Query, request: Request, recorded: Request, *, is_indexed: bool = False) -> Result:
         """Search.
@@ -207,8 +269,7 @@ class Index:
             recorded: the same as it was given, which the result records.
             is_indexed: whether the query is a document of the index.
         """
-        of_sections = section_weights(query.document, request.weights) if request.weights else ()
-        query = replace(query, skip=kinds_of(request.skip), section_weights=of_sections)
+        query = with_section_weights(query, request.skip, request.weights)
         encoding = self._encode_candidates(query, request)
         found = ranked(self.searcher(request.scoring), query, request)
         origin = self._provenance(search_parameters(recorded), is_indexed=is_indexed)
@@ -226,7 +287,7 @@ class Index:
         for doc_id in left_out:
             self.position(doc_id)
         if where is not None:
-            check_fields(self.snapshot.folder, where)
+            check_fields(self.snapshot, where)
         return left_out
 
     def matching(self, where: str | None) -> NDArray[np.int64]:
@@ -237,17 +298,17 @@ class Index:
         """
         if where is None:
             return np.arange(self.n_documents)
-        check_fields(self.snapshot.folder, where)
+        check_fields(self.snapshot, where)
         return np.flatnonzero(self.snapshot.matching(where))
 
     def copies(self, document: Document) -> list[str]:
         """The doc_ids of the documents that have the same title, text and sections as a given one."""
-        return stored_copies(self.snapshot.folder, content_hash(document))
+        return self.snapshot.copies(content_hash(document))
 
     def _encode_candidates(self, query: Query, request: Request) -> Encoding | None:
-        is_complete = not self.snapshot.width or bool(self.snapshot.has_vectors.all())
         scoring = request.scoring or Scoring()
-        if is_complete or not scoring.uses_vectors:
+        # A served partition gets vectors where its folder is.
+        if not is_here(self.snapshot) or self.snapshot.is_complete or not scoring.uses_vectors:
             return None
         allowance = request.allowance or Allowance()
         return self._on_demand.for_query(
@@ -262,12 +323,17 @@ class Index:
     def _state(self) -> IndexState:
         return index_state(self.snapshot)
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Counts, encoder, reference and generations as plain values: what `longmatch info --json` prints."""
+        return self.snapshot.facts if isinstance(self.snapshot, ElsewhereSnapshot) else index_facts(self.snapshot)
+
     def _completed(
         self, found: Result, encoding: Encoding | None, scoring: Scoring | None, origin: Provenance
     ) -> Result:
         """A result with what was encoded for it; its status is `partial` where evidence is missing, see `Status`."""
         is_partial = self._is_partial(found.query_coverage, found.hits, encoding, scoring)
-        status = Status.PARTIAL if is_partial else found.status
+        status = Status.PARTIAL if is_partial or found.missing_partitions else found.status
         return replace(found, encoding=encoding, status=status, provenance=origin)
 
     def _is_partial(
@@ -275,10 +341,8 @@ class Index:
     ) -> bool:
         is_read = self.snapshot.width > 0 and (scoring or Scoring()).uses_vectors
         is_cut = is_read and (coverage.tokens_read < coverage.tokens_total or coverage.chunks_pooled > 1)
-        return is_cut or (
-            encoding is not None
-            and (encoding.n_encoded < encoding.n_candidates or not all(hit.has_vectors for hit in hits))
-        )
+        are_bare = is_read and not all(hit.has_vectors for hit in hits)
+        return is_cut or are_bare or (encoding is not None and encoding.n_encoded < encoding.n_candidates)
 
     def search_id(
         self,
@@ -304,10 +368,14 @@ class Index:
         Raises:
             QueryError: no such document; or k, offset or filter cannot be used.
         """
-        left_out = self._check_filters(where, without)
-        given = skip, weights or {}, mode, diversify, min_pair, exact, scoring, allowance
-        used = Request(k, offset, where, left_out, *given)
-        return self._found(self.stored_query(doc_id), used.leaving_out(doc_id), used, is_indexed=True)
+
+        def search() -> Result:
+            left_out = self._check_filters(where, without)
+            given = skip, weights or {}, mode, diversify, min_pair, exact, scoring, allowance
+            used = Request(k, offset, where, left_out, *given)
+            return self._found(self.stored_query(doc_id), used.leaving_out(doc_id), used, is_indexed=True)
+
+        return self._begun(search)
 
     def novelty(
         self,
@@ -331,6 +399,19 @@ class Index:
             DocumentError: the document has no token.
             QueryError: the filter or a kind to skip cannot be used, or a document is not there.
         """
+        return self._begun(
+            lambda: self._novelty(query, where=where, without=without, skip=skip, allowance=allowance), needs_all=True
+        )
+
+    def _novelty(
+        self,
+        query: Document | str,
+        *,
+        where: str | None,
+        without: str | Sequence[str] | None,
+        skip: Collection[str],
+        allowance: Allowance | None,
+    ) -> Novelty:
         # Loads what prints novelty, which a ranking does without.
         from engine.search.novelty import novelty
 
@@ -340,7 +421,7 @@ class Index:
         asked = self.stored_query(query) if isinstance(query, str) else self._query(query)
         encoding = self._encode_candidates(asked, request)
         searcher = self.searcher(request.scoring)
-        found = novelty(searcher, asked, searcher.allowed(where, request.without), kinds_of(skip))
+        found = novelty(searcher, asked, Selection(where, request.without), kinds_of(skip))
         hits = [one.hit for one in found if one.hit is not None]
         is_partial = self._is_partial(found.query_coverage, hits, encoding, request.scoring)
         used = search_parameters(given) | {"mode": "novelty", "k": 1, "exact": True}
@@ -368,7 +449,10 @@ class Index:
     def stored_query(self, doc_id: str) -> Query:
         """An indexed document with its stored vectors, ready to ask with; one without vectors is encoded first."""
         position = self.position(doc_id)
-        if self.snapshot.width and not self.snapshot.has_vectors[position]:
+        if self.snapshot.width and not self.snapshot.is_encoded(position):
+            if not is_here(self.snapshot):
+                ((document, _),) = self.snapshot.documents(np.array([position]))
+                return self._query(document)
             self._on_demand.encode(np.array([position]))
         return self.stored_queries(np.array([position]))[0]
 
@@ -414,22 +498,33 @@ class Index:
         mine, theirs = pair
         return SectionMatrix(mine.document, theirs.document, mine.vectors.sections @ theirs.vectors.sections.T)
 
-    def compare(self, query: Document | str, target: Document | str, *, scoring: Scoring | None = None) -> Comparison:
+    def compare(
+        self,
+        query: Document | str,
+        target: Document | str,
+        *,
+        skip: Collection[str] = (),
+        weights: Mapping[str, float] | None = None,
+        scoring: Scoring | None = None,
+    ) -> Comparison:
         """Score one document as a search with another one would, and break the score down.
 
         Args:
             query: a document, or the doc_id of one.
             target: another one, which need not be in the index.
+            skip: kinds of sections to leave out, as of `search`.
+            weights: of sections of the query, as of `search`.
             scoring: the constants of the score.
 
         Raises:
             DocumentError: a document has no token.
-            QueryError: no such document.
+            QueryError: no such document; or a kind to skip or a weight cannot be used.
         """
         source, found = (
             self.stored_query(one) if isinstance(one, str) else self._query(one) for one in (query, target)
         )
-        used = {"scoring": asdict(scoring or Scoring())}
+        source = with_section_weights(source, skip, weights or {})
+        used = comparison_parameters(skip, weights or {}, scoring)
         origin = self._provenance(used, is_indexed=isinstance(query, str))
         return compare(source, found, self.snapshot, folder=str(self.snapshot.folder), scoring=scoring, origin=origin)
 

@@ -12,6 +12,8 @@ from engine.report.table import section_label
 from engine.result import Encoding, Hit, Status
 from engine.section_kinds import SectionKind
 
+N_PAIRS = 3  # section pairs of each section that a report shows
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SectionNovelty:
@@ -83,6 +85,17 @@ class Novelty(Sequence[SectionNovelty]):
         from engine.report.contract import novelty_dict
 
         return novelty_dict(self, n_pairs=n_pairs)
+
+    def to_html(self, *, n_pairs: int = N_PAIRS, command: str = "") -> str:
+        """The report: one offline file, as `--mode novelty --format html` writes, with the numbers of `to_dict`.
+
+        Args:
+            n_pairs: section pairs shown of each section, strongest first.
+            command: that made the report, shown at its end.
+        """
+        from engine.report.novelty_page import novelty_page
+
+        return novelty_page([self], n_pairs=n_pairs, command=command)
 
     def __repr__(self) -> str:
         return f"Novelty({self.query.title!r}, {len(self.sections)} sections, {self.status.value})"

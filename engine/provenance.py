@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from engine.remote.federation import FederatedSnapshot
+from engine.remote.snapshot import ServedSnapshot
 from engine.scoring.evidence import Scoring
 from engine.search.allowance import Allowance
 
@@ -45,7 +47,7 @@ class Provenance:
     time: str  # of the search, UTC, ISO 8601
     encoder: EncoderState | None  # None for an index of words alone
     index: IndexState | None  # None for two documents that were compared without one
-    parameters: Mapping[str, Any]  # of the search; of a comparison the constants of the score alone
+    parameters: Mapping[str, Any]  # of the search; of a comparison skip, weights and scoring
     is_indexed: bool = False  # the query is a document of the index, named by its doc_id
 
 
@@ -81,6 +83,13 @@ def search_parameters(request: Request) -> dict[str, Any]:
     }
 
 
+def comparison_parameters(
+    skip: Collection[str], weights: Mapping[str, float], scoring: Scoring | None
+) -> dict[str, Any]:
+    """The parameters of a comparison as plain values."""
+    return {"skip": sorted(skip), "weights": dict(weights), "scoring": asdict(scoring or Scoring())}
+
+
 def encoder_state(encoder: Encoder) -> EncoderState:
     """Name and fingerprint of a loaded encoder."""
     return EncoderState(encoder.name, encoder.fingerprint)
@@ -95,11 +104,15 @@ def recorded_encoder(snapshot: Snapshot) -> EncoderState | None:
 def index_state(snapshot: Snapshot) -> IndexState:
     """Describe an index from the columns that every query has in memory; no document is read.
 
-    A document that is replaced gets another catalog id, so the ids stand for the contents.
+    A document that is replaced gets another catalog id, so the ids stand for the contents. Of served partitions
+    the servers name their states, so that the fingerprint is another one than that of the files.
     """
-    digest = hashlib.sha256(snapshot.roster.ids.astype("<i8").tobytes())
+    if isinstance(snapshot, ServedSnapshot | FederatedSnapshot):
+        digest, parts = hashlib.sha256(snapshot.state.encode()), []
+    else:
+        digest, parts = hashlib.sha256(snapshot.roster.ids.astype("<i8").tobytes()), list(snapshot.parts)
     encoder, reference = recorded_encoder(snapshot), snapshot.reference_row
-    generations = [part.generation_row.id for part in snapshot.parts if part.generation_row is not None]
+    generations = [part.generation_row.id for part in parts if part.generation_row is not None]
     for part in (encoder and encoder.fingerprint, snapshot.language, reference and reference.digest):
         digest.update(f"\0{part}".encode())
     number = max(map(int, generations), default=None)

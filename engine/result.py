@@ -33,8 +33,8 @@ class Status(StrEnum):
     CERTIFIED = "certified"
     # An approximate index, or words, chose the documents that were scored completely; every hit was.
     ESTIMATED = "estimated"
-    # Evidence is missing: the query was not read to its end or its chunks were pooled, or a hit or
-    # a wanted candidate has no vectors yet.
+    # Evidence is missing: the query was not read to its end or its chunks were pooled, a hit or a wanted
+    # candidate has no vectors yet, or a partition did not answer and was left out.
     PARTIAL = "partial"
 
 
@@ -196,6 +196,8 @@ class Result(Sequence[Hit]):
     language: str | None  # by which words were segmented; None for an index without words
     reference: int  # version of the reference that scores were computed with; 0 for one that is not pinned
     encoding: Encoding | None = None  # None where all documents that could have been found have vectors
+    n_not_searched: int = 0  # documents of the partitions that did not answer and were left out
+    missing_partitions: tuple[str, ...] = ()  # those, by number and address
     provenance: Provenance | None = field(default=None, compare=False)  # None for a result of no search
 
     def __post_init__(self) -> None:

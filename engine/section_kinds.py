@@ -1,8 +1,11 @@
 """Which sections are references, acknowledgements, appendix or boilerplate, by their headings and texts.
 
-Pure functions of a document, so that nothing of it is stored. Precision first: a heading alone is not
-enough where the word also names a topic ("License" in a specification of package metadata), and a text
-alone is references only where nearly all of it looks like citations.
+Pure functions of a document. Precision first: a heading alone is not enough where the word also names a topic
+("License" in a specification of package metadata), and a text alone is references only where nearly all of it
+looks like citations. An index stores what they find in its documents (`engine.words.apart`), so a change of the
+rules needs another `RULES`.
+
+Letters in shapes: A sections.
 """
 
 from __future__ import annotations
@@ -12,8 +15,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
+from numpy.typing import NDArray
+
 from engine.document import Document, Section, Span
 
+RULES = 1  # version of the rules; an index whose kinds come from another version is read by its texts
 WINDOW_CHARS = 400  # of text that is judged together: two or three citations
 LEAST_CITED = 0.8  # share of windows full of citations, in a section of references without such a heading
 LEAST_CITED_HEADED = 0.3  # share of windows with traces of citations, under a heading of references
@@ -30,6 +37,16 @@ class SectionKind(StrEnum):
     ACKNOWLEDGEMENTS = "acknowledgements"
     APPENDIX = "appendix"
     BOILERPLATE = "boilerplate"
+
+
+# As files keep them: a set of kinds is the sum of their bits. Body has none.
+_BITS = {
+    SectionKind.BODY: 0,
+    SectionKind.REFERENCES: 1,
+    SectionKind.ACKNOWLEDGEMENTS: 2,
+    SectionKind.APPENDIX: 4,
+    SectionKind.BOILERPLATE: 8,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +149,16 @@ def section_kinds(document: Document) -> tuple[SectionKind, ...]:
             kind = SectionKind.APPENDIX  # papers letter what follows their references
         kinds.append(kind)
     return tuple(kinds)
+
+
+def kind_bits(kinds: Collection[SectionKind]) -> int:
+    """A set of kinds as bits; body is none of them."""
+    return sum(_BITS[kind] for kind in set(kinds))
+
+
+def section_bits(document: Document) -> NDArray[np.uint8]:
+    """(A,) the kind of each section of a document as a bit, 0 for body; [0] for a document without sections."""
+    return np.array([_BITS[kind] for kind in section_kinds(document)] or [0], np.uint8)
 
 
 def besides(document: Document) -> frozenset[int]:

@@ -8,20 +8,21 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from engine.errors import IndexMismatch, QueryError
+from engine.store.address import index_place
 from engine.store.where_mapping import where_text
 
 Where: TypeAlias = str | Mapping[str, Any]
 
 
 def index_path(path: object) -> Path:
-    """The folder of an index as a `Path`.
+    """The folder or the address of an index as a `Path`.
 
     Raises:
-        IndexMismatch: the value is no path.
+        IndexMismatch: the value is no path, or an address at which there can be no index.
     """
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise IndexMismatch(f"{path!r:.60} is no path of an index; pass the folder first, as 'papers.lm'")
-    return Path(path)
+    return index_place(path)
 
 
 def filter_text(where: object) -> str | None:

@@ -31,6 +31,7 @@ def build(
     factory: str = "auto",
     memory_bytes: int | None = None,
     disk_bytes: int | None = None,
+    partitions: int | None = None,
     prune: bool = False,
     id_prefix: str = "",
     progress: bool | Progress | None = None,
@@ -62,6 +63,8 @@ def build(
         factory: FAISS factory string, "auto", or "scan" for none.
         memory_bytes: what the process may take; by default there is no limit.
         disk_bytes: what the index folder may take; by default there is no limit.
+        partitions: of a new index, whose documents are spread over so many indexes, see the how-to page on partitions;
+            an index that is there must have as many.
         prune: remove documents of the index that are not in the source.
         id_prefix: put in front of each new doc_id. A file is named by its path below the folder of the source.
             A file that the index holds keeps its doc_id; one that would get the doc_id of another file, which is
@@ -86,7 +89,7 @@ def build(
         from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
 
         used = load_encoder(encoder or DEFAULT_ENCODER, device=device)
-    settings = Settings(used, device, encode, language, factory, memory_bytes, disk_bytes, prune)
+    settings = Settings(used, device, encode, language, factory, memory_bytes, disk_bytes, prune, partitions)
     report = write(folder, stream, settings, progress)
     shown = progress if isinstance(progress, bool) else None
     index = Index.open(folder, encoder=None if encode == "none" else used, device=device, progress=shown)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from engine.comparison import Comparison, compare_alone
 from engine.encoders.encoder import Encoder
 from engine.errors import QueryError
 from engine.scoring.evidence import Scoring
+from longmatch.arguments import weight_mapping
 from longmatch.queries import query_document
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ def compare(
     *,
     index: Index | None = None,
     encoder: Encoder | str | None = None,
+    skip: str | Sequence[str] = (),
+    weights: Mapping[str, float] | None = None,
     device: str | None = None,
     scoring: Scoring | None = None,
 ) -> Comparison:
@@ -34,13 +38,16 @@ def compare(
         b: another one; of an indexed document, pass `index.document(doc_id)`.
         index: gives thresholds, statistics of words and the encoder.
         encoder: an encoder or its name, without an index; by default the bundled one.
+        skip: kinds of sections to leave out, as of `Index.search`.
+        weights: of sections of `a`, as of `Index.search`: {"claims": 3, "abstract": 0}.
         device: where a named encoder runs, without an index.
         scoring: the constants of the score.
 
     Raises:
         DocumentError: a document has no text, or its file cannot be read.
         EncoderError: the encoder cannot be loaded.
-        QueryError: a file does not exist, or both an index and an encoder are given.
+        QueryError: a file does not exist, both an index and an encoder are given, or a kind to skip or a weight
+            cannot be used.
 
     Example:
         ```python
@@ -51,6 +58,7 @@ def compare(
     if index is not None and (encoder is not None or device is not None):
         raise QueryError("index and encoder or device exclude each other: an index has its own encoder")
     query, target = query_document(a), query_document(b)
+    skip, given = (skip,) if isinstance(skip, str) else skip, weight_mapping(weights)
     if index is not None:
-        return index.opened.compare(query, target, scoring=scoring)
-    return compare_alone(query, target, encoder, device=device, scoring=scoring)
+        return index.opened.compare(query, target, skip=skip, weights=given, scoring=scoring)
+    return compare_alone(query, target, encoder, skip=skip, weights=given, device=device, scoring=scoring)

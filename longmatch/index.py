@@ -13,10 +13,13 @@ from engine.document import Document
 from engine.encoders.encoder import Encoder
 from engine.errors import IndexMismatch, QueryError
 from engine.index import Index as OpenedIndex
+from engine.remote.address import is_server
+from engine.remote.exchange import SECONDS, Access
 from engine.result import Result, SectionMatrix
 from engine.scoring.evidence import Scoring
 from engine.search.allowance import Allowance
 from engine.store.manifest import holds_index
+from engine.systems import refuse_windows
 from longmatch.arguments import Where, check_count, doc_id_list, filter_text, index_path, weight_mapping
 from longmatch.progress import progress_log
 from longmatch.records import Columns
@@ -55,14 +58,17 @@ class Index:
         device: str | None,
         store: bool,
         progress: bool | None,
+        access: Access | None = None,
     ) -> None:
         """Open a folder; `longmatch.open` is the usual way."""
+        refuse_windows()
         self.path = path
         self.report: BuildReport | None = None  # of the last `build`, `add` or `update`
         self._encoder = encoder
         self._device = device
         self._store = store
         self._progress = progress
+        self._access = access
         self._opened: OpenedIndex | None = self._open()
 
     @classmethod
@@ -74,11 +80,13 @@ class Index:
         device: str | None = None,
         store: bool = True,
         progress: bool | None = None,
+        timeout: float = SECONDS,
+        partial: bool = False,
     ) -> Index:
         """Open an index.
 
         Args:
-            path: its folder.
+            path: its folder, or the address of a server, as "http://127.0.0.1:8321".
             encoder: the one that it was built with, or its name; by default loaded when it is first needed.
             device: `cpu`; or `cuda` or `cuda:N`, to encode there and to search there, for which the vectors are
                 copied onto the GPU. By default queries are encoded on a GPU where torch sees one, and searched
@@ -87,25 +95,53 @@ class Index:
                 other process writes it; otherwise they last as long as this object.
             progress: whether to print a line on standard error before documents are encoded for a query; by
                 default in terminals and notebooks.
+            timeout: seconds in which a served partition must answer each round of a search.
+            partial: whether searches leave out served partitions that do not answer; the status of such a result
+                is partial, and `n_not_searched` and `missing_partitions` say which documents are missing.
 
         Raises:
+            PartitionUnavailable: the server does not answer.
             EncoderError: the encoder cannot be loaded, or torch does not see the device.
             IndexMismatch: there is no index, or it belongs to another encoder.
             IndexDamaged: its catalog is not what was written.
         """
         folder = index_path(path)
-        if not holds_index(folder):
+        if not is_server(folder) and not holds_index(folder):
             problem = "holds no index" if folder.exists() else "does not exist"
             raise IndexMismatch(f"{folder} {problem}; make one: longmatch.build({str(folder)!r}, SOURCE)")
         if isinstance(encoder, str):
             from engine.encoders.loading import load_encoder
 
             encoder = load_encoder(encoder, device=device)
-        return cls(folder, encoder=encoder, device=device, store=store, progress=progress)
+        access = Access(timeout, partial)
+        return cls(folder, encoder=encoder, device=device, store=store, progress=progress, access=access)
 
     def _open(self) -> OpenedIndex:
         log = progress_log(self._progress)
-        return OpenedIndex.open(self.path, encoder=self._encoder, device=self._device, store=self._store, log=log)
+        opened = partial(OpenedIndex.open, encoder=self._encoder, device=self._device, store=self._store, log=log)
+        return opened(self.path, access=self._access)
+
+    def refresh(self) -> bool:
+        """Move to the newest commit of any process; until then an open index shows what there was when it was opened.
+
+        Cheap where nothing was committed. The encoder stays loaded. Vectors that queries made with `store=False` are
+        forgotten.
+
+        Returns:
+            Whether the index was opened again.
+
+        Raises:
+            QueryError: the index was closed.
+            EngineError: the new state cannot be opened; the old one stays open.
+        """
+        old = self.opened
+        if old.snapshot.is_newest():
+            return False
+        if self._encoder is None:
+            self._encoder = old.loaded_encoder
+        self._opened = self._open()
+        old.close()
+        return True
 
     @property
     def opened(self) -> OpenedIndex:
@@ -218,10 +254,12 @@ class Index:
                 `engine.store.where_mapping`, or as text "year >= 2019 and venue in ('ACL', 'EMNLP')", see
                 `engine.store.where`.
             without: doc_id of a document to leave out, or several.
-            skip: kinds of sections of the query that take no part in the score: "references",
+            skip: kinds of sections that take no part in the score, of the query and of all documents: "references",
                 "acknowledgements", "appendix", "boilerplate"; one or several, see `engine.section_kinds`.
+                Vectors of whole documents then count nothing.
             weights: of sections of the query, by heading, kind or number, as {"claims": 3, "abstract": 0}; see
-                `engine.search.section_weights`. Other sections have the weight 1; 0 leaves a section out.
+                `engine.search.section_weights`. Other sections have the weight 1; 0 leaves a section out, and for a
+                kind is the same as `skip`.
             mode: "similar", or "containment": how much of the query a document contains, see
                 `engine.scoring.evidence`. Containment scores every document.
             diversify: order the first 50 hits so that each adds sections of the query that those before it lack,

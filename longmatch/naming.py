@@ -30,9 +30,13 @@ def named_path(string: str, *, is_folder_named: bool = False) -> Path | None:
     if not string or len(string) > _MOST_CHARS or not string.isprintable():
         return None
     path = Path(string)
-    if path.is_file() and (path.suffix or "/" in string):
+    try:
+        is_file, is_folder = path.is_file(), path.is_dir()
+    except OSError:  # the system refuses the string: a line of 300 characters is too long for a name
+        is_file = is_folder = False
+    if is_file and (path.suffix or "/" in string):
         return path
-    if is_folder_named and path.is_dir():
+    if is_folder_named and is_folder:
         return path
     return path if _looks_like_name(string) else None
 

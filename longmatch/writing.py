@@ -36,6 +36,7 @@ class Settings:
     memory_bytes: int | None = None
     disk_bytes: int | None = None
     prune: bool = False
+    partitions: int | None = None
 
 
 def write(folder: Path, stream: Stream, settings: Settings, progress: bool | Progress | None) -> BuildReport:
@@ -60,6 +61,7 @@ def write(folder: Path, stream: Stream, settings: Settings, progress: bool | Pro
             disk_bytes=settings.disk_bytes,
             language=settings.language,
             encode=settings.encode,
+            partitions=settings.partitions,
             prune=settings.prune,
             replace_files=stream.replace_files,
             progress=listener.progress,

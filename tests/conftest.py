@@ -18,6 +18,7 @@ import pytest
 from benchmarks.tiny_encoder import save_tiny_bert
 from engine.document import Document
 from tests.fakes import FakeEncoder, make_corpus
+from tests.ray_cluster import end_ray_cluster
 
 if TYPE_CHECKING:
     from engine.encoders.mean import MeanEncoder
@@ -44,9 +45,20 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     option = config.option
     if not option.markexpr and not option.keyword:
         option.markexpr = "not slow"
-    if config.pluginmanager.has_plugin("xdist") and option.numprocesses is None and option.dist == "no":
+    is_worker = hasattr(config, "workerinput")  # a worker gets the same arguments, and must start no workers itself
+    if (
+        config.pluginmanager.has_plugin("xdist")
+        and not is_worker
+        and option.numprocesses is None
+        and option.dist == "no"
+    ):
         # The tests of a file stay in one process, as they share what is costly to make.
         option.numprocesses, option.dist = "auto", "loadfile"
+
+
+def pytest_sessionfinish() -> None:
+    """End what tests started for all of them."""
+    end_ray_cluster()
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from engine.document import Document
 from engine.index import Index
 from engine.report.comparison_table import comparison_lines, comparison_table
 from indexer.building.builder import build
-from tests.fakes import FakeEncoder, make_document
+from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.strict_schema import check
 
 QUERY = make_document(
@@ -39,6 +39,56 @@ def test_with_an_index_the_score_is_that_of_a_search(index: Index, corpus: list[
         assert found.pairs == hit.pairs
         assert found.background == str(index.snapshot.folder)
         _parts_sum_to_the_score(found)
+
+
+@pytest.mark.parametrize("weights", [{"1": 3.0}, {"1": 0.0, "2": 2.5}])
+def test_weights_with_an_index_are_those_of_a_search(
+    index: Index, corpus: list[Document], weights: dict[str, float]
+) -> None:
+    query, target = corpus[5], corpus[9].doc_id
+    (hit,) = [hit for hit in index.search(query, weights=weights, k=len(corpus), exact=True) if hit.doc_id == target]
+    found = index.compare(query, target, weights=weights)
+    assert (found.score, found.pairs) == (hit.score, hit.pairs)
+    assert found.result.provenance is not None and found.result.provenance.parameters["weights"] == weights
+    _parts_sum_to_the_score(found)
+
+
+def test_a_section_of_weight_0_adds_nothing() -> None:
+    found = compare_alone(QUERY, TARGET, FakeEncoder(), weights={"river": 0})
+    assert {pair.query_section for pair in found.pairs} == {0}
+    assert found.score < compare_alone(QUERY, TARGET, FakeEncoder()).score
+    _parts_sum_to_the_score(found)
+
+
+def test_a_weight_moves_the_score_towards_its_section() -> None:
+    fox, plain, river = (
+        compare_alone(QUERY, TARGET, FakeEncoder(), weights={"river": weight}).score for weight in (0.2, 1, 5)
+    )
+    assert fox < plain < river
+
+
+def test_a_skipped_kind_is_as_a_weight_of_0() -> None:
+    query = make_document("q", [("Body", "the long river runs"), ("Appendix", "an old house stands there")])
+    skipped = compare_alone(query, TARGET, FakeEncoder(), skip=["appendix"])
+    assert skipped.pairs == compare_alone(query, TARGET, FakeEncoder(), weights={"appendix": 0}).pairs
+    assert all(pair.query_section == 0 for pair in skipped.pairs)
+    _parts_sum_to_the_score(skipped)
+
+
+def test_a_skipped_kind_is_left_out_of_the_target_too(tmp_path: Path) -> None:
+    body, tail = ("Body", "the long river runs"), ("Appendix", "an old house stands there by the long river")
+    target, query = make_document("t", [body, tail]), make_document("q", [("House", tail[1]), ("River", body[1])])
+    compared = compare_alone(query, target, FakeEncoder(), skip=["appendix"])
+    assert {pair.target_section for pair in compared.pairs} == {0}
+    assert compared.score < compare_alone(query, target, FakeEncoder()).score
+    _parts_sum_to_the_score(compared)
+    build(tmp_path / "i.lm", [target, *make_corpus(6)], encoder=FakeEncoder())
+    with Index.open(tmp_path / "i.lm", encoder=FakeEncoder()) as index:
+        (hit,) = (hit for hit in index.search(query, k=9, skip=["appendix"]) if hit.doc_id == "t")
+        beside = index.compare(query, "t", skip=["appendix"])
+    assert beside.score == hit.score
+    assert [pair.contribution for pair in beside.pairs] == [pair.contribution for pair in hit.pairs]
+    _parts_sum_to_the_score(beside)
 
 
 def test_without_an_index_the_matching_sections_come_first() -> None:

@@ -99,9 +99,12 @@ def test_an_unknown_name_like_no_other_says_where_they_are_listed(index: Index) 
 def test_another_encoder_is_refused_at_opening(built_folder: Path) -> None:
     with pytest.raises(IndexMismatch) as raised:
         Index.open(built_folder, encoder=FakeEncoder(fingerprint="0" * 32))
+    with Index.open(built_folder) as index:
+        counts = f"{index.n_chunks:,} chunks, {int(index.snapshot.tokens.sum()):,} tokens"
     assert str(raised.value) == (
         f"{built_folder} was built with encoder 'fake' (fingerprint ffffffffffff), the one at hand has fingerprint "
-        "000000000000; restore the encoder's files, or index the corpus again into a new folder"
+        f"000000000000; restore the encoder's files, or encode 60 documents again ({counts}): longmatch index "
+        f"{built_folder} --reencode"
     )
 
 

@@ -78,7 +78,11 @@ def test_a_text_is_kept_and_a_file_is_not(index: Index, corpus: list[Document]) 
 def test_a_comparison_alone_records_the_encoder_and_no_index(corpus: list[Document]) -> None:
     comparison = compare_alone(corpus[0], corpus[1], FakeEncoder())
     found = origin_of(comparison.result)
-    assert (found.encoder, found.index, found.parameters) == (FAKE, None, {"scoring": SCORING})
+    assert (found.encoder, found.index, found.parameters) == (
+        FAKE,
+        None,
+        {"skip": [], "weights": {}, "scoring": SCORING},
+    )
     check(comparison.to_dict())
 
 

@@ -64,7 +64,7 @@ class BM25:
         return self._doc_ids
 
     def fit(self, documents: Iterable[Document]) -> BM25:
-        """Read the corpus, which must hold a document, once; each call starts anew."""
+        """Read the corpus, which must hold a document, once; each call starts from nothing."""
         self._doc_ids = []
         self._tokenizer.reset_vocab()
         token_ids = list(self._tokenizer.streaming_tokenize(self._texts(documents), update_vocab=True))

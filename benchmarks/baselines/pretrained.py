@@ -126,8 +126,10 @@ def _load_t5(folder: Path, dtype: torch.dtype) -> Any:  # noqa: ANN401
                 folder, dtype=dtype, use_safetensors=True, output_loading_info=True
             )
         except Exception as error:  # transformers raises what it likes over a damaged folder
-            told = " ".join(str(error).split()) or type(error).__name__
-            raise EncoderError(f"{folder} cannot be loaded as INSTRUCTOR: {told}; take the published folder") from error
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise EncoderError(
+                f"{folder} cannot be loaded as INSTRUCTOR: {reason}; take the published folder"
+            ) from error
     if report["missing_keys"]:
         missing = min(report["missing_keys"])
         raise EncoderError(
@@ -290,7 +292,7 @@ _POOLER = "pooler.dense.weight"
 
 
 class ChunkModel(Protocol):
-    """What is asked of a model here; `Backbone` is one."""
+    """What a model must offer here; `Backbone` is one."""
 
     @property
     def folder(self) -> Path:

@@ -26,7 +26,7 @@ class TextBaseline(System, Protocol):
     """A `System` that is fitted on a corpus, and can compare any two of its documents."""
 
     def fit(self, documents: Iterable[Document], *, seconds: float = math.inf) -> Self:
-        """Read a corpus once; each call starts anew. Learning may take at most `seconds`."""
+        """Read a corpus once; each call starts from nothing. Learning may take at most `seconds`."""
 
     def score(self, first: str, second: str) -> float:
         """Finite; higher is closer. The names are those of documents that were fitted."""

@@ -37,7 +37,7 @@ _PARAGRAPH_END = re.compile(r"\n[ \t]*\n\s*|\f\s*")
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The words that are told apart; all others are one, `UNKNOWN`."""
+    """The known words; all others are one, `UNKNOWN`."""
 
     ids: Mapping[str, int]  # from 2 on, the most frequent word first
 

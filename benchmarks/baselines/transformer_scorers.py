@@ -154,9 +154,9 @@ def siamese_long(
 
 def _settings(config: SiameseLongConfig) -> Settings:
     """Of given weights without the sizes and the tokenizer, which are their own."""
-    told = settings_of(config) | {"weights": encoder_label(config.weights) or "random"}
+    own = settings_of(config) | {"weights": encoder_label(config.weights) or "random"}
     left_out = (*_SIZES, "tokenizer") if config.weights else ("tokenizer",)
-    return {name: value for name, value in told.items() if name not in left_out}
+    return {name: value for name, value in own.items() if name not in left_out}
 
 
 def _sizes(backbone: Backbone) -> Settings:

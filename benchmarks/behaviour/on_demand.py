@@ -21,7 +21,6 @@ from benchmarks.datasets import (
     DatasetError,
     Qrels,
     checksum,
-    open_dataset,
     read_documents,
     read_qrels,
     read_queries,
@@ -32,7 +31,6 @@ from benchmarks.metrics import evaluate, means
 from benchmarks.options import log
 from benchmarks.prepare import label_of, prepared_index
 from benchmarks.program import program
-from benchmarks.quick import quick_part
 from benchmarks.significance import randomization_p
 from engine.document import Document
 from engine.encoders.backbone.weights import BUNDLED_NAME
@@ -271,8 +269,7 @@ def main(run: Measurement, name: str, encoder: str, split: str, n_queries: int |
         python -m benchmarks study on_demand rfc --encoder all-MiniLM-L6-v2 --queries 60
     """
     started = time.perf_counter()
-    dataset = open_dataset(name, run.data)
-    dataset = quick_part(dataset, split, run.work / "quick", seed=run.seed) if run.is_quick else dataset
+    dataset = run.dataset(name, split)
     judged = _judged(dataset, split, run.seed, n_queries)
     documents = list(read_documents(dataset))
     label = f"{dataset.name}@{checksum(dataset)}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 
 
 @dataclass(frozen=True)
 class StabilityRecord:
-    """Whether scores and ranks depend on how they are asked for; counts by way of searching."""
+    """Whether scores and ranks depend on how a search is made; counts by way of searching."""
 
     kind: ClassVar[str] = "stability"
 
@@ -34,6 +34,31 @@ class StabilityRecord:
     def name(self) -> str:
         """Of the file, without suffix."""
         return f"stability-{self.index}"
+
+
+@dataclass(frozen=True)
+class DuplicatesRecord:
+    """Whether `pairs` finds the near-duplicates that were planted in a corpus, and in which time."""
+
+    kind: ClassVar[str] = "duplicates"
+
+    corpora: list[str]  # name@checksum
+    n_documents: int  # with the planted ones
+    n_characters: int  # of all texts
+    least: float  # score of a listed pair
+    n_pairs: int  # listed
+    planted: dict[str, list[str | float]]  # one entry a near-duplicate: doc_id, original, replaced words, score or 0
+    scores: list[float]  # of all listed pairs, best first
+    build_cpu_seconds: float  # processor time of indexing, of all threads and processes
+    cpu_seconds: float  # processor time of finding the pairs
+    seconds: float  # of finding the pairs
+    is_quick: bool
+    origin: Origin
+
+    @property
+    def name(self) -> str:
+        """Of the file, without suffix."""
+        return f"duplicates-{self.n_documents}" + ("-quick" if self.is_quick else "")
 
 
 @dataclass(frozen=True)

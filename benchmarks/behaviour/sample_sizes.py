@@ -19,14 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.behaviour.records import SampleRecord, SampleRow
-from benchmarks.datasets import Qrels, checksum, open_dataset, read_qrels, read_queries
+from benchmarks.datasets import Qrels, checksum, read_qrels, read_queries
 from benchmarks.markdown import markdown, origins
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.metrics import evaluate
 from benchmarks.options import log
 from benchmarks.prepare import prepared_index
 from benchmarks.program import program
-from benchmarks.quick import quick_part
 from benchmarks.significance import randomization_p
 from engine.document import Document
 from engine.encoders.backbone.weights import BUNDLED_NAME
@@ -260,8 +259,7 @@ def main(run: Measurement, names: tuple[str, ...], encoder: str, split: str, n_q
     with ExitStack() as stack:
         corpora, labels = [], []
         for name in names:
-            dataset = open_dataset(name, run.data)
-            dataset = quick_part(dataset, split, run.work / "quick", seed=run.seed) if run.is_quick else dataset
+            dataset = run.dataset(name, split)
             qrels = dict(islice(read_qrels(dataset, split).items(), n_queries))
             queries = list(read_queries(dataset, qrels).values())
             ready = stack.enter_context(prepared_index(dataset, encoder, run.work, log))

@@ -1,4 +1,4 @@
-"""Checks on a real index that scores and ranks do not depend on how they are asked for, and counts what lists miss."""
+"""Checks on a real index that scores and ranks do not depend on how a search is made, and counts what lists miss."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.program import program
 from benchmarks.speed.recall import sampled_queries
 from engine import Index
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 
 Hits: TypeAlias = list[tuple[str, float]]
 

@@ -89,12 +89,12 @@ DROPPED = re.compile(
     re.IGNORECASE,
 )
 _PREAMBLE = re.compile(r"---\n(.*?)\n---\n(.*)", re.DOTALL)
-_markdown_proposals_FIELD = re.compile(r"^([\w-]+):\s*(.*)$", re.MULTILINE)
+_EIP_FIELD = re.compile(r"^([\w-]+):\s*(.*)$", re.MULTILINE)
 _BLOCK = re.compile(r"```.*?```", re.DOTALL)
 _FENCE = re.compile(r"\s*```")
 _HEADING = re.compile(r"(#+)\s+(.*?)\s*#*\s*$")
 _IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
-_markdown_proposals_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_EIP_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _TAG = re.compile(r"</?[a-z][^>]*>")
 _EMPHASIS = re.compile(r"[`*]")
 
@@ -102,7 +102,7 @@ _EMPHASIS = re.compile(r"[`*]")
 def parse_eip(text: str) -> ParsedDocument:
     """Read one EIP. Code longer than `MAX_CODE` is cut, which may leave its fence open, as in the recorded corpus."""
     preamble, body = _split(text)
-    fields = dict(_markdown_proposals_FIELD.findall(preamble))
+    fields = dict(_EIP_FIELD.findall(preamble))
     builder = SectionBuilder("Preamble")
     skipped_level: int | None = None
     in_code = False
@@ -114,14 +114,14 @@ def parse_eip(text: str) -> ParsedDocument:
         if not heading and line.strip():
             builder.line(line.strip())
             continue
-        builder.paragraph(_markdown_proposals_plain(builder.take_lines()))
+        builder.paragraph(_plain_markdown(builder.take_lines()))
         if not heading or (skipped_level is not None and len(heading[1]) > skipped_level):
             continue
         name = _EMPHASIS.sub("", one_line(heading[2]))
         builder.open(name)
         builder.is_skipping = bool(DROPPED.fullmatch(name))
         skipped_level = len(heading[1]) if builder.is_skipping else None
-    builder.paragraph(_markdown_proposals_plain(builder.take_lines()))
+    builder.paragraph(_plain_markdown(builder.take_lines()))
     meta = {
         "status": fields.get("status"),
         "type": fields.get("category") or fields.get("type"),
@@ -135,8 +135,8 @@ def _split(text: str) -> tuple[str, str]:
     return (found[1], found[2]) if found else ("", text)
 
 
-def _markdown_proposals_plain(text: str) -> str:
-    return one_line(_TAG.sub(" ", _markdown_proposals_LINK.sub(r"\1", _IMAGE.sub(" ", text))))
+def _plain_markdown(text: str) -> str:
+    return one_line(_TAG.sub(" ", _EIP_LINK.sub(r"\1", _IMAGE.sub(" ", text))))
 
 
 MAX_EXAMPLE = 3000  # characters of an example that are kept

@@ -17,7 +17,6 @@ import multiprocessing
 import os
 import resource
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -28,8 +27,7 @@ from typing import Any
 from engine.errors import EngineError
 
 CAP_KIND = "RLIMIT_DATA"  # of `run_fresh`
-_PRELOADED = ["engine.encoders.loading", "engine.index", "indexer.cli", "indexer.upkeep.repair"]
-_PRELOADED += ["transformers.models.bert.modeling_bert", "benchmarks.store.examination"]
+_PRELOADED = ["engine.encoders.loading", "engine.index", "transformers.models.bert.modeling_bert"]
 _SETTINGS = {
     "OMP_NUM_THREADS": "1",
     "OMP_WAIT_POLICY": "passive",
@@ -161,22 +159,6 @@ def run_fresh(
         reason = reply.get("reason", f"exit code {process.exitcode}")
         raise ProcessFailed(f"{target.__name__} ended with {reason}{capped}")
     return reply["answer"], Memory(**reply["memory"])
-
-
-def kill_after(process: ForkServerProcess, seconds: float, meanwhile: Callable[[], None]) -> bool:
-    """Kill a process after a time, doing something over and over until then.
-
-    Returns:
-        False if it had ended by itself.
-    """
-    deadline = time.monotonic() + seconds
-    while (left := deadline - time.monotonic()) > 0 and process.is_alive():
-        meanwhile()
-        process.join(min(left, 0.02))
-    is_killed = process.is_alive()
-    process.kill()
-    process.join()
-    return is_killed
 
 
 def limit_memory() -> None:

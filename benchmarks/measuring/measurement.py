@@ -1,4 +1,4 @@
-"""What the command lines of measurements share: seed, folders, a quick form, and where the record goes."""
+"""What the command lines of tasks and studies share: seed, folders, a quick form, and where the results go."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from typing import Any
 
 import click
 
+from benchmarks.datasets import Dataset, open_dataset
 from benchmarks.options import WORK, data_option
 from benchmarks.program import origin_of
+from benchmarks.quick import quick_part
 from benchmarks.record_file import RESULTS, Recorded, write_record
-from indexer.training.origin import Origin
+from benchmarks.runs import Run, write_run
+from indexer.origin import Origin
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One call of a program."""
+    """One call of a task or study."""
 
     origin: Origin
     is_quick: bool
-    out: Path | None  # folder of records; None to keep none
+    out: Path | None  # folder of records and runs; None to keep none
     data: Path
     given_work: Path | None
 
@@ -48,10 +51,19 @@ class Measurement:
         self.given_work.mkdir(parents=True, exist_ok=True)
         yield self.given_work
 
-    def keep(self, record: Recorded) -> None:
-        """Write a record, unless none is wanted."""
-        if self.out is not None:
-            write_record(record, self.out)
+    def dataset(self, name: str, split: str) -> Dataset:
+        """A task by name or a folder; with --quick a small seeded part of it, whose queries are of the split."""
+        dataset = open_dataset(name, self.data)
+        return quick_part(dataset, split, self.work / "quick", seed=self.seed) if self.is_quick else dataset
+
+    def keep(self, result: Recorded | Run) -> None:
+        """Write a record or a run, unless none is wanted."""
+        if self.out is None:
+            return
+        if isinstance(result, Run):
+            write_run(result, self.out)
+        else:
+            write_record(result, self.out)
 
 
 def measurement(
@@ -61,17 +73,17 @@ def measurement(
 
     Args:
         seed: help of --seed.
-        quick: help of --quick, which writes a record only with --out.
+        quick: help of --quick, which writes results only with --out.
         data: whether there is --data.
         work: help of --work.
     """
     folder = click.Path(path_type=Path)
     options = [click.option("--seed", default=0, show_default=True, help=seed)]
-    options += [click.option("--quick", is_flag=True, help=f"{quick}; a record only with --out.")] * bool(quick)
+    options += [click.option("--quick", is_flag=True, help=f"{quick}; no record without --out.")] * bool(quick)
     options += [data_option] * data
     options += [click.option("--work", type=folder, help=work)] * bool(work)
     shown = "benchmarks/results; with --quick none" if quick else "benchmarks/results"
-    options.append(click.option("--out", type=folder, show_default=shown, help="Folder for the record."))
+    options.append(click.option("--out", type=folder, show_default=shown, help="Folder for records and runs."))
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(function)

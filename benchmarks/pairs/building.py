@@ -257,9 +257,9 @@ def _first_free(query: str, targets: Sequence[str], taken: Set[Edge], rng: np.ra
 def _check(built: PairSplits, claims: Mapping[Split, Sequence[Edge]], protocol: Protocol) -> None:
     empty = [split for split in Split if not built[split]]
     if empty:
-        told = ", ".join(f"{split} {len(claims[split])}" for split in Split)
+        counts = ", ".join(f"{split} {len(claims[split])}" for split in Split)
         raise DatasetError(
             f"no pair of {' and '.join(empty)} is left by the protocol of positives {protocol.positives}, negatives "
-            f"{protocol.negatives} (matching pairs before documents were shared out: {told}); take --protocol aan, "
+            f"{protocol.negatives} (matching pairs before documents were shared out: {counts}); take --protocol aan, "
             f"or --split pair"
         )

@@ -4,7 +4,7 @@ Letters in shapes: I chunks of the first document, J of the second, D width."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -15,10 +15,13 @@ from numpy.typing import NDArray
 from benchmarks.pairs.scorer import Fit, Pair
 from benchmarks.prepare import prepared_documents
 from benchmarks.systems import Settings
+from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
 from engine.encoders.tde.encoder import TdeEncoder
 from engine.errors import EncoderError
 from engine.scoring.evidence import chunk_weights
+
+_DOCUMENTS_AT_A_TIME = 32
 
 
 class Comparison(StrEnum):
@@ -67,17 +70,17 @@ class Comparer:
         if comparison is Comparison.HEAD and not isinstance(encoder, TdeEncoder):
             raise EncoderError(f"{encoder.name} has no pair head, a TDE has; compare by cosine or by maxsim")
         self._encoder = encoder
-        self._comparison = comparison
+        self.comparison = comparison
 
     def side(self, encoded: EncodedDocument) -> Side:
         """What is needed of a document."""
-        chunks = encoded.chunks if self._comparison is Comparison.MAXSIM else encoded.chunks[:0]
+        chunks = encoded.chunks if self.comparison is Comparison.MAXSIM else encoded.chunks[:0]
         n_tokens = np.array([chunk.n_tokens for chunk in encoded.chunk_spans])
         return Side(encoded.document, chunks.astype(np.float16), chunk_weights(n_tokens))
 
     def score(self, first: Side, second: Side) -> float:
         """Higher where the documents match."""
-        match self._comparison:
+        match self.comparison:
             case Comparison.COSINE:
                 return float(first.document @ second.document)
             case Comparison.MAXSIM:
@@ -85,6 +88,20 @@ class Comparer:
             case Comparison.HEAD:
                 assert isinstance(self._encoder, TdeEncoder)
                 return float(self._encoder.match_probability(first.document, second.document))
+
+
+def encoded_sides(encoder: Encoder, comparer: Comparer, documents: Mapping[str, Document]) -> dict[str, Side]:
+    """Encode documents to their ends, some at a time, and keep what is needed to compare them; by doc_id.
+
+    Raises:
+        DocumentError: a document has no token.
+    """
+    doc_ids, sides = list(documents), dict[str, Side]()
+    for start in range(0, len(doc_ids), _DOCUMENTS_AT_A_TIME):
+        block = doc_ids[start : start + _DOCUMENTS_AT_A_TIME]
+        encoded = encoder.encode([documents[doc_id] for doc_id in block])
+        sides |= {doc_id: comparer.side(one) for doc_id, one in zip(block, encoded, strict=True)}
+    return sides
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """All scorers of pairs by name, their options on the command line, and the loop that measures one after the other.
 
-What a scorer is made of is imported when it is asked for.
+What a scorer is made of is imported when the scorer is made.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from benchmarks.options import WORK, log, names_of
 from benchmarks.pairs.scorer import Budget, PairScorer
 from benchmarks.pairs.sources import PreparedPairs
 from benchmarks.quick import first_words
-from benchmarks.runs import Run, write_run
+from benchmarks.runs import Run
 from benchmarks.systems import Settings
 from engine.document import Document
 from engine.encoders.backbone.weights import MINILM_NAME
@@ -173,16 +173,16 @@ def measure_each(
     measure: Callable[[PairScorer, Settings], Run],
     *,
     asked: str,
-    folder: Path | None,
+    keep: Callable[[Run], None],
 ) -> tuple[list[Run], list[str]]:
-    """Measure scorers one after the other, and write each run when it is there.
+    """Measure scorers one after the other.
 
     Args:
         names: of scorers.
         options: what a user chooses of them.
         measure: takes a scorer that is not fitted yet, and those of its settings that are not its defaults.
         asked: of each of them, for the log.
-        folder: of results; None writes no run.
+        keep: gets each run when it is there.
 
     Returns:
         The runs, and for each scorer that failed its name and why.
@@ -194,8 +194,7 @@ def measure_each(
         try:
             scorer = make_scorer(name, options)
             run = measure(scorer, _not_default(scorer, options))
-            if folder is not None:
-                write_run(run, folder)
+            keep(run)
         except EngineError as error:
             log(f"{name}: {error}")
             failed.append(f"{name}: {error}")

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.baselines.lexical import BM25
-from benchmarks.checksums import files_checksum
-from benchmarks.datasets import TASKS, Dataset, DatasetError, checksum, open_dataset, read_documents
+from benchmarks.datasets import TASKS, Dataset, DatasetError, checksum, files_checksum, open_dataset, read_documents
 from benchmarks.formats import gwikimatch, pair_files
 from benchmarks.formats.lines import FormatError, columns, read_lines
 from benchmarks.pairs.building import PROTOCOLS, Negatives, Ranked, build_pairs
@@ -53,7 +52,7 @@ def split_given(given: GivenPairs, rule: SplitRule, *, seed: int, most: int | No
         most: matches of a split, and mismatches of it: the first ones; all by default.
 
     Raises:
-        DatasetError: splits are asked for that are not given, or one is left without matches or without mismatches.
+        DatasetError: splits are wanted that are not given, or one is left without matches or without mismatches.
     """
     if rule is SplitRule.GIVEN and not all(given.splits):
         raise DatasetError(f"{given.place} has no column split; add it, or take --split document or --split pair")
@@ -216,7 +215,7 @@ def _given(folder: Path, pairs: Mapping[str, Sequence[Pair]]) -> GivenPairs:
 
 @dataclass(frozen=True)
 class Asked:
-    """Which pairs are asked for."""
+    """Which pairs are wanted."""
 
     protocol: str
     rule: SplitRule

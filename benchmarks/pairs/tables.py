@@ -1,4 +1,4 @@
-"""How well pairs are told apart, scorers beside each other under one budget, with tests; computed from runs alone."""
+"""How well pairs are classified, scorers beside each other under one budget, with tests; computed from runs alone."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _steps(row: _Row) -> str:
 
 
 def chosen_texts(chosen: Settings) -> list[str]:
-    """What was chosen otherwise than by default; sizes of a small scorer are not told one by one."""
+    """What was chosen otherwise than by default; sizes of a small scorer are not listed one by one."""
     return ["small"] if chosen.get(SMALL) else [f"{name} {value}" for name, value in chosen.items()]
 
 

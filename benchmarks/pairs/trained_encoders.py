@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.pairs.comparing import Comparer, Comparison, Side
+from benchmarks.pairs.comparing import Comparer, Comparison, Side, encoded_sides
 from benchmarks.pairs.pair_tasks import Learned, labels_alone, n_chunks, pair_task
 from benchmarks.pairs.scorer import LABELS_ALONE, Budget, Course, Fit, Pair
 from benchmarks.pairs.selection import Selection, best_accuracy, sample_valid, train_to_best
@@ -64,7 +64,6 @@ class ValidAccuracy:
 
 
 _TOPIC_EPOCHS = 200  # at most
-_DOCUMENTS_AT_A_TIME = 32
 
 
 @dataclass(frozen=True)
@@ -103,6 +102,7 @@ class TrainedEncoder:
         self.name = name
         self.encoder = ""
         self.course: Course | None = None
+        self.comparison = recipe.comparison
         own = {f"selection_{field}": value for field, value in asdict(selection).items()}
         self.settings: Settings = {**_settings(recipe), "training_tokens": training_tokens, **own}
         self._recipe = recipe
@@ -148,11 +148,8 @@ class TrainedEncoder:
         assert self._trained is not None, "fit comes before score"
         comparer = Comparer(self._trained, self._recipe.comparison)
         named = dict.fromkeys(doc_id for pair in pairs for doc_id in (pair.first, pair.second))
-        unknown = [doc_id for doc_id in named if doc_id not in self._sides]
-        for start in range(0, len(unknown), _DOCUMENTS_AT_A_TIME):
-            block = unknown[start : start + _DOCUMENTS_AT_A_TIME]
-            encoded = self._trained.encode([self._documents[doc_id] for doc_id in block])
-            self._sides |= {doc_id: comparer.side(one) for doc_id, one in zip(block, encoded, strict=True)}
+        unknown = {doc_id: self._documents[doc_id] for doc_id in named if doc_id not in self._sides}
+        self._sides |= encoded_sides(self._trained, comparer, unknown)
         return np.array([comparer.score(self._sides[pair.first], self._sides[pair.second]) for pair in pairs])
 
     @property
@@ -207,22 +204,22 @@ class TrainedEncoder:
 def _settings(recipe: Recipe) -> Settings:
     """The recipe for people and records, flat."""
     start, learned = recipe.start, recipe.learned
-    told: Settings = {"learning_rate": recipe.learning_rate, LABELS_ALONE: labels_alone(learned)}
+    flat: Settings = {"learning_rate": recipe.learning_rate, LABELS_ALONE: labels_alone(learned)}
     if start.new is not None:
-        told |= {"new": start.new.kind.value, "variant": start.new.variant.value}
-        told |= {f"size_{name}": text for name, text in start.new.sizes.items()}
+        flat |= {"new": start.new.kind.value, "variant": start.new.variant.value}
+        flat |= {f"size_{name}": text for name, text in start.new.sizes.items()}
     if recipe.head_learning_rate is not None:
-        told["head_learning_rate"] = recipe.head_learning_rate
+        flat["head_learning_rate"] = recipe.head_learning_rate
     if recipe.pretraining:
-        told["pretraining"] = ",".join(sorted(recipe.pretraining))
+        flat["pretraining"] = ",".join(sorted(recipe.pretraining))
     match learned:
         case FineTuningSettings():
-            told["losses"] = ",".join(f"{name}={weight:g}" for name, weight in learned.losses.items())
-            told["temperature"] = learned.temperature
+            flat["losses"] = ",".join(f"{name}={weight:g}" for name, weight in learned.losses.items())
+            flat["temperature"] = learned.temperature
         case ContrastSettings():
-            told["losses"] = "sections" if learned.contrastive else "bce"
-            told["whole_probability"] = learned.whole_probability
+            flat["losses"] = "sections" if learned.contrastive else "bce"
+            flat["whole_probability"] = learned.whole_probability
         case TextPairsSettings():
-            told["losses"] = "topics,sentences,head"
-            told["temperature"] = learned.temperature
-    return told
+            flat["losses"] = "topics,sentences,head"
+            flat["temperature"] = learned.temperature
+    return flat

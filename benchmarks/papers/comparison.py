@@ -1,28 +1,34 @@
-"""A comparison of a paper as a value: what was varied, how it is judged, what the paper found, and whether we agree."""
+"""A comparison of a paper as a value: encoders that differ in one thing, their judge, and the order that was published.
+
+`encoders.py` says how an encoder of a variant is made, `judges.py` what it is judged by, and `papers.py` runs any
+comparison into run files, which `tables.py` draws.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
+from benchmarks.runs import Case
 from benchmarks.systems import Settings
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is spent on one variant. What a case is the task says."""
+    """How much is spent on one variant; a case is what the judge says."""
 
-    steps: int  # updates of the weights, at most
+    steps: int  # updates of the parameters, at most
     batch: int  # pairs, or documents, of an update
-    seconds: float  # of training, at most
     training_tokens: int  # of a document in an update
-    max_words: int  # first ones of a document, no others are read when it is judged
+    max_words: int  # first ones of a document, no others are read when it is judged; of pairs not in training either
     n_train: int  # cases to learn from, at most
     n_test: int  # cases to judge by, at most, and as many to choose by
     layers: int = 0  # of the backbone, from the bottom; 0 for all
+    seconds: float = 0.0  # of training on pairs, at most; 0 for no limit, so that steps alone decide
 
 
 @dataclass(frozen=True)
@@ -31,12 +37,37 @@ class Conditions:
 
     scale: Scale
     encoder: str  # backbone: a folder, a hub name, or the bundled one
+    backbone: str  # the same as name@checksum
     device: str | None
     data: Path  # folder of the datasets
     work: Path  # folder of what can be used again
     is_quick: bool  # so little that figures mean nothing
-    origin: Origin  # its seed is that of all that is drawn
+    origin: Origin  # its seed is that of training
+    draw_seed: int = 0  # of cases and documents, the same for all seeds of training
     log: Callable[[str], None] = lambda line: None
+
+
+class Unit(StrEnum):
+    """What changes places when documents are read in another order."""
+
+    SECTIONS = "sections"  # headed ones, each with its chunks in their order
+    CHUNKS = "chunks"
+
+
+class Numbers(StrEnum):
+    """When chunks are numbered."""
+
+    FOLLOW = "follow"  # before: numbers go with them
+    ANEW = "anew"  # after
+
+
+@dataclass(frozen=True)
+class Order:
+    """In which orders a document is read when it is judged."""
+
+    unit: Unit
+    numbers: Numbers
+    n_orders: int = 5  # of each document; a value is the mean over them
 
 
 @dataclass(frozen=True)
@@ -45,50 +76,73 @@ class Size:
 
     layers: int
     width: int  # of a state
-    weights: int  # how many
+    weights: int  # how many parameters
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What came of one variant."""
+class Made:
+    """An encoder to be judged, and how it came to be."""
 
-    values: Sequence[float]  # the metric, a value a case; their mean is the result
-    groups: Sequence[int]  # of each case: cases of one group say less than as many apart
+    folder: str  # or the name that was given
     encoder: str  # what it began with, as name@checksum
-    begins_with: str  # for people: which weights were taken of it
+    begins_with: str  # for people: which parameters were taken of it
     size: Size | None  # None where nothing was trained
     n_train: int  # cases learned from
     n_steps: int  # updates made, those before fine-tuning among them
-    best_step: int  # after which the weights were kept
-    seconds: float  # all of it, with judging
+    best_step: int  # after which the parameters were kept
+    seconds: float  # of making it
+    comparison: str = "cosine"  # by which it scores pairs, of `benchmarks.pairs.comparing`
     remark: str = ""  # what else must be known to read the values
+    order: Order | None = None  # None for documents as written
 
 
-class Arm(Protocol):
+class System(Protocol):
     """What makes a variant another one."""
 
     @property
     def settings(self) -> Settings:
         """What is not as by default, flat."""
 
+    def trained_on(self, conditions: Conditions) -> Settings:
+        """What it learns from, with checksums.
+
+        Raises:
+            EngineError: the data are not there.
+        """
+
+    def make(self, conditions: Conditions) -> Made:
+        """Train the encoder, or take what an earlier call trained under equal conditions.
+
+        Raises:
+            EngineError: data or backbone are not there, or it cannot be trained.
+        """
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The answers of one encoder."""
+
+    cases: list[Case]
+    k: int = 0  # depth of the rankings; 0 where cases have values
+
 
 class Bench(Protocol):
-    """A task whose data were read."""
+    """A judge whose data were read."""
 
     @property
     def settings(self) -> Settings:
-        """All that values depend on beside scale, seed and variant: datasets with checksums, how cases were drawn."""
+        """What values depend on beside scale and variant: `dataset` as name@checksum, how cases were drawn."""
 
-    def measure(self, arm: Any) -> Measured:  # noqa: ANN401
-        """Make a variant and judge it; the same cases in the same order for all variants."""
+    def judge(self, made: Made) -> Judged:
+        """Judge an encoder; the same cases in the same order for all variants and seeds."""
 
 
-class Task(Protocol):
+class Judge(Protocol):
     """What variants are judged by."""
 
     @property
     def metric(self) -> str:
-        """Of which `Measured.values` are; higher is better."""
+        """Of the cases; higher is better."""
 
     def open(self, conditions: Conditions) -> Bench:
         """Read the data.
@@ -103,7 +157,7 @@ class Variant:
     """One row of a paper's table."""
 
     name: str
-    arm: Arm
+    system: System
     published: float | None = None  # as printed; None where the paper gives no number
 
 
@@ -115,21 +169,23 @@ class Comparison:
         name: of the comparison, unique in its paper.
         paper: for people.
         source: where in the paper, what was measured and on which data.
-        task: what stands for that here.
+        judge: what stands for that here.
         reference: the variant that the others are tested against.
         variants: in the order of the table.
-        scale: by default; some minutes a variant on two cores.
+        scale: by default.
         found: pairs of variants, the better one first, where the paper says so without numbers.
+        seeds: trainings of each variant; a case counts the mean of their values.
     """
 
     name: str
     paper: str
     source: str
-    task: Task
+    judge: Judge
     reference: str
     variants: tuple[Variant, ...]
     scale: Scale
     found: tuple[tuple[str, str], ...] = field(default=())
+    seeds: int = 1
 
     @property
     def published_order(self) -> list[tuple[str, str]]:
@@ -140,6 +196,16 @@ class Comparison:
         numbers = {variant.name: variant.published for variant in self.variants if variant.published is not None}
         by_number = [(one, other) for one, a in numbers.items() for other, b in numbers.items() if a > b]
         return list(dict.fromkeys([*by_number, *self.found]))
+
+
+def variants(systems: Mapping[str, System], published: Mapping[str, float] | None = None) -> tuple[Variant, ...]:
+    """A variant for each system, with its published number where there is one."""
+    return tuple(Variant(name, system, (published or {}).get(name)) for name, system in systems.items())
+
+
+def column(rows: Mapping[str, Sequence[float]], number: int) -> dict[str, float]:
+    """The published numbers of one column of a paper's table."""
+    return {name: row[number] for name, row in rows.items()}
 
 
 def rising(*names: str) -> tuple[tuple[str, str], ...]:
@@ -165,51 +231,3 @@ def flat(given: Mapping[str, object]) -> Settings:
 
 def _plain(value: object) -> str | int | float | bool:
     return value if isinstance(value, bool | int | float) else str(value)
-
-
-LEVEL = 0.05  # below which a difference of ours counts as decided
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """How many of the paper's pairs we have in its order."""
-
-    n_pairs: int  # that the paper puts in order, both of them measured here
-    n_shared: int  # in the same order here
-    n_reversed: int  # in the other; the rest are equal here
-    n_decided: int  # of all pairs, those that differ here by more than chance
-    n_decided_shared: int  # of these, the ones in the same order
-
-    @property
-    def tau(self) -> float | None:
-        """Kendall's tau (1938) over the pairs that the paper orders, in [-1, 1]; None where there are none.
-
-            tau = (n_shared - n_reversed) / n_pairs
-
-        Where the paper orders all pairs it is tau-a of the two rankings; papers that say only which variant
-        is the best order some.
-        """
-        return (self.n_shared - self.n_reversed) / self.n_pairs if self.n_pairs else None
-
-
-def agreement(
-    order: Sequence[tuple[str, str]], means: Mapping[str, float], p_values: Mapping[tuple[str, str], float]
-) -> Agreement:
-    """Hold our means against the paper's order.
-
-    Args:
-        order: pairs of variants, the better one first; those with a variant that has no mean are left out.
-        means: of each variant that was measured, higher is better.
-        p_values: of each of these pairs, adjusted for there being several.
-    """
-    known = [(better, worse) for better, worse in order if better in means and worse in means]
-    shared = [pair for pair in known if means[pair[0]] > means[pair[1]]]
-    turned = [pair for pair in known if means[pair[0]] < means[pair[1]]]
-    decided = [pair for pair in known if p_values[pair] < LEVEL]
-    return Agreement(
-        n_pairs=len(known),
-        n_shared=len(shared),
-        n_reversed=len(turned),
-        n_decided=len(decided),
-        n_decided_shared=sum(pair in shared for pair in decided),
-    )

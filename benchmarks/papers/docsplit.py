@@ -1,4 +1,4 @@
-"""What DocSplit is held against (EMNLP 2023 Findings): one backbone pretrained by each objective, then frozen.
+"""What DocSplit is compared with (EMNLP 2023 Findings): one backbone pretrained by each objective, then frozen.
 
 All learn from the same articles of Wikipedia for as many steps. `docsplit-without-words` is no variant of the
 paper: it tells the partition from the hidden words that only DocSplit learns by.
@@ -6,23 +6,23 @@ paper: it tells the partition from the hidden words that only DocSplit learns by
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import partial
 
-from benchmarks.papers.comparison import Comparison, Scale, Task, Variant, above_all
-from benchmarks.papers.pretrained_task import PretrainedArm, ProbeTask, RetrievalTask
+from benchmarks.papers.comparison import Comparison, Judge, Scale, above_all, column, variants
+from benchmarks.papers.encoders import Pretrained
+from benchmarks.papers.judges import Probing, Retrieving
 from engine.training.tasks.samplers import Sampling
 
-PAPER = "DocSplit"
-_SCALE = Scale(steps=50, batch=16, seconds=600, training_tokens=256, max_words=200, n_train=2000, n_test=100)
-_ARMS: Mapping[str, PretrainedArm] = {
-    "backbone": PretrainedArm(),
-    "ct": PretrainedArm(Sampling.CT, learning_rate=1e-5),
-    "simcse": PretrainedArm(Sampling.SIMCSE, learning_rate=3e-5),
-    "ict": PretrainedArm(Sampling.ICT),
-    "crop": PretrainedArm(Sampling.CROP_HALF),
-    "contriever": PretrainedArm(Sampling.CONTRIEVER, has_queue=True),
-    "docsplit": PretrainedArm(Sampling.DOCSPLIT, mlm_weight=0.1),
-    "docsplit-without-words": PretrainedArm(Sampling.DOCSPLIT),
+_pretrained = partial(Pretrained, "wikipedia_seealso")  # articles of Wikipedia, as in the paper
+_SYSTEMS = {
+    "backbone": _pretrained(),
+    "ct": _pretrained(Sampling.CT, learning_rate=1e-5),
+    "simcse": _pretrained(Sampling.SIMCSE, learning_rate=3e-5),
+    "ict": _pretrained(Sampling.ICT),
+    "crop": _pretrained(Sampling.CROP_HALF),
+    "contriever": _pretrained(Sampling.CONTRIEVER, has_queue=True),
+    "docsplit": _pretrained(Sampling.DOCSPLIT, mlm_weight=0.1),
+    "docsplit-without-words": _pretrained(Sampling.DOCSPLIT),
 }
 _PROBED = {  # rows of tables 1 and 2: BBCNews, 20News; BBCNews and 20News from 5 labels a class
     "backbone": (0.9106, 0.6234, 0.5422, 0.1994),
@@ -31,31 +31,29 @@ _PROBED = {  # rows of tables 1 and 2: BBCNews, 20News; BBCNews and 20News from 
     "contriever": (0.9466, 0.7586, 0.7771, 0.5427),
     "docsplit": (0.9556, 0.7689, 0.8686, 0.5579),
 }
-_FEW = 5  # labels a class
+
+_comparison = partial(
+    Comparison,
+    paper="DocSplit",
+    reference="docsplit",
+    scale=Scale(steps=50, batch=16, training_tokens=256, max_words=200, n_train=2000, n_test=100),
+)
 
 
-def _comparison(name: str, source: str, task: Task, column: int | None = None) -> Comparison:
-    published = {} if column is None else {row: numbers[column] for row, numbers in _PROBED.items()}
-    return Comparison(
-        name=name,
-        paper=PAPER,
-        source=source,
-        task=task,
-        reference="docsplit",
-        variants=tuple(Variant(row, arm, published.get(row)) for row, arm in _ARMS.items()),
-        scale=_SCALE,
-        found=() if published else above_all("docsplit", "backbone", "ct", "simcse", "contriever"),
-    )
+def _probed(name: str, source: str, judge: Judge, number: int) -> Comparison:
+    return _comparison(name=name, source=source, judge=judge, variants=variants(_SYSTEMS, column(_PROBED, number)))
 
 
 COMPARISONS = (
     _comparison(
-        "retrieval",
-        "figure 3, accuracy of telling whether papers of AAN cite each other; DocSplit is the best",
-        RetrievalTask("clscisumm"),
+        name="retrieval",
+        source="figure 3, accuracy of deciding whether papers of AAN cite each other; DocSplit is the best",
+        judge=Retrieving("clscisumm"),
+        variants=variants(_SYSTEMS),
+        found=above_all("docsplit", "backbone", "ct", "simcse", "contriever"),
     ),
-    _comparison("bbc", "table 1, accuracy on BBCNews", ProbeTask("bbc_news"), 0),
-    _comparison("news20", "table 1, accuracy on 20News", ProbeTask("news20"), 1),
-    _comparison("bbc-few", "table 2, accuracy on BBCNews from 5 labels a class", ProbeTask("bbc_news", _FEW), 2),
-    _comparison("news20-few", "table 2, accuracy on 20News from 5 labels a class", ProbeTask("news20", _FEW), 3),
+    _probed("bbc", "table 1, accuracy on BBCNews", Probing("bbc_news"), 0),
+    _probed("news20", "table 1, accuracy on 20News", Probing("news20"), 1),
+    _probed("bbc-few", "table 2, accuracy on BBCNews from 5 labels a class", Probing("bbc_news", 5), 2),
+    _probed("news20-few", "table 2, accuracy on 20News from 5 labels a class", Probing("news20", 5), 3),
 )

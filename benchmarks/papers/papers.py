@@ -1,7 +1,8 @@
-"""Repeats the papers' own comparisons on the corpora at hand; writes a run for each variant."""
+"""Repeats the papers' own comparisons on the corpora at hand; writes a run for each variant and seed."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -9,11 +10,11 @@ from pathlib import Path
 
 import click
 
-from benchmarks.options import data_option, log, out_option, work_option
-from benchmarks.papers.comparison import Comparison, Conditions, Scale
-from benchmarks.papers.runs import asked_of, paper_table, variant_run
-from benchmarks.program import origin_of, program
-from benchmarks.record_file import RESULTS
+from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.options import log
+from benchmarks.papers.comparison import Bench, Comparison, Conditions, Scale
+from benchmarks.papers.tables import Trial, is_of, paper_table, variant_run
+from benchmarks.program import program
 from benchmarks.runs import RUNS, Run, read_run, write_run
 from engine.encoders.backbone.weights import MINILM_NAME
 from engine.errors import EngineError
@@ -34,7 +35,7 @@ def comparisons_of(paper: str) -> Mapping[str, Comparison]:
 def quick_scale(scale: Scale) -> Scale:
     """So little that all variants of a paper are through in minutes."""
     tokens = min(scale.training_tokens, _QUICK_TOKENS)
-    return Scale(4, 8, 300.0, training_tokens=tokens, max_words=120, n_train=24, n_test=8, layers=1)
+    return Scale(4, 8, training_tokens=tokens, max_words=120, n_train=24, n_test=8, layers=1)
 
 
 def quick_variants(comparison: Comparison) -> list[str]:
@@ -57,11 +58,14 @@ def read_scale(_context: click.Context, _parameter: click.Parameter, given: str)
 @program
 @click.argument("paper", type=click.Choice(PAPERS))
 @click.option("--comparisons", "names", default="", help="By commas; all of the paper by default.")
-@click.option("--variants", default="", help="By commas; all of each comparison by default, two with --quick.")
+@click.option(
+    "--variants", "chosen", default="", help="By commas; all of each comparison by default, two with --quick."
+)
 @click.option("--list", "is_listed", is_flag=True, help="Name comparisons and variants, and stop.")
 @click.option("--encoder", default=MINILM_NAME, show_default=True, help="Backbone: a folder, or a name.")
+@click.option("--seeds", type=click.IntRange(1), help="Trainings of a variant; by default those of the comparison.")
 @click.option("--steps", type=click.IntRange(1), help="Updates of a variant; by default those of the comparison.")
-@click.option("--seconds", type=click.FloatRange(1), help="Of training, at most; likewise.")
+@click.option("--seconds", type=click.FloatRange(1), help="Of training on pairs, at most; no limit by default.")
 @click.option(
     "--scale",
     "sizes",
@@ -69,62 +73,68 @@ def read_scale(_context: click.Context, _parameter: click.Parameter, given: str)
     callback=read_scale,
     help=f"NAME=NUMBER by commas, of {', '.join(_SIZES)}; those not named are the comparison's.",
 )
-@click.option("--device", help="Of what is trained; a GPU where there is one by default.")
-@click.option("--seed", default=0, show_default=True, help="Of all that is drawn.")
-@click.option("--quick", is_flag=True, help="A few steps on a few cases; a run only where --out is given.")
-@data_option
-@work_option
-@out_option
-@click.pass_context
+@click.option("--device", help="Of training; a GPU where there is one by default.")
+@measurement(
+    seed="Of the first training, and of all cases that are drawn.",
+    quick="A few steps on a few cases",
+    data=True,
+    work="Folder for encoders, indexes and vectors; kept and resumed.",
+)
 def main(
-    context: click.Context,
+    call: Measurement,
     paper: str,
     names: str,
-    variants: str,
+    chosen: str,
     is_listed: bool,
     encoder: str,
+    seeds: int | None,
     steps: int | None,
     seconds: float | None,
     sizes: Mapping[str, int],
     device: str | None,
-    seed: int,
-    quick: bool,
-    data: Path,
-    work: Path,
-    out: Path | None,
 ) -> None:
-    """Repeat the comparisons of PAPER, a run for each variant.
+    """Repeat the comparisons of PAPER, a run for each variant and seed.
 
-    A variant whose run is there, with the same data, scale, settings and seed, is not measured again: what was
-    interrupted goes on by the same command. Where one fails, the others follow.
+    A variant whose run is there, with the same data, scale, settings and seed, is not measured again, and an encoder
+    that was trained is not trained again: an interrupted call goes on by the same command. Where one variant fails,
+    the others follow.
 
     \b
     Example:
-        python -m benchmarks study papers smith --comparisons pretraining-aan
+        python -m benchmarks study papers smith --comparisons pretraining-aan --seeds 3
         python -m benchmarks study papers docsplit --variants docsplit,simcse --steps 200 --scale n_test=200
     """
     known = comparisons_of(paper)
-    chosen = [known[name] for name in _names(names, known, "--comparisons") or known]
-    wanted = _names(variants, [one.name for comparison in chosen for one in comparison.variants], "--variants")
+    comparisons = [known[name] for name in _names(names, known, "--comparisons") or known]
+    wanted = _names(chosen, [one.name for comparison in comparisons for one in comparison.variants], "--variants")
     if is_listed:
-        for comparison in chosen:
+        for comparison in comparisons:
             click.echo(f"{comparison.name}: {', '.join(one.name for one in comparison.variants)}")
         return
     # Training is torch's, and a list needs none.
-    from benchmarks.papers.shallow import shallow_backbone
+    from benchmarks.papers.backbones import backbone_label, shallow_backbone
 
-    origin = origin_of(context, seed)
-    folder = out or (None if quick else RESULTS)
-    runs: list[Run] = []
-    failed: list[str] = []
-    for comparison in chosen:
-        scale = replace(quick_scale(comparison.scale) if quick else comparison.scale, **sizes)
+    runs, failed = list[Run](), list[str]()
+    for comparison in comparisons:
+        scale = replace(quick_scale(comparison.scale) if call.is_quick else comparison.scale, **sizes)
         scale = replace(scale, steps=steps or scale.steps, seconds=seconds or scale.seconds)
-        default = quick_variants(comparison) if quick else []
         try:
-            backbone = shallow_backbone(encoder, scale.layers, work)
-            conditions = Conditions(scale, backbone, device, data, work, quick, origin, log)
-            found, errors = run_comparison(comparison, wanted or default, conditions, folder)
+            backbone = shallow_backbone(encoder, scale.layers, call.work)
+            conditions = Conditions(
+                scale=scale,
+                encoder=backbone,
+                backbone=backbone_label(backbone),
+                device=device,
+                data=call.data,
+                work=call.work,
+                is_quick=call.is_quick,
+                origin=call.origin,
+                draw_seed=call.seed,
+                log=log,
+            )
+            default = quick_variants(comparison) if call.is_quick else []
+            n_seeds = seeds or (1 if call.is_quick else comparison.seeds)
+            found, errors = run_comparison(comparison, wanted or default, conditions, call.out, n_seeds)
         except EngineError as error:
             log(f"{comparison.name}: {error}")
             failed.append(f"{comparison.name}: {error}")
@@ -137,7 +147,7 @@ def main(
 
 
 def run_comparison(
-    comparison: Comparison, names: Sequence[str], conditions: Conditions, folder: Path | None
+    comparison: Comparison, names: Sequence[str], conditions: Conditions, folder: Path | None, n_seeds: int = 1
 ) -> tuple[list[Run], list[str]]:
     """Measure variants one after the other, and write the run of each as soon as it is there.
 
@@ -146,11 +156,12 @@ def run_comparison(
     Args:
         comparison: what is compared.
         names: of variants; all where there are none.
-        conditions: what they get alike.
+        conditions: what they get alike; the seed of the first training.
         folder: of results; None writes no run.
+        n_seeds: trainings of each variant.
 
     Returns:
-        The runs, in the order of the comparison, and of each variant that failed its name and why.
+        The runs, by seed in the order of the comparison, and of each variant that failed its name and why.
 
     Raises:
         EngineError: the data cannot be read.
@@ -158,31 +169,38 @@ def run_comparison(
     chosen = [variant for variant in comparison.variants if not names or variant.name in names]
     if not chosen:
         return [], []
-    bench = comparison.task.open(conditions)
-    there = {run.system: run for run in _known(comparison, folder)}
+    bench = comparison.judge.open(conditions)
+    earlier = _earlier(comparison, folder)
     runs, failed = list[Run](), list[str]()
-    for variant in chosen:
-        label = f"{comparison.name}, {variant.name}"
-        asked = (str(conditions.scale), str(bench.settings), conditions.origin.seed, variant.arm.settings)
-        known = there.get(variant.name)
-        if known is not None and (*asked_of(known)[2:5], known.settings) == asked:
-            conditions.log(f"{label}: its run is there, with the same data, scale and settings")
-            runs.append(known)
-            continue
-        conditions.log(f"{label}: up to {conditions.scale.steps:,} steps")
-        try:
-            measured = bench.measure(variant.arm)
-        except _FAILURES as error:
-            failed.append(f"{label}: {error or type(error).__name__}")
-            conditions.log(f"{failed[-1]}")
-            continue
-        runs.append(variant_run(comparison, variant, bench, conditions, measured))
-        if folder is not None:
-            write_run(runs[-1], folder)
+    first = conditions.origin.seed
+    for seed in range(first, first + n_seeds):
+        seeded = replace(conditions, origin=replace(conditions.origin, seed=seed))
+        for variant in chosen:
+            trial = Trial(comparison, variant, bench.settings, seeded)
+            label = ", ".join([comparison.name, variant.name, *[f"seed {seed}"] * bool(seed)])
+            try:
+                known = [run for run in earlier if is_of(run, trial)]
+                runs.append(known[0] if known else _measure(trial, bench))
+            except _FAILURES as error:
+                failed.append(f"{label}: {error or type(error).__name__}")
+                conditions.log(failed[-1])
+                continue
+            if known:
+                conditions.log(f"{label}: its run is there, with the same data, scale and settings")
+            elif folder is not None:
+                write_run(runs[-1], folder)
     return runs, failed
 
 
-def _known(comparison: Comparison, folder: Path | None) -> list[Run]:
+def _measure(trial: Trial, bench: Bench) -> Run:
+    trial.conditions.log(f"{trial.comparison.name}, {trial.variant.name}")
+    made = trial.variant.system.make(trial.conditions)
+    started = time.perf_counter()
+    judged = bench.judge(made)
+    return variant_run(trial, made, judged, made.seconds + time.perf_counter() - started)
+
+
+def _earlier(comparison: Comparison, folder: Path | None) -> list[Run]:
     if folder is None:
         return []
     runs = map(read_run, sorted((folder / RUNS / "papers").glob("*.jsonl.gz")))

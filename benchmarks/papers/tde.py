@@ -6,14 +6,15 @@ judged by pairs of the papers of CL-SciSumm: does one cite the other?
 
 from __future__ import annotations
 
-from benchmarks.pairs.comparing import Comparison as PairComparison
-from benchmarks.papers.comparison import Comparison, Scale, Variant, above_all
-from benchmarks.papers.pairs_task import EncoderArm, MatchingTask
+from functools import partial
 
-PAPER = "TDE"
-_SCALE = Scale(steps=50, batch=8, seconds=240, training_tokens=384, max_words=400, n_train=400, n_test=40)
-_TASK = MatchingTask("clscisumm")
-_NUMBERS = (20, 50, 100, 150, 200)  # of topics
+from benchmarks.pairs.comparing import Comparison as PairComparison
+from benchmarks.papers.comparison import Comparison, Scale, above_all, variants
+from benchmarks.papers.encoders import Matched, PairData
+from benchmarks.papers.judges import Matching
+
+_DATA = PairData("clscisumm")
+_NUMBERS = ("20", "50", "100", "150", "200")  # of topics
 _F1 = {  # by temperature: both losses, the contrastive one alone
     0.07: (0.946, 0.937),
     0.2: (0.942, 0.935),
@@ -21,62 +22,58 @@ _F1 = {  # by temperature: both losses, the contrastive one alone
     1.0: (0.930, 0.925),
 }
 
+_tde = partial(Matched, "tde", _DATA)
+_comparison = partial(
+    Comparison,
+    paper="TDE",
+    judge=Matching(_DATA),
+    scale=Scale(steps=50, batch=8, training_tokens=384, max_words=400, n_train=400, n_test=40),
+)
 
-def _losses() -> tuple[Variant, ...]:
+
+def _contrastive(temperature: float) -> Matched:
     """Without cross-entropy the pair head learns nothing: such a TDE compares by the cosine of document vectors."""
-    both = (
-        Variant(f"sc-ce-{tau:g}", EncoderArm("tde", learned={"temperature": tau}), f1[0]) for tau, f1 in _F1.items()
-    )
-    contrastive = (
-        Variant(
-            f"sc-{tau:g}",
-            EncoderArm(
-                "tde",
-                learned={"temperature": tau, "classification_weight": 0.0},
-                comparison=PairComparison.COSINE,
-            ),
-            f1[1],
-        )
-        for tau, f1 in _F1.items()
-    )
-    return (*both, *contrastive, Variant("ce", EncoderArm("tde", learned={"contrastive_weight": 0.0}), 0.923))
+    learned = {"temperature": temperature, "classification_weight": 0.0}
+    return _tde(learned=learned, comparison=PairComparison.COSINE)
 
 
-def _topic_numbers(year: str, best: int) -> Comparison:
-    return Comparison(
+def _topic_numbers(year: str, best: str) -> Comparison:
+    return _comparison(
         name=f"topic-number-{year}",
-        paper=PAPER,
         source=f"section on numbers of topics, SciSumm-{year[2:]}: {best} is the best of 20 to 200",
-        task=_TASK,
-        reference=str(best),
-        variants=tuple(Variant(str(n), EncoderArm("tde", {"n_topics": str(n)})) for n in _NUMBERS),
-        scale=_SCALE,
-        found=above_all(str(best), *(str(n) for n in _NUMBERS if n != best)),
+        reference=best,
+        variants=variants({n: _tde(sizes={"n_topics": n}) for n in _NUMBERS}),
+        found=above_all(best, *(n for n in _NUMBERS if n != best)),
     )
 
 
 COMPARISONS = (
-    Comparison(
+    _comparison(
         name="topics",
-        paper=PAPER,
         source="table 1, MRR on SciSumm-17",
-        task=_TASK,
         reference="tde",
-        variants=(
-            Variant("tde", EncoderArm("tde"), 0.952),
-            Variant("without-topics", EncoderArm("tde-without-topics"), 0.940),
+        variants=variants(
+            {"tde": _tde(), "without-topics": Matched("tde-without-topics", _DATA)},
+            {"tde": 0.952, "without-topics": 0.940},
         ),
-        scale=_SCALE,
     ),
-    Comparison(
+    _comparison(
         name="losses",
-        paper=PAPER,
         source="table 2, F1 on Concept-Project",
-        task=_TASK,
         reference="sc-ce-0.07",
-        variants=_losses(),
-        scale=_SCALE,
+        variants=variants(
+            {
+                **{f"sc-ce-{tau:g}": _tde(learned={"temperature": tau}) for tau in _F1},
+                **{f"sc-{tau:g}": _contrastive(tau) for tau in _F1},
+                "ce": _tde(learned={"contrastive_weight": 0.0}),
+            },
+            {
+                **{f"sc-ce-{tau:g}": both for tau, (both, _) in _F1.items()},
+                **{f"sc-{tau:g}": alone for tau, (_, alone) in _F1.items()},
+                "ce": 0.923,
+            },
+        ),
     ),
-    _topic_numbers("2017", 100),
-    _topic_numbers("2018", 50),
+    _topic_numbers("2017", "100"),
+    _topic_numbers("2018", "50"),
 )

@@ -153,7 +153,7 @@ class Aggregate(StrEnum):
 class ChunkVectors:
     """All of each document is read, in chunks; an exact FAISS index holds their vectors.
 
-    The best pair is found by asking the index with each chunk of the query. It is asked for so
+    The best pair is found by searching the index with each chunk of the query. It returns so
     many chunks more as the query's own document has: FAISS would leave them out by a selector,
     and then multiplies without BLAS. The sum needs every chunk of every document, and is one
     product with the vectors in the index.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.checksums import files_checksum
+from benchmarks.datasets import files_checksum
 from benchmarks.peers.peer import PeerConfig
 from benchmarks.prepare import label_of
 from engine.encoders.backbone.backbone import Backbone, Pooling

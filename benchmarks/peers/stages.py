@@ -10,14 +10,12 @@ from pathlib import Path
 
 from benchmarks.datasets import Dataset, read_documents, read_queries
 from benchmarks.measuring.isolation import peak_rss_mib, rss_mib, run_forked
-from benchmarks.measuring.latency import Percentiles, percentiles
-from benchmarks.measuring.thread_limits import limited_threads
-from benchmarks.peers.peer import Peer, PeerConfig
-from benchmarks.peers.registry import make_peer
+from benchmarks.measuring.timing import Percentiles, limited_threads, percentiles
+from benchmarks.peers.peer import Peer, PeerConfig, make_peer
 from benchmarks.systems import Ranking, Settings
 from engine.document import Document
 
-WARM_UP = 3  # queries that are asked, and not counted, before a measurement
+WARM_UP = 3  # queries that are searched with, and not counted, before a measurement
 _ADVICE = "mend that, or leave it out of --peers"
 
 
@@ -42,6 +40,7 @@ class Searched:
     """What searching took, and what was found."""
 
     open_seconds: float
+    seconds: float  # of all queries
     latency: Percentiles  # a whole document in, a ranking out; encoding it is part of that
     peak_mib: float
     rankings: dict[str, Ranking]  # by query id
@@ -60,8 +59,8 @@ def build_in_process(name: str, config: PeerConfig, dataset: Dataset, folder: Pa
         ProcessFailed: the peer did not come to its end.
     """
     folder.mkdir(parents=True)
-    told = run_forked(_build, name, config, dataset, folder, name=f"the peer {name}", place=folder, advice=_ADVICE)
-    return Built(**told)
+    answer = run_forked(_build, name, config, dataset, folder, name=f"the peer {name}", place=folder, advice=_ADVICE)
+    return Built(**answer)
 
 
 def search_in_process(
@@ -69,24 +68,28 @@ def search_in_process(
 ) -> Searched:
     """Let a peer answer queries, one after another, from what it built; as `build_in_process`."""
     asked = (name, config, dataset, folder, query_ids, k)
-    told = run_forked(_search, *asked, name=f"the peer {name}", place=folder, advice=_ADVICE)
-    rankings = {query_id: [(doc_id, score) for doc_id, score in found] for query_id, found in told["rankings"].items()}
-    return Searched(told["open_seconds"], Percentiles(**told["latency"]), told["peak_mib"], rankings)
+    answer = run_forked(_search, *asked, name=f"the peer {name}", place=folder, advice=_ADVICE)
+    rankings = {
+        query_id: [(doc_id, score) for doc_id, score in found] for query_id, found in answer["rankings"].items()
+    }
+    return Searched(
+        answer["open_seconds"], answer["seconds"], Percentiles(**answer["latency"]), answer["peak_mib"], rankings
+    )
 
 
-def _build(name: str, config: PeerConfig, dataset: Dataset, folder: Path, told: Path) -> None:
+def _build(name: str, config: PeerConfig, dataset: Dataset, folder: Path, answer: Path) -> None:
     with limited_threads(config.threads, width=config.width):
         built = build(lambda: make_peer(name, config), read_documents(dataset), folder)
-    told.write_text(json.dumps(asdict(built)), "utf-8")
+    answer.write_text(json.dumps(asdict(built)), "utf-8")
 
 
 def _search(
-    name: str, config: PeerConfig, dataset: Dataset, folder: Path, query_ids: list[str], k: int, told: Path
+    name: str, config: PeerConfig, dataset: Dataset, folder: Path, query_ids: list[str], k: int, answer: Path
 ) -> None:
     queries = read_queries(dataset, query_ids)
     with limited_threads(config.threads, width=config.width):
         searched = search(lambda: make_peer(name, config), queries, k, folder)
-    told.write_text(json.dumps(asdict(searched)), "utf-8")
+    answer.write_text(json.dumps(asdict(searched)), "utf-8")
 
 
 def build(make: Callable[[], Peer], documents: Iterable[Document], folder: Path) -> Built:
@@ -126,7 +129,9 @@ def search(make: Callable[[], Peer], queries: Mapping[str, Document], k: int, fo
         started = time.perf_counter()
         rankings[query_id] = peer.search(query, k)
         times_ms.append(1000 * (time.perf_counter() - started))
-    return Searched(round(open_seconds, 3), percentiles(times_ms), round(peak_rss_mib(), 1), rankings)
+    return Searched(
+        round(open_seconds, 3), sum(times_ms) / 1000, percentiles(times_ms), round(peak_rss_mib(), 1), rankings
+    )
 
 
 class _Counted:

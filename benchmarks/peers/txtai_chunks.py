@@ -20,7 +20,7 @@ from engine.document import Document
 class TxtaiChunks:
     """txtai's `Embeddings` with its own pooling over the shared weights; hits are grouped by id.
 
-    It encodes the query's chunks in each call, and so anew where the first answer has too few documents.
+    It encodes the query's chunks in each call, and so again where the first answer has too few documents.
     """
 
     name = "txtai"

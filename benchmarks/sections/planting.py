@@ -49,7 +49,7 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A section of the document that is asked with."""
+    """A section of the query document."""
 
     heading: str
     text: str  # without the heading's line
@@ -69,6 +69,14 @@ def drop_words(text: str, share: float, rng: np.random.Generator) -> str:
     words = _WORD.findall(text)
     dropped = set(rng.permutation(len(words))[: round(share * len(words))].tolist())
     return "".join(word for number, word in enumerate(words) if number not in dropped).strip()
+
+
+def replace_words(text: str, share: float, words: Sequence[str], rng: np.random.Generator) -> str:
+    """Replace a share of the words by drawn ones; white space becomes one space."""
+    own = text.split()
+    for at in rng.permutation(len(own))[: round(share * len(own))].tolist():
+        own[at] = words[int(rng.integers(len(words)))]
+    return " ".join(own)
 
 
 def shuffle_sentences(text: str, rng: np.random.Generator) -> str:
@@ -139,14 +147,14 @@ MIN_WORDS, MAX_WORDS = 60, 400  # of a planted section
 MIN_SENTENCES = 3
 MIN_RARE_WORDS = 5  # a section without words of its own is boilerplate, which matches everyone
 RARE_SHARE = 0.02  # of the documents that hold a rare word, at most; two documents always may
-_hosts_WORD = re.compile(r"[^\W\d_]{3,}")
+_LETTERS = re.compile(r"[^\W\d_]{3,}")
 
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
     """A section of a document, and the host that is to hold it."""
 
-    query: str  # the document that the section is of, which is asked with
+    query: str  # the document that the section is of
     section: int
     passage: Passage
     host: str
@@ -211,7 +219,7 @@ def n_words(document: Document) -> int:
 
 def _rare_words(documents: Sequence[Document]) -> dict[str, frozenset[str]]:
     """The rare words of each document."""
-    words = {document.doc_id: frozenset(_hosts_WORD.findall(document.text.lower())) for document in documents}
+    words = {document.doc_id: frozenset(_LETTERS.findall(document.text.lower())) for document in documents}
     counts = Counter(word for own in words.values() for word in own)
     most = max(2, int(RARE_SHARE * len(documents)))
     return {name: frozenset(word for word in own if counts[word] <= most) for name, own in words.items()}
@@ -229,7 +237,7 @@ def _is_plantable(text: str, rare: frozenset[str]) -> bool:
     return (
         MIN_WORDS <= len(text.split()) <= MAX_WORDS
         and len(sentence_starts(text)) >= MIN_SENTENCES
-        and len(rare.intersection(_hosts_WORD.findall(text.lower()))) >= MIN_RARE_WORDS
+        and len(rare.intersection(_LETTERS.findall(text.lower()))) >= MIN_RARE_WORDS
     )
 
 

@@ -7,8 +7,9 @@ import shutil
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import click
 import numpy as np
@@ -18,7 +19,6 @@ from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.options import log
 from benchmarks.program import program
 from benchmarks.record_file import rebuild
-from benchmarks.speed.records import MemoryRecord, MemoryRun
 from benchmarks.synthetic import LONG, SHORT, FreeEncoder, Lengths, documents, vocabulary
 from benchmarks.tiny_encoder import save_tiny_bert
 from engine.document import Document
@@ -30,11 +30,58 @@ from indexer.building.builder import refresh_generation
 from indexer.building.pipeline import Pipeline
 from indexer.building.report import BuildReport
 from indexer.generation.reference import refresh_reference
+from indexer.origin import Origin
 
 SAMPLE_MS = 100
 REAL_TOKENS_PER_SECOND = 20_000  # all-MiniLM-L6-v2 in bfloat16 on two cores, at best
 FREE = "free"
 _SHOWN_SAMPLES = 40
+
+
+@dataclass(frozen=True)
+class MemoryRun:
+    """Memory and time of indexing one corpus, in a process of its own."""
+
+    corpus: str
+    encoder: str
+    n_documents: int
+    n_chunks: int
+    n_tokens: int
+    n_chars: int
+    seconds: float
+    documents_per_second: float
+    chunks_per_second: float
+    tokens_per_second: float
+    encode_share: float  # of the time until the last commit
+    commit_share: float  # shards and catalog
+    rss_start_mib: float  # encoder loaded, nothing read
+    rss_peak_mib: float  # until the last commit
+    rss_peak_generation_mib: float  # while the FAISS index is built, which holds its vectors
+    slope_kib_per_1000_documents: float  # least squares over the last three quarters of the documents
+    rss_mib_by_documents: list[tuple[int, float]]  # thinned
+
+
+@dataclass(frozen=True)
+class MemoryRecord:
+    """Whether memory grows with the corpus, and whether the catalog can keep up with an encoder."""
+
+    kind: ClassVar[str] = "memory"
+
+    runs: list[MemoryRun]
+    sample_ms: int
+    real_tokens_per_second: int  # of a real encoder on such a machine, to compare with
+    headroom: dict[str, float]  # tokens a second with a free encoder, in multiples of the real one's, by corpus
+    origin: Origin
+    name: ClassVar[str] = "memory"  # of the file, without suffix
+
+    @property
+    def promises(self) -> list[str]:
+        """Lines for people."""
+        return [
+            f"- {run.n_documents:,} documents ({run.corpus}; {run.encoder} encoder): {run.rss_start_mib:,.0f} MiB "
+            f"before, {run.rss_peak_mib:,.0f} at most, {run.tokens_per_second:,.0f} tokens/s."
+            for run in self.runs
+        ]
 
 
 class Sampler:

@@ -12,9 +12,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 import numpy as np
@@ -25,10 +26,10 @@ from benchmarks.markdown import markdown, origins
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.options import log
 from benchmarks.program import program
-from benchmarks.speed.records import PlannedRun, PlanRecord
 from engine.encoders.loading import DEFAULT_ENCODER
 from engine.errors import EngineError
 from indexer.cli.sizes import parse_bytes
+from indexer.origin import Origin
 
 ROUNDS, QUICK_ROUNDS, QUICK_DOCUMENTS = 5, 1, 20
 _PROGRAM = [sys.executable, "-c", "from indexer.cli import main; main()"]
@@ -38,6 +39,43 @@ _NOTE = (
     "Ratio: taken to planned, the median, and the least and the most of a round. Memory: the process's own at its "
     "most. Disk: the index afterwards."
 )
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One plan, and the run after it, each a process of its own."""
+
+    planned_seconds: float
+    seconds: float  # of the run, from its first document to its published index
+    planned_bytes: int  # own memory at its most
+    peak_bytes: int
+    planned_disk_bytes: int  # of the index afterwards
+    disk_bytes: int
+    plan_seconds: float  # that planning took, start of the program included
+
+
+@dataclass(frozen=True)
+class PlanRecord:
+    """Plans of indexing one corpus under one budget, beside what the runs took."""
+
+    kind: ClassVar[str] = "plan"
+
+    dataset: str  # name@checksum
+    is_quick: bool
+    n_documents: int
+    n_tokens: int  # encoded
+    encoder: str
+    memory_bytes: int | None  # the budget
+    factory: str  # that the plans name; "" for none
+    rounds: list[PlannedRun]
+    origin: Origin
+
+    @property
+    def name(self) -> str:
+        """Of the file, without suffix."""
+        limited = f"-memory{round(self.memory_bytes / 1e6)}m" if self.memory_bytes else ""
+        quick = "-quick" if self.is_quick else ""
+        return f"plan-{self.dataset.partition('@')[0]}-{self.n_documents}{limited}{quick}"
 
 
 class RunFailed(EngineError):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.measuring.thread_limits import limited_threads
+from benchmarks.measuring.timing import limited_threads
 
 DTYPES = ("float32", "bfloat16")
 _SECONDS = 0.4  # of each product, repeated

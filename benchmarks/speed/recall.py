@@ -4,22 +4,49 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import click
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.markdown import markdown, origins
-from benchmarks.measuring.latency import Percentiles, percentiles
 from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.measuring.timing import Percentiles, percentiles
 from benchmarks.program import program
-from benchmarks.speed.records import RecallRecord
 from engine.errors import QueryError
 from engine.index import Index
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 
 WARM_UP = 10  # queries that are searched with, and not counted, before a measurement
+
+
+@dataclass(frozen=True)
+class RecallRecord:
+    """How much of the exact ranking the approximate one finds, and what either costs."""
+
+    kind: ClassVar[str] = "recall"
+
+    index: str
+    factory: str  # FAISS factory string; "" where the index has no generation yet
+    nprobe: int  # 0 where the factory has none
+    n_documents: int
+    n_chunks: int
+    k: int
+    n_queries: int
+    threads: int
+    recall: float  # mean share of the exact top k found, in [0, 1]
+    lowest_recall: float  # of the worst query
+    ann: Percentiles
+    exact: Percentiles
+    origin: Origin
+
+    @property
+    def name(self) -> str:
+        """Of the file, without suffix."""
+        return f"recall-{self.index}"
 
 
 def sampled_queries(doc_ids: Sequence[str], n: int, seed: int) -> list[str]:

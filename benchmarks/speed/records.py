@@ -7,35 +7,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from benchmarks.measuring.isolation import Memory
-from benchmarks.measuring.latency import Percentiles
+from benchmarks.measuring.timing import Percentiles
 from benchmarks.record_file import name_of
-from indexer.training.origin import Origin
-
-
-@dataclass(frozen=True)
-class RecallRecord:
-    """How much of the exact ranking the approximate one finds, and what either costs."""
-
-    kind: ClassVar[str] = "recall"
-
-    index: str
-    factory: str  # FAISS factory string; "" where the index has no generation yet
-    nprobe: int  # 0 where the factory has none
-    n_documents: int
-    n_chunks: int
-    k: int
-    n_queries: int
-    threads: int
-    recall: float  # mean share of the exact top k found, in [0, 1]
-    lowest_recall: float  # of the worst query
-    ann: Percentiles
-    exact: Percentiles
-    origin: Origin
-
-    @property
-    def name(self) -> str:
-        """Of the file, without suffix."""
-        return f"recall-{self.index}"
+from indexer.origin import Origin
 
 
 @dataclass(frozen=True)
@@ -53,7 +27,7 @@ class AnnPoint:
     setting: str  # as FAISS writes it; "" where there is nothing to set
     chunk: Found  # one query chunk: its exact k neighbours
     document: Found | None  # a query document: its exact best k targets; None where a graph is set more narrowly
-    deepest: int  # chunks that a document asked for, for each of its chunks, at most; 0 where none was asked
+    deepest: int  # neighbours wanted for each chunk of a document, at most; 0 where none was searched with
 
 
 @dataclass(frozen=True)
@@ -94,7 +68,7 @@ class AnnRecord:
     n_query_documents: int
     n_query_chunks: int
     document_chunks: int  # of a query document whose latency is measured
-    depth: int  # chunks that are asked for, for each chunk of a document, at first, and of a rescored type always
+    depth: int  # neighbours wanted, for each chunk of a document, at first, and of a rescored type always
     k: int
     threads: int  # of searching
     build_threads: int
@@ -273,7 +247,7 @@ class ScaleRecord:
     cap_kind: str  # by what; "" without a cap
     k: int
     threads: int
-    workers: int  # that asked at once for `queries_per_second`
+    workers: int  # that searched at once for `queries_per_second`
     calibration: Calibration  # how the made documents were made, and how like the real ones they are
     neighbours: CandidateLists  # of the grown index
     growth: GrowthCost
@@ -350,89 +324,6 @@ class AdditionRecord:
 
 
 @dataclass(frozen=True)
-class PlannedRun:
-    """One plan, and the run after it, each a process of its own."""
-
-    planned_seconds: float
-    seconds: float  # of the run, from its first document to its published index
-    planned_bytes: int  # own memory at its most
-    peak_bytes: int
-    planned_disk_bytes: int  # of the index afterwards
-    disk_bytes: int
-    plan_seconds: float  # that planning took, start of the program included
-
-
-@dataclass(frozen=True)
-class PlanRecord:
-    """Plans of indexing one corpus under one budget, beside what the runs took."""
-
-    kind: ClassVar[str] = "plan"
-
-    dataset: str  # name@checksum
-    is_quick: bool
-    n_documents: int
-    n_tokens: int  # encoded
-    encoder: str
-    memory_bytes: int | None  # the budget
-    factory: str  # that the plans name; "" for none
-    rounds: list[PlannedRun]
-    origin: Origin
-
-    @property
-    def name(self) -> str:
-        """Of the file, without suffix."""
-        limited = f"-memory{round(self.memory_bytes / 1e6)}m" if self.memory_bytes else ""
-        quick = "-quick" if self.is_quick else ""
-        return f"plan-{self.dataset.partition('@')[0]}-{self.n_documents}{limited}{quick}"
-
-
-@dataclass(frozen=True)
-class MemoryRun:
-    """Memory and time of indexing one corpus, in a process of its own."""
-
-    corpus: str
-    encoder: str
-    n_documents: int
-    n_chunks: int
-    n_tokens: int
-    n_chars: int
-    seconds: float
-    documents_per_second: float
-    chunks_per_second: float
-    tokens_per_second: float
-    encode_share: float  # of the time until the last commit
-    commit_share: float  # shards and catalog
-    rss_start_mib: float  # encoder loaded, nothing read
-    rss_peak_mib: float  # until the last commit
-    rss_peak_generation_mib: float  # while the FAISS index is built, which holds its vectors
-    slope_kib_per_1000_documents: float  # least squares over the last three quarters of the documents
-    rss_mib_by_documents: list[tuple[int, float]]  # thinned
-
-
-@dataclass(frozen=True)
-class MemoryRecord:
-    """Whether memory grows with the corpus, and whether the catalog can keep up with an encoder."""
-
-    kind: ClassVar[str] = "memory"
-
-    runs: list[MemoryRun]
-    sample_ms: int
-    real_tokens_per_second: int  # of a real encoder on such a machine, to compare with
-    headroom: dict[str, float]  # tokens a second with a free encoder, in multiples of the real one's, by corpus
-    origin: Origin
-    name: ClassVar[str] = "memory"  # of the file, without suffix
-
-    @property
-    def promises(self) -> list[str]:
-        """Lines for people."""
-        return [
-            f"- {run.n_documents:,} documents ({run.corpus}; {run.encoder} encoder): {run.rss_start_mib:,.0f} MiB "
-            f"before, {run.rss_peak_mib:,.0f} at most, {run.tokens_per_second:,.0f} tokens/s."
-            for run in self.runs
-        ]
-
-
-@dataclass(frozen=True)
 class LoadRow:
     """So many clients at the same time, each with one request after another."""
 
@@ -440,11 +331,12 @@ class LoadRow:
     seconds: float
     n_answered: int  # valid requests with their result
     n_busy: int  # requests that the limit of concurrency refused
-    n_refused: int  # hostile requests with the expected error
+    refused: dict[str, int]  # hostile requests with the expected error, by kind
     wrong: list[str]  # the first distinct others: what was sent, status, beginning of the body
     n_wrong: int
     latency: Percentiles  # of valid requests with their result
     memory_mib: float  # resident, of the server, when the row ended
+    memory_mib_by_minute: list[float]  # the same at the end of each whole minute before
 
 
 @dataclass(frozen=True)
@@ -455,6 +347,8 @@ class LoadRecord:
 
     index: str
     n_documents: int
+    is_words: bool  # the index holds words alone
+    think_seconds: float  # mean pause of each of many clients after a response
     threads: int  # of the server
     concurrency: int
     memory_mib: float  # resident, of the server, when it was ready
@@ -467,3 +361,36 @@ class LoadRecord:
     def name(self) -> str:
         """Of the file, without suffix."""
         return f"load-{self.index}" + ("-quick" if self.is_quick else "")
+
+
+@dataclass(frozen=True)
+class FirstAnswers:
+    """Processes of their own that open an index and search it once; a value for each."""
+
+    open_ms: list[float]  # by the clock, imports left out
+    open_cpu_ms: list[float]  # of the processor
+    open_bytes: list[int]  # read from the disk
+    answer_ms: list[float]  # from the beginning of opening to the first answer
+    answer_cpu_ms: list[float]
+    answer_bytes: list[int]
+
+
+@dataclass(frozen=True)
+class FirstAnswerRecord:
+    """How long an index takes to its first answer."""
+
+    kind: ClassVar[str] = "first_answer"
+
+    index: str
+    n_documents: int
+    n_chunks: int
+    catalog_bytes: int
+    index_bytes: int  # of the folder
+    cold: FirstAnswers  # no file of the index in the page cache
+    warm: FirstAnswers
+    origin: Origin
+
+    @property
+    def name(self) -> str:
+        """Of the file, without suffix."""
+        return name_of("first-answer", self.index)

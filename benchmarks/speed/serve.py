@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import random
 import re
 import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,36 +21,42 @@ from pathlib import Path
 import click
 
 from benchmarks.markdown import markdown, origins
-from benchmarks.measuring.latency import percentiles
 from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.measuring.timing import percentiles
 from benchmarks.options import log
 from benchmarks.program import program
 from benchmarks.speed.records import LoadRecord, LoadRow
 from engine.errors import StorageError
 from engine.index import Index
+from indexer.serving.settings import TOKEN_VARIABLE
 
 HOST = "127.0.0.1"
 BUSY, FOUND = 503, 200
 HOSTILE_SHARE = 0.3
 MAX_BYTES = 2**20  # of a body, so that a hostile one is cheap to send
+TOKEN = "token-of-the-load-study"
 QUICK_SECONDS = 2.0
+SLOW_SECONDS = 60.0  # rows of this length and more have slow clients, which wait 10 s for their refusal
 _THREADS, _CONCURRENCY = 4, 16
 _N_TEXTS, _TEXT_CHARS = 20, 4_000  # documents of the index whose beginnings are searched with
 _PATIENCE = 120  # seconds for one response
 _MOST_WRONG = 5
+_SECONDS = click.FloatRange(0, min_open=True)
 _PAUSE = 0.05  # seconds after a refusal for the load
+_MINUTE = 60.0  # seconds between two looks at the memory
 _BOUNDARY = "longmatch-load-boundary"
 _JSON = {"Content-Type": "application/json"}
 _FORM = {"Content-Type": f"multipart/form-data; boundary={_BOUNDARY}"}
 _SEARCH = "/v1/search"
 _HEAD = ["Clients", "Seconds", "Answered", "Refused: hostile", "Refused: busy", "Wrong", "p50, ms", "p99, ms"]
 _NOTE = (
-    "Clients on the same machine, each with one request after another: {share:.0%} hostile (bad, nested and mistyped "
-    "JSON, bad filters, unknown ids, noise as PDF, bodies over the limit, paths, other sites), the others searches "
-    "with a doc_id, a text or a file, and lists of documents. The first row is one client with valid requests alone. "
-    "Wrong: another status than the expected one, or a body that is not JSON. Latency is of valid requests with their "
-    "result. Memory is resident, at the end of the row; when the server was ready it was {memory:,.0f} MiB. "
-    "{documents:,} documents of {index}; {threads} threads, {concurrency} requests admitted."
+    "Clients on the same machine. The first row is one client with valid requests alone, without pauses. In the others "
+    "each client waits {think:g} s on average (exponential) after each response, and {share:.0%} of the requests are "
+    "hostile (refused: {refused}); the rest are searches with a doc_id, a text or a file, and lists of documents. "
+    "Wrong: another status or error code than the expected one, or a body that is not JSON with code, message and next "
+    "step. Latency is of valid requests with their result. Memory is resident, of the server without the processes "
+    "that read files: {memory:,.0f} MiB when it was ready, at the end of each row, and every minute of the last row "
+    "{minutes}. {documents:,} documents of {index}, {vectors}; {threads} threads, {concurrency} requests admitted."
 )
 
 
@@ -61,6 +69,9 @@ class Request:
     right: int
     body: bytes | None = None  # None for GET
     headers: dict[str, str] = field(default_factory=dict)
+    code: str = ""  # of the error, where it matters
+    token: str | None = TOKEN
+    is_slow: bool = False  # the body never arrives
 
 
 def valid(doc_ids: Sequence[str], texts: Sequence[bytes], rng: random.Random) -> Request:
@@ -81,8 +92,15 @@ def valid(doc_ids: Sequence[str], texts: Sequence[bytes], rng: random.Random) ->
     return rng.choice(forms)
 
 
-def hostile(max_bytes: int, rng: random.Random) -> Request:
-    """A request that a server with this limit of a body refuses."""
+def hostile(max_bytes: int, rng: random.Random, *, with_slow: bool = False) -> Request:
+    """A request that a server with a token and this limit of a body refuses.
+
+    Args:
+        max_bytes: the limit.
+        rng: chooses.
+        with_slow: whether it may be a client that is slow, which takes 10 s.
+    """
+    slow = [Request("slow client", _SEARCH, 408, b'{"text": "a"}', _JSON, "slow_client", is_slow=True)]
     return rng.choice(
         [
             Request("bad JSON", _SEARCH, 422, b'{"text": ', _JSON),
@@ -91,16 +109,26 @@ def hostile(max_bytes: int, rng: random.Random) -> Request:
             Request("bad filter", _SEARCH, 400, b'{"text": "a", "where": "year >"}', _JSON),
             Request("unknown id", _SEARCH, 404, b'{"doc_id": "no such document"}', _JSON),
             Request("noise as PDF", f"{_SEARCH}/file", 422, form("noise.pdf", rng.randbytes(2_000)), _FORM),
-            Request("large body", _SEARCH, 413, b" " * (max_bytes + 1), _JSON),
+            Request("large body", _SEARCH, 413, b" " * (max_bytes + 1), _JSON, "too_large"),
             Request("path", "/v1/documents/..%2F..%2Fetc%2Fpasswd", 404),
-            Request("other site", "/v1/documents", 403, headers={"Origin": "https://example.org"}),
+            Request("no token", _SEARCH, 401, b'{"text": "a"}', _JSON, "no_token", token=None),
+            Request("wrong token", "/v1/documents", 401, code="wrong_token", token="another-token-of-nobody"),
+            *(slow if with_slow else []),
         ]
     )
 
 
-def mixed(doc_ids: Sequence[str], texts: Sequence[bytes], max_bytes: int) -> Callable[[random.Random], Request]:
+def mixed(
+    doc_ids: Sequence[str], texts: Sequence[bytes], max_bytes: int, *, with_slow: bool = False
+) -> Callable[[random.Random], Request]:
     """Valid and hostile requests."""
-    return lambda rng: hostile(max_bytes, rng) if rng.random() < HOSTILE_SHARE else valid(doc_ids, texts, rng)
+
+    def make(rng: random.Random) -> Request:
+        if rng.random() < HOSTILE_SHARE:
+            return hostile(max_bytes, rng, with_slow=with_slow)
+        return valid(doc_ids, texts, rng)
+
+    return make
 
 
 def form(name: str, data: bytes) -> bytes:
@@ -115,7 +143,7 @@ class _Responses:
 
     times_ms: list[float] = field(default_factory=list)
     n_busy: int = 0
-    n_refused: int = 0
+    refused: Counter[str] = field(default_factory=Counter)  # by name
     wrong: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -123,22 +151,35 @@ class _Responses:
         with self.lock:
             if status == BUSY:
                 self.n_busy += 1
-            elif status != request.right or not _is_json(body, is_error=status != FOUND):
+            elif status != request.right or not _is_right(body, request):
                 self.wrong.append(f"{request.name}: {status} {body[:100]!r}")
             elif status == FOUND:
                 self.times_ms.append(elapsed_ms)
             else:
-                self.n_refused += 1
+                self.refused[request.name] += 1
 
 
-def _is_json(body: bytes, *, is_error: bool) -> bool:
+def _is_right(body: bytes, request: Request) -> bool:
+    """Whether a body is JSON: a result, or an error with the expected code, a message and the next step."""
     try:
-        return ("error" in json.loads(body)) == is_error
+        values = json.loads(body)
     except ValueError:
         return False
+    if request.right == FOUND:
+        return "error" not in values
+    error = values.get("error", {})
+    return bool(error.get("message") and error.get("next")) and request.code in ("", error["code"])
 
 
-def load(port: int, n_clients: int, seconds: float, make: Callable[[random.Random], Request], seed: int) -> LoadRow:
+def load(
+    port: int,
+    n_clients: int,
+    seconds: float,
+    make: Callable[[random.Random], Request],
+    seed: int,
+    *,
+    think: float = 0.0,
+) -> LoadRow:
     """Send requests to this machine for some time, and count what comes back.
 
     Args:
@@ -146,15 +187,18 @@ def load(port: int, n_clients: int, seconds: float, make: Callable[[random.Rando
         n_clients: threads.
         seconds: after which no further request begins.
         make: a request.
-        seed: of the choice of requests.
+        seed: of the choice of requests and pauses.
+        think: mean seconds that a client waits after each response.
     """
     responses, started = _Responses(), time.monotonic()
+    until = started + seconds
     clients = [
-        threading.Thread(target=_client, args=(port, started + seconds, make, random.Random(f"{seed} {n}"), responses))
+        threading.Thread(target=_client, args=(port, until, make, random.Random(f"{seed} {n}"), responses, think))
         for n in range(n_clients)
     ]
     for client in clients:
         client.start()
+    watched = _watched(port, started, until)
     for client in clients:
         client.join()
     return LoadRow(
@@ -162,16 +206,31 @@ def load(port: int, n_clients: int, seconds: float, make: Callable[[random.Rando
         seconds=round(time.monotonic() - started, 1),
         n_answered=len(responses.times_ms),
         n_busy=responses.n_busy,
-        n_refused=responses.n_refused,
+        refused=dict(sorted(responses.refused.items())),
         wrong=list(dict.fromkeys(responses.wrong))[:_MOST_WRONG],
         n_wrong=len(responses.wrong),
         latency=percentiles(responses.times_ms or [0.0]),
         memory_mib=memory_mib(port),
+        memory_mib_by_minute=watched,
     )
 
 
+def _watched(port: int, started: float, until: float) -> list[float]:
+    """Memory of the server at the end of each minute before a time."""
+    found: list[float] = []
+    while (due := started + _MINUTE * (len(found) + 1)) < until:
+        time.sleep(max(0.0, due - time.monotonic()))
+        found.append(memory_mib(port))
+    return found
+
+
 def _client(
-    port: int, until: float, make: Callable[[random.Random], Request], rng: random.Random, responses: _Responses
+    port: int,
+    until: float,
+    make: Callable[[random.Random], Request],
+    rng: random.Random,
+    responses: _Responses,
+    think: float,
 ) -> None:
     while time.monotonic() < until:
         request, started = make(rng), time.perf_counter()
@@ -180,8 +239,8 @@ def _client(
         except (OSError, http.client.HTTPException) as error:
             status, body = 0, repr(error).encode()
         responses.add(request, status, body, 1000 * (time.perf_counter() - started))
-        if status == BUSY:
-            time.sleep(_PAUSE)
+        pause = rng.expovariate(1 / think) if think else _PAUSE * (status == BUSY)
+        time.sleep(max(0.0, min(pause, until - time.monotonic())))
 
 
 def exchange(port: int, request: Request) -> tuple[int, bytes]:
@@ -189,7 +248,13 @@ def exchange(port: int, request: Request) -> tuple[int, bytes]:
     connection = http.client.HTTPConnection(HOST, port, timeout=_PATIENCE)
     try:
         method = "GET" if request.body is None else "POST"
-        connection.request(method, request.path, request.body, request.headers)
+        headers = dict(request.headers)
+        if request.token is not None:
+            headers["Authorization"] = f"Bearer {request.token}"
+        body = request.body
+        if request.is_slow and body is not None:
+            headers["Content-Length"], body = str(len(body)), body[:1]
+        connection.request(method, request.path, body, headers)
         response = connection.getresponse()
         return response.status, response.read()
     finally:
@@ -206,14 +271,16 @@ def memory_mib(port: int) -> float:
 
 @contextmanager
 def server(index: Path) -> Iterator[int]:
-    """The port of a server of an index that is ready.
+    """The port of a server of an index that is ready, and that asks for `TOKEN`.
 
     Raises:
         StorageError: it does not start.
     """
     options = ["--port", "0", "--max-bytes", str(MAX_BYTES), "--threads", str(_THREADS)]
     command = [sys.executable, "-P", "-m", "longmatch", "serve", str(index), *options]
-    process = subprocess.Popen([*command, "--concurrency", str(_CONCURRENCY)], stderr=subprocess.PIPE, text=True)
+    command += ["--concurrency", str(_CONCURRENCY)]
+    environment = os.environ | {TOKEN_VARIABLE: TOKEN}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
     assert process.stderr is not None
     try:
         lines = [process.stderr.readline(), process.stderr.readline()]
@@ -233,11 +300,16 @@ def load_table(records: Sequence[LoadRecord]) -> str:
     for record in records:
         rows = []
         for row in record.rows:
-            counts = (row.n_answered, row.n_refused, row.n_busy, row.n_wrong)
+            counts = (row.n_answered, sum(row.refused.values()), row.n_busy, row.n_wrong)
             values = (row.seconds, *counts, row.latency.p50_ms, row.latency.p99_ms, row.memory_mib)
             rows.append([f"{row.n_clients:,}", *(f"{value:,.0f}" for value in values)])
+        last = record.rows[-1]
         note = _NOTE.format(
             share=HOSTILE_SHARE,
+            think=record.think_seconds,
+            refused=", ".join(f"{name} {n:,}" for name, n in last.refused.items()) or "none",
+            minutes=_range_text(last.memory_mib_by_minute),
+            vectors="words alone" if record.is_words else "with vectors",
             memory=record.memory_mib,
             documents=record.n_documents,
             index=record.index,
@@ -248,34 +320,49 @@ def load_table(records: Sequence[LoadRecord]) -> str:
     return "\n".join([*lines, *origins(records)])
 
 
+def _range_text(values: Sequence[float]) -> str:
+    return f"between {min(values):,.0f} and {max(values):,.0f} MiB" if values else "not looked at"
+
+
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
 @click.option("--clients", "n_clients", default=50, show_default=True, type=click.IntRange(1), help="At the same time.")
+@click.option("--seconds", default=60.0, show_default=True, type=_SECONDS, help="Of the row of many clients.")
+@click.option("--single-seconds", default=60.0, show_default=True, type=_SECONDS, help="Of the row of a single client.")
 @click.option(
-    "--seconds", default=60.0, show_default=True, type=click.FloatRange(0, min_open=True), help="Of each row."
+    "--think",
+    default=0.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    help="Mean seconds that each of many clients waits after a response.",
 )
 @measurement(seed="Of the choice of requests.", quick=f"{QUICK_SECONDS:g} seconds a row")
-def main(run: Measurement, path: Path, n_clients: int, seconds: float) -> None:
+def main(run: Measurement, path: Path, n_clients: int, seconds: float, single_seconds: float, think: float) -> None:
     """Serve INDEX on the loopback interface; measure a single client, then many, valid and hostile ones mixed.
 
     \b
     Example:
-        python -m benchmarks study serve demo.lm --clients 50 --seconds 60
+        python -m benchmarks study serve demo.lm --clients 50 --seconds 1800 --single-seconds 120 --think 2
     """
     started = time.perf_counter()
-    seconds = min(seconds, QUICK_SECONDS) if run.is_quick else seconds
+    if run.is_quick:
+        seconds, single_seconds = min(seconds, QUICK_SECONDS), min(single_seconds, QUICK_SECONDS)
     with Index.open(path) as index:
         doc_ids = index.snapshot.doc_ids()
         texts = [index.document(one).text[:_TEXT_CHARS].encode() for one in doc_ids[:_N_TEXTS]]
+        is_words = not index.snapshot.width
     with server(path) as port:
         memory = memory_mib(port)
         log(f"ready with {memory:,.0f} MiB; a single client")
-        rows = [load(port, 1, seconds, partial(valid, doc_ids, texts), run.seed)]
+        rows = [load(port, 1, single_seconds, partial(valid, doc_ids, texts), run.seed)]
         log(f"{n_clients} clients")
-        rows.append(load(port, n_clients, seconds, mixed(doc_ids, texts, MAX_BYTES), run.seed))
+        both = mixed(doc_ids, texts, MAX_BYTES, with_slow=seconds >= SLOW_SECONDS)
+        rows.append(load(port, n_clients, seconds, both, run.seed, think=think))
     record = LoadRecord(
         index=path.stem,
         n_documents=len(doc_ids),
+        is_words=is_words,
+        think_seconds=think,
         threads=_THREADS,
         concurrency=_CONCURRENCY,
         memory_mib=memory,

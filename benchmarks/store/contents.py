@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from engine.document import Document
 from engine.encoders.encoder import Vectors
 from engine.index import Index
+from engine.store.partitioned import open_snapshot
 from engine.store.snapshot import Snapshot
 
 Hits = list[tuple[str, float]]  # doc_id and score, best first
@@ -63,7 +64,7 @@ class Difference:
 
 def look(path: Path) -> dict[str, Seen]:
     """The documents that can be found now."""
-    with Snapshot(path) as snapshot:
+    with open_snapshot(path) as snapshot:
         hashes = snapshot.content_hashes()
         roster = snapshot.roster
         rows = zip(snapshot.doc_ids(), roster.ids.tolist(), roster.first_chunk.tolist(), roster.n_chunks, strict=True)
@@ -85,7 +86,7 @@ def ask(
 
 def read_contents(path: Path, doc_ids: Sequence[str], queries: Sequence[Document] = ()) -> Contents:
     """Read an index whole."""
-    with Snapshot(path) as snapshot:
+    with open_snapshot(path) as snapshot:
         hashes = snapshot.content_hashes()
         positions = np.arange(snapshot.n_documents)
         documents = {

@@ -7,13 +7,7 @@ from enum import StrEnum
 from typing import ClassVar, Protocol
 
 from benchmarks.record_file import name_of
-from indexer.training.origin import Origin
-
-_KILLED = {
-    "all": "of indexing {} documents",
-    "later": "of indexing {} documents, words first and vectors then",
-    "queries": "of queries that encode some of {} documents, and of encoding the rest",
-}
+from indexer.origin import Origin
 
 
 class Promised(Protocol):
@@ -68,106 +62,74 @@ class ExactnessRecord:
 
 
 @dataclass(frozen=True)
-class KillRecord:
-    """Runs of `longmatch index` that were killed, gone on with, and compared with one that was not.
+class ConcurrencyRecord:
+    """Readers of an index beside a writer, each in a process of its own."""
 
-    The counts from `n_lost` to `n_looks_refused` are 0 where all is well.
-    """
+    kind: ClassVar[str] = "concurrency"
 
-    kind: ClassVar[str] = "kill"
-
-    encoder: str  # name@fingerprint
-    n_documents: int
-    n_chunks: int
-    clean_seconds: float
-    clean_steps: dict[str, int]  # durable steps of an uninterrupted run, by kind
-    n_timed_kills: int
-    n_fault_point_kills: int  # before and after steps
-    n_second_kills: int  # of runs that went on after a kill
-    last_steps: dict[str, int]  # the last durable step before a timed kill: in which part of a run it fell
-    n_looks: int  # times that the index was opened, during runs and after kills
-    n_committed_seen: int  # documents seen before a kill, all cases together
-    n_lost: int  # of those, gone or changed at a later look
-    n_encoded_twice: int  # of those, with another catalog id at a later look or in a report
-    n_different_documents: int  # at the end, compared with the uninterrupted run
-    n_different_vectors: int  # documents with a byte that differs
-    largest_vector_difference: float
-    n_different_hits: int
-    largest_score_difference: float
-    n_queries: int
-    n_unclean: int  # cases that `verify` found something in at the end
-    n_looks_refused: int
-    n_not_finished: int  # cases whose last run ended with an error
+    n_documents: int  # at the beginning
+    minutes: float
+    n_readers: int
+    changes: dict[str, int]  # commands of the writer, by kind
+    n_queries: int  # beside the writer
+    n_refreshes: int  # that moved to a newer commit
+    n_errors: int  # of readers and writer
+    n_findings: int  # of `verify` at the end
+    n_idle_queries: int  # of the same readers, without a writer
+    idle_p50_ms: float  # by the clock
+    idle_p99_ms: float
+    p50_ms: float
+    p99_ms: float
+    refresh_p50_ms: float  # of refreshes that moved
+    refresh_p99_ms: float
     problems: list[str]
     origin: Origin
-    way: str = "all"  # of encoding, see `benchmarks.store.kill.WAYS`
 
     @property
     def name(self) -> str:
         """Of the file, without suffix."""
-        return name_of("kill", "" if self.way == "all" else self.way, f"seed{self.origin.seed}")
+        return name_of("concurrency", seed=self.origin.seed)
 
     @property
     def promises(self) -> list[str]:
         """Lines for people."""
         return [
-            f"- {self.n_timed_kills} kills at random moments {_KILLED[self.way].format(self.n_documents)}, "
-            f"{self.n_fault_point_kills} before and after each durable step and {self.n_second_kills} of runs that "
-            f"went on: {self.n_lost} documents lost, {self.n_encoded_twice} encoded twice, "
-            f"{self.n_different_vectors} with another vector in the end, "
-            f"{self.n_different_hits} other hits, {self.n_unclean} indexes unclean."
+            f"- {self.n_readers} readers beside a writer for {self.minutes:g} minutes, {sum(self.changes.values()):,} "
+            f"changes ({', '.join(f'{n} {name}' for name, n in self.changes.items())}), {self.n_queries:,} queries, "
+            f"{self.n_refreshes:,} refreshes: {self.n_errors} errors. A query: p50 {self.p50_ms} ms, p99 "
+            f"{self.p99_ms} ms; without the writer {self.idle_p50_ms} and {self.idle_p99_ms} ms."
         ]
 
 
 @dataclass(frozen=True)
-class DamageCounts:
-    """Cases of one kind of file."""
+class RowChecksRecord:
+    """What checksums of catalog rows cost: processor time with and without them, in milliseconds, medians of rounds."""
 
-    n_cases: int
-    n_refused: int  # opening or searching raised an error of the engine: found before anything was answered
-    n_right: int  # answered, and rightly
-    n_earlier: int  # of those, as after an earlier commit: what only stood in a damaged log is lost
-    n_verified: int  # `verify` reported it and named the file
-    n_mended: int  # after `repair`, or the next run of a killed writer, all was clean and every hit as before
-    n_given_up: int  # that was refused with an error of the engine
-    n_lost_exactly: int  # `repair` named exactly the documents whose vectors were lost
-    n_reencoded: int  # `repair --encode` brought the same hits back
-    n_crashed: int  # a signal, a hang, or an error that is not the engine's
-    n_wrong: int  # answered otherwise than before, at any moment
+    kind: ClassVar[str] = "row_checks"
 
-
-@dataclass(frozen=True)
-class DamageRecord:
-    """Copies of an index with one damaged file each."""
-
-    kind: ClassVar[str] = "damage"
-
-    encoder: str  # name@fingerprint
-    n_documents: int
-    n_chunks: int
-    n_queries: int
-    factories: list[str]
-    n_cases: int
-    counts: dict[str, DamageCounts]  # by kind of file
-    by_damage: dict[str, DamageCounts]  # by kind of damage
-    largest_score_difference: float  # after `repair --encode`
-    problems: list[str]
+    n_documents: int  # in an index of words alone
+    catalog_bytes: int
+    n_rounds: int
+    sealed: dict[str, tuple[float, float]]  # with and without, of "opening" and "query"
+    unsealed: dict[str, tuple[float, float]]  # of an index whose writer was killed
     origin: Origin
-    name: ClassVar[str] = "damage"  # of the file, without suffix
+
+    @property
+    def name(self) -> str:
+        """Of the file, without suffix."""
+        return name_of("row-checks", f"{self.n_documents}documents", seed=self.origin.seed)
 
     @property
     def promises(self) -> list[str]:
         """Lines for people."""
-        counts = self.counts.values()
-        wrong, crashed = sum(one.n_wrong for one in counts), sum(one.n_crashed for one in counts)
         return [
-            f"- {self.n_cases} copies with a damaged file: {wrong} wrong answers, {crashed} crashes.",
-            *(
-                f"  - {kind}: {one.n_cases} cases, {one.n_refused} refused before parsing, {one.n_verified} found by "
-                f"`verify`, {one.n_mended + one.n_reencoded} mended."
-                for kind, one in self.counts.items()
-                if one.n_verified
-            ),
+            f"- Checksums of rows, {self.n_documents:,} documents, processor time with and without: "
+            + "; ".join(
+                f"{step} of {name} index {times[0]} and {times[1]} ms"
+                for name, found in (("a sealed", self.sealed), ("an unsealed", self.unsealed))
+                for step, times in found.items()
+            )
+            + "."
         ]
 
 

@@ -1,4 +1,4 @@
-"""Measures whether the parts that a breakdown names carry the score: deletion and insertion; writes a record."""
+"""Measures whether the parts that a breakdown names carry the score: deletion and insertion; runs, table and plot."""
 
 from __future__ import annotations
 
@@ -8,26 +8,28 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 import click
+import numpy as np
 
 from benchmarks.datasets import Dataset, DatasetError, checksum, open_dataset, read_documents, read_qrels
-from benchmarks.options import data_option, log, out_option, plot_option, work_option
+from benchmarks.markdown import markdown, origins, p_cells, run_p
+from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.options import log
+from benchmarks.plots import Curve, draw_curves, new_figure, save_plot
 from benchmarks.prepare import label_of, prepared_index
-from benchmarks.program import origin_of, task
-from benchmarks.record_file import RESULTS, write_record
-from benchmarks.sections.faithfulness_report import (
-    draw_faithfulness,
-    faithfulness_table,
-)
-from benchmarks.sections.following import METHODS, RemovalPlan, follow_hits
-from benchmarks.sections.parts import Unit
-from benchmarks.sections.records import FaithfulnessRecord
+from benchmarks.program import task
+from benchmarks.quick import SUFFIX
+from benchmarks.runs import Case, Run
+from benchmarks.sections.parts import OrderKind, Side, Unit
+from benchmarks.sections.removal import METHODS, Arm, RemovalPlan, follow_hits
 from benchmarks.sections.subcorpus import index_documents, sample_documents
+from benchmarks.significance import bootstrap_interval
 from benchmarks.speed.recall import sampled_queries
 from engine import Index, Scoring, load_encoder
 from engine.encoders.backbone.weights import BUNDLED_NAME
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 
 QUICK = RemovalPlan(queries=4, random=2, encoded=1)
 QUICK_DOCUMENTS = 40
@@ -37,7 +39,7 @@ _UNITS = [unit.value for unit in Unit]
 
 @dataclass(frozen=True)
 class AskedIndex:
-    """The index that is asked, and what a record says of it."""
+    """The index that is searched, and what a record says of it."""
 
     index: Index
     encoder: str  # name@fingerprint
@@ -48,11 +50,11 @@ class AskedIndex:
 
 def measure(
     asked: AskedIndex, queries: Sequence[str], plan: RemovalPlan, origin: Origin, log: Callable[[str], None]
-) -> FaithfulnessRecord:
-    """Follow the best hits of queries as their parts go.
+) -> list[Run]:
+    """Follow the best hits of queries as their parts go; a run for each order of parts, side and way of rescoring.
 
     Raises:
-        DatasetError: no query has a hit whose parts can be told apart.
+        DatasetError: no query has a hit whose parts can be separated.
     """
     started = time.perf_counter()
     courses = follow_hits(asked.index, queries, plan, origin.seed, log)
@@ -62,19 +64,49 @@ def measure(
             f"none of {len(queries)} queries of dataset {asked.dataset.name} has a hit with two {plan.unit}s or "
             "more and a contribution; take longer documents, or more of them"
         )
-    return FaithfulnessRecord(
-        task=asked.dataset.name,
-        dataset=f"{asked.dataset.name}@{checksum(asked.dataset)}",
-        split=asked.split,
+    seconds = round(time.perf_counter() - started, 1)
+    return [faithfulness_run(asked, arm, plan, courses.n_hits, seconds, origin) for arm in arms]
+
+
+@dataclass(frozen=True)
+class FaithfulnessDetails:
+    """What a run of one order of parts says beside its cases, the queries, of which a value is a mean over hits."""
+
+    method: str  # stored or re-encoded
+    side: str  # query or target
+    n_documents: int
+    n_hits: int  # all queries together; those of one part cannot be followed on that side
+    shares: list[float]  # of tokens removed or put in, from 0 to 1
+    curves: dict[str, list[float]]  # means over queries, at `shares`
+
+
+def faithfulness_run(
+    asked: AskedIndex, arm: Arm, plan: RemovalPlan, n_hits: int, seconds: float, origin: Origin
+) -> Run:
+    """The run of one order of parts; `seconds` are those of all."""
+    details = FaithfulnessDetails(
+        method=arm.method,
+        side=arm.side,
+        n_documents=asked.index.n_documents,
+        n_hits=n_hits,
+        shares=list(METHODS[arm.method]),
+        curves=arm.curves,
+    )
+    return Run(
+        task="faithfulness",
+        dataset=f"{asked.dataset.name}{SUFFIX * asked.is_quick}@{checksum(asked.dataset)}",
+        system=arm.order,
         encoder=asked.encoder,
         settings={**asdict(plan), **asdict(Scoring())},
-        is_quick=asked.is_quick,
-        n_documents=asked.index.n_documents,
-        n_hits=courses.n_hits,
-        shares={method: list(shares) for method, shares in METHODS.items()},
-        arms=arms,
-        seconds=round(time.perf_counter() - started, 1),
+        variant=f"{plan.unit}-{arm.method}-{arm.side}",
+        split=asked.split,
+        seconds=seconds,
+        details=asdict(details),
         origin=origin,
+        cases=[
+            Case(id=query_id, values={name: of_query[number] for name, of_query in arm.per_query.items()})
+            for number, query_id in enumerate(arm.query_ids)
+        ],
     )
 
 
@@ -116,15 +148,14 @@ def quick_part(dataset: Dataset, encoder_name: str, seed: int) -> Iterator[Asked
 @click.option(
     "--encoded", default=RemovalPlan.encoded, show_default=True, type=click.IntRange(0), help="Queries re-encoded."
 )
-@click.option("--seed", default=0, show_default=True, help="Of queries, random orders, tests and intervals.")
-@click.option("--quick", is_flag=True, help="Few queries in a part of the corpus; no record unless --out is given.")
-@data_option
-@work_option
-@out_option
-@plot_option
-@click.pass_context
+@measurement(
+    seed="Of queries, random orders, tests and intervals.",
+    quick="Few queries in a part of the corpus",
+    data=True,
+    work="Folder for indexes and vectors; kept and resumed.",
+)
 def main(
-    context: click.Context,
+    call: Measurement,
     name: str,
     encoder: str,
     split: str,
@@ -133,12 +164,6 @@ def main(
     unit: str,
     random: int,
     encoded: int,
-    seed: int,
-    quick: bool,
-    data: Path,
-    work: Path,
-    out: Path | None,
-    plot_out: Path | None,
 ) -> None:
     """Remove, from the documents of hits in DATASET, the parts that the breakdown names, and follow score and rank.
 
@@ -149,17 +174,106 @@ def main(
         python -m benchmarks run faithfulness proposals --encoder all-MiniLM-L6-v2 --queries 100
     """
     plan = RemovalPlan(queries, hits, Unit(unit), random, encoded)
-    if quick:
+    if call.is_quick:
         plan = replace(QUICK, unit=plan.unit)
-    origin = origin_of(context, seed)
-
-    dataset = open_dataset(name, data)
-    opened = quick_part(dataset, encoder, seed) if quick else whole_corpus(dataset, split, encoder, work)
+    dataset = open_dataset(name, call.data)
+    if call.is_quick:
+        opened = quick_part(dataset, encoder, call.seed)
+    else:
+        opened = whole_corpus(dataset, split, encoder, call.work)
     with opened as asked:
-        candidates = asked.index.snapshot.doc_ids() if quick else list(read_qrels(dataset, split))
-        record = measure(asked, sampled_queries(candidates, plan.queries, seed), plan, origin, log)
-    if folder := out or (None if quick else RESULTS):
-        write_record(record, folder)
-    click.echo(faithfulness_table([record]))
-    if plot_out:
-        draw_faithfulness(record, plot_out)
+        candidates = asked.index.snapshot.doc_ids() if call.is_quick else list(read_qrels(dataset, split))
+        runs = measure(asked, sampled_queries(candidates, plan.queries, call.seed), plan, call.origin, log)
+    for run in runs:
+        call.keep(run)
+    click.echo(faithfulness_table(runs))
+
+
+# Name in a run, name in the table, and whether high or low is good.
+_MEASURES = {
+    "deletion_area": "deletion, area (low)",
+    "insertion_area": "insertion, area (high)",
+    "comprehensiveness": "comprehensiveness (high)",
+    "sufficiency": "sufficiency (low)",
+    "deletion_rank_area": "deletion, area of 1/rank (low)",
+    "insertion_rank_area": "insertion, area of 1/rank (high)",
+}
+
+
+_NOTE = (
+    "Areas under score and reciprocal rank over the share of tokens that is removed (deletion) or alone there "
+    "(insertion), parts in the order of the breakdown, of the largest plain cosine, or at random. Scores are relative "
+    "to the whole document's. Comprehensiveness and sufficiency: mean loss at 5, 10, 20 and 50 % of tokens. "
+    "Differences: the area between two curves, with a bootstrap interval; p: two-sided paired randomisation test over "
+    "queries, the hits of one averaged, adjusted after Holm over each column. Stored: rescored from stored vectors, "
+    "the document vector as it was; re-encoded: the text that is left, encoded again."
+)
+
+
+_RIVALS = (OrderKind.RANDOM, OrderKind.COSINE)
+
+
+def faithfulness_table(runs: Sequence[Run]) -> str:
+    """A row for each corpus, method, side and measure."""
+    head = ["Corpus", "Encoder", "Removed from (queries)", "Measure", *OrderKind]
+    tests = [f"{kind} {cell}" for kind in ("less random", "less cosine") for cell in ("[95 %]", "p")]
+    rows = [row for of_corpus in _by_corpus(runs).values() for row in _rows(list(of_corpus.values()))]
+    return "\n".join([*markdown([*head, *tests], rows), "", _NOTE, "", *origins(runs)])
+
+
+Orders: TypeAlias = dict[str, Run]  # by kind of order, of one corpus, method and side
+
+
+def _by_corpus(runs: Sequence[Run]) -> dict[tuple[object, ...], dict[str, Orders]]:
+    """Runs by corpus and settings, then by side and method, queries and stored vectors first."""
+    found: dict[tuple[object, ...], dict[str, Orders]] = {}
+    places = [f"{method}-{side}" for side in Side for method in METHODS]
+    for run in sorted(runs, key=lambda run: places.index(run.variant.partition("-")[2])):
+        unit, _, place = run.variant.partition("-")
+        of_corpus = found.setdefault((run.dataset, run.split, run.encoder, unit, run.origin.seed), {})
+        of_corpus.setdefault(place, {})[run.system] = run
+    return dict(sorted(found.items(), key=lambda item: str(item[0])))
+
+
+def _rows(places: Sequence[Orders]) -> list[list[str]]:
+    cases = [(own, measure) for own in places for measure in _MEASURES]
+    columns = [
+        p_cells([run_p(own[OrderKind.BREAKDOWN], own[rival], measure) for own, measure in cases]) for rival in _RIVALS
+    ]
+    rows = []
+    for (own, measure), *p_values in zip(cases, *columns, strict=True):
+        run = own[OrderKind.BREAKDOWN]
+        details = run.details_as(FaithfulnessDetails)
+        cells = [f"{np.mean(own[kind].values(measure)):.3f}" for kind in OrderKind]
+        differences = [_difference(run, own[rival], measure) for rival in _RIVALS]
+        tested = [cell for pair in zip(differences, p_values, strict=True) for cell in pair]
+        place = f"{details.side}, {details.method} ({len(run.cases)})"
+        corpus = run.corpus.removesuffix(SUFFIX) + (", quick" if run.corpus.endswith(SUFFIX) else "")
+        rows.append([corpus, run.encoder_name, place, _MEASURES[measure], *cells, *tested])
+    return rows
+
+
+def _difference(run: Run, rival: Run, measure: str) -> str:
+    differences = [a - b for a, b in zip(run.values(measure), rival.values(measure), strict=True)]
+    low, high = bootstrap_interval(differences, seed=run.origin.seed)
+    return f"{np.mean(differences):+.3f} [{low:+.3f}, {high:+.3f}]"
+
+
+def draw_faithfulness(runs: Sequence[Run], folder: Path) -> list[Path]:
+    """Draw deletion and insertion, a plot for each corpus, method and side; returns all PNG and SVG files.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+    """
+    paths: list[Path] = []
+    for own in (orders for of_corpus in _by_corpus(runs).values() for orders in of_corpus.values()):
+        details = {kind: own[kind].details_as(FaithfulnessDetails) for kind in OrderKind}
+        run, one = own[OrderKind.BREAKDOWN], details[OrderKind.BREAKDOWN]
+        for change, said in (("deletion", "removed"), ("insertion", "put in")):
+            start = "from the" if change == "deletion" else "to an empty"
+            title = f"{run.corpus}: {said} {start} {one.side}, {one.method}"
+            figure, axes = new_figure(title, f"share of tokens {said}", "score, relative to the whole")
+            draw_curves(axes, [Curve(kind, one.shares, details[kind].curves[change]) for kind in OrderKind])
+            axes.set_ylim(bottom=0)
+            paths += save_plot(figure, folder / f"faithfulness-{run.name}-{change}")
+    return paths

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from benchmarks.options import data_option, out_option, work_option
+from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.pairs.building import PROTOCOLS
 from benchmarks.pairs.judging import accuracy_threshold, f1_threshold, finite_scores
 from benchmarks.pairs.scorer import Budget, Fit, PairScorer
@@ -30,13 +30,12 @@ from benchmarks.pairs.scorers import (
 from benchmarks.pairs.sources import Asked, prepared_pairs
 from benchmarks.pairs.splitting import PairSplits, Split, SplitRule, documents_of, pairs_checksum
 from benchmarks.pairs.tables import AGAINST, PairsDetails, pairs_table
-from benchmarks.program import origin_of, task
+from benchmarks.program import task
 from benchmarks.quick import SUFFIX
-from benchmarks.record_file import RESULTS
 from benchmarks.runs import Case, Run
 from benchmarks.systems import Settings
 from engine.document import Document
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 
 GIVEN_PAIRS = "given"  # the protocol of pairs that are read
 
@@ -149,15 +148,14 @@ def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) ->
     metavar="SYSTEM",
     help="That others are tested against.",
 )
-@click.option("--seed", default=0, show_default=True, help="Of training, and of the tests in the table.")
-@click.option("--quick", is_flag=True, help="Few pairs, short documents, few steps; no run without --out.")
-@data_option
-@work_option
-@out_option
-@click.pass_context
+@measurement(
+    seed="Of training, and of the tests in the table.",
+    quick="Few pairs, short documents, few steps",
+    data=True,
+    work="Folder for indexes and vectors; kept and resumed.",
+)
 def main(
-    context: click.Context,
-    /,
+    call: Measurement,
     name: str,
     systems: tuple[str, ...],
     protocol: str,
@@ -166,11 +164,6 @@ def main(
     most_pairs: int | None,
     pairs_seed: int,
     against: str,
-    seed: int,
-    quick: bool,
-    data: Path,
-    work: Path,
-    out: Path | None,
     **given: Any,  # noqa: ANN401
 ) -> None:
     """Tell matching pairs of documents from others, a run for each scorer.
@@ -185,25 +178,25 @@ def main(
     """
     if rule == SplitRule.GIVEN and pair_file is None:
         raise click.UsageError("--split given goes with --pairs; take --split document or --split pair")
-    asked = Asked(protocol, SplitRule(rule), pair_file, pairs_seed, QUICK_PAIRS if quick else most_pairs)
-    prepared = prepared_pairs(name, data, asked)
+    asked = Asked(protocol, SplitRule(rule), pair_file, pairs_seed, QUICK_PAIRS if call.is_quick else most_pairs)
+    prepared = prepared_pairs(name, call.data, asked)
     corpus, _, checksum = prepared.dataset.partition("@")
     trial = Trial(
-        dataset=f"{corpus}{SUFFIX * quick}@{checksum}",
+        dataset=f"{corpus}{SUFFIX * call.is_quick}@{checksum}",
         protocol=protocol if pair_file is None else GIVEN_PAIRS,
         rule=asked.rule,
-        documents=documents_to_fit(prepared, quick=quick),
+        documents=documents_to_fit(prepared, quick=call.is_quick),
         splits=prepared.splits,
         n_lost=prepared.n_lost,
-        budget=budget_of(given, quick=quick),
-        origin=origin_of(context, seed),
+        budget=budget_of(given, quick=call.is_quick),
+        origin=call.origin,
     )
     runs, failed = measure_each(
         systems,
-        read_scorer_options(given, prepared, work, quick=quick),
+        read_scorer_options(given, prepared, call.work, quick=call.is_quick),
         lambda scorer, chosen: measure(scorer, trial, chosen),
         asked=f"{corpus}: {len(trial.splits[Split.TEST]):,} test pairs",
-        folder=out or (None if quick else RESULTS),
+        keep=call.keep,
     )
     click.echo(pairs_table(runs, against))
     refuse_failed(failed, len(systems))

@@ -1,4 +1,4 @@
-"""Measures whether a planted passage is found by the document it was taken from, and named; writes a record."""
+"""Measures whether a planted passage is found by the document it was taken from, and named; writes two runs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from numpy.typing import NDArray
 
 from benchmarks.datasets import Dataset, checksum, open_dataset, read_documents
 from benchmarks.markdown import markdown, origins, p_cells
-from benchmarks.options import data_option, log, out_option, plot_option
-from benchmarks.plots import Mean, draw_groups, new_figure, save_plot
+from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.options import log
 from benchmarks.prepare import label_of
-from benchmarks.program import origin_of, task
-from benchmarks.record_file import RESULTS, write_record
+from benchmarks.program import task
+from benchmarks.quick import SUFFIX
+from benchmarks.runs import Case, Run
+from benchmarks.sections.contained import QUICK as QUICK_CONTAINED
+from benchmarks.sections.contained import ContainedPlan, contained_table, run_contained
 from benchmarks.sections.planting import (
     LENGTHS,
     Adoption,
@@ -36,14 +39,13 @@ from benchmarks.sections.planting import (
     host_words,
     plant,
 )
-from benchmarks.sections.records import PlantedRecord
 from benchmarks.sections.subcorpus import index_documents, sample_documents
 from benchmarks.significance import bootstrap_interval, randomization_p
 from engine import Document, Scoring, load_encoder
 from engine.encoders.backbone.weights import BUNDLED_NAME
 from engine.encoders.encoder import Encoder
 from engine.index import Index
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 
 _GROUPS = {"damage": tuple(Damage), "position": tuple(Position), "length": LENGTHS}
 _NOTE = (
@@ -58,104 +60,93 @@ _NOTE = (
 )
 
 
-def planted_table(records: Sequence[PlantedRecord]) -> str:
+EVIDENCE, DOCUMENT = "evidence", "document"  # the systems
+RANK, BEFORE = "rank", "rank_before"  # of the host among all documents, from 1
+
+
+@dataclass(frozen=True)
+class PlantedDetails:
+    """What a run says beside its cases, the plantings, labelled by damage, position and length of the host."""
+
+    n_documents: int
+    n_pairs: int
+    mean_shared_words: float  # rare words that host and query share
+    host_words: dict[str, list[int]]  # words of the shortest and of the longest host of a class
+
+
+def planted_table(runs: Sequence[Run]) -> str:
     """Rows for each corpus: before planting, then by damage, by position and by length of the host."""
     evidence = ["Rank 1", "Rank <= 10 [95 %]", "Median"]
     document = [f"{cell}, document" for cell in ("Rank 1", "Rank <= 10", "Median")]
     head = ["Corpus (pairs)", "Encoder", "Plantings", *evidence, *document, "p"]
-    rows = [row for record in records for row in _rows(record)]
+    of_corpus: dict[tuple[object, ...], dict[str, Run]] = defaultdict(dict)
+    for run in runs:
+        of_corpus[run.dataset, run.encoder, run.variant, run.origin.seed][run.system] = run
+    both = [own for own in of_corpus.values() if own.keys() >= {EVIDENCE, DOCUMENT}]
+    rows = [row for own in both for row in _rows(own[EVIDENCE], own[DOCUMENT])]
     named = ["Named first [95 %]", "IoU", "Precision", "Recall"]
-    return "\n".join([*markdown([*head, *named], rows), "", _NOTE, "", *origins(records)])
+    return "\n".join([*markdown([*head, *named], rows), "", _NOTE, "", *origins(runs)])
 
 
-def _rows(record: PlantedRecord) -> list[list[str]]:
-    cases = [(name, value, _is(record, name, value)) for name, values in _GROUPS.items() for value in values]
-    before = np.ones(len(record.plantings["rank"]), bool)
-    tested = [_p(record, "rank_before", "document_rank_before", before)]
-    tested += [_p(record, "rank", "document_rank", chosen) for _, _, chosen in cases]
+def _rows(run: Run, rival: Run) -> list[list[str]]:
+    cases = [(name, value, _is(run, name, value)) for name, values in _GROUPS.items() for value in values]
+    before = np.ones(len(run.cases), bool)
+    tested = [_p(run, rival, BEFORE, before), *(_p(run, rival, RANK, chosen) for _, _, chosen in cases)]
     p_values = p_cells(tested)
-    corpus = f"{record.task} ({record.n_pairs})" + (", quick" if record.is_quick else "")
-    place = [corpus, record.encoder.partition("@")[0]]
-    ranks = [*_found(record, "rank_before", before), *_found(record, "document_rank_before", before, with_ends=False)]
+    details = run.details_as(PlantedDetails)
+    corpus = f"{run.corpus.removesuffix(SUFFIX)} ({details.n_pairs})" + (
+        ", quick" if run.corpus.endswith(SUFFIX) else ""
+    )
+    place = [corpus, run.encoder_name]
+    ranks = [*_found(run, BEFORE, before), *_found(rival, BEFORE, before, with_ends=False)]
     rows = [[*place, "before planting", *ranks, p_values[0], "", "", "", ""]]
     for (name, value, chosen), p in zip(cases, p_values[1:], strict=True):
-        ranks = [*_found(record, "rank", chosen), *_found(record, "document_rank", chosen, with_ends=False)]
-        rows.append([*place, f"{name}: {_label(record, value)}", *ranks, p, *_named(record, chosen)])
+        ranks = [*_found(run, RANK, chosen), *_found(rival, RANK, chosen, with_ends=False)]
+        label = f"{name}: {_label(details, value)}"
+        rows.append([*place, label, *ranks, p, *_named(run, chosen)])
     return rows
 
 
-def _label(record: PlantedRecord, value: str) -> str:
-    if value not in record.host_words:
+def _label(details: PlantedDetails, value: str) -> str:
+    if value not in details.host_words:
         return value
-    low, high = record.host_words[value]
+    low, high = details.host_words[value]
     return f"{value}, {low:,} to {high:,} words"
 
 
-def _is(record: PlantedRecord, column: str, value: str) -> NDArray[np.bool_]:
-    return np.array([own == value for own in record.plantings[column]])
+def _is(run: Run, label: str, value: str) -> NDArray[np.bool_]:
+    return np.array([case.labels[label] == value for case in run.cases])
 
 
-def _column(record: PlantedRecord, name: str) -> NDArray[np.float64]:
-    return np.array(record.plantings[name], np.float64)
-
-
-def _by_pair(record: PlantedRecord, values: NDArray[np.float64], chosen: NDArray[np.bool_]) -> list[float]:
+def _by_pair(run: Run, values: NDArray[np.float64], chosen: NDArray[np.bool_]) -> list[float]:
     """Means over the chosen plantings of each query: those of one query are no independent cases."""
-    by_query: dict[str | int | float, list[float]] = defaultdict(list)
+    by_query: dict[str, list[float]] = defaultdict(list)
     for number in np.flatnonzero(chosen).tolist():
-        by_query[record.plantings["query"][number]].append(float(values[number]))
+        by_query[run.cases[number].group].append(float(values[number]))
     return [float(np.mean(own)) for own in by_query.values()]
 
 
-def _share(record: PlantedRecord, values: NDArray[np.float64], chosen: NDArray[np.bool_]) -> str:
-    by_pair = _by_pair(record, values, chosen)
-    low, high = bootstrap_interval(by_pair, seed=record.origin.seed)
+def _share(run: Run, values: NDArray[np.float64], chosen: NDArray[np.bool_]) -> str:
+    by_pair = _by_pair(run, values, chosen)
+    low, high = bootstrap_interval(by_pair, seed=run.origin.seed)
     return f"{np.mean(by_pair):.3f} [{low:.3f}, {high:.3f}]"
 
 
-def _found(record: PlantedRecord, column: str, chosen: NDArray[np.bool_], *, with_ends: bool = True) -> list[str]:
-    ranks = _column(record, column)
+def _found(run: Run, measure: str, chosen: NDArray[np.bool_], *, with_ends: bool = True) -> list[str]:
+    ranks = np.array(run.values(measure))
     among_ten = (ranks <= 10).astype(np.float64)
-    shown = _share(record, among_ten, chosen) if with_ends else f"{among_ten[chosen].mean():.3f}"
+    shown = _share(run, among_ten, chosen) if with_ends else f"{among_ten[chosen].mean():.3f}"
     return [f"{np.mean(ranks[chosen] == 1):.3f}", shown, f"{np.median(ranks[chosen]):g}"]
 
 
-def _named(record: PlantedRecord, chosen: NDArray[np.bool_]) -> list[str]:
-    spans = [f"{_column(record, name)[chosen].mean():.3f}" for name in ("iou", "span_precision", "span_recall")]
-    return [_share(record, _column(record, "is_first"), chosen), *spans]
+def _named(run: Run, chosen: NDArray[np.bool_]) -> list[str]:
+    spans = [f"{np.array(run.values(name))[chosen].mean():.3f}" for name in ("iou", "span_precision", "span_recall")]
+    return [_share(run, np.array(run.values("is_first")), chosen), *spans]
 
 
-def _p(record: PlantedRecord, column: str, rival: str, chosen: NDArray[np.bool_]) -> float:
-    own, other = (_by_pair(record, 1 / _column(record, name), chosen) for name in (column, rival))
-    return randomization_p(own, other, seed=record.origin.seed)
-
-
-def draw_planted(record: PlantedRecord, folder: Path) -> list[Path]:
-    """Draw how often hosts are found and passages named: by damage, position and length; returns PNG and SVG files.
-
-    Raises:
-        MissingExtra: matplotlib is not installed.
-    """
-    lines = {
-        "found in the first 10, evidence": (_column(record, "rank") <= 10).astype(np.float64),
-        "found in the first 10, document vector": (_column(record, "document_rank") <= 10).astype(np.float64),
-        "named first": _column(record, "is_first"),
-        "IoU of the spans": _column(record, "iou"),
-    }
-    paths: list[Path] = []
-    for group, values in _GROUPS.items():
-        figure, axes = new_figure(f"{record.task}: planted passages", group, "mean over plantings")
-        by_line = {
-            name: [_mean(_by_pair(record, column, _is(record, group, value)), record.origin.seed) for value in values]
-            for name, column in lines.items()
-        }
-        draw_groups(axes, [str(value) for value in values], by_line)
-        paths += save_plot(figure, folder / f"{record.name}-{group}")
-    return paths
-
-
-def _mean(by_pair: list[float], seed: int) -> Mean:
-    return Mean(float(np.mean(by_pair)), bootstrap_interval(by_pair, seed=seed))
+def _p(run: Run, rival: Run, measure: str, chosen: NDArray[np.bool_]) -> float:
+    own, other = (_by_pair(one, 1 / np.array(one.values(measure)), chosen) for one in (run, rival))
+    return randomization_p(own, other, seed=run.origin.seed)
 
 
 Log: TypeAlias = Callable[[str], None]
@@ -177,7 +168,7 @@ _FORMS = [form.value for form in Form]
 
 def measure(
     documents: Sequence[Document], adoptions: Sequence[Adoption], encoder: Encoder, form: Form, seed: int, log: Log
-) -> dict[str, list[str | int | float]]:
+) -> dict[str, list[Case]]:
     """Index the documents, then plant, index and ask once for every damage and position.
 
     All hosts of a damage and position are in the index at once, in the place of
@@ -192,10 +183,10 @@ def measure(
         log: gets lines of progress.
 
     Returns:
-        The columns of `PlantedRecord.plantings`.
+        A case for each planting, of both systems.
     """
     by_id = {document.doc_id: document for document in documents}
-    rows: list[dict[str, str | int | float]] = []
+    cases: dict[str, list[Case]] = {EVIDENCE: [], DOCUMENT: []}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "hosts.lm"
         index_documents(path, documents, encoder, log)
@@ -211,47 +202,46 @@ def measure(
                 ]
                 index_documents(path, [one.document for one in planted], encoder)
                 with Index.open(path, encoder=encoder) as index:
-                    rows += _planted_rows(index, adoptions, planted, before, damage, position)
-    return {name: [row[name] for row in rows] for name in rows[0]}
+                    for of_both in _planted_cases(index, adoptions, planted, before, damage, position):
+                        for system, case in of_both.items():
+                            cases[system].append(case)
+    return cases
 
 
 def _damaged(adoption: Adoption, damage: Damage, number: int, seed: int) -> Passage:
     return damaged(adoption.passage, damage, np.random.default_rng([seed, number, list(Damage).index(damage)]))
 
 
-def _planted_rows(
+def _planted_cases(
     index: Index,
     adoptions: Sequence[Adoption],
     planted: Sequence[Planted],
     before: Sequence[Ranks],
     damage: Damage,
     position: Position,
-) -> Iterator[dict[str, str | int | float]]:
+) -> Iterator[dict[str, Case]]:
     asker = Asker(index)
     for adoption, one, unplanted in zip(adoptions, planted, before, strict=True):
         ranks, named = asker.ranks(adoption), asker.named(adoption, one)
-        yield {
-            "query": adoption.query,
-            "section": adoption.section,
-            "host": adoption.host,
-            "length": adoption.length,
-            "damage": damage.value,
-            "position": position.value,
-            "rank": ranks.evidence,
-            "document_rank": ranks.document,
-            "rank_before": unplanted.evidence,
-            "document_rank_before": unplanted.document,
-            "is_first": int(named.is_first),
+        case = Case(
+            id=f"{adoption.query} {adoption.section}, {adoption.host}, {damage}, {position}",
+            labels={"damage": damage.value, "position": position.value, "length": adoption.length},
+            group=adoption.query,
+        )
+        found = {
+            "is_first": float(named.is_first),
             "iou": round(named.spans.iou, 4),
             "span_precision": round(named.spans.precision, 4),
             "span_recall": round(named.spans.recall, 4),
         }
+        yield {
+            EVIDENCE: replace(case, values={RANK: ranks.evidence, BEFORE: unplanted.evidence, **found}),
+            DOCUMENT: replace(case, values={RANK: ranks.document, BEFORE: unplanted.document}),
+        }
 
 
-def run(
-    dataset: Dataset, encoder: str, plan: PlantingPlan, origin: Origin, log: Log, *, is_quick: bool
-) -> PlantedRecord:
-    """Draw documents, plant in them, and measure.
+def run(dataset: Dataset, encoder: str, plan: PlantingPlan, origin: Origin, log: Log, *, is_quick: bool) -> list[Run]:
+    """Draw documents, plant in them, and measure; a run of the evidence, and one of document vectors.
 
     Raises:
         EngineError: the corpus or the encoder cannot be read, or the corpus is too small for the plan.
@@ -260,21 +250,33 @@ def run(
     drawn = sample_documents(read_documents(dataset), plan.documents, origin.seed, max_chars=plan.max_chars)
     adoptions = choose_adoptions(drawn, plan.hosts, origin.seed)
     loaded = load_encoder(encoder)
-    plantings = measure(drawn, adoptions, loaded, plan.form, origin.seed, log)
-    return PlantedRecord(
-        task=dataset.name,
-        dataset=f"{dataset.name}@{checksum(dataset)}",
-        encoder=label_of(loaded.name, loaded.fingerprint),
-        settings={**{name: value for name, value in asdict(plan).items() if value is not None}, **asdict(Scoring())},
-        is_quick=is_quick,
+    cases = measure(drawn, adoptions, loaded, plan.form, origin.seed, log)
+    details = PlantedDetails(
         n_documents=len(drawn),
         n_pairs=len(adoptions),
         mean_shared_words=round(float(np.mean([adoption.n_shared for adoption in adoptions])), 2),
         host_words=host_words({document.doc_id: document for document in drawn}, adoptions),
-        plantings=plantings,
-        seconds=round(time.perf_counter() - started, 1),
-        origin=origin,
     )
+    seconds = round(time.perf_counter() - started, 1)
+    return [
+        Run(
+            task="planted",
+            dataset=f"{dataset.name}{SUFFIX * is_quick}@{checksum(dataset)}",
+            system=system,
+            encoder=label_of(loaded.name, loaded.fingerprint),
+            settings={
+                **{name: value for name, value in asdict(plan).items() if value is not None},
+                **asdict(Scoring()),
+            },
+            variant=f"{plan.form}-{len(drawn)}documents",
+            split="",
+            seconds=seconds,
+            details=asdict(details),
+            origin=origin,
+            cases=of_system,
+        )
+        for system, of_system in cases.items()
+    ]
 
 
 @task
@@ -288,25 +290,21 @@ def run(
     "--form", default=PlantingPlan.form.value, show_default=True, type=click.Choice(_FORMS), help="Planted as what."
 )
 @click.option("--max-chars", type=click.IntRange(1), help="Leave out longer documents.")
-@click.option("--seed", default=0, show_default=True, help="Of the draw, the damages, tests and intervals.")
-@click.option("--quick", is_flag=True, help="Three hosts among 40 documents; no record unless --out is given.")
-@data_option
-@out_option
-@plot_option
-@click.pass_context
+@click.option(
+    "--contained",
+    is_flag=True,
+    help="Ask novelty and containment, by words alone, which planted sections and documents are there, instead.",
+)
+@measurement(seed="Of the draw, the damages, tests and intervals.", quick="Three hosts among 40 documents", data=True)
 def main(
-    context: click.Context,
+    call: Measurement,
     name: str,
     encoder: str,
     documents: int,
     hosts: int,
     form: str,
     max_chars: int | None,
-    seed: int,
-    quick: bool,
-    data: Path,
-    out: Path | None,
-    plot_out: Path | None,
+    contained: bool,
 ) -> None:
     """Plant sections of documents of DATASET in others, ask with the documents they are of, and read the breakdowns.
 
@@ -315,13 +313,16 @@ def main(
     \b
     Example:
         python -m benchmarks run planted proposals --documents 500 --hosts 15
+        python -m benchmarks run planted clscisumm --contained
     """
-    plan = replace(QUICK, form=Form(form)) if quick else PlantingPlan(documents, hosts, Form(form), max_chars)
-    origin = origin_of(context, seed)
-    dataset = open_dataset(name, data)
-    record = run(dataset, encoder, plan, origin, log, is_quick=quick)
-    if folder := out or (None if quick else RESULTS):
-        write_record(record, folder)
-    click.echo(planted_table([record]))
-    if plot_out:
-        draw_planted(record, plot_out)
+    dataset = open_dataset(name, call.data)
+    if contained:
+        chosen = QUICK_CONTAINED if call.is_quick else ContainedPlan()
+        runs = run_contained(dataset, chosen, call.origin, log, is_quick=call.is_quick)
+    else:
+        planned = PlantingPlan(documents, hosts, Form(form), max_chars)
+        plan = replace(QUICK, form=Form(form)) if call.is_quick else planned
+        runs = run(dataset, encoder, plan, call.origin, log, is_quick=call.is_quick)
+    for one in runs:
+        call.keep(one)
+    click.echo((contained_table if contained else planted_table)(runs))

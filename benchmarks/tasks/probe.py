@@ -21,14 +21,14 @@ import numpy as np
 
 from benchmarks.datasets import TASKS, Dataset, checksum, open_dataset, read_documents
 from benchmarks.markdown import compared, interval_text, markdown, origins
-from benchmarks.options import data_option, log, names_of, out_option, read_numbers, work_option
+from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.options import log, names_of, read_numbers
 from benchmarks.pairs.building import PROTOCOLS, build_pairs
 from benchmarks.pairs.splitting import PairSplits, Split, SplitRule, documents_of, read_relations
-from benchmarks.plots import Curve, draw_curves, new_figure, save_plot
-from benchmarks.probing.labelled import LabelledCorpus, open_labelled, part_of, read_labelled
-from benchmarks.probing.probes import (
+from benchmarks.probing import (
     Examples,
     FrozenVectors,
+    LabelledCorpus,
     Prediction,
     by_cosine,
     by_probe,
@@ -37,16 +37,18 @@ from benchmarks.probing.probes import (
     fit_probe,
     judge,
     labels_of,
+    open_labelled,
+    part_of,
+    read_labelled,
     tfidf_vectors,
 )
-from benchmarks.program import origin_of, task
+from benchmarks.program import task
 from benchmarks.quick import SUFFIX, first_words
-from benchmarks.record_file import RESULTS, name_of
-from benchmarks.runs import Case, Run, write_run
+from benchmarks.runs import Case, Run
 from benchmarks.systems import Settings
 from engine.document import Document
 from engine.encoders.backbone.weights import BUNDLED_NAME
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 
 SYSTEMS = ("document", "tfidf")
 RIGHT = "accuracy"  # of a case: 1 where it is classified rightly
@@ -257,42 +259,6 @@ def _few(details: ProbeDetails, shot: str) -> str:
     return " / ".join(f"{statistics.mean(values):.3f} ± {statistics.stdev(values):.3f}" for values in drawn.values())
 
 
-def plot_few_shot(runs: Sequence[Run], folder: Path) -> list[Path]:
-    """Draw mean accuracy of each system over labels a class, in a band of a standard deviation over draws.
-
-    Runs without draws are left out. The last point is that of all labels, at their number a class.
-
-    Raises:
-        MissingExtra: matplotlib is not installed.
-    """
-    with_draws = [run for run in runs if run.details_as(ProbeDetails).few_shot and not run.corpus.endswith(SUFFIX)]
-    written: list[Path] = []
-    for dataset, variant in sorted({(run.dataset, run.variant) for run in with_draws}):
-        shown = [run for run in with_draws if (run.dataset, run.variant) == (dataset, variant)]
-        details = shown[0].details_as(ProbeDetails)
-        words = f", {variant}" if variant else ""
-        title = f"{shown[0].corpus}{words}: {details.n_classes} classes, {len(shown[0].cases):,} test documents"
-        figure, axes = new_figure(title, "labels a class (the last: all)", "accuracy")
-        curves = [_curve(run) for run in shown]
-        draw_curves(axes, curves)
-        axes.set_xscale("log")
-        places = sorted({x for curve in curves for x in curve.x})
-        axes.set_xticks(places, [f"{place:,.0f}" for place in places])
-        axes.minorticks_off()
-        written += save_plot(figure, folder / name_of("few-shot", dataset.replace("@", "-"), variant))
-    return written
-
-
-def _curve(run: Run) -> Curve:
-    details = run.details_as(ProbeDetails)
-    drawn = {int(n): values[RIGHT] for n, values in details.few_shot.items()}
-    whole = run.mean(RIGHT)
-    means = [statistics.mean(values) for values in drawn.values()]
-    spreads = [statistics.stdev(values) for values in drawn.values()]
-    bands = [(mean - spread, mean + spread) for mean, spread in zip(means, spreads, strict=True)]
-    return Curve(run.label, [*drawn, details.n_train / details.n_classes], [*means, whole], [*bands, (whole, whole)])
-
-
 @task
 @click.argument("name", metavar="DATASET")
 @click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Whose document vectors are probed.")
@@ -303,14 +269,14 @@ def _curve(run: Run) -> Curve:
 @click.option("--draws", default=10, show_default=True, type=click.IntRange(2), help="Of few labels.")
 @click.option("--max-words", default=0, type=click.IntRange(0), help="Read no more of a document; 0 reads all.")
 @click.option("--most-pairs", type=click.IntRange(2), help="Of pairs: matching ones of a split, at most.")
-@click.option("--quick", is_flag=True, help="A few documents of each class and few draws, or a few pairs.")
-@click.option("--seed", default=0, show_default=True, help="Of draws, of the part, of pairs and of intervals.")
-@data_option
-@work_option
-@out_option
-@click.pass_context
+@measurement(
+    seed="Of draws, of the part, of pairs and of intervals.",
+    quick="A few documents of each class and few draws, or a few pairs",
+    data=True,
+    work="Folder for indexes and vectors; kept and resumed.",
+)
 def main(
-    context: click.Context,
+    call: Measurement,
     name: str,
     encoder: str,
     systems: tuple[str, ...],
@@ -318,40 +284,35 @@ def main(
     draws: int,
     max_words: int,
     most_pairs: int | None,
-    quick: bool,
-    seed: int,
-    data: Path,
-    work: Path,
-    out: Path | None,
 ) -> None:
     """Learn classes, or citations, from frozen document vectors, a run for each system.
 
     DATASET is news20, bbc_news, or a folder of corpus.jsonl.gz, labels.tsv (doc_id, label) and splits.json; or a
-    retrieval task by name or a folder, of which pairs are told apart.
+    retrieval task by name or a folder, of which pairs are classified.
 
     \b
     Example:
         python -m benchmarks run probe bbc_news --encoder all-MiniLM-L6-v2 --shots 5,10
         python -m benchmarks run probe clscisumm
     """
-    folder = out or (None if quick else RESULTS)
-    origin = origin_of(context, seed)
+    seed, is_quick = call.seed, call.is_quick
     runs: list[Run] = []
     trial: ProbeTrial | CitationTrial
     if name in TASKS or (Path(name) / "qrels.tsv").is_file():
-        dataset = open_dataset(name, data)
+        dataset = open_dataset(name, call.data)
         relations = read_relations(dataset, [document.doc_id for document in read_documents(dataset)])
-        most = QUICK_PAIRS if quick else most_pairs
+        most = QUICK_PAIRS if is_quick else most_pairs
         pairs = build_pairs(relations, PROTOCOLS[PROTOCOL], SplitRule.DOCUMENT, seed=seed, most=most).splits
-        trial = CitationTrial(dataset, pairs, quick, origin)
+        trial = CitationTrial(dataset, pairs, is_quick, call.origin)
     else:
-        corpus = open_labelled(name, data)
-        corpus = part_of(corpus, QUICK_PER_CLASS, seed) if quick else corpus
-        trial = ProbeTrial(corpus, shots, min(draws, QUICK_DRAWS) if quick else draws, max_words, quick, origin)
+        corpus = open_labelled(name, call.data)
+        corpus = part_of(corpus, QUICK_PER_CLASS, seed) if is_quick else corpus
+        n_draws = min(draws, QUICK_DRAWS) if is_quick else draws
+        trial = ProbeTrial(corpus, shots, n_draws, max_words, is_quick, call.origin)
     for system in systems:
         log(f"{name}: vectors of {system}")
-        vectors = prepare(system, trial, encoder, work)
+        vectors = prepare(system, trial, encoder, call.work)
         runs += [measure(vectors, trial)] if isinstance(trial, ProbeTrial) else measure_pairs(vectors, trial)
-    for run in runs if folder else ():
-        write_run(run, folder or RESULTS)
+    for run in runs:
+        call.keep(run)
     click.echo(probe_table(runs))

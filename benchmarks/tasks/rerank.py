@@ -8,16 +8,16 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from benchmarks.datasets import TASKS, DatasetError, Qrels, checksum, open_dataset, read_documents
+from benchmarks.datasets import TASKS, DatasetError, Qrels, checksum, read_documents
 from benchmarks.markdown import compared, interval_text, markdown, origins
+from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.metrics import PRIMARY
-from benchmarks.options import data_option, log, out_option, work_option
+from benchmarks.options import log
 from benchmarks.pairs.building import PROTOCOLS
 from benchmarks.pairs.judging import finite_scores
 from benchmarks.pairs.scorer import Budget, Course, Fit, Pair, PairScorer
@@ -35,10 +35,8 @@ from benchmarks.pairs.scorers import (
 from benchmarks.pairs.sources import Asked, prepared_pairs
 from benchmarks.pairs.splitting import PairSplits, Split, SplitRule, documents_of, pairs_checksum
 from benchmarks.pairs.tables import chosen_texts, course_text
-from benchmarks.program import origin_of, task
-from benchmarks.quick import quick_part
-from benchmarks.record_file import RESULTS
-from benchmarks.runs import Run, ranked_case, write_run
+from benchmarks.program import task
+from benchmarks.runs import Run, ranked_case
 from benchmarks.systems import Ranking, Settings
 from benchmarks.tasks.pairs import chosen_digest
 from benchmarks.tasks.retrieval import ALL_SYSTEMS, Trial, open_trial, prepared_systems, rank
@@ -223,17 +221,16 @@ def _row(run: Run) -> list[str]:
 @click.option("--protocol", type=click.Choice(list(PROTOCOLS)), default="aan", show_default=True, help="Of the pairs.")
 @click.option("--most-pairs", type=click.IntRange(1), help="Matching pairs of a split, and as many others.")
 @fitting_options
-@click.option("--split", default="test", show_default=True, help="Whose queries are asked.")
+@click.option("--split", default="test", show_default=True, help="Whose queries are searched with.")
 @click.option("-k", "--top", "k", default=100, show_default=True, type=click.IntRange(100), help="Depth of rankings.")
-@click.option("--seed", default=0, show_default=True, help="Of pairs, training, tests and intervals.")
-@click.option("--quick", is_flag=True, help="A small part, few pairs, few steps; no run without --out.")
-@data_option
-@work_option
-@out_option
-@click.pass_context
+@measurement(
+    seed="Of pairs, training, tests and intervals.",
+    quick="A small part, few pairs, few steps",
+    data=True,
+    work="Folder for indexes and vectors; kept and resumed.",
+)
 def main(
-    context: click.Context,
-    /,
+    call: Measurement,
     name: str,
     systems: tuple[str, ...],
     first: str,
@@ -243,11 +240,6 @@ def main(
     most_pairs: int | None,
     split: str,
     k: int,
-    seed: int,
-    quick: bool,
-    data: Path,
-    work: Path,
-    out: Path | None,
     **given: Any,  # noqa: ANN401
 ) -> None:
     """Re-rank the first targets of a system by scorers of pairs, a run for each.
@@ -258,18 +250,16 @@ def main(
     Example:
         python -m benchmarks run rerank proposals --systems re2,han --first bm25 --depth 20 --steps 300
     """
-    folder = out or (None if quick else RESULTS)
-    whole = open_dataset(name, data)
-    most = QUICK_PAIRS if quick else most_pairs
-    prepared = prepared_pairs(name, data, Asked(protocol, SplitRule.DOCUMENT, None, seed, most))
-    dataset = quick_part(whole, split, work / "quick", seed=seed) if quick else whole
-    trial = open_trial(dataset, split, k, None, origin_of(context, seed))
+    most = QUICK_PAIRS if call.is_quick else most_pairs
+    prepared = prepared_pairs(name, call.data, Asked(protocol, SplitRule.DOCUMENT, None, call.seed, most))
+    dataset = call.dataset(name, split)
+    trial = open_trial(dataset, split, k, None, call.origin)
     _refuse_seen(trial, prepared.splits)
     log(f"{dataset.name}: {len(trial.queries)} queries to {first}")
-    ready = prepared_systems([first], dataset, first_encoder, work, exact=False, seed=seed)
+    ready = prepared_systems([first], dataset, first_encoder, call.work, exact=False, seed=call.seed)
     ((system, rankings, seconds),) = [(one, *rank(one, trial.queries.values(), k)) for one, _ in ready]
     label = ", ".join(filter(None, (system.name, system.encoder.partition("@")[0])))
-    stage = RerankDetails(label, system.settings, min(depth, QUICK_DEPTH) if quick else depth)
+    stage = RerankDetails(label, system.settings, min(depth, QUICK_DEPTH) if call.is_quick else depth)
     scored = {target for ranking in rankings.values() for target, _ in ranking[: stage.depth]}
     reranking = Reranking(
         trial=trial,
@@ -278,23 +268,22 @@ def main(
         protocol=protocol,
         splits=prepared.splits,
         documents={
-            **documents_to_fit(prepared, quick=quick),
+            **documents_to_fit(prepared, quick=call.is_quick),
             **{one.doc_id: one for one in read_documents(dataset) if one.doc_id in scored},
             **trial.queries,
         },
-        budget=budget_of(given, quick=quick),
+        budget=budget_of(given, quick=call.is_quick),
     )
     best = by_relevance(rankings, trial.qrels, stage.depth)
     runs = [run_of(label, rankings, trial, stage, seconds=round(seconds, 2)), run_of(BEST, best, trial, stage)]
-    if folder:
-        for run in runs:
-            write_run(run, folder)
+    for run in runs:
+        call.keep(run)
     more, failed = measure_each(
         systems,
-        read_scorer_options(given, prepared, work, quick=quick),
+        read_scorer_options(given, prepared, call.work, quick=call.is_quick),
         lambda scorer, chosen: measure(scorer, reranking, chosen),
         asked=f"{dataset.name}: the first {stage.depth} targets of each query",
-        folder=folder,
+        keep=call.keep,
     )
     click.echo(rerank_table([*runs, *more]))
     refuse_failed(failed, len(systems))

@@ -14,20 +14,19 @@ import click
 
 from benchmarks.baselines.lexical import BM25
 from benchmarks.baselines.text_baselines import TEXT_BASELINES, fitted_baselines
-from benchmarks.datasets import Dataset, Qrels, checksum, open_dataset, read_documents, read_qrels, read_queries
+from benchmarks.datasets import Dataset, Qrels, checksum, read_documents, read_qrels, read_queries
 from benchmarks.formats.trec import section_target, write_qrels, write_run
-from benchmarks.options import data_option, log, names_of, out_option, work_option
-from benchmarks.program import origin_of, task
+from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.options import log, names_of
+from benchmarks.program import task
 from benchmarks.quality_tables import retrieval_table
-from benchmarks.quick import PARTS, WHOLE, part_of, quick_part
-from benchmarks.record_file import RESULTS
+from benchmarks.quick import PARTS, WHOLE, part_of
 from benchmarks.runs import Run, ranked_case
-from benchmarks.runs import write_run as write_run_file
 from benchmarks.systems import SCORINGS, BuildCost, DocumentCosine, Evidence, Ranking, System
 from engine.document import Document
 from engine.encoders.backbone.weights import BUNDLED_NAME
 from engine.result import Hit
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 
 SYSTEMS = (*SCORINGS, "document", "bm25")  # by default
 OF_ENCODERS = frozenset((*SCORINGS, "document"))
@@ -92,7 +91,7 @@ def _facts(query: Document, targets: Mapping[str, int], lengths: Mapping[str, in
 
 
 def rank(system: System, queries: Iterable[Document], k: int) -> tuple[dict[str, Ranking], float]:
-    """Ask every query, one after the other, to depth `k`.
+    """Search with every query, one after the other, to depth `k`.
 
     Returns:
         The ranking of each query, and the seconds that all searches took together.
@@ -103,7 +102,7 @@ def rank(system: System, queries: Iterable[Document], k: int) -> tuple[dict[str,
 
 
 def measure(system: System, cost: BuildCost, trial: Trial) -> tuple[Run, dict[str, Ranking]]:
-    """Ask every query of the trial; returns the run, and the rankings to their full depth."""
+    """Search with every query of the trial; returns the run, and the rankings to their full depth."""
     rankings, seconds = rank(system, trial.queries.values(), trial.k)
     facts = trial.facts or {}
     lists = "exact" if system.settings.get("exact") else ""
@@ -133,7 +132,7 @@ def measure(system: System, cost: BuildCost, trial: Trial) -> tuple[Run, dict[st
 
 
 def rank_sections(system: Evidence, queries: Iterable[Document], k: int) -> dict[str, Ranking]:
-    """Ask every query, and rank the sections of its `k` best documents as targets of their own."""
+    """Search with every query, and rank the sections of its `k` best documents as targets of their own."""
     return {query.doc_id: section_ranking(system.hits(query, k)) for query in queries}
 
 
@@ -198,7 +197,7 @@ def prepared_systems(
 @click.option(
     "--encoder", default=BUNDLED_NAME, show_default=True, help="Of the index, and of all systems that need one."
 )
-@click.option("--split", default="test", show_default=True, help="Whose queries are asked.")
+@click.option("--split", default="test", show_default=True, help="Whose queries are searched with.")
 @click.option(
     "--systems", default=",".join(SYSTEMS), show_default=True, callback=names_of(ALL_SYSTEMS), help="By commas."
 )
@@ -207,20 +206,20 @@ def prepared_systems(
 )
 @click.option("-k", "--top", "k", default=100, show_default=True, type=click.IntRange(100), help="Depth of rankings.")
 @click.option("--exact", is_flag=True, help="Exact search, instead of ANN lists.")
-@click.option("--quick", is_flag=True, help="A small seeded part of DATASET; a run only where --out is given.")
-@click.option("--limit", type=click.IntRange(1), help="Ask the first N queries only; no run is written.")
-@click.option("--seed", default=0, show_default=True, help="Of tests and intervals in the table, and of --quick.")
+@click.option("--limit", type=click.IntRange(1), help="Search with the first N queries only; no run is written.")
 @click.option(
     "--vectors", type=click.Path(path_type=Path, exists=True), help="Word vectors as text, for wmd and others."
 )
-@data_option
-@work_option
-@out_option
 @click.option("--run-out", type=click.Path(path_type=Path), help="Folder for runs and judgments in TREC's format.")
 @click.option("--sections", is_flag=True, help="With --run-out: also a run of the sections behind scores, DOC#SEC.")
-@click.pass_context
+@measurement(
+    seed="Of tests and intervals in the table, and of --quick.",
+    quick="A small seeded part of DATASET",
+    data=True,
+    work="Folder for indexes and vectors; kept and resumed.",
+)
 def main(
-    context: click.Context,
+    call: Measurement,
     name: str,
     encoder: str,
     split: str,
@@ -228,13 +227,8 @@ def main(
     part: str,
     k: int,
     exact: bool,
-    quick: bool,
     limit: int | None,
-    seed: int,
     vectors: Path | None,
-    data: Path,
-    work: Path,
-    out: Path | None,
     run_out: Path | None,
     sections: bool,
 ) -> None:
@@ -247,17 +241,16 @@ def main(
         python -m benchmarks run retrieval proposals --systems words,tfidf,bm25
         python -m benchmarks run retrieval my_corpus/ --out my_results/
     """
-    folder = None if limit else out or (None if quick else RESULTS)
-    dataset = open_dataset(name, data)
-    dataset = quick_part(dataset, split, work / "quick", seed=seed) if quick else dataset
-    trial = open_trial(dataset, split, k, limit, origin_of(context, seed), part)
+    dataset = call.dataset(name, split)
+    trial = open_trial(dataset, split, k, limit, call.origin, part)
     runs = []
-    for system, cost in prepared_systems(systems, dataset, encoder, work, exact=exact, vectors=vectors, seed=seed):
+    ready = prepared_systems(systems, dataset, encoder, call.work, exact=exact, vectors=vectors, seed=call.seed)
+    for system, cost in ready:
         log(f"{dataset.name}: {len(trial.queries)} queries to {system.name}")
         run, rankings = measure(system, cost, trial)
         runs.append(run)
-        if folder:
-            write_run_file(run, folder)
+        if not limit:
+            call.keep(run)
         if run_out:
             write_run(rankings, run_out / f"{run.name}.trec", run.system)
             write_qrels(trial.qrels, run_out / f"{dataset.name}-{split}.qrels")

@@ -1,6 +1,6 @@
 """Measures how well systems find, by the human summary of a paper, that paper, the papers that cite it, or citances.
 
-Questions are those of `benchmarks.scisumm.questions`, the data that of `benchmarks.scisumm.collection`: a retrieval
+Questions are those of `benchmarks.scisumm`, the data that of `benchmarks.scisumm`: a retrieval
 task with a pool of candidates for each query. Any encoder ranks by the cosine of document vectors, or by evidence.
 """
 
@@ -22,18 +22,27 @@ from benchmarks.baselines.lexical import BM25
 from benchmarks.baselines.text_baselines import TEXT_BASELINES, text_baseline
 from benchmarks.datasets import DatasetError, open_dataset
 from benchmarks.markdown import compared, interval_text, markdown, origins
-from benchmarks.options import data_option, log, names_of, out_option, work_option
-from benchmarks.plots import Curve, draw_curves, new_figure, save_plot
-from benchmarks.program import origin_of, task
+from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.options import log, names_of
+from benchmarks.program import task
 from benchmarks.quick import SUFFIX
-from benchmarks.record_file import RESULTS
-from benchmarks.runs import Case, Run, write_run
-from benchmarks.scisumm.collection import NAME, Collection, Scisumm, open_scisumm, quick_part, read_collection
-from benchmarks.scisumm.questions import FEW, TASKS, CandidateRanker, Question, SummaryTask
-from benchmarks.significance import bootstrap_interval
+from benchmarks.runs import Case, Run
+from benchmarks.scisumm import (
+    FEW,
+    NAME,
+    TASKS,
+    CandidateRanker,
+    Collection,
+    Question,
+    Scisumm,
+    SummaryTask,
+    open_scisumm,
+    quick_part,
+    read_collection,
+)
 from benchmarks.systems import BuildCost, DocumentCosine, Evidence, System
 from engine.encoders.backbone.weights import MINILM_NAME
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -45,14 +54,13 @@ SYSTEMS = (*OF_ENCODER, "bm25", *TEXT_BASELINES)
 QUICK_TOPICS, QUICK_WORDS, QUICK_DRAWS = 6, 200, 3
 _RIVAL = "bm25"
 _TRAINED = "†"
-_DRAWN = "citing-drawn"
 
 
 @dataclass(frozen=True)
 class SummaryDetails:
     """What a run of summaries says beside its cases, whose values are means over draws."""
 
-    name: str  # of the task, see `benchmarks.scisumm.questions.TASKS`
+    name: str  # of the task, see `benchmarks.scisumm.TASKS`
     is_trained_on_it: bool  # the encoder learned from pairs of this dataset
     n_candidates: float  # a question, mean
     n_draws: int
@@ -81,7 +89,7 @@ def make_trial(name: str, data: Scisumm, n_draws: int, origin: Origin) -> Summar
     """Draw the questions of a task.
 
     Raises:
-        DatasetError: the split has no summary that can be asked.
+        DatasetError: the split has no summary that can be used.
     """
     asked = TASKS[name]
     pool = asked.pool(data)
@@ -89,7 +97,7 @@ def make_trial(name: str, data: Scisumm, n_draws: int, origin: Origin) -> Summar
     draws = [asked.ask(data, pool, np.random.default_rng(seed)) for seed in seeds]
     if not draws[0]:
         raise DatasetError(
-            f"no summary of split {data.split!r} can be asked in {name}; "
+            f"no summary of split {data.split!r} can be used in {name}; "
             f"take another one: --split {asked.split}, cl2017all, cl2018train or cl2018test"
         )
     depth = sum(1 for _ in read_collection(data, asked.collection)) + len(data.summaries)
@@ -100,9 +108,9 @@ def measure(system: System, cost: BuildCost, trial: SummaryTrial, *, is_trained_
     """Rank the candidates of every question and judge the rankings, draw by draw.
 
     Args:
-        system: ready to be asked.
+        system: ready to search.
         cost: of making it ready.
-        trial: what is asked.
+        trial: the questions.
         is_trained_on_it: whether its encoder learned from pairs of the dataset.
     """
     from benchmarks.metrics import evaluate_named
@@ -155,7 +163,7 @@ def measure(system: System, cost: BuildCost, trial: SummaryTrial, *, is_trained_
 def prepared_systems(
     names: Sequence[str], trial: SummaryTrial, encoder: str, work: Path, log: Callable[[str], None], *, exact: bool
 ) -> Iterator[tuple[System, BuildCost]]:
-    """The systems of these names, one after the other, ready to be asked.
+    """The systems of these names, one after the other, ready to search.
 
     An encoder's index holds the whole collection, of which its reference is a sample.
     Where few candidates are to be ranked, all documents are scored. The others are fitted on the pool alone; all but
@@ -243,33 +251,6 @@ def _note(run: Run, primary: str) -> str:
     )
 
 
-def plot_precision(runs: Sequence[Run], folder: Path) -> list[Path]:
-    """Draw P@1 to P@5 of each system, with bootstrap intervals over papers, for each split and dataset (TDE's fig. 2).
-
-    Raises:
-        MissingExtra: matplotlib is not installed.
-    """
-    by_split: dict[tuple[str, str], list[Run]] = defaultdict(list)
-    for run in runs:
-        if run.details_as(SummaryDetails).name == _DRAWN and not run.corpus.endswith(SUFFIX):
-            by_split[run.split, run.dataset].append(run)
-    written: list[Path] = []
-    for (split, dataset), shown in sorted(by_split.items()):
-        n_draws = shown[0].details_as(SummaryDetails).n_draws
-        title = f"Citing papers by summary ({split}): 5 among 20, {n_draws} draws"
-        figure, axes = new_figure(title, "k", "P@k")
-        draw_curves(axes, [_curve(run) for run in shown])
-        axes.set_xticks(range(1, 6))
-        written += save_plot(figure, folder / f"precision-{_DRAWN}-{split}-{dataset.partition('@')[2]}")
-    return written
-
-
-def _curve(run: Run) -> Curve:
-    names = [f"P@{k}" for k in range(1, 6)]
-    ends = [bootstrap_interval(run.values(name), groups=run.groups, seed=run.origin.seed) for name in names]
-    return Curve(run.label, list(range(1, 6)), [run.mean(name) for name in names], ends)
-
-
 @task
 @click.argument("name", metavar="QUESTION", type=click.Choice(list(TASKS)))
 @click.option(
@@ -278,7 +259,7 @@ def _curve(run: Run) -> Curve:
     show_default=True,
     help="Of the systems evidence and document; one that learned from pairs of this dataset is marked.",
 )
-@click.option("--split", default="", help="Whose summaries are asked; by default that of the task's protocol.")
+@click.option("--split", default="", help="Whose summaries are used; by default that of the task's protocol.")
 @click.option(
     "--systems",
     default="evidence,document,bm25,tfidf",
@@ -288,25 +269,20 @@ def _curve(run: Run) -> Curve:
 )
 @click.option("--draws", type=click.IntRange(1), help="Of candidates; 20 in citing-drawn, 1 where nothing is drawn.")
 @click.option("--exact", is_flag=True, help="Exact search, instead of ANN lists.")
-@click.option("--quick", is_flag=True, help="A few topics, the first words of their papers, and few draws.")
-@click.option("--seed", default=0, show_default=True, help="Of candidates, of the part and of intervals.")
-@data_option
-@work_option
-@out_option
-@click.pass_context
+@measurement(
+    seed="Of candidates, of the part and of intervals.",
+    quick="A few topics, the first words of their papers, and few draws",
+    data=True,
+    work="Folder for indexes and vectors; kept and resumed.",
+)
 def main(
-    context: click.Context,
+    call: Measurement,
     name: str,
     encoder: str,
     split: str,
     systems: tuple[str, ...],
     draws: int | None,
     exact: bool,
-    quick: bool,
-    seed: int,
-    data: Path,
-    work: Path,
-    out: Path | None,
 ) -> None:
     """Rank papers for the human summaries of CL-SciSumm, a run for each system.
 
@@ -317,20 +293,18 @@ def main(
     Example:
         python -m benchmarks run summaries citing-drawn --encoder all-MiniLM-L6-v2
     """
-    folder = out or (None if quick else RESULTS)
     asked = TASKS[name]
-    n_draws = draws or (min(QUICK_DRAWS, asked.n_draws) if quick else asked.n_draws)
-    dataset = open_scisumm(split or asked.split, data)
-    if quick:
-        dataset = quick_part(dataset, QUICK_TOPICS, QUICK_WORDS, seed)
-    trial = make_trial(name, dataset, n_draws, origin_of(context, seed))
+    n_draws = draws or (min(QUICK_DRAWS, asked.n_draws) if call.is_quick else asked.n_draws)
+    dataset = open_scisumm(split or asked.split, call.data)
+    if call.is_quick:
+        dataset = quick_part(dataset, QUICK_TOPICS, QUICK_WORDS, call.seed)
+    trial = make_trial(name, dataset, n_draws, call.origin)
     is_trained = bool(set(OF_ENCODER) & set(systems)) and _learned_from(encoder)
     runs = []
-    for system, cost in prepared_systems(systems, trial, encoder, work, log, exact=exact):
+    for system, cost in prepared_systems(systems, trial, encoder, call.work, log, exact=exact):
         log(f"{name}, {dataset.split}: {len(trial.draws[0])} summaries to {system.name}")
         runs.append(measure(system, cost, trial, is_trained_on_it=is_trained and system.name in OF_ENCODER))
-        if folder:
-            write_run(runs[-1], folder)
+        call.keep(runs[-1])
     click.echo(summary_table(runs))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.document import Chunk, Coverage, Document
+from engine.errors import EncoderError
 
 Vectors = NDArray[np.float32]
 
@@ -68,6 +69,11 @@ class Encoder(ABC):
         return None
 
     @property
+    def has_independent_chunks(self) -> bool:
+        """Whether the vector of a chunk depends on nothing but its own tokens, so that `from_chunks` can be used."""
+        return False
+
+    @property
     @abstractmethod
     def fingerprint(self) -> str:
         """Equal if and only if the vectors of two encoders may be compared; training changes it."""
@@ -83,6 +89,18 @@ class Encoder(ABC):
     @abstractmethod
     def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
         """Encode documents that this encoder segmented; the order is kept."""
+
+    def from_chunks(self, document: SegmentedDocument, chunks: Vectors) -> EncodedDocument:
+        """Make the vectors of a document of those of its chunks, as `encode_segmented` does.
+
+        Args:
+            document: that this encoder segmented.
+            chunks: (C, D), unit rows, of its chunks in reading order.
+
+        Raises:
+            EncoderError: `has_independent_chunks` is False.
+        """
+        raise EncoderError(f"chunks of {self.name} depend on their document; encode the document")
 
     def expect(self, n_tokens: int) -> None:  # noqa: B027 - most encoders report to nobody
         """Called before documents of an index are encoded block by block; does nothing by default.

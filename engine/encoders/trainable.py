@@ -26,6 +26,8 @@ from torch import Tensor, nn
 from engine.encoders.backbone.batching import BatchReader
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, unit
 
+_STATES_ARE_VECTORS = frozenset(("mean",))  # kinds whose chunk vectors are the states, each read by itself
+
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
@@ -104,22 +106,33 @@ class TrainableEncoder(Encoder):
 
     def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
         """Encode documents without gradients or dropout; see `Encoder.encode_segmented`."""
-        encoded: list[EncodedDocument] = []
         with self.inference():
             states = self.states(documents)
-            for document, own in zip(documents, states, strict=True):
-                embedded = self.combine([document], [own])
-                chunks = embedded.chunks[0].float().cpu().numpy()
-                encoded.append(
-                    EncodedDocument(
-                        document=embedded.documents[0].float().cpu().numpy(),
-                        sections=section_means(document, chunks),
-                        chunks=chunks,
-                        chunk_spans=document.chunks,
-                        coverage=document.coverage,
-                    )
-                )
-        return encoded
+            return [self._combined(document, own) for document, own in zip(documents, states, strict=True)]
+
+    @property
+    def has_independent_chunks(self) -> bool:
+        """Whether the second stage leaves the states as they are; see `Encoder`."""
+        return self.kind in _STATES_ARE_VECTORS
+
+    def from_chunks(self, document: SegmentedDocument, chunks: Vectors) -> EncodedDocument:
+        """The second stage by itself; see `Encoder.from_chunks`."""
+        if not self.has_independent_chunks:
+            return super().from_chunks(document, chunks)
+        with self.inference():
+            return self._combined(document, torch.from_numpy(chunks).to(self.device))
+
+    def _combined(self, document: SegmentedDocument, states: Tensor) -> EncodedDocument:
+        """The vectors of one document, given its states (C, H)."""
+        embedded = self.combine([document], [states])
+        chunks = embedded.chunks[0].float().cpu().numpy()
+        return EncodedDocument(
+            document=embedded.documents[0].float().cpu().numpy(),
+            sections=section_means(document, chunks),
+            chunks=chunks,
+            chunk_spans=document.chunks,
+            coverage=document.coverage,
+        )
 
 
 @contextmanager

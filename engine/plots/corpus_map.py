@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,7 +46,9 @@ class CorpusMap:
     query: Points | None = None  # (1, 2)
 
 
-def corpus_map(index: Index, query: Document | str | None = None, where: str | None = None) -> CorpusMap:
+def corpus_map(
+    index: Index, query: Document | str | None = None, where: str | None = None, *, keep: Sequence[str] = ()
+) -> CorpusMap:
     """Project the documents of an index, and a query with them.
 
     The document vectors are projected, where at least half of the documents have some; of an index of words, or
@@ -55,6 +58,7 @@ def corpus_map(index: Index, query: Document | str | None = None, where: str | N
         index: an opened one.
         query: a document, or the doc_id of an indexed one.
         where: metadata filter, for the documents.
+        keep: doc_ids that a sample has, too.
 
     Raises:
         QueryError: there is no such document, or the filter cannot be used.
@@ -63,7 +67,8 @@ def corpus_map(index: Index, query: Document | str | None = None, where: str | N
     chosen = index.matching(where)
     if len(chosen) > MOST_DOCUMENTS:
         order = sample_order(snapshot.doc_ids())
-        chosen = np.sort(order[np.isin(order, chosen)][:MOST_DOCUMENTS])
+        kept = np.array([index.position(doc_id) for doc_id in keep], np.int64)
+        chosen = np.union1d(order[np.isin(order, chosen)][:MOST_DOCUMENTS], kept)
     if snapshot.language is None or snapshot.has_vectors[chosen].sum() * 2 >= max(1, len(chosen)):
         chosen = chosen[snapshot.has_vectors[chosen]]
         projection, at = _of_vectors(index, chosen, query)
@@ -111,16 +116,23 @@ def plot_map(index: Index, made: CorpusMap, *, result: Result | None = None, by:
         result: of its query; the hits that are on the map get their ranks.
         by: metadata field, whose commonest values get colours and markers.
     """
-    figure = Plot(figsize=(8, 6.5), facecolor="white", layout="constrained")
-    axes = figure.add_subplot()
-    plain_axes(axes)
+    figure, axes = map_figure(made)
     _draw_documents(axes, made, None if by is None else _groups(index.snapshot, made.positions, by), by)
     if result is not None:
         _draw_hits(axes, index.snapshot, made, result)
     if made.query is not None:
-        title = "query" if result is None else f"query: {_short(result.query.title)}"
+        title = "query" if result is None else f"query: {short(result.query.title)}"
         x, y = made.query[0].tolist()
         axes.scatter([x], [y], s=190, marker="*", color=COLOURS[-1], edgecolors="white", zorder=5, label=title)
+    add_legend(figure, axes)
+    return figure
+
+
+def map_figure(made: CorpusMap) -> tuple[Plot, Axes]:
+    """A figure without points, whose axes and title say what is shown."""
+    figure = Plot(figsize=(8, 6.5), facecolor="white", layout="constrained")
+    axes = figure.add_subplot()
+    plain_axes(axes)
     names = [
         f"component {number}: {100 * share:.1f} % of the variance of {made.source}"
         for number, share in enumerate(made.shares, start=1)
@@ -134,14 +146,23 @@ def plot_map(index: Index, made: CorpusMap, *, result: Result | None = None, by:
         f"{n_shown:,} documents" if n_shown == made.n_documents else f"{n_shown:,} of {made.n_documents:,} documents"
     )
     axes.set_title(counts, loc="left", fontsize=11, color=DARK)
+    return figure, axes
+
+
+def add_legend(figure: Plot, axes: Axes) -> None:
+    """Name what has a label, to the right of the map."""
     if axes.get_legend_handles_labels()[0]:
         with rc_context({"text.parse_math": False}):  # a title is no formula, whatever dollar signs it has
             figure.legend(loc="outside right upper", fontsize=8, frameon=False)
-    return figure
+
+
+def point_size(made: CorpusMap) -> float:
+    """The area of a document's point; smaller where there are many."""
+    return float(np.clip(6_000 / max(1, len(made.points)), _SMALL, _LARGE))
 
 
 def _draw_documents(axes: Axes, made: CorpusMap, groups: list[str] | None, by: str | None) -> None:
-    size = float(np.clip(6_000 / max(1, len(made.points)), _SMALL, _LARGE))
+    size = point_size(made)
     style = {"s": size, "linewidths": 0.4, "edgecolors": "white", "alpha": 0.8, "rasterized": len(made.points) > 2_000}
     if groups is None:
         axes.scatter(*made.points.T, color=COLOURS[0], **style)  # type: ignore[arg-type]
@@ -164,30 +185,33 @@ def _groups(snapshot: Snapshot, positions: Positions, by: str) -> list[str]:
 def _value(value: object) -> str:
     if isinstance(value, list):
         value = value[0] if value else None
-    return _NO_VALUE if value is None or value == "" else _short(str(value))
+    return _NO_VALUE if value is None or value == "" else short(str(value))
 
 
 def _draw_hits(axes: Axes, snapshot: Snapshot, made: CorpusMap, result: Result) -> None:
     """A ring around each hit with its rank; a line from the query to the hit."""
     for hit in result.hits:
-        at = _row(snapshot, made.positions, hit.doc_id)
+        at = row_of(snapshot, made.positions, hit.doc_id)
         if at is None:
             continue
         x, y = made.points[at].tolist()
         if made.query is not None:
             axes.plot([made.query[0, 0], x], [made.query[0, 1], y], color=FAINT, linewidth=0.6, zorder=1)
-        label = f"{hit.rank}: {hit.score:.4f} {_short(hit.title)}"
+        label = f"{hit.rank}: {hit.score:.4f} {short(hit.title)}"
         axes.scatter([x], [y], s=90, facecolors="none", edgecolors=COLOURS[-1], zorder=4, label=label)
-        place = _away(axes, made, (x, y))
-        number = axes.annotate(
-            str(hit.rank), (x, y), place, "data", "offset points", ha="center", va="center", zorder=6
-        )
-        number.set_fontsize(9)
-        number.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
+        draw_number(axes, made, hit.rank, (x, y))
+
+
+def draw_number(axes: Axes, made: CorpusMap, number: int, point: tuple[float, float]) -> None:
+    """Write a number beside a point."""
+    place = _away(axes, made, point)
+    drawn = axes.annotate(str(number), point, place, "data", "offset points", ha="center", va="center", zorder=6)
+    drawn.set_fontsize(9)
+    drawn.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
 
 
 def _away(axes: Axes, made: CorpusMap, point: tuple[float, float]) -> tuple[float, float]:
-    """Where the number of a hit stands, in points: on the side away from the query, to keep off the lines."""
+    """Where a number stands, in points: on the side away from the query or the middle, to keep off the lines."""
     centre = made.points.mean(0) if made.query is None else made.query[0]
     corner = axes.transData.transform(point) - axes.transData.transform(centre)
     length = float(np.hypot(*corner))
@@ -195,11 +219,13 @@ def _away(axes: Axes, made: CorpusMap, point: tuple[float, float]) -> tuple[floa
     return _AWAY * float(x), _AWAY * float(y)
 
 
-def _row(snapshot: Snapshot, positions: NDArray[np.int64], doc_id: str) -> int | None:
+def row_of(snapshot: Snapshot, positions: NDArray[np.int64], doc_id: str) -> int | None:
+    """The row of a document among positions that rise; None where there is none."""
     position = snapshot.position(doc_id)
     at = int(np.searchsorted(positions, -1 if position is None else position))
     return at if position is not None and at < len(positions) and positions[at] == position else None
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """A title as a legend has it."""
     return textwrap.shorten(text, _TITLE_CHARACTERS, placeholder="…")

@@ -11,8 +11,6 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from charset_normalizer import from_bytes
-
 from engine.errors import DocumentError
 
 _MARKS = (  # UTF-32 first: its little-endian mark starts with that of UTF-16
@@ -127,6 +125,8 @@ def _guess(data: bytes) -> str | None:
     sample = data[start : start + _SAMPLE_BYTES]
     if _is_western(sample):
         return "cp1252"
+    from charset_normalizer import from_bytes  # takes longer to import than all other readers of text
+
     best = from_bytes(sample, cp_isolation=_GUESSES).best()
     return best.encoding if best else None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.document import Document, MetadataValue
+from engine.document import KIND, Document, MetadataValue, Scalar
 from engine.readers.assembly import Blocks, assemble, one_line
 from engine.readers.left_out import FIGURES, REFERENCES, elements_left_out
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
@@ -38,9 +38,20 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
         doc_id=doc_id,
         source=source,
         title=title,
-        metadata=article.metadata(),
+        metadata=article.metadata() | _kinds(root),
         left_out=elements_left_out([root], _NOT_READ),
     )
+
+
+def _kinds(root: Element) -> dict[str, MetadataValue]:
+    """Headings by the `sec-type` of their sections, under fields as "kind.methods"."""
+    found: dict[str, list[Scalar]] = {}
+    for section in root.iter("{*}sec"):
+        title = words(section.find("{*}title"))
+        for kind in (section.get("sec-type") or "").split("|"):
+            if title and kind.strip():
+                found.setdefault(f"{KIND}{one_line(kind)}", []).append(title)
+    return dict(found)
 
 
 def _is_dropped(element: Element) -> bool:

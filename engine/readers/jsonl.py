@@ -3,11 +3,13 @@
 The form is that of BEIR, with sections:
 
     {"_id" or "id": text or number, "title": text,
-     "text": text  or  "sections": [{"heading" or "title": text, "text": text, "level": 1}],
+     "text": text  or  "sections": [{"heading" or "title": text, "text": text, "level": 1, "kind": text}],
      "metadata" or "meta": {...}}
 
 The title is the first line of the text, as BEIR joins them. Where a record has
-both `sections` and `text`, the sections are read. Metadata may be nested:
+both `sections` and `text`, the sections are read. The kind of a section with a
+heading, as "claims", becomes metadata: "kind.claims" lists the headings, and
+weights of sections can name them so. Metadata may be nested:
 {"venue": {"name": "ACL"}} becomes "venue.name", a list of objects a list a field.
 Other fields of the record are metadata too where they are a scalar or a list
 of strings; other values (vectors, objects) are passed over there.
@@ -21,9 +23,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, cast
 
-from engine.document import Document, MetadataValue
+from engine.document import KIND, Document, MetadataValue, Scalar
 from engine.errors import DocumentError
-from engine.readers.assembly import Blocks, assemble
+from engine.readers.assembly import Blocks, assemble, one_line
 from engine.readers.encoding import clean, decode
 from engine.readers.limits import MAX_DOCUMENT_BYTES, too_large
 from engine.readers.unreadable import Unreadable
@@ -126,7 +128,7 @@ def _document(record: Mapping[str, Any], doc_id: str, source: str, metadata: dic
     blocks = Blocks()
     blocks.add(title)
     if record.get("sections"):
-        _add_sections(blocks, record["sections"])
+        metadata |= _add_sections(blocks, record["sections"])
     else:
         blocks.add(_text_of(record, "text"))
     return assemble(
@@ -145,9 +147,11 @@ def _text_of(record: Mapping[str, Any], field: str) -> str:
     return clean(value)
 
 
-def _add_sections(blocks: Blocks, sections: object) -> None:
+def _add_sections(blocks: Blocks, sections: object) -> dict[str, list[Scalar]]:
+    """Add all sections to the text; the headings of those with a kind, by the field of metadata that lists them."""
     if not isinstance(sections, list):
         raise DocumentError(f'the field "sections" is {type(sections).__name__}, not a list of objects')
+    kinds: dict[str, list[Scalar]] = {}
     for number, section in enumerate(sections):
         if not isinstance(section, dict):
             raise DocumentError(f"section {number} is {type(section).__name__}, not an object with heading and text")
@@ -155,6 +159,10 @@ def _add_sections(blocks: Blocks, sections: object) -> None:
         title = _text_of(section, "heading") or _text_of(section, "title")
         blocks.add_heading(title, level if isinstance(level, int) and level > 0 else 1)
         blocks.add(_text_of(section, "text"))
+        kind = section.get("kind")
+        if title and isinstance(kind, str) and kind.strip():
+            kinds.setdefault(f"{KIND}{one_line(kind)}", []).append(one_line(title))
+    return kinds
 
 
 def _is_plain(value: object) -> bool:

@@ -99,15 +99,15 @@ def _check_text_layer(extract: _Extract) -> None:
     n_chars = sum(len(line.text) for line in extract.lines)
     if extract.lines and (n_chars >= _MIN_PAGE_CHARS * extract.n_pages or not _hides_text(extract)):
         return
-    found = f"only {n_chars:,} characters in their text layer" if extract.lines else "no text layer"
+    is_single = extract.n_pages == 1
+    pages, their = ("its page has", "its") if is_single else (f"its {extract.n_pages:,} pages have", "their")
+    found = f"only {n_chars:,} characters in {their} text layer" if extract.lines else "no text layer"
     why, option = "scanned?", ""
     if extract.n_unreadable:
         why, option = f"{extract.n_unreadable:,} more have no Unicode value in their font", "--force-ocr "
     elif extract.lines:
         option = "--force-ocr "
-    raise DocumentError(
-        f"its {extract.n_pages} pages have {found} ({why}); run OCR first, e.g. ocrmypdf {option}IN.pdf OUT.pdf"
-    )
+    raise DocumentError(f"{pages} {found} ({why}); run OCR first, e.g. ocrmypdf {option}IN.pdf OUT.pdf")
 
 
 def _hides_text(extract: _Extract) -> bool:

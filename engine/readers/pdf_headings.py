@@ -12,11 +12,12 @@ from typing import TypeAlias
 from engine.readers.numbering import Kind, is_contents_line, parse
 from engine.readers.pdf_labels import body_width, is_label
 from engine.readers.pdf_layout import body_size, pitch_of
-from engine.readers.pdf_lines import Line
+from engine.readers.pdf_lines import Line, without_note_marks
 
 _Style: TypeAlias = tuple[float, bool]  # size, bold
 
 _LARGER = 1.08  # times the body size
+_SAME_SIZE = 0.05  # times the body size
 _TITLE = 1.15  # times the body size
 _TOP_LINES = 6  # of a first page; a title is among them
 _MIN_TITLE_WORDS = 3  # a title among headings in the same type
@@ -120,7 +121,7 @@ def by_type(lines: Sequence[Line]) -> tuple[str, list[HeadingLines]]:
     groups = [group for group in groups if group is not title]
     levels = _levels(lines, groups)
     headings = [HeadingLines(group.start, group.stop, level) for group, level in zip(groups, levels, strict=True)]
-    return (_text(lines, title) if title else ""), headings
+    return (without_note_marks(_text(lines, title)) if title else ""), headings
 
 
 def _groups(lines: Sequence[Line], size: float) -> Iterator[range]:
@@ -198,14 +199,15 @@ def _is_wording(text: str) -> bool:
 
 
 def _share_of_bold(lines: Sequence[Line], size: float) -> float:
-    body = [line for line in lines if abs(line.size - size) < 0.05 * size]
+    body = [line for line in lines if abs(line.size - size) < _SAME_SIZE * size]
     return sum(len(line.text) for line in body if line.is_bold) / max(1, sum(len(line.text) for line in body))
 
 
 def _title(lines: Sequence[Line], groups: Sequence[range], size: float) -> range | None:
     """The largest type of the first page, if nothing in the file is as large or it stands at the very top.
 
-    Else the first group of all, if it stands at the very top in a bold type that no heading has.
+    Else the first group of all, if it stands at the very top in a bold type that no heading has. Else the last
+    heading above the first text.
     """
     front = [group for group in groups if lines[group.start].page == 0 and _may_be_title(lines, group)]
     if not front:
@@ -213,10 +215,28 @@ def _title(lines: Sequence[Line], groups: Sequence[range], size: float) -> range
     largest = max(front, key=lambda group: (lines[group.start].size, -group.start))
     if lines[largest.start].size > _TITLE * size:
         n_as_large = sum(lines[group.start].size >= lines[largest.start].size for group in groups)
-        return largest if n_as_large == 1 or _is_first_of_words(lines, largest) else None
+        is_title = n_as_large == 1 or _is_first_of_words(lines, largest)
+        return largest if is_title else _last_above_text(lines, groups, size)
     styles = Counter(_style(lines[group.start]) for group in groups)
     is_only = styles[_style(lines[front[0].start])] == 1 and len(groups) > 1
-    return front[0] if is_only and _is_first_of_words(lines, front[0]) else None
+    is_title = is_only and _is_first_of_words(lines, front[0])
+    return front[0] if is_title else _last_above_text(lines, groups, size)
+
+
+def _last_above_text(lines: Sequence[Line], groups: Sequence[range], size: float) -> range | None:
+    """The last heading of several words that stands above all text in the type of the body, or a larger one.
+
+    Official papers name office, place and file above their subject, all in the type of their headings.
+    """
+    in_groups = {number: group for group in groups for number in group}
+    title = None
+    for number, line in enumerate(lines):
+        group = in_groups.get(number)
+        if line.page > 0 or (group is None and line.size > (1 - _SAME_SIZE) * size):
+            return title
+        if group is not None and _is_of_words(_text(lines, group)):
+            title = group
+    return title
 
 
 def _style(line: Line) -> _Style:
@@ -231,8 +251,11 @@ def _may_be_title(lines: Sequence[Line], group: range) -> bool:
 
 def _is_first_of_words(lines: Sequence[Line], group: range) -> bool:
     """Whether a group among others in the same type is a title: at the top, without a number, of several words."""
-    text = _text(lines, group)
-    return group.start < _TOP_LINES and parse(text) is None and len(_WORD.findall(text)) >= _MIN_TITLE_WORDS
+    return group.start < _TOP_LINES and _is_of_words(_text(lines, group))
+
+
+def _is_of_words(text: str) -> bool:
+    return parse(text) is None and len(_WORD.findall(text)) >= _MIN_TITLE_WORDS
 
 
 def _levels(lines: Sequence[Line], groups: Sequence[range]) -> list[int]:

@@ -22,6 +22,7 @@ _LINE = re.compile(rf"[^{LINE_END}{SOFT_HYPHEN}]*(?:[{LINE_END}{SOFT_HYPHEN}]|$)
 # Printers mark the last lines of a page: S32, R33.
 _LEADING_NUMBER = re.compile(r"[A-Z]?\d{1,4}\s+(?=\S)")
 _TRAILING_NUMBER = re.compile(r"(?<=\S)(\s+)[A-Z]?\d{1,4}\s*$")
+_NOTE_MARKS = "\u2217\u2020\u2021\u00a7\u00b6"  # behind a title, in a type of their own
 _LEAST_GAP = 0.6  # between a text and a number in the margin, times the type size; a space of the text is narrower
 
 
@@ -56,6 +57,11 @@ class PageLines:
     n_unreadable: int  # characters left out, see `Characters`
 
 
+def without_note_marks(text: str) -> str:
+    """A text without the signs at its end that refer to footnotes."""
+    return text.rstrip(f" {_NOTE_MARKS}")
+
+
 def lines_of(text_page: _TextPage, page: int) -> PageLines:
     """The lines of a page, without blank ones and stamps along the margin."""
     characters = characters_of(text_page)
@@ -80,7 +86,8 @@ def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
     last = start + len(text.rstrip()) - 1
     number = _LEADING_NUMBER.match(text, first - start)
     after_number = start + number.end() if number else first
-    samples = sorted({after_number, (after_number + last) // 2, last})
+    last_of_text = max(after_number, start + len(without_note_marks(text)) - 1)
+    samples = sorted({after_number, (after_number + last) // 2, last_of_text})
     sizes = sorted(_size(text_page, index) for index in samples)
     left, y = _origin(text_page, first)
     size = round(sizes[len(sizes) // 2], 1)

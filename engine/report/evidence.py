@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.document import LEFT_OUT, Document, MetadataValue, Scalar, Span
+from engine.document import KIND, LEFT_OUT, Document, MetadataValue, Scalar, Span
 from engine.report.contract import head_dict, hit_dicts
 from engine.report.marked_text import Mark, Run, excerpts, marked_runs
 from engine.report.section_map import SectionMap, section_map
@@ -104,7 +104,7 @@ def result_view(result: Result, *, n_pairs: int = N_MATCHES) -> ResultView:
 def hit_views(result: Result, *, n_pairs: int = N_MATCHES) -> Iterator[HitView]:
     """The hits of `result_view`, each arranged when it is taken."""
     for hit, values in zip(result.hits, hit_dicts(result, n_pairs=n_pairs), strict=True):
-        yield _hit(result, hit, values)
+        yield hit_view(result.query, hit, values)
 
 
 def pages_label(place: Mapping[str, Any]) -> str:
@@ -121,9 +121,16 @@ def place_of(document: Document, span: Span) -> dict[str, int | None]:
     return {"page": pages[0] if pages else None, "last_page": pages[-1] if pages else None}
 
 
-def _hit(result: Result, hit: Hit, values: Mapping[str, Any]) -> HitView:
+def hit_view(query: Document, hit: Hit, values: Mapping[str, Any]) -> HitView:
+    """Arrange one hit.
+
+    Args:
+        query: that it was found with.
+        hit: of a result.
+        values: the hit as in `Result.to_dict`; the section pairs that it lists are shown.
+    """
     listed = [part for part in values["parts"] if part["kind"] == "section_pair"]
-    documents = (result.query, hit.document)
+    documents = (query, hit.document)
     marks = tuple(list(_marks(side, listed)) for side in SIDES)
     return HitView(
         hit=hit,
@@ -132,17 +139,17 @@ def _hit(result: Result, hit: Hit, values: Mapping[str, Any]) -> HitView:
         matches=tuple(_match(number, part, documents) for number, part in enumerate(listed, start=1)),
         others=tuple(part for part in values["parts"] if part["kind"] != "section_pair"),
         map=section_map(*documents, hit.breakdown.pairs, len(listed)),
-        query=tuple(_sections(result.query, "query", hit, listed, marks[0])),
+        query=tuple(_sections(query, "query", hit, listed, marks[0])),
         target=tuple(_sections(hit.document, "target", hit, listed, marks[1])),
     )
 
 
 def _listed(metadata: Mapping[str, MetadataValue]) -> Iterator[tuple[str, tuple[Scalar, ...]]]:
-    """Fields for people: short values, without the counts that readers leave."""
+    """Fields for people: short values, without the counts and the kinds of sections that readers leave."""
     for name, value in metadata.items():
         values = tuple(value) if isinstance(value, list) else (value,)
         n_characters = sum(len(str(one)) for one in values)
-        if 0 < n_characters <= _FIELD_CHARACTERS and not name.startswith(LEFT_OUT):
+        if 0 < n_characters <= _FIELD_CHARACTERS and not name.startswith((LEFT_OUT, KIND)):
             yield name, values
 
 

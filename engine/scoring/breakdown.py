@@ -24,6 +24,7 @@ from engine.scoring.evidence import COMPONENTS, Components, Scoring, Thresholds,
 from engine.scoring.similarity import Matches
 from engine.section_kinds import besides
 from engine.words.alignment import align, occurrences, section_starts
+from engine.words.apart import Sections
 from engine.words.counts import counted
 from engine.words.likelihood import QueryTerms, matches
 from engine.words.segmenter import Terms, segmenter_of
@@ -125,6 +126,8 @@ class Scored:
     section_weights: NDArray[np.float64] | None = None  # (A,) of the sections of the query; None where all are 1
     titles: bool = True  # whether terms of titles count more often
     min_pair: float = 0.0  # contribution from which on a section pair is a part of its own
+    left_out: NDArray[np.bool_] | None = None  # (A,) sections of the query that take no part; None where all do
+    skip: int = 0  # bits of the kinds of sections of targets that take no part, see `engine.section_kinds`
 
 
 def break_down(
@@ -153,7 +156,7 @@ def break_down(
     added = {name: scored.weights[name] * getattr(scored.components, name) ** scoring.root for name in COMPONENTS}
     added["chunks"] = scored.weights["chunks"] * summed**scoring.root
     blanked = query.text if scored.text is None else scored.text
-    text = _QueryText(query, scored.language, blanked, scored.section_weights, scored.titles)
+    text = _QueryText(query, scored.language, blanked, scored.section_weights, scored.left_out, scored.titles)
     breakdowns = []
     for number, (target, spans) in enumerate(zip(targets, target_spans, strict=True)):
         components = {name: float(added[name][number]) for name in COMPONENTS}
@@ -192,10 +195,12 @@ class _QueryText:
         language: str | None,
         text: str,
         weights: NDArray[np.float64] | None,
+        left_out: NDArray[np.bool_] | None,
         titles: bool,
     ) -> None:
         self.document = document
         self.weights = weights
+        self._left_out = left_out
         self._text = text
         self.language = language
         self._titles = titles
@@ -213,6 +218,9 @@ class _QueryText:
     def terms(self) -> Terms:
         if self._terms is None:
             self._terms = segmenter_of(self.language or "none").segment(self._text)
+            if self._left_out is not None:
+                sections = Sections(section_starts(self.document), self._left_out.astype(np.uint8))
+                self._terms = sections.kept(self._terms, 1)
         return self._terms
 
 
@@ -230,6 +238,8 @@ def _parts(
     terms: list[TermPart] = []
     if scored.words is not None and scored.pairs is not None and components["words"] + components["pairs"] > 0:
         found = segmenter_of(text.language or "none").segment(target.text)
+        if scored.skip:
+            found = Sections.of_kinds(target).kept(found, scored.skip)
         for kind, query_terms in (("words", scored.words), ("pairs", scored.pairs)):
             _add_terms(text, target, found, kind, query_terms, components[kind], (words, of_pairs, terms))
     keys = passages.keys() | of_pairs.keys()

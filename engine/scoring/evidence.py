@@ -71,16 +71,17 @@ class Scoring:
         """Whether any vector has a weight."""
         return self.chunk_weight + self.document_weight > 0
 
-    def weights(self, *, vectors: bool = True, words: bool = True) -> dict[str, float]:
+    def weights(self, *, vectors: bool = True, words: bool = True, documents: bool = True) -> dict[str, float]:
         """The weight v_c of each component; they sum to 1 over those that there are.
 
         Args:
             vectors: whether chunks and documents have vectors.
             words: whether term counts are there.
+            documents: whether the vectors of documents count, which are those of all their sections.
         """
         given = {
             "chunks": self.chunk_weight * vectors,
-            "document": self.document_weight * vectors,
+            "document": self.document_weight * (vectors and documents),
             "words": self.word_weight * words,
             "pairs": self.pair_weight * words,
         }

@@ -23,7 +23,7 @@ from engine.scoring.evidence import Components, Scoring, Thresholds, margin
 from engine.scoring.lists import RankedLists
 from engine.scoring.similarity import Multiply, products
 from engine.search.candidates import CandidateLists
-from engine.search.partition import Ranked, Ranks, Selection, Shown
+from engine.search.partition import Ranked, Ranks, Selection, Shown, Survey
 from engine.search.pool import Pool, without_positions
 from engine.search.query import Prepared
 from engine.search.scorer import Exact, Scorer, join_exact
@@ -70,6 +70,7 @@ class LocalPartition:
         self.scoring = scoring
         self._neighbours = CandidateLists(snapshot, generation, replica)
         self._scorer = Scorer(snapshot, scoring, multiply, scan_chunks)
+        self._matching: tuple[str | None, NDArray[np.bool_] | None] = (None, None)  # the last filter, and what passes
 
     @property
     def n_documents(self) -> int:
@@ -78,19 +79,8 @@ class LocalPartition:
 
     def rank(self, prepared: Prepared, selection: Selection, n_most: int) -> Ranks:
         """The best documents of the snapshot."""
-        allowed = allowed_documents(self.snapshot, selection.where, selection.without)
-        return self.rank_among(prepared, allowed, n_most, exact=selection.exact)
-
-    def rank_among(self, prepared: Prepared, allowed: NDArray[np.bool_], n_most: int, *, exact: bool = False) -> Ranks:
-        """The best of some documents.
-
-        Args:
-            prepared: the query.
-            allowed: (N,) the documents that may be found.
-            n_most: documents wanted.
-            exact: score every one of them.
-        """
-        is_exact = exact or self.is_exhaustive(allowed)
+        allowed = self._allowed(selection)
+        is_exact = selection.exact or self._is_exhaustive(allowed)
         ranking = self._ranked(prepared, allowed, n_most, is_exact=is_exact)
         return Ranks(
             self._named(ranking.exact),
@@ -98,16 +88,41 @@ class LocalPartition:
             ranking.n_evident,
             n_searched=int(np.count_nonzero(allowed)),
             is_exact=is_exact,
-            is_complete=not self.snapshot.width or bool(self.snapshot.has_vectors[allowed].all()),
+            is_complete=self._is_complete(allowed),
         )
 
-    def is_exhaustive(self, allowed: NDArray[np.bool_]) -> bool:
-        """Whether every document is scored: lists and postings choose similar documents, not those that contain."""
-        return self.scoring.cover or self._neighbours.is_scanned(allowed)
+    def survey(self, selection: Selection) -> Survey:
+        """The documents that pass a selection."""
+        allowed = self._allowed(selection)
+        is_exhaustive = selection.exact or self._is_exhaustive(allowed)
+        return Survey(np.flatnonzero(allowed), is_exhaustive, self._is_complete(allowed))
+
+    def tops(self, queries: Sequence[tuple[int, Prepared]], selection: Selection, n_most: int) -> list[Ranked]:
+        """The best of all documents for several queries; see `Partition.tops`."""
+        pools = self._scorer.pools([one for _, one in queries], np.flatnonzero(self._allowed(selection)))
+        return [
+            self._named(self._scorer.best_of(one, without_positions(pool, np.array([own])), n_most))
+            for (own, one), pool in zip(queries, pools, strict=True)
+        ]
 
     def scores_of(self, prepared: Prepared, positions: Positions) -> NDArray[np.float64]:
         """The scores (R,) of given documents, also of those with a score of 0."""
         return self._scorer.exact(prepared, positions).scores
+
+    def _allowed(self, selection: Selection) -> NDArray[np.bool_]:
+        """(N,) True for the documents that pass a selection; the last filter is kept, as many queries share it."""
+        where, matching = self._matching
+        if where != selection.where or matching is None:
+            matching = allowed_documents(self.snapshot, selection.where, ())
+            self._matching = selection.where, matching
+        return without_documents(self.snapshot, matching, selection.without)
+
+    def _is_exhaustive(self, allowed: NDArray[np.bool_]) -> bool:
+        """Whether every document is scored: lists and postings choose similar documents, not those that contain."""
+        return self.scoring.cover or self._neighbours.is_scanned(allowed)
+
+    def _is_complete(self, allowed: NDArray[np.bool_]) -> bool:
+        return not self.snapshot.width or bool(self.snapshot.has_vectors[allowed].all())
 
     def show(self, positions: Positions) -> list[Shown]:
         """Documents as hits show them; their texts are read when they are needed."""
@@ -118,20 +133,6 @@ class LocalPartition:
             for (document, coverage), position, has_vectors in zip(
                 documents, positions.tolist(), are_encoded, strict=True
             )
-        ]
-
-    def exact_tops(self, queries: Sequence[tuple[int, Prepared]], allowed: NDArray[np.bool_], k: int) -> list[Ranked]:
-        """The best documents for several queries, by one pass over all vectors.
-
-        Args:
-            queries: the position that each leaves out, one that is not there for none, and the query.
-            allowed: (N,) the documents that may be found.
-            k: how many at most for each.
-        """
-        pools = self._scorer.pools([one for _, one in queries], np.flatnonzero(allowed))
-        return [
-            self._named(self._scorer.best_of(one, without_positions(pool, np.array([own])), k))
-            for (own, one), pool in zip(queries, pools, strict=True)
         ]
 
     def _named(self, exact: Exact) -> Ranked:
@@ -201,11 +202,17 @@ class LocalPartition:
 def allowed_documents(snapshot: Snapshot, where: str | None, without: Sequence[str]) -> NDArray[np.bool_]:
     """(N,) True for the documents that pass a metadata filter and are not to be left out."""
     allowed = np.ones(snapshot.n_documents, bool) if where is None else snapshot.matching(where)
+    return without_documents(snapshot, allowed, without)
+
+
+def without_documents(snapshot: Snapshot, allowed: NDArray[np.bool_], without: Sequence[str]) -> NDArray[np.bool_]:
+    """A copy of a mask (N,) that leaves out documents by name; a name that is not there changes nothing."""
+    left = allowed.copy()
     for doc_id in without:
         position = snapshot.position(doc_id)
         if position is not None:
-            allowed[position] = False
-    return allowed
+            left[position] = False
+    return left
 
 
 def _best(scores: NDArray[np.float64], n: int) -> NDArray[np.int64]:

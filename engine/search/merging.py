@@ -17,7 +17,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.search.partition import Ranked
+from engine.search.partition import Ranked, Ranks
 from engine.search.scorer import Exact, join_exact
 
 
@@ -45,3 +45,28 @@ def merged(parts: Sequence[Ranked], bases: NDArray[np.int64], n_most: int) -> Ex
     )
     order = [row for _, _, row in islice(heapq.merge(*lists), n_most)]
     return reduce(join_exact, moved).of(np.array(order, np.int64))
+
+
+def merged_ranked(parts: Sequence[Ranked], bases: NDArray[np.int64], n_most: int) -> Ranked:
+    """The same with their names."""
+    best = merged(parts, bases, n_most)
+    if len(parts) == 1:
+        return Ranked(best, parts[0].doc_ids[:n_most])
+    names = {
+        base + position: doc_id
+        for one, base in zip(parts, bases.tolist(), strict=True)
+        for position, doc_id in zip(one.exact.positions.tolist(), one.doc_ids, strict=True)
+    }
+    return Ranked(best, tuple(names[position] for position in best.positions.tolist()))
+
+
+def merged_ranks(parts: Sequence[Ranks], bases: NDArray[np.int64], n_most: int) -> Ranks:
+    """The rankings of all partitions as that of one partition; the arguments are those of `merged`."""
+    return Ranks(
+        merged_ranked([one.best for one in parts], bases, n_most),
+        n_found=sum(one.n_found for one in parts),
+        n_evident=sum(one.n_evident for one in parts),
+        n_searched=sum(one.n_searched for one in parts),
+        is_exact=all(one.is_exact for one in parts),
+        is_complete=all(one.is_complete for one in parts),
+    )

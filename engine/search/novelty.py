@@ -15,12 +15,10 @@ import time
 from collections.abc import Collection
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from engine.encoders.encoder import EncodedDocument
 from engine.novelty import Novelty, SectionNovelty
 from engine.result import Result, Status
+from engine.search.partition import Selection
 from engine.search.query import Query
 from engine.search.searcher import Searcher
 from engine.section_kinds import SectionKind, section_kinds
@@ -28,14 +26,14 @@ from engine.store.documents import content_hash
 from engine.store.reference import content_key
 
 
-def novelty(searcher: Searcher, query: Query, allowed: NDArray[np.bool_], skip: Collection[SectionKind]) -> Novelty:
+def novelty(searcher: Searcher, query: Query, selection: Selection, skip: Collection[SectionKind]) -> Novelty:
     """Rank the sections of a query from the most novel to the least.
 
     Args:
         searcher: its scoring is that of containment.
         query: the document with its vectors.
-        allowed: (N,) the documents that may contain a section.
-        skip: kinds of sections that are left out.
+        selection: the documents that may contain a section.
+        skip: kinds of sections that are left out, of the query and of the documents.
     """
     started = time.perf_counter()
     snapshot, document = searcher.snapshot, query.document
@@ -43,9 +41,9 @@ def novelty(searcher: Searcher, query: Query, allowed: NDArray[np.bool_], skip: 
         query = replace(query, key=content_key(content_hash(document)))
     kinds = section_kinds(document)
     numbers = [number for number, kind in enumerate(kinds) if kind not in skip]
-    parts = [section_query(query, number) for number in numbers]
+    parts = [replace(section_query(query, number), skip_in_targets=frozenset(skip)) for number in numbers]
     prepared = [searcher.prepare(part) for part in parts]
-    is_complete = not snapshot.width or bool(snapshot.has_vectors[allowed].all())
+    survey = searcher.survey(selection)
     frame = Result(
         query=document,
         query_coverage=replace(
@@ -53,15 +51,15 @@ def novelty(searcher: Searcher, query: Query, allowed: NDArray[np.bool_], skip: 
             chunks_pooled=max((one.vectors.coverage.chunks_pooled for one in prepared), default=1),
         ),
         hits=(),
-        status=Status.CERTIFIED if is_complete else Status.ESTIMATED,
+        status=Status.CERTIFIED if survey.is_complete else Status.ESTIMATED,
         n_found=0,
         n_evident=0,
-        n_searched=int(np.count_nonzero(allowed)),
+        n_searched=len(survey.positions),
         seconds=0.0,
         language=snapshot.language,
         reference=snapshot.reference.version,
     )
-    best = searcher.best_hits(list(zip(parts, prepared, strict=True)), allowed)
+    best = searcher.best_hits(list(zip(parts, prepared, strict=True)), selection, len(survey.positions))
     # A hit belongs to a result with the document as query, so that it can show snippets.
     hits = [None if hit is None else replace(frame, hits=(hit,)).hits[0] for hit in best]
     found = [

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.search.partition import Selection
 from engine.search.query import Query
 from engine.search.searcher import Searcher
 from engine.store.snapshot import Positions
@@ -28,7 +29,7 @@ class Edges:
 
 
 def best_edges(
-    searcher: Searcher, make: MakeQueries, sources: Positions, allowed: NDArray[np.bool_], *, top: int, least: float
+    searcher: Searcher, make: MakeQueries, sources: Positions, selection: Selection, *, top: int, least: float
 ) -> Edges:
     """The best targets of some documents, each itself left out; queries share passes over the index.
 
@@ -36,13 +37,13 @@ def best_edges(
         searcher: of the index.
         make: gives the queries of documents.
         sources: the documents to search with.
-        allowed: (N,) the documents that may be found.
+        selection: the documents that may be found.
         top: targets of each at most.
         least: score of a target.
     """
     queries = list(zip(sources.tolist(), make(sources), strict=True))
     found = []
-    for source, (targets, scores) in zip(sources.tolist(), searcher.tops(queries, allowed, k=top), strict=True):
+    for source, (targets, scores) in zip(sources.tolist(), searcher.tops(queries, selection, k=top), strict=True):
         kept = scores >= least
         found.append(Edges(np.full(int(kept.sum()), source), targets[kept], scores[kept]))
     return join_edges(found)

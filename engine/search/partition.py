@@ -1,8 +1,9 @@
 """What search needs of a store: the documents of one partition, ranked and then shown. A protocol and its values.
 
 A search takes two rounds. In the first each partition ranks its own documents by a query that was prepared once,
-from the reference that all share; in the second the owners of the wanted hits show them. An index that is not
-partitioned is one partition.
+from the reference that all share; in the second the owners of the wanted hits show them. Searches with many queries
+take other rounds: which documents there are, the best of them for several queries, and scores of given ones. An index
+that is not partitioned is one partition.
 
 Letters in shapes: R documents.
 """
@@ -52,6 +53,15 @@ class Ranks:
 
 
 @dataclass(frozen=True, slots=True)
+class Survey:
+    """The documents of one partition that a search may find."""
+
+    positions: Positions  # (R,) rising
+    is_exhaustive: bool  # a search scores every one of them
+    is_complete: bool  # they have vectors, where the index has any
+
+
+@dataclass(frozen=True, slots=True)
 class Shown:
     """A document as a hit shows it."""
 
@@ -81,6 +91,21 @@ class Partition(Protocol):
         Raises:
             QueryError: the filter does not parse.
         """
+
+    def survey(self, selection: Selection) -> Survey:
+        """The documents that pass a selection; errors as of `rank`."""
+
+    def tops(self, queries: Sequence[tuple[int, Prepared]], selection: Selection, n_most: int) -> list[Ranked]:
+        """Rank all documents for each of several queries, by one pass over them; errors as of `rank`.
+
+        Args:
+            queries: the position that each leaves out, one that is not there for none, and the query.
+            selection: which documents may be found.
+            n_most: documents wanted of each.
+        """
+
+    def scores_of(self, prepared: Prepared, positions: Positions) -> NDArray[np.float64]:
+        """The scores (R,) of documents at some positions, also of those with a score of 0."""
 
     def show(self, positions: Positions) -> Sequence[Shown]:
         """The documents at some positions (R,), in that order."""

@@ -16,11 +16,12 @@ from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.scoring.evidence import Scoring, Thresholds, chunk_weights, reference_threshold, thresholds
 from engine.scoring.similarity import Multiply, best_matches, cosines
 from engine.search.long_query import pool_long
-from engine.search.skipping import query_stretches
-from engine.section_kinds import SectionKind
+from engine.search.skipping import left_out_sections, query_stretches
+from engine.section_kinds import SectionKind, kind_bits
 from engine.store.documents import content_hash
 from engine.store.reference import SAMPLE_DOCUMENTS, Reference, content_key
 from engine.words.alignment import mean_weights, occurrences, section_starts
+from engine.words.apart import Sections
 from engine.words.common_sentences import blanked, common_stretches, kept_shares
 from engine.words.counts import TermTable, WordTables, counted
 from engine.words.likelihood import QueryTerms, cover_terms, query_terms
@@ -37,6 +38,7 @@ class Query:
     words: WordTables | None = None  # its term counts; counted from its text where they are not given
     key: int | None = None  # of its content, see `engine.store.reference`; computed where it is not given
     skip: frozenset[SectionKind] = frozenset()  # kinds of its sections that take no part in the score
+    skip_in_targets: frozenset[SectionKind] = frozenset()  # kinds of sections of targets that take no part
     section_weights: tuple[float, ...] = ()  # of its sections; () where all are 1
     keeps_common: bool = False  # whether sentences that many documents have count as any other
 
@@ -68,6 +70,8 @@ class Prepared:
     weights: dict[str, float]  # of the components
     text: str  # of the query, with blanks in the place of common sentences
     section_weights: NDArray[np.float64] | None = None  # (A,) of the sections of the query; None where all are 1
+    left_out: NDArray[np.bool_] | None = None  # (A,) its sections that take no part; None where all do
+    skip: int = 0  # bits of the kinds of sections of targets that take no part, see `engine.section_kinds`
 
 
 class Background(Protocol):
@@ -101,11 +105,14 @@ def prepare(query: Query, background: Background, scoring: Scoring, multiply: Mu
         QueryError: nothing of the query would be left.
     """
     reference, vectors = background.reference, pool_long(query.vectors)
-    weights = scoring.weights(vectors=len(vectors.chunks) > 0, words=background.language is not None)
+    skip = kind_bits(query.skip_in_targets)
+    has_vectors, has_words = len(vectors.chunks) > 0, background.language is not None
+    weights = scoring.weights(vectors=has_vectors, words=has_words, documents=not skip)
     key = content_key(content_hash(query.document)) if query.key is None else query.key
     common = [] if query.keeps_common else common_stretches(query.document.text, reference.common)
     stretches = query_stretches(query.document, query.skip, common, query.section_weights)
-    text = blanked(query.document.text, stretches)
+    text = blanked(query.document.text, common)
+    left_out = left_out_sections(query.document, query.skip, query.section_weights)
     kept = kept_shares(stretches, [Span(chunk.start, chunk.stop) for chunk in vectors.chunk_spans])
     given = kept * chunk_weights(np.array([chunk.n_tokens for chunk in vectors.chunk_spans], np.int64))
     of_sections = np.array(query.section_weights) if query.section_weights else None
@@ -119,16 +126,23 @@ def prepare(query: Query, background: Background, scoring: Scoring, multiply: Mu
     )
     words = pairs = None
     if background.language is not None and weights["words"] + weights["pairs"] > 0:
-        words, pairs = _terms(query, text, None if stretches else query.words, background, scoring)
+        words, pairs = _terms(query, text, left_out, None if stretches else query.words, background, scoring)
     if scoring.cover:
         weights = _attainable(weights, limits, words, pairs)
-    return Prepared(vectors, given, limits, words, pairs, weights, text, of_sections)
+    return Prepared(
+        vectors, given, limits, words, pairs, weights, text, of_sections, left_out if left_out.any() else None, skip
+    )
 
 
 def _terms(
-    query: Query, text: str, known: WordTables | None, background: Background, scoring: Scoring
+    query: Query,
+    text: str,
+    left_out: NDArray[np.bool_],
+    known: WordTables | None,
+    background: Background,
+    scoring: Scoring,
 ) -> tuple[QueryTerms, QueryTerms]:
-    """The weighted words and pairs of a query, `text` without what is left out."""
+    """The weighted words and pairs of a query, `text` without common sentences."""
     is_weighted = bool(query.section_weights)
     # What contains a query has its title among other text.
     title = title_span(query.document) if background.counts_titles and not scoring.cover else None
@@ -136,6 +150,7 @@ def _terms(
         found, tables = None, known
     else:
         found = segmenter_of(background.language or "none").segment(text)
+        found = Sections(section_starts(query.document), left_out.astype(np.uint8)).kept(found, 1)
         tables = counted([found], [title])
     of_sections, starts = np.array(query.section_weights), section_starts(query.document)
 

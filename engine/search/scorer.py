@@ -5,7 +5,7 @@ Letters in shapes: I query chunks, R documents, D width.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from engine.scoring.evidence import COMPONENTS, Components, Scoring, chunk_compo
 from engine.scoring.similarity import Matches, Multiply, best_chunks, best_matches, cosines, no_matches
 from engine.search.pool import Pool, chosen
 from engine.search.query import Prepared
+from engine.store.kept import TargetChunks, target_chunks, target_words
 from engine.store.snapshot import Positions, Snapshot
 from engine.words.inverted import scores_of_many
 
@@ -94,12 +95,12 @@ class Scorer:
         """The same for several queries, which share the pass over the vectors."""
         chunks = np.zeros((len(queries), len(positions)))
         compared = [row for row, one in enumerate(queries) if one.weights["chunks"]]
-        for at in self._blocks(positions) if compared else []:
-            vectors, starts = self._snapshot.chunk_vectors(positions[at])
-            for row in compared:
-                one = queries[row]
-                best = best_chunks(one.vectors.chunks, vectors, starts, self._multiply)
-                chunks[row, at] = chunk_component(best, one.limits, self._scoring)
+        for skip in {queries[row].skip for row in compared}:
+            for at, targets in self._targets(positions, skip):
+                for row in (row for row in compared if queries[row].skip == skip):
+                    one = queries[row]
+                    best = best_chunks(one.vectors.chunks, targets.vectors, targets.starts, self._multiply)
+                    chunks[row, at] = chunk_component(best, one.limits, self._scoring)
         words, pairs = self._words(queries, positions)
         return [
             Pool(
@@ -121,14 +122,16 @@ class Scorer:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The components of words and of pairs of several queries, a row each; they share the pass over the counts."""
         words, pairs = np.zeros((2, len(queries), len(positions)))
-        has_words = [one.words is not None and one.pairs is not None for one in queries]
-        rows = np.flatnonzero(has_words)
-        of_words = [one.words for one in queries if one.words is not None]
-        of_pairs = [one.pairs for one in queries if one.pairs is not None]
-        for first in range(0, len(positions) if len(rows) else 0, SCAN_BLOCK_DOCUMENTS):
-            for members, part in self._snapshot.word_parts(positions[first : first + SCAN_BLOCK_DOCUMENTS]):
-                at = np.ix_(rows, first + members)
-                words[at], pairs[at] = scores_of_many(of_words, part.words), scores_of_many(of_pairs, part.pairs)
+        for skip in {one.skip for one in queries}:
+            rows = [row for row, one in enumerate(queries) if one.skip == skip and one.words is not None]
+            of_words = [one for row in rows if (one := queries[row].words) is not None]
+            of_pairs = [one for row in rows if (one := queries[row].pairs) is not None]
+            for first in range(0, len(positions) if rows else 0, SCAN_BLOCK_DOCUMENTS):
+                block = positions[first : first + SCAN_BLOCK_DOCUMENTS]
+                for members, of_part, pairs_of_part in target_words(self._snapshot, block, skip):
+                    at = np.ix_(np.array(rows), first + members)
+                    words[at] = scores_of_many(of_words, of_part)
+                    pairs[at] = scores_of_many(of_pairs, pairs_of_part)
         return words, pairs
 
     def top(self, prepared: Prepared, positions: Positions, n_most: int) -> tuple[Exact, int, int]:
@@ -191,10 +194,17 @@ class Scorer:
         """The best chunks of documents for each query chunk, where they are above its threshold."""
         chunks, floor = prepared.vectors.chunks, prepared.limits.chunks
         found = no_matches(len(chunks), len(positions))
-        for at in self._blocks(positions) if prepared.weights["chunks"] else []:
-            vectors, starts = self._snapshot.chunk_vectors(positions[at])
-            found.put(at, best_matches(chunks, vectors, starts, floor, self._multiply))
+        for at, targets in self._targets(positions, prepared.skip) if prepared.weights["chunks"] else ():
+            best = best_matches(chunks, targets.vectors, targets.starts, floor, self._multiply)
+            found.put(at, targets.numbered(best))
         return found
+
+    def _targets(self, positions: Positions, skip: int) -> Iterator[tuple[NDArray[np.int64], TargetChunks]]:
+        """The chunks that are compared, some documents at a time: places in `positions`, and the chunks of each."""
+        for at in self._blocks(positions):
+            targets = target_chunks(self._snapshot, positions[at], skip)
+            if len(targets.places):
+                yield at[targets.places], targets
 
     def _blocks(self, positions: Positions) -> list[NDArray[np.int64]]:
         """Places in `positions` of the documents with vectors, in runs of about as many chunks as may be in memory."""

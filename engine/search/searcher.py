@@ -13,19 +13,24 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import QueryError
+from engine.remote.federation import FederatedSnapshot
+from engine.remote.partition import RemotePartition
+from engine.remote.snapshot import ServedSnapshot
 from engine.result import Hit, Result, Status
 from engine.scoring.breakdown import Scored, break_down
 from engine.scoring.evidence import Scoring
 from engine.scoring.similarity import Multiply, products
 from engine.search.local_partition import LocalPartition, allowed_documents
-from engine.search.merging import merged
-from engine.search.partition import Partition, Selection, Shown
+from engine.search.merging import merged_ranked, merged_ranks
+from engine.search.partition import Partition, Ranked, Ranks, Selection, Shown, Survey
 from engine.search.query import Prepared, Query, prepare
 from engine.search.scorer import Exact
 from engine.store.replica import OpenReplica
@@ -64,9 +69,16 @@ class Searcher:
         self.snapshot = snapshot
         self.scoring = scoring or Scoring()
         self._multiply = multiply
-        self._partitions = [
-            LocalPartition(part, self.scoring, generation, scan_chunks, replica, multiply) for part in snapshot.parts
-        ]
+        self._federation = snapshot if isinstance(snapshot, FederatedSnapshot) else None
+        self._local = partial(
+            LocalPartition,
+            scoring=self.scoring,
+            generation=generation,
+            scan_chunks=scan_chunks,
+            replica=replica,
+            multiply=multiply,
+        )
+        self._partitions: dict[int, Partition] = {}  # by number, made when first asked: some are opened only then
 
     def search(
         self,
@@ -102,22 +114,47 @@ class Searcher:
         started = time.perf_counter()
         prepared = self.prepare(query)
         selection = Selection(where, _names(without), exact)
-        ranks = self._each(lambda partition: partition.rank(prepared, selection, offset + k))
-        best = merged([one.best for one in ranks], self._bases, offset + k)
-        is_certified = all(one.is_exact and one.is_complete for one in ranks)
+        ranks, hits = self._ranks_and_hits(query, prepared, selection, slice(offset, offset + k), min_pair)
+        is_certified = ranks.is_exact and ranks.is_complete
         is_pooled = prepared.vectors.coverage.chunks_pooled > 1
-        return Result(
+        found = Result(
             query=query.document,
             query_coverage=prepared.vectors.coverage,
-            hits=self._hits(query, prepared, best.of(slice(offset, None)), offset, min_pair),
+            hits=hits,
             status=Status.CERTIFIED if is_certified and not is_pooled else Status.ESTIMATED,
-            n_found=sum(one.n_found for one in ranks),
-            n_evident=sum(one.n_evident for one in ranks),
-            n_searched=sum(one.n_searched for one in ranks),
+            n_found=ranks.n_found,
+            n_evident=ranks.n_evident,
+            n_searched=ranks.n_searched,
             seconds=time.perf_counter() - started,
             language=self.snapshot.language,
             reference=self.snapshot.reference.version,
         )
+        if self._federation is None or not self._federation.missing:
+            return found
+        return replace(
+            found,
+            status=Status.PARTIAL,
+            n_not_searched=self._federation.n_missing,
+            missing_partitions=self._federation.missing_partitions,
+        )
+
+    def _ranks_and_hits(
+        self, query: Query, prepared: Prepared, selection: Selection, page: slice, min_pair: float
+    ) -> tuple[Ranks, tuple[Hit, ...]]:
+        """The ranking of all partitions, and its hits on a page; both again if a partition is lost between them."""
+        while True:
+            ranks = self.ranks(prepared, selection, page.stop)
+            best = ranks.best.exact.of(slice(page.start, None))
+            shown = self._shown(best.positions)
+            if shown is not None:
+                return ranks, self._hits(query, prepared, best, shown, page.start, min_pair)
+
+    def ranks(self, prepared: Prepared, selection: Selection, n_most: int) -> Ranks:
+        """The best documents of all partitions, as one partition ranks its own; see `Partition.rank`."""
+        ranks = self._each(lambda number: self._partition(number).rank(prepared, selection, n_most))
+        if not ranks and self._federation is not None:
+            raise next(iter(self._federation.missing.values()))
+        return merged_ranks([*ranks.values()], self._bases[[*ranks]], n_most)
 
     def rank(
         self, query: Query, *, k: int, where: str | None = None, without: str | Sequence[str] | None = None
@@ -139,8 +176,7 @@ class Searcher:
         if k < 1:
             raise QueryError(f"k is {k}; it must be at least 1")
         prepared, selection = self.prepare(query), Selection(where, _names(without))
-        ranks = self._each(lambda partition: partition.rank(prepared, selection, k))
-        best = merged([one.best for one in ranks], self._bases, k)
+        best = self.ranks(prepared, selection, k).best.exact
         return best.positions, best.scores
 
     def exact_top_positions(self, queries: Sequence[tuple[str, Query]], *, k: int) -> list[Positions]:
@@ -153,69 +189,98 @@ class Searcher:
             k: how many at most for each.
         """
         at = [(-1 if (place := self.snapshot.position(doc_id)) is None else place, one) for doc_id, one in queries]
-        everything = np.ones(self.snapshot.n_documents, bool)
-        return [positions for positions, _ in self.tops(at, everything, k=k, exact=True)]
+        return [positions for positions, _ in self.tops(at, Selection(exact=True), k=k)]
+
+    def survey(self, selection: Selection) -> Survey:
+        """The documents that a search may find, of all partitions; see `Partition.survey`.
+
+        Raises:
+            QueryError: the filter does not parse.
+            PartitionUnavailable: a served partition does not answer.
+        """
+        found = self._each(lambda number: self._partition(number).survey(selection))
+        bases = self._bases
+        return Survey(
+            np.concatenate([found[number].positions + bases[number] for number in sorted(found)]),
+            all(one.is_exhaustive for one in found.values()),
+            all(one.is_complete for one in found.values()),
+        )
 
     def tops(
-        self, queries: Sequence[tuple[int, Query]], allowed: NDArray[np.bool_], *, k: int, exact: bool = False
+        self, queries: Sequence[tuple[int, Query]], selection: Selection, *, k: int
     ) -> Iterator[tuple[Positions, NDArray[np.float64]]]:
         """The best documents that `search` finds for many queries, as positions and scores above 0, best first.
 
         Args:
-            queries: each with the position of a document that is left out of its hits, -1 for none.
-            allowed: (N,) the documents that may be found.
+            queries: each with the position of a document that is left out of its hits, which is the query; -1 for none.
+            selection: the documents that may be found.
             k: how many at most for each.
-            exact: score every document for every query.
         """
         prepared = [(own, self.prepare(query)) for own, query in queries]
-        if not (exact or self.is_exhaustive(allowed)):
-            for own, one in prepared:
-                of_part = self._of_parts(allowed & (np.arange(len(allowed)) != own))
-                ranks = [part.rank_among(one, others, k).best for part, others in of_part]
-                best = merged(ranks, self._bases, k)
+        survey = self.survey(selection)
+        if not survey.is_exhaustive:
+            for (own, query), (_, one) in zip(queries, prepared, strict=True):
+                without = () if own < 0 else (query.document.doc_id,)
+                others = replace(selection, without=(*selection.without, *without))
+                best = self.ranks(one, others, k).best.exact
                 yield best.positions, best.scores
             return
-        for group in _passes(prepared, max(1, PASS_SCORES // max(1, int(np.count_nonzero(allowed))))):
-            for best in self._exact_tops(group, allowed, k):
-                yield best.positions, best.scores
+        for group in _passes(prepared, max(1, PASS_SCORES // max(1, len(survey.positions)))):
+            for top in self.exact_tops(group, selection, k):
+                yield top.exact.positions, top.exact.scores
 
     def scores_of(self, query: Query, positions: Positions) -> NDArray[np.float64]:
         """The scores (R,) of given documents, also of those with a score of 0."""
-        prepared, scores = self.prepare(query), np.zeros(len(positions))
-        for owner, places, own in self._owned(positions):
-            scores[places] = self._partitions[owner].scores_of(prepared, own)
+        return self.prepared_scores(self.prepare(query), positions)
+
+    def prepared_scores(self, prepared: Prepared, positions: Positions) -> NDArray[np.float64]:
+        """The same of a query that was prepared."""
+        scores = np.zeros(len(positions))
+        owned = {owner: (places, own) for owner, places, own in self._owned(positions)}
+        found = self._each(lambda number: self._partition(number).scores_of(prepared, owned[number][1]), list(owned))
+        for owner, of_part in found.items():
+            scores[owned[owner][0]] = of_part
         return scores
 
-    def best_hits(self, queries: Sequence[tuple[Query, Prepared]], allowed: NDArray[np.bool_]) -> list[Hit | None]:
+    def best_hits(
+        self, queries: Sequence[tuple[Query, Prepared]], selection: Selection, n_documents: int
+    ) -> list[Hit | None]:
         """The best hit of each of several queries, from all documents; None where none has a score above 0.
 
         The queries share passes over vectors and term counts.
 
         Args:
             queries: each with what `prepare` made of it.
-            allowed: (N,) the documents that may be found.
+            selection: the documents that may be found.
+            n_documents: how many these are.
         """
         best: list[Hit | None] = []
-        for group in _passes(queries, max(1, PASS_SCORES // max(1, int(np.count_nonzero(allowed))))):
-            tops = self._exact_tops([(-1, one) for _, one in group], allowed, 1)
+        for group in _passes(queries, max(1, PASS_SCORES // max(1, n_documents))):
+            tops = self.exact_tops([(-1, one) for _, one in group], selection, 1)
             for (query, one), top in zip(group, tops, strict=True):
-                best += self._hits(query, one, top, 0) or (None,)
+                best += self._hits(query, one, top.exact, self._shown(top.exact.positions) or [], 0) or (None,)
         return best
 
-    def _exact_tops(self, queries: Sequence[tuple[int, Prepared]], allowed: NDArray[np.bool_], k: int) -> list[Exact]:
-        """The best documents for several queries, see `LocalPartition.exact_tops`, of all partitions."""
-        tops = []
-        for base, (part, own) in zip(self._bases.tolist(), self._of_parts(allowed), strict=True):
-            tops.append(part.exact_tops([(place - base, one) for place, one in queries], own, k))
-        return [merged(of_query, self._bases, k) for of_query in zip(*tops, strict=True)]
+    def exact_tops(self, queries: Sequence[tuple[int, Prepared]], selection: Selection, k: int) -> list[Ranked]:
+        """The best of all documents for several queries, as one partition ranks its own; see `Partition.tops`."""
+        bases = self._bases
 
-    def is_exhaustive(self, allowed: NDArray[np.bool_]) -> bool:
-        """Whether every document is scored for every query, as containment and small indexes need."""
-        return all(part.is_exhaustive(own) for part, own in self._of_parts(allowed))
+        def tops(number: int) -> list[Ranked]:
+            base = int(bases[number])
+            return self._partition(number).tops([(own - base, one) for own, one in queries], selection, k)
 
-    def _of_parts(self, allowed: NDArray[np.bool_]) -> Iterator[tuple[LocalPartition, NDArray[np.bool_]]]:
-        """Each partition with its share of a mask (N,)."""
-        return zip(self._partitions, np.split(allowed, self._bases[1:]), strict=True)
+        found = self._each(tops)
+        rankings = zip(*(found[number] for number in sorted(found)), strict=True)
+        return [merged_ranked(of_query, bases, k) for of_query in rankings]
+
+    def _partition(self, number: int) -> Partition:
+        if number not in self._partitions:
+            part = self.snapshot.parts[number]
+            if isinstance(part, ServedSnapshot):
+                self._partitions[number] = RemotePartition(part, self.scoring)
+            else:
+                self._partitions[number] = self._local(part)
+        return self._partitions[number]
 
     def prepare(self, query: Query) -> Prepared:
         """Take thresholds and weights of a query from the reference, its own content left out of it."""
@@ -228,22 +293,34 @@ class Searcher:
     @property
     def _bases(self) -> NDArray[np.int64]:
         """(P,) position of the first document of each partition among those of all."""
-        sizes = [partition.n_documents for partition in self._partitions]
+        whole = self._federation
+        sizes = [part.n_documents for part in self.snapshot.parts] if whole is None else whole.sizes
         return np.cumsum([0, *sizes], dtype=np.int64)[:-1]
 
-    def _each(self, ask: Callable[[Partition], Answer]) -> list[Answer]:
-        """Ask all partitions, in threads: scans of words and products of vectors leave the interpreter free."""
-        if len(self._partitions) == 1:
-            return [ask(self._partitions[0])]
-        with ThreadPoolExecutor(min(len(self._partitions), os.cpu_count() or 1)) as pool:
-            return list(pool.map(ask, self._partitions))
+    def _each(self, ask: Callable[[int], Answer], numbers: Sequence[int] | None = None) -> dict[int, Answer]:
+        """Ask partitions by number, in threads: scans of words and products of vectors leave the interpreter free.
+
+        Of served ones those that do not answer are left out where that is allowed, see `FederatedSnapshot.each`.
+        """
+        asked = range(len(self.snapshot.parts)) if numbers is None else numbers
+        if self._federation is not None:
+            return self._federation.each(ask, asked)
+        if len(asked) < 2:
+            return {number: ask(number) for number in asked}
+        with ThreadPoolExecutor(min(len(asked), os.cpu_count() or 1)) as pool:
+            return dict(zip(asked, pool.map(ask, asked), strict=True))
 
     def _hits(
-        self, query: Query, prepared: Prepared, exact: Exact, offset: int, min_pair: float = 0.0
+        self,
+        query: Query,
+        prepared: Prepared,
+        exact: Exact,
+        shown: Sequence[Shown],
+        offset: int,
+        min_pair: float = 0.0,
     ) -> tuple[Hit, ...]:
         if not len(exact.positions):
             return ()
-        shown = self._shown(exact.positions)
         scored = Scored(
             prepared.limits,
             exact.matches,
@@ -258,6 +335,8 @@ class Searcher:
             prepared.section_weights,
             self.snapshot.counts_titles,
             min_pair,
+            prepared.left_out,
+            prepared.skip,
         )
         breakdowns = break_down(
             query.document,
@@ -273,11 +352,24 @@ class Searcher:
             )
         )
 
-    def _shown(self, positions: Positions) -> list[Shown]:
-        """The documents at positions among those of all, in that order, each from its partition."""
+    def show(self, positions: Positions) -> list[Shown]:
+        """Documents at some positions (R,), as one partition shows its own; see `Partition.show`."""
+        shown = self._shown(positions)
+        assert shown is not None  # only a search that leaves partitions out loses some
+        return shown
+
+    def _shown(self, positions: Positions) -> list[Shown] | None:
+        """The documents at positions among those of all, in that order, each from its partition.
+
+        None if a partition was lost that ranked some of them.
+        """
+        owned = {owner: (places, own) for owner, places, own in self._owned(positions)}
+        shown = self._each(lambda number: self._partition(number).show(owned[number][1]), list(owned))
+        if len(shown) < len(owned):
+            return None
         found: dict[int, Shown] = {}
-        for owner, places, own in self._owned(positions):
-            found |= zip(places.tolist(), self._partitions[owner].show(own), strict=True)
+        for owner, (places, _) in owned.items():
+            found |= zip(places.tolist(), shown[owner], strict=True)
         return [found[row] for row in range(len(positions))]
 
     def _owned(self, positions: Positions) -> Iterator[tuple[int, NDArray[np.int64], Positions]]:

@@ -1,24 +1,45 @@
 """Weights of the sections of a query, by kind, heading or number. Scores nothing.
 
 A section counts by the most specific name that fits: its number, its own heading, the nearest heading above
-it, its kind. Numbers are those of `longmatch show`, from 1. Case and the number of a heading are ignored, so
-`methods` names a section "3.1 Methods". A section that no name fits has the weight 1.
+it, its kind by the metadata of the query, its kind by its headings and text, see `engine.search.section_names`.
+Numbers are those of `longmatch show`, from 1. Case and the number of a heading are ignored, so `pumps` names a
+section "3.1 Pumps". A section that no name fits has the weight 1.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from math import isfinite
 
 from engine.document import Document
 from engine.errors import QueryError
-from engine.section_kinds import SectionKind, heading_name, section_kinds
+from engine.search.query import Query
+from engine.search.section_names import KINDS, key_of, names_of_sections
+from engine.search.skipping import kinds_of
+from engine.section_kinds import SectionKind
 
 _ENTRY = re.compile(r"\s*(?P<name>.+?)\s*=\s*(?P<weight>[^=,]*?)\s*(?:,|$)", re.DOTALL)
-_KINDS = frozenset(kind.value for kind in SectionKind)
 _N_NAMED = 5  # headings that an error lists
+
+
+def with_section_weights(query: Query, skip: Collection[str], weights: Mapping[str, float]) -> Query:
+    """A query whose sections count as they are asked to.
+
+    Args:
+        query: a document with its vectors.
+        skip: names of kinds to leave out, of the query and of targets.
+        weights: by kind, heading or number.
+
+    Raises:
+        QueryError: a kind or a weight cannot be used.
+    """
+    of_sections = section_weights(query.document, weights) if weights else ()
+    kinds = kinds_of(skip)
+    in_targets = kinds | kinds_without_weight(weights)
+    return replace(query, skip=kinds, skip_in_targets=in_targets, section_weights=of_sections)
 
 
 def parse_weights(text: str) -> dict[str, float]:
@@ -56,17 +77,23 @@ def section_weights(document: Document, weights: Mapping[str, float]) -> tuple[f
     given: dict[str, float] = {}
     for name, weight in weights.items():
         _check(name, weight)
-        key = _key(name)
+        key = key_of(name)
         if key in given:
             raise QueryError(f"two weights name the same sections, {name!r} the second time; give one")
         given[key] = float(weight)
-    names = [tuple(_names(document, number, kind)) for number, kind in enumerate(section_kinds(document))]
+    names = names_of_sections(document)
     known = {name for of_section in names for name in of_section}
     for name in weights:
-        if _key(name) not in known and _key(name) not in _KINDS:
+        if key_of(name) not in known and key_of(name) not in KINDS:
             raise QueryError(f"no section of {document.doc_id} is named {name!r}; {_hint(document, name)}")
     found = tuple(next((given[name] for name in of_section if name in given), 1.0) for of_section in names)
     return () if all(weight == 1 for weight in found) else found
+
+
+def kinds_without_weight(weights: Mapping[str, float]) -> frozenset[SectionKind]:
+    """The kinds, but for body, that have the weight 0 by their own names, which is the same as skipping them."""
+    names = {key_of(name) for name, weight in weights.items() if not weight}
+    return frozenset(kind for kind in SectionKind if kind is not SectionKind.BODY and kind.value in names)
 
 
 def _check(name: object, weight: object) -> None:
@@ -77,27 +104,12 @@ def _check(name: object, weight: object) -> None:
         raise QueryError(f"the weight of {name!r} is {weight!r:.40}; it must be a number of at least 0")
 
 
-def _key(name: str) -> str:
-    """A name as it is compared; a number stays as it is."""
-    return heading_name(name) or name.strip().casefold()
-
-
-def _names(document: Document, number: int, kind: SectionKind) -> Iterator[str]:
-    """What a section can be named by, the most specific name first."""
-    section = document.sections[number]
-    yield str(number + 1)
-    for heading in (section.heading, *reversed(section.path)):
-        if heading.strip():
-            yield _key(heading)
-    yield kind.value
-
-
 def _hint(document: Document, name: str) -> str:
     headings = list(dict.fromkeys(section.heading for section in document.sections if section.heading))
-    by_key = {_key(heading): heading for heading in headings}
-    similar = [by_key[key] for key in difflib.get_close_matches(_key(name), by_key, 2, cutoff=0.6)]
+    by_key = {key_of(heading): heading for heading in headings}
+    similar = [by_key[key] for key in difflib.get_close_matches(key_of(name), by_key, 2, cutoff=0.6)]
     if similar:
         return f"did you mean {' or '.join(map(repr, similar))}?"
     listed = ", ".join(map(repr, headings[:_N_NAMED])) + (", …" if len(headings) > _N_NAMED else "")
-    kinds = ", ".join(sorted(_KINDS))
+    kinds = ", ".join(sorted(KINDS))
     return f"name a heading ({listed or 'it has none'}), a kind ({kinds}) or a number to {len(document.sections)}"

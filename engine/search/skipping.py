@@ -1,16 +1,20 @@
-"""Leaves sections of a query out of its score, by kind or by a weight of 0. Scores nothing.
+"""Which sections a search leaves out of the query and of its targets, by kind or by a weight of 0. Scores nothing.
 
-The query loses the terms of such sections, and their chunks weigh nothing. Targets keep all of their
-sections. The vector of a whole document is that of all its sections: it cannot be taken apart.
+The query loses the terms of such sections, and their chunks weigh nothing. Where a kind is left out, targets lose
+the terms and the chunks of their sections of that kind too (`engine.store.kept`). The vector of a whole document is
+that of all its sections and cannot be taken apart, so a search that leaves a kind out compares none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from engine.document import Document, Span
 from engine.errors import QueryError
-from engine.section_kinds import SectionKind, stretches_of
+from engine.section_kinds import SectionKind, kind_bits, section_bits, stretches_of
 
 
 def kinds_of(names: Iterable[str]) -> frozenset[SectionKind]:
@@ -24,6 +28,14 @@ def kinds_of(names: Iterable[str]) -> frozenset[SectionKind]:
         if name not in known:
             raise QueryError(f"{name!r} is no kind of section that can be skipped; these are: {', '.join(known)}")
     return frozenset(map(SectionKind, names))
+
+
+def left_out_sections(
+    query: Document, kinds: Collection[SectionKind], weights: Sequence[float] = ()
+) -> NDArray[np.bool_]:
+    """Which sections of a query `query_stretches` leaves out, (A,) of its A sections; the arguments are the same."""
+    of_kind = (section_bits(query) & kind_bits(kinds)) > 0 if kinds else np.zeros(max(1, len(query.sections)), bool)
+    return of_kind | (np.array(weights) == 0) if len(weights) else of_kind
 
 
 def query_stretches(

@@ -34,6 +34,7 @@ MIN_POINTS_PER_LIST = 39  # under which FAISS warns
 LONG_LIST = 200
 _EXACT = ("Flat", "SQfp16")  # shards hold float16, so its codes lose nothing
 _UNTRAINED = (*_EXACT, "SQbf16")
+_SOURCE_LINE = re.compile(r"^.*\.(?:cpp|h):\d+: (?:Error: '.*?' failed: )?", re.DOTALL)  # of FAISS, in its errors
 
 
 def choose_factory(n_vectors: int, width: int, memory_bytes: int | None = None) -> str:
@@ -284,7 +285,11 @@ def _empty_index(factory: str, width: int) -> Any:  # noqa: ANN401
 
 
 def _refusal(factory: str, over: str, error: Exception) -> IndexMismatch:
-    reason = str(error).splitlines()[-1].strip()[-160:]
+    reason = _SOURCE_LINE.sub("", str(error)).strip().rstrip(".")[:160]
+    if "could not parse" in reason:
+        reason = "it does not know this string"
+    elif "exception sto" in reason:  # stoi and stol of C++
+        reason = "a number in it is too large"
     return IndexMismatch(
         f"FAISS cannot build factory {factory!r} over {over} ({reason}); "
         "use --factory auto, Flat, SQ8, or IVF1024,PQ64x4fs"

@@ -12,15 +12,16 @@ from sqlalchemy import JSON, URL, Connection, Engine, ForeignKey, LargeBinary, c
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
-from sqlalchemy.pool import NullPool
+from sqlalchemy.pool import NullPool, StaticPool
 
-from engine.errors import IndexDamaged, IndexMismatch
+from engine.errors import IndexDamaged, IndexMismatch, StorageError
 from engine.faults import fault
 
-SCHEMA_VERSION = 4
-# 1 has neither term counts nor a reference, 2 holds plain term counts, 3 counts titles like all other text; the next
-# run of `index` or `repair` brings each to the newest. 3 has no checksums of rows either; the next writer adds them.
-READABLE_VERSIONS = (1, 2, 3, 4)
+SCHEMA_VERSION = 6
+# 1 has neither term counts nor a reference, 2 holds plain term counts, 3 counts titles like all other text, 4 counts
+# nothing apart by kind of section; the next run of `index` or `repair` brings each to the newest. 3 has no checksums
+# of rows either, 5 no blocks of its roster; the next writer adds them.
+READABLE_VERSIONS = (1, 2, 3, 4, 5, 6)
 CATALOG_FILE = "catalog.sqlite"
 BUSY_SECONDS = 30  # that a statement waits for another process
 
@@ -60,6 +61,15 @@ class ShardDigestRow(Table):
     __tablename__ = "shard_digests"
     shard_id: Mapped[int] = mapped_column(ForeignKey("shards.id", ondelete="CASCADE"), primary_key=True)
     digests: Mapped[dict[str, Any]]  # by tensor, and that of the header; see `engine.store.shards`
+
+
+class StagedShardRow(Table):
+    """A shard with vectors of another encoder, which the index takes once all documents have some."""
+
+    __tablename__ = "staged_shards"
+    shard_id: Mapped[int] = mapped_column(ForeignKey("shards.id", ondelete="CASCADE"), primary_key=True)
+    fingerprint: Mapped[str]  # of the encoder
+    documents: Mapped[list[Any]]  # ids and places, see `engine.store.staging`
 
 
 class DocumentRow(Table):
@@ -190,10 +200,14 @@ def connect(path: Path, *, read_only: bool) -> Engine:
 
     Readers open SQLite read-only, so that closing one never checkpoints. On a
     folder that cannot be written to the file is opened as immutable.
+
+    Raises:
+        StorageError: the folder cannot be written to, and the newest commits lie in the log alone.
     """
     mode = "ro" if read_only else "rwc"
     query = {"mode": mode, "uri": "true"}
     if read_only and not os.access(path.parent, os.W_OK):
+        _refuse_log(path)
         query["immutable"] = "1"
     engine = create_engine(
         URL.create("sqlite", database=f"file:{quote(str(path.resolve()))}", query=query),
@@ -228,6 +242,30 @@ def connect(path: Path, *, read_only: bool) -> Engine:
     if not read_only:
         Table.metadata.create_all(engine)
     return engine
+
+
+def _refuse_log(catalog: Path) -> None:
+    """Refuse a catalog whose newest commits lie in its log, where that cannot be read: SQLite would pass over them.
+
+    Raises:
+        StorageError: a writer is at work or was killed, and the folder cannot be written.
+    """
+    log = catalog.with_name(f"{catalog.name}-wal")
+    if log.exists() and log.stat().st_size:
+        raise StorageError(
+            f"{catalog.parent} cannot be written, and {log.name} holds commits that are not in the catalog yet; open "
+            "the index once where its folder can be written (longmatch info INDEX), or back it up there and restore "
+            "the backup here: longmatch backup INDEX FILE"
+        )
+
+
+def memory_catalog() -> Connection:
+    """An empty catalog in memory, for any thread; goes when it is closed."""
+    engine = create_engine(
+        "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}, json_serializer=_dumps
+    )
+    Table.metadata.create_all(engine)
+    return engine.connect()
 
 
 def _dumps(value: object) -> str:

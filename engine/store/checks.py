@@ -1,10 +1,12 @@
-"""Checksums of the catalog's rows, so that a catalog under no seal is as safe as a sealed one.
+"""Checksums of the catalog's rows, so that a reader trusts what it reads without reading the whole catalog.
 
-A document has two: of its row, compared when a reader or a writer opens an unsealed catalog, and of its
-text and sections, compared whenever they are read. The other tables have one each. All are written
-in the transaction that changes the rows. Catalogs of schema versions before 4 have none.
+A document has two: of its row, and of its text and sections, each compared whenever it is read. The other tables
+have one each. All are written in the transaction that changes the rows. Catalogs of schema versions before 4 have
+none.
 
-The seal makes the first comparison needless: it covers every page, and is read at the speed of the disk.
+A reader compares the tables that it needs when it opens the catalog, and all rows before a question that reads all
+of them, such as a filter; a writer compares all rows of an unsealed catalog. The seal makes that comparison needless:
+it covers every page, and is read at the speed of the disk.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import xxhash
-from sqlalchemy import Connection, ForeignKey, delete, insert
+from sqlalchemy import Connection, ForeignKey, delete, insert, inspect
 from sqlalchemy.orm import Mapped, mapped_column
 
 from engine.errors import IndexDamaged
@@ -22,33 +24,23 @@ from engine.store.catalog import (
     DocumentRow,
     FailedIdRow,
     FailureRow,
-    GenerationRow,
-    MetaRow,
-    PostingsRow,
-    ReferenceRow,
     SectionRow,
-    ShardDigestRow,
-    ShardRow,
+    StagedShardRow,
     Table,
     TextRow,
-    WordPostingsRow,
 )
+from engine.store.opened import OPENED_TABLES, StoredRows, all_rows
+from engine.store.roster_blocks import RosterBlockRow, check_blocks, has_blocks, write_blocks
 
 # Demand is left out: it orders what is encoded later, and changes with queries.
-_SMALL_TABLES = (
-    MetaRow,
-    ShardRow,
-    ShardDigestRow,
-    GenerationRow,
-    PostingsRow,
-    WordPostingsRow,
-    ReferenceRow,
-    FailureRow,
-    FailedIdRow,
-)
+_TABLES: tuple[type[Table], ...] = (*OPENED_TABLES, FailureRow, FailedIdRow, RosterBlockRow, StagedShardRow)
+_LATER_TABLES = (RosterBlockRow.__tablename__, StagedShardRow.__tablename__)  # that earlier versions lack
 FIRST_CHECKED_VERSION = 4  # of the schema
 _LOW = 0xFFFFFFFF
+_BLOCK_CHECKS = f"SELECT block, n_documents, checksum FROM {RosterBlockRow.__tablename__} ORDER BY block"
 _IDS_PER_STATEMENT = 500
+_JSON = json.JSONEncoder(ensure_ascii=False, default=bytes.hex)  # made once: most rows take less time than it
+_DAMAGED_TABLE = "table {name} of {place} is not what was written; check it: longmatch verify INDEX"
 
 
 class DocumentCheckRow(Table):
@@ -87,10 +79,11 @@ def content_check(deflated: bytes, sections: Iterable[Sequence[Any]]) -> int:
 
 
 def record_documents(connection: Connection, document_ids: Iterable[int] | None = None) -> None:
-    """Write the checksums of documents whose rows were written in this transaction; of all by default."""
-    if document_ids is None:
-        document_ids = [row[0] for row in _driver(connection).execute("SELECT id FROM documents")]
-    chosen = [int(one) for one in document_ids]
+    """Write the checksums and blocks of documents whose rows were written in this transaction; of all by default."""
+    chosen = None if document_ids is None else [int(one) for one in document_ids]
+    write_blocks(connection, chosen)
+    if chosen is None:
+        chosen = [row[0] for row in _driver(connection).execute("SELECT id FROM documents")]
     for first in range(0, len(chosen), _IDS_PER_STATEMENT):
         block = chosen[first : first + _IDS_PER_STATEMENT]
         marks = ",".join("?" * len(block))
@@ -111,8 +104,37 @@ def record_tables(connection: Connection) -> None:
     connection.execute(insert(TableCheckRow.__table__), now)  # type: ignore[arg-type]
 
 
+def check_opened(connection: Connection, rows: StoredRows, place: str) -> None:
+    """Compare the tables that every reader needs with their checksums.
+
+    Args:
+        connection: in a transaction.
+        rows: that were read in the same transaction.
+        place: the catalog, for messages.
+
+    Raises:
+        IndexDamaged: a table is not what was written.
+    """
+    stored = _stored_checks(connection)
+    for table, of_table in rows.items():
+        _compare(stored, table, of_table, place)
+
+
+def check_roster_table(connection: Connection, place: str) -> None:
+    """The same for the table of blocks, whose arrays have checksums of their own."""
+    _compare(_stored_checks(connection), RosterBlockRow, _checked_rows(connection, RosterBlockRow), place)
+
+
+def _compare(
+    stored: Mapping[str, tuple[int, int]], table: type[Table], rows: Iterable[Sequence[Any]], place: str
+) -> None:
+    name, *now = _table_check(table, rows)
+    if stored.get(name) != tuple(now):
+        raise IndexDamaged(_DAMAGED_TABLE.format(name=name, place=place))
+
+
 def check_catalog(connection: Connection, meta: Mapping[str, Any], place: str) -> None:
-    """Compare the rows of an unsealed catalog with their checksums; texts and sections are compared when read.
+    """Compare all rows of a catalog with their checksums; texts and sections are compared when read.
 
     Args:
         connection: in a transaction.
@@ -125,27 +147,41 @@ def check_catalog(connection: Connection, meta: Mapping[str, Any], place: str) -
     if not has_checks(meta):
         return
     if (table := damaged_table(connection)) is not None:
-        raise IndexDamaged(f"table {table} of {place} is not what was written; check it: longmatch verify INDEX")
+        raise IndexDamaged(_DAMAGED_TABLE.format(name=table, place=place))
     if damaged := damaged_documents(connection):
         raise IndexDamaged(
             f"{len(damaged)} documents of {place}, the first is {damaged[0]!r}, are not what was written; "
             "check it: longmatch verify INDEX"
         )
+    if has_blocks(meta):
+        check_blocks(connection, place)
     for (line,) in _driver(connection).execute("PRAGMA integrity_check(documents)"):
         if line != "ok":  # its indexes, by which names are looked up
             raise IndexDamaged(f"{place} cannot be read ({line}); check it: longmatch verify INDEX")
 
 
+def committed_state(connection: Connection) -> list[tuple[str, int, int]]:
+    """What differs after every commit that changed something; empty in a catalog without checksums."""
+    if not inspect(connection).has_table(TableCheckRow.__tablename__):
+        return []
+    rows = _driver(connection).execute("SELECT name, n_rows, checksum FROM table_checks ORDER BY name")
+    return [tuple(row) for row in rows]
+
+
 def damaged_table(connection: Connection) -> str | None:
     """The first table whose rows are not what was written; None where all are."""
-    stored = {
-        name: (n_rows, check)
-        for name, n_rows, check in _driver(connection).execute("SELECT name, n_rows, checksum FROM table_checks")
-    }
+    stored = _stored_checks(connection)
     for name, n_rows, check in _table_checks(connection):
+        if name in _LATER_TABLES and name not in stored and not n_rows:
+            continue  # a run that was killed at once made the table in a catalog of an earlier version
         if stored.pop(name, None) != (n_rows, check):
             return name
     return next(iter(stored), None)
+
+
+def _stored_checks(connection: Connection) -> dict[str, tuple[int, int]]:
+    rows = _driver(connection).execute("SELECT name, n_rows, checksum FROM table_checks")
+    return {name: (n_rows, check) for name, n_rows, check in rows}
 
 
 def damaged_documents(connection: Connection) -> list[str]:
@@ -158,26 +194,70 @@ def damaged_documents(connection: Connection) -> list[str]:
 
 def _table_checks(connection: Connection) -> Iterator[tuple[str, int, int]]:
     """Name, number of rows and checksum of each table, and of the checksums of documents."""
-    driver = _driver(connection)
-    for table in _SMALL_TABLES:
-        keys = ", ".join(column.name for column in table.__table__.primary_key)
-        digest, n_rows = xxhash.xxh3_64(), 0
-        for row in driver.execute(f"SELECT {_columns(table)} FROM {table.__tablename__} ORDER BY {keys}"):
-            digest.update(_canonical(row))
-            n_rows += 1
-        yield table.__tablename__, n_rows, _signed(digest.intdigest())
-    n_rows, low, high = driver.execute(
-        f"SELECT count(*), coalesce(sum(row_check & {_LOW}), 0), coalesce(sum((row_check >> 32) & {_LOW}), 0) "
-        "FROM document_checks"
-    ).fetchone()
-    (n_documents,) = driver.execute("SELECT count(*) FROM documents NOT INDEXED").fetchone()
-    yield DocumentRow.__tablename__, n_documents, _signed(xxhash.xxh3_64_intdigest(_canonical([n_rows, low, high])))
+    has_table = inspect(connection).has_table
+    for table in _TABLES:
+        if table.__tablename__ not in _LATER_TABLES or has_table(table.__tablename__):
+            yield _table_check(table, _checked_rows(connection, table))
+    n_rows, low, high = (
+        _driver(connection)
+        .execute(
+            f"SELECT count(*), coalesce(sum(row_check & {_LOW}), 0), coalesce(sum((row_check >> 32) & {_LOW}), 0) "
+            "FROM document_checks"
+        )
+        .fetchone()
+    )
+    yield DocumentRow.__tablename__, n_rows, _signed(xxhash.xxh3_64_intdigest(_canonical([n_rows, low, high])))
+
+
+def _checked_rows(connection: Connection, table: type[Table]) -> Iterable[Sequence[Any]]:
+    """The rows of one table as its checksum has them; of blocks the checksums stand for their arrays."""
+    rows: Iterable[Sequence[Any]] = _driver(connection).execute(
+        _BLOCK_CHECKS if table is RosterBlockRow else all_rows(table)
+    )
+    return rows
+
+
+def _table_check(table: type[Table], rows: Iterable[Sequence[Any]]) -> tuple[str, int, int]:
+    """Name, number of rows and checksum of one table."""
+    digest, n_rows = xxhash.xxh3_64(), 0
+    for row in rows:
+        digest.update(_canonical(row))
+        n_rows += 1
+    return table.__tablename__, n_rows, _signed(digest.intdigest())
 
 
 def _row_checks(connection: Connection, where: str = "", values: Sequence[int] = ()) -> Iterator[tuple[int, int]]:
     statement = f"SELECT {_columns(DocumentRow)} FROM {DocumentRow.__tablename__} {where}"
     for row in _driver(connection).execute(statement, values):
         yield row[0], _signed(xxhash.xxh3_64_intdigest(_canonical(row)))
+
+
+def stored_rows(connection: Connection, document_ids: Sequence[int], *, checked: bool) -> dict[int, dict[str, Any]]:
+    """The rows of documents as SQLite holds them, by catalog id; one that is not there is left out.
+
+    Args:
+        connection: in a transaction.
+        document_ids: few enough for one statement.
+        checked: whether the catalog holds checksums. Then each row is compared with its own, and has the value
+            `content_check` as well.
+
+    Raises:
+        IndexDamaged: a row is not what was written.
+    """
+    names = [column.name for column in DocumentRow.__table__.columns]
+    columns = ", ".join(f'documents."{name}"' for name in names)
+    table, more = DocumentRow.__tablename__, ""
+    if checked:
+        names.append("content_check")
+        columns += ", content_check, row_check"
+        more = f"LEFT JOIN {DocumentCheckRow.__tablename__} ON document_id = id"
+    marks = ",".join("?" * len(document_ids))
+    found = {}
+    for row in _driver(connection).execute(f"SELECT {columns} FROM {table} {more} WHERE id IN ({marks})", document_ids):
+        if checked and row[-1] != _signed(xxhash.xxh3_64_intdigest(_canonical(row[:-2]))):
+            raise IndexDamaged(f"the row of {row[1]!r} is not what was written; check it: longmatch verify INDEX")
+        found[row[0]] = dict(zip(names, row, strict=False))
+    return found
 
 
 def _content_checks(connection: Connection, marks: str, ids: Sequence[int]) -> dict[int, int]:
@@ -207,7 +287,7 @@ def _driver(connection: Connection) -> Any:  # noqa: ANN401
 
 
 def _canonical(row: Sequence[Any]) -> bytes:
-    return json.dumps(row, ensure_ascii=False, default=bytes.hex).encode()
+    return _JSON.encode(row).encode()
 
 
 def _signed(digest: int) -> int:

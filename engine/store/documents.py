@@ -16,21 +16,16 @@ from sqlalchemy import Connection, String, bindparam, delete, insert, select, ty
 from engine.document import Coverage, Document, Section
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexDamaged
+from engine.faults import faults_named
 from engine.lazy import deferred
 from engine.store.bounds import MAX_TEXT_BYTES
 from engine.store.catalog import DocumentRow, SectionRow, TextRow
-from engine.store.checks import DocumentCheckRow, content_check
+from engine.store.checks import content_check, stored_rows
+from engine.store.roster_blocks import write_blocks
 
 _IDS_PER_STATEMENT = 500
 # Made once: a search that makes them anew spends more on that than on their rows.
-_DOCUMENTS = (
-    select(DocumentRow.__table__, TextRow.deflated)
-    .join(TextRow, TextRow.document_id == DocumentRow.id)
-    .where(DocumentRow.id.in_(bindparam("ids", expanding=True)))
-)
-_CHECKS = select(DocumentCheckRow.document_id, DocumentCheckRow.content_check).where(
-    DocumentCheckRow.document_id.in_(bindparam("ids", expanding=True))
-)
+_TEXTS = select(TextRow.document_id, TextRow.deflated).where(TextRow.document_id.in_(bindparam("ids", expanding=True)))
 _SECTIONS = (
     select(
         SectionRow.document_id,
@@ -140,6 +135,7 @@ def delete_documents(connection: Connection, document_ids: Sequence[int]) -> Non
     """Remove documents with their texts and sections; their vectors stay in the shards, unnamed."""
     for ids in _blocks(document_ids):
         connection.execute(delete(DocumentRow).where(DocumentRow.id.in_(ids)))
+    write_blocks(connection, document_ids)
 
 
 def load_documents(
@@ -187,7 +183,8 @@ def stored_documents(
 @contextmanager
 def _damage() -> Iterator[None]:
     try:
-        yield
+        with faults_named():
+            yield
     except (zlib.error, ValueError, KeyError, TypeError) as error:
         raise IndexDamaged(
             f"a document in the catalog cannot be read ({error}); check it: longmatch verify INDEX"
@@ -196,29 +193,29 @@ def _damage() -> Iterator[None]:
 
 def _load_block(connection: Connection, ids: Sequence[int], *, checked: bool) -> dict[int, tuple[Document, Coverage]]:
     found: dict[int, tuple[Document, Coverage]] = {}
-    sections = _load_sections(connection, ids)
-    checks = _load_checks(connection, ids) if checked else None
-    for row in connection.execute(_DOCUMENTS, {"ids": ids}).mappings().all():
-        if checks is not None and checks.get(row["id"]) != content_check(row["deflated"], sections[row["id"]]):
+    sections, texts = _load_sections(connection, ids), _load_texts(connection, ids)
+    for one, row in stored_rows(connection, ids, checked=checked).items():
+        if one not in texts:
+            continue
+        if checked and row["content_check"] != content_check(texts[one], sections[one]):
             raise IndexDamaged(
                 f"text or sections of {row['doc_id']!r} are not what was indexed; check it: longmatch verify INDEX"
             )
         document = deferred(
             Document,
-            partial(_unpacked, row["deflated"], sections[row["id"]]),
+            partial(_unpacked, texts[one], sections[one]),
             doc_id=row["doc_id"],
             title=row["title"],
-            metadata=row["metadata"],
+            metadata=json.loads(row["metadata"]),
             source=row["source"],
-            pages=tuple(row["pages"]),
+            pages=tuple(json.loads(row["pages"])),
         )
-        found[row["id"]] = document, Coverage(row["tokens_read"], row["tokens_total"])
+        found[one] = document, Coverage(row["tokens_read"], row["tokens_total"])
     return found
 
 
-def _load_checks(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
-    """The checksum of each text with its sections."""
-    return {row[0]: row[1] for row in connection.execute(_CHECKS, {"ids": ids})}
+def _load_texts(connection: Connection, ids: Sequence[int]) -> dict[int, bytes]:
+    return {row[0]: row[1] for row in connection.execute(_TEXTS, {"ids": ids})}
 
 
 def _load_sections(connection: Connection, ids: Sequence[int]) -> dict[int, list[Sequence[Any]]]:

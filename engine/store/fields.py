@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
-from sqlalchemy import Connection, Select, String, case, cast, func, select
+from sqlalchemy import Connection, String, case, cast, func, select
 
 from engine.document import Scalar
 from engine.errors import QueryError
@@ -90,28 +90,53 @@ def stored_values(folder: Path, name: str, *, containing: str = "", limit: int =
     return [(kind == "true" if kind in ("true", "false") else value, count) for (value, kind), count in found]
 
 
-def check_fields(folder: Path, where: str) -> None:
+class Fields(Protocol):
+    """What holds documents with metadata; a `Snapshot` is one."""
+
+    @property
+    def n_documents(self) -> int:
+        """Its documents."""
+
+    def has_field(self, key: str) -> bool:
+        """Whether a document has a value for a key."""
+
+    def field_names(self) -> list[str]:
+        """All fields, by name."""
+
+
+def check_fields(index: Fields, where: str) -> None:
     """Whether each field that a filter compares with a value is in some document of the index.
 
     A field that is only tested with `exists` may be absent, and an index without documents has no fields.
 
     Args:
-        folder: the index.
+        index: opened.
         where: a metadata filter, see `engine.store.where`.
 
     Raises:
         QueryError: no document has one of the fields, or the filter does not parse.
     """
-    anything = select(DocumentRow.id)
     for key in compared_keys(where):
-        if not _has(folder, anything.where(has_key(key))):
-            names = list(_all_kinds(folder))
-            if names or _has(folder, anything):
+        if not index.has_field(key):
+            names = index.field_names()
+            if names or index.n_documents:
                 raise QueryError(_unknown(where, key, names))
 
 
-def _has(folder: Path, documents: Select[Any]) -> bool:
-    return any(catalog.execute(documents.limit(1)).first() is not None for catalog in catalogs(folder))
+def has_field(folder: Path, key: str) -> bool:
+    """Whether a document of an index that is committed now has a value for a key.
+
+    Args:
+        folder: the index.
+        key: as a filter names it.
+    """
+    documents = select(DocumentRow.id).where(has_key(key)).limit(1)
+    return any(catalog.execute(documents).first() is not None for catalog in catalogs(folder))
+
+
+def field_names(folder: Path) -> list[str]:
+    """The metadata fields of an index, by name; reads the metadata of all documents."""
+    return list(_all_kinds(folder))
 
 
 def _all_kinds(folder: Path) -> dict[str, dict[str, int]]:

@@ -21,6 +21,8 @@ from engine.store.shards import Shard, ShardSet
 from engine.words.counts import WordTables, join
 from engine.words.packing import PackedWords, gather, unpacked
 
+UNCOUNTED = 255  # in the place of the kind of a section that the shard does not hold
+
 
 class Gathering:
     """Documents of which a roster says where in the shards they lie."""
@@ -34,22 +36,32 @@ class Gathering:
         """(N,) True for the documents that are encoded; the others are found by their words."""
         return self.roster.n_chunks > 0
 
-    def words(self, positions: NDArray[np.int64]) -> WordTables:
-        """The term counts of documents, in the order given; the index has a `language`."""
-        found = [(places, unpacked(part)) for places, part in self.word_parts(positions)]
+    def words(self, positions: NDArray[np.int64], *, apart: bool = False) -> WordTables:
+        """The term counts of documents, in the order given; the index has a `language`.
+
+        Args:
+            positions: of the documents.
+            apart: whether what counts apart by kind of section is wanted too, as for a copy.
+        """
+        found = [(places, unpacked(part)) for places, part in self.word_parts(positions, apart=apart)]
         joined = join([part for _, part in found])
         order = np.argsort(np.concatenate([np.empty(0, np.int64), *(places for places, _ in found)]))
         return joined if np.array_equal(order, np.arange(len(order))) else joined.of(order)
 
-    def word_parts(self, positions: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], WordTables | PackedWords]]:
-        """The term counts of documents in the form that shards hold: places in `positions`, and the counts of each."""
+    def word_parts(
+        self, positions: NDArray[np.int64], *, apart: bool = False
+    ) -> Iterator[tuple[NDArray[np.int64], WordTables | PackedWords]]:
+        """The term counts of documents in the form that shards hold: places in `positions`, and the counts of each.
+
+        With `apart` a part has what counts apart, unless its shards lack that.
+        """
         packed: list[tuple[PackedWords, NDArray[np.int64]]] = []
         of_packed: list[NDArray[np.int64]] = []
         for number, of_shard in self._by_shard(positions):
-            tables, rows = self._shards.words(number), self.roster.document_row[positions[of_shard]]
+            tables, rows = self._shards.words(number, apart=apart), self.roster.document_row[positions[of_shard]]
             if tables is None:
                 raise IndexDamaged(f"shard {number} holds no term counts; repair the index: longmatch repair INDEX")
-            if isinstance(tables, PackedWords):
+            if isinstance(tables, PackedWords) and (not apart or tables.apart is not None):
                 packed.append((tables, rows))
                 of_packed.append(of_shard)
             else:
@@ -124,6 +136,24 @@ class Gathering:
         first = int(self.roster.chunk_row[position])
         spans = self._shards.spans(int(self.roster.shard[position]))
         return spans[first : first + int(self.roster.n_chunks[position])]
+
+    def chunk_bits(self, positions: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """(C,) the kind of the section of each chunk as a bit, in the order of `chunk_vectors`.
+
+        `UNCOUNTED` for the chunks of a document whose shard does not hold its kinds.
+        """
+        counts = self.roster.n_chunks[positions]
+        starts = np.cumsum(counts) - counts
+        found = np.full(int(counts.sum()), UNCOUNTED, np.uint8)
+        for number, members in self._by_shard(positions):
+            tables, chosen = self._shards.words(number, apart=True), positions[members]
+            if tables is None or tables.apart is None:
+                continue
+            chunks = ranges(self.roster.chunk_row[chosen], counts[members])
+            first = tables.apart.section_starts[self.roster.document_row[chosen]]
+            sections = np.repeat(first, counts[members]) + self._shards.spans(number)[chunks, 0]
+            found[ranges(starts[members], counts[members])] = tables.apart.kinds[sections]
+        return found
 
     def section_vectors(self, position: int) -> Vectors:
         """(S, D) float32 section vectors of one document."""

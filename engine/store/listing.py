@@ -1,22 +1,28 @@
-"""Names, texts, metadata and counts of documents, read from the catalog by position. Reads no shard."""
+"""Names, texts, metadata and counts of documents, read from the catalog by position. Reads no shard.
+
+What reads single documents compares their rows with their checksums. What reads all of them compares the whole
+catalog first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Row, func, select
-from sqlalchemy.orm import InstrumentedAttribute
+from sqlalchemy import Connection, func, select
 
 from engine.document import Coverage, Document
 from engine.errors import IndexDamaged
+from engine.faults import faults_named
 from engine.store.catalog import DocumentRow, FailureRow, SectionRow
-from engine.store.checks import has_checks
+from engine.store.checks import has_checks, stored_rows
 from engine.store.documents import stored_documents
+from engine.store.opened import NamedRow
 from engine.store.reference import content_key
 from engine.store.roster import Roster
+from engine.store.roster_blocks import Listed, name_key
 from engine.store.where import parse_where
 
 _IDS_PER_STATEMENT = 1_000
@@ -27,56 +33,94 @@ class Listing:
 
     roster: Roster
     meta: dict[str, Any]
+    _listed: Listed
     _connection: Connection
-    _shard_rows: Mapping[int, Row[Any]]
+    _shard_rows: Mapping[int, NamedRow]
     _last_position: tuple[str, int | None] | None = None
+
+    def _check_all(self) -> None:
+        """Compare all rows with what was written, once; what reads all of them comes here first."""
 
     def position(self, doc_id: str) -> int | None:
         """Position of a document by its name; the last name is remembered, as a query by id asks twice."""
         last = self._last_position
         if last is None or last[0] != doc_id:
-            found = self._connection.execute(select(DocumentRow.id).where(DocumentRow.doc_id == doc_id)).scalar()
-            last = doc_id, None if found is None else int(np.searchsorted(self.roster.ids, found))
-            self._last_position = last
+            self._last_position = last = doc_id, self._position(doc_id)
         return last[1]
+
+    def _position(self, doc_id: str) -> int | None:
+        chosen = np.flatnonzero(self._listed.names == np.uint64(name_key(doc_id)))
+        names = self.doc_ids_of(chosen)
+        return int(chosen[names.index(doc_id)]) if doc_id in names else None
+
+    def copies(self, content: str) -> list[str]:
+        """The names of the documents that have a content hash, in order."""
+        chosen = np.flatnonzero(self._listed.contents == np.uint64(content_key(content)))
+        rows = self._rows(chosen)
+        return sorted(str(row["doc_id"]) for row in rows if row["content_hash"] == content)
 
     def doc_ids(self) -> list[str]:
         """All names, in the order of positions."""
+        self._check_all()
         return list(self._connection.execute(select(DocumentRow.doc_id).order_by(DocumentRow.id)).scalars())
 
     def titles(self) -> list[tuple[str, str]]:
         """(doc_id, title) of all documents, in the order of positions."""
+        self._check_all()
         rows = self._connection.execute(select(DocumentRow.doc_id, DocumentRow.title).order_by(DocumentRow.id))
         return [(row.doc_id, row.title) for row in rows]
 
     def doc_ids_of(self, positions: NDArray[np.int64]) -> list[str]:
         """The names of documents, in the order given."""
-        ids = self.roster.ids[positions].tolist()
-        return _in_order(self._connection, DocumentRow.doc_id, ids)
+        return [str(row["doc_id"]) for row in self._rows(positions)]
 
     def content_keys(self, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
         """The content hashes of documents, in the order given, as a reference keeps them."""
-        ids = self.roster.ids[positions].tolist()
-        found = _in_order(self._connection, DocumentRow.content_hash, ids)
-        return np.array([content_key(one) for one in found], np.uint64)
+        return self._listed.contents[positions]
+
+    def _rows(self, positions: NDArray[np.int64]) -> list[dict[str, Any]]:
+        """The rows of documents, in the order given.
+
+        Raises:
+            IndexDamaged: one is missing, or is not what was written.
+        """
+        ids: list[int] = self.roster.ids[positions].tolist()
+        found: dict[int, dict[str, Any]] = {}
+        with faults_named():
+            for first in range(0, len(ids), _IDS_PER_STATEMENT):
+                block = ids[first : first + _IDS_PER_STATEMENT]
+                found |= stored_rows(self._connection, block, checked=self._are_rows_checked)
+        if len(found) != len(set(ids)):  # they are in the roster of the same transaction
+            raise IndexDamaged(
+                f"{len(set(ids)) - len(found)} documents have no row in the catalog; check it: longmatch verify INDEX"
+            )
+        return [found[one] for one in ids]
+
+    @property
+    def _are_rows_checked(self) -> bool:
+        return has_checks(self.meta)
 
     def content_hashes(self) -> dict[str, str]:
         """The hash of every document's content, by name."""
+        self._check_all()
         rows = self._connection.execute(select(DocumentRow.doc_id, DocumentRow.content_hash))
         return {row.doc_id: row.content_hash for row in rows}
 
     def chunk_counts(self) -> dict[str, int]:
         """The number of chunks of every document, by name."""
+        self._check_all()
         rows = self._connection.execute(select(DocumentRow.doc_id, DocumentRow.n_chunks))
         return {row.doc_id: row.n_chunks for row in rows}
 
     def similar_names(self, doc_id: str, limit: int = 3) -> list[str]:
         """Names that contain the given one, for error messages."""
+        self._check_all()
         contains = DocumentRow.doc_id.contains(doc_id, autoescape=True)
         return list(self._connection.execute(select(DocumentRow.doc_id).where(contains).limit(limit)).scalars())
 
     def matching(self, where: str) -> NDArray[np.bool_]:
         """(N,) True for the documents that pass a metadata filter; see `engine.store.where`."""
+        self._check_all()
         ids = self._connection.execute(select(DocumentRow.id).where(parse_where(where))).scalars().all()
         return np.isin(self.roster.ids, np.array(ids, np.int64))
 
@@ -87,7 +131,7 @@ class Listing:
             IndexDamaged: a text is missing, or is not what was written.
         """
         ids = self.roster.ids[positions].tolist()
-        found = stored_documents(self._connection, ids, checked=has_checks(self.meta))
+        found = stored_documents(self._connection, ids, checked=self._are_rows_checked)
         if len(found) != len(ids):  # they are in the roster of the same transaction
             raise IndexDamaged(
                 f"{len(ids) - len(found)} documents have no text in the catalog; check it: longmatch verify INDEX"
@@ -96,6 +140,7 @@ class Listing:
 
     def totals(self) -> dict[str, int]:
         """Counts that `info` shows: sections, tokens read and in all, failures, shards, bytes of vectors."""
+        self._check_all()
         read, total, sections = self._connection.execute(
             select(
                 func.coalesce(func.sum(DocumentRow.tokens_read), 0),
@@ -117,15 +162,6 @@ class Listing:
 
     def failures(self) -> list[tuple[str, str]]:
         """What could not be indexed: (source, reason), by source."""
+        self._check_all()
         rows = self._connection.execute(select(FailureRow.source, FailureRow.reason).order_by(FailureRow.source))
         return [(row.source, row.reason) for row in rows]
-
-
-def _in_order(connection: Connection, column: InstrumentedAttribute[str], ids: Sequence[int]) -> list[str]:
-    """A column of documents, in the order of their catalog ids."""
-    found: dict[int, str] = {}
-    for first in range(0, len(ids), _IDS_PER_STATEMENT):
-        block = ids[first : first + _IDS_PER_STATEMENT]
-        rows = connection.execute(select(DocumentRow.id, column).where(DocumentRow.id.in_(block)))
-        found |= {row[0]: row[1] for row in rows}
-    return [found[one] for one in ids]

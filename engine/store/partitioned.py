@@ -18,15 +18,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Row
 
 from engine.document import Coverage, Document
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch
+from engine.store.address import Address
 from engine.store.manifest import Manifest, is_partitioned, partition_folders, read_manifest
+from engine.store.opened import NamedRow
 from engine.store.roster import Roster
 from engine.store.shards import Shard, ShardSet
-from engine.store.snapshot import Positions, Snapshot
+from engine.store.snapshot import OPENINGS, Positions, Snapshot
 from engine.words.counts import WordTables
 from engine.words.packing import PackedWords
 
@@ -34,7 +35,11 @@ Value = TypeVar("Value")
 
 
 def open_snapshot(folder: Path) -> Snapshot:
-    """Open and pin an index, partitioned or not; errors as of `Snapshot`."""
+    """Open and pin an index, partitioned or not, or one that an address names; errors as of `Snapshot`."""
+    if isinstance(folder, Address):
+        from engine.store.postgres.snapshot import PostgresSnapshot  # needs an optional package
+
+        return PostgresSnapshot(folder)
     return PartitionedSnapshot(folder) if is_partitioned(folder) else Snapshot(folder)
 
 
@@ -46,6 +51,7 @@ class PartitionedSnapshot(Snapshot):
     postings_row = None
     word_postings = None
     word_postings_row = None
+    _parts: Sequence[Snapshot]
 
     def __init__(self, folder: Path) -> None:
         """Open and pin all partitions.
@@ -55,12 +61,21 @@ class PartitionedSnapshot(Snapshot):
             IndexDamaged: the manifest or a catalog is not what was written.
         """
         self.folder = folder
-        manifest = read_manifest(folder)
+        self._open_parts(read_manifest(folder))
+        for _ in range(OPENINGS - 1):
+            if self.reference_row is None or self._reference_file is not None:
+                break  # else a writer may have replaced it between reading the manifest and mapping it
+            self.close()
+            self._open_parts(read_manifest(folder))
+
+    def _open_parts(self, manifest: Manifest) -> None:
+        """Open what a manifest names."""
+        self._manifest = manifest
         with ExitStack() as opening:
-            paths = partition_folders(folder, manifest)
+            paths = partition_folders(self.folder, manifest)
             self._parts = tuple(opening.enter_context(Snapshot(path)) for path in paths)
             for number, part in enumerate(self._parts):
-                _check(part, number, manifest)
+                check_partition(part.meta, part.folder, number, manifest)
             self._opened = opening.pop_all()
         self.meta: dict[str, Any] = {**self._parts[0].meta, "encoder": manifest.encoder, "language": manifest.language}
         self.meta["partial_reference"] = manifest.has_partial_reference
@@ -69,19 +84,37 @@ class PartitionedSnapshot(Snapshot):
         self.reference_row = manifest.reference
         self._map_reference()
         self._shards = _JoinedShards([part._shards for part in self._parts])
-        self._join_rosters()
 
-    def _join_rosters(self) -> None:
+    @cached_property
+    def roster(self) -> Roster:  # type: ignore[override]
+        """The rosters of all partitions, one after another."""
         rosters = [part.roster for part in self._parts]
         columns = {
             column.name: np.concatenate([getattr(roster, column.name) for roster in rosters])
             for column in fields(Roster)
         }
         sizes = [len(roster) for roster in rosters]
-        self._bases = np.cumsum([0, *sizes], dtype=np.int64)[:-1]
         columns["shard"] = columns["shard"] * len(rosters) + np.repeat(np.arange(len(rosters)), sizes)
-        self.roster = Roster(**columns)
-        self._attached = np.concatenate([part._attached for part in self._parts])
+        return Roster(**columns)
+
+    @cached_property
+    def _bases(self) -> NDArray[np.int64]:
+        """(P,) position of the first document of each partition."""
+        return np.cumsum([0, *(len(part.roster) for part in self._parts)], dtype=np.int64)[:-1]
+
+    @cached_property
+    def _attached(self) -> NDArray[np.bool_]:
+        """(N,) see `Snapshot._attached`."""
+        return np.concatenate([part._attached for part in self._parts])
+
+    def _check_all(self) -> None:
+        """See `Snapshot._check_all`."""
+        for part in self._parts:
+            part._check_all()
+
+    def is_newest(self) -> bool:
+        """See `Snapshot.is_newest`; of all partitions, and the manifest."""
+        return read_manifest(self.folder) == self._manifest and all(part.is_newest() for part in self._parts)
 
     def close(self) -> None:
         """Let go of the catalogs."""
@@ -100,7 +133,7 @@ class PartitionedSnapshot(Snapshot):
             yield self._parts[owner], places, positions[places] - self._bases[owner]
 
     @property
-    def shard_rows(self) -> list[Row[Any]]:
+    def shard_rows(self) -> list[NamedRow]:
         """What the catalogs say of each shard."""
         return self._all(lambda part: part.shard_rows)
 
@@ -113,8 +146,7 @@ class PartitionedSnapshot(Snapshot):
         """See `Snapshot.attach`."""
         for part, places, own in self.split(positions):
             part.attach(own, [encoded[place] for place in places.tolist()])
-        self._join_rosters()
-        for derived in ("document_index", "document_vectors", "tokens"):
+        for derived in ("roster", "_attached", "document_index", "document_vectors", "tokens"):
             self.__dict__.pop(derived, None)
 
     def documents(self, positions: Positions) -> list[tuple[Document, Coverage]]:
@@ -141,6 +173,10 @@ class PartitionedSnapshot(Snapshot):
     def content_keys(self, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
         """See `Snapshot.content_keys`."""
         return np.array(self._of(positions, lambda part, own: part.content_keys(own)), np.uint64)
+
+    def copies(self, content: str) -> list[str]:
+        """See `Listing.copies`."""
+        return sorted(self._all(lambda part: part.copies(content)))
 
     def content_hashes(self) -> dict[str, str]:
         """The hash of every document's content, by name."""
@@ -191,28 +227,39 @@ class _JoinedShards(ShardSet):
         shards, own = self._own(number)
         return shards[own]
 
-    def words(self, number: int) -> WordTables | PackedWords | None:
+    def words(self, number: int, *, apart: bool = False) -> WordTables | PackedWords | None:
         shards, own = self._own(number)
-        return shards.words(own)
+        return shards.words(own, apart=apart)
 
     def _part(self, number: int, name: str) -> NDArray[Any]:
         shards, own = self._own(number)
         return shards._part(own, name)
 
 
-def _check(part: Snapshot, number: int, manifest: Manifest) -> None:
-    """Whether a snapshot is that partition of a manifest."""
+def check_partition(meta: Mapping[str, Any], where: object, number: int, manifest: Manifest) -> None:
+    """Whether an index is that partition of a manifest.
+
+    Args:
+        meta: named values of the index.
+        where: it is, for messages.
+        number: of the partition.
+        manifest: of all.
+
+    Raises:
+        IndexMismatch: it is another one, or has another encoder or language.
+    """
     n_partitions = len(manifest.partitions)
-    given, expected = part.meta.get("partition"), {"number": number, "of": n_partitions}
+    given, expected = meta.get("partition"), {"number": number, "of": n_partitions}
     if given != expected:
         raise IndexMismatch(
-            f"{part.folder} is {_name(given)}, not {_name(expected)}; put the right folder there, or restore a copy"
+            f"{where} is {_name(given)}, not {_name(expected)}; put the right folder there, or restore a copy"
         )
-    mine, theirs = _fingerprint(part.meta.get("encoder")), _fingerprint(manifest.encoder)
+    mine, theirs = _fingerprint(meta.get("encoder")), _fingerprint(manifest.encoder)
+    language = meta.get("language")
     # A run binds the partitions first: one that was killed there left them with an encoder, and without vectors.
-    if (manifest.encoder is not None and mine != theirs) or part.language != manifest.language:
+    if (manifest.encoder is not None and mine != theirs) or language != manifest.language:
         raise IndexMismatch(
-            f"{part.folder} has encoder {mine[:12]} and language {part.language!r}, the manifest {theirs[:12]} and "
+            f"{where} has encoder {mine[:12]} and language {language!r}, the manifest {theirs[:12]} and "
             f"{manifest.language!r}; put the right folder there, or restore a copy"
         )
 

@@ -14,12 +14,19 @@ from typing import Any
 
 from sqlalchemy import Connection, inspect, select
 
+from engine.store.address import Address
 from engine.store.catalog import CATALOG_FILE, DocumentRow, FailedIdRow, FailureRow, MetaRow, connect, read_meta
 from engine.store.manifest import index_folders, is_partitioned, read_manifest
 
 
 @contextmanager
 def _catalog(folder: Path) -> Iterator[Connection]:
+    if isinstance(folder, Address):
+        from engine.store.postgres.mirror import open_mirror  # needs an optional package
+
+        with open_mirror(folder) as connection:
+            yield connection
+        return
     engine = connect(folder / CATALOG_FILE, read_only=True)
     try:
         with engine.connect() as connection:
@@ -44,17 +51,6 @@ def stored_hashes(folder: Path, doc_ids: Sequence[str]) -> dict[str, str]:
     """
     columns = select(DocumentRow.doc_id, DocumentRow.content_hash).where(DocumentRow.doc_id.in_(doc_ids))
     return {row.doc_id: row.content_hash for catalog in catalogs(folder) for row in catalog.execute(columns)}
-
-
-def stored_copies(folder: Path, content_hash: str) -> list[str]:
-    """The names of the documents that are committed now and have a content hash, in order.
-
-    Args:
-        folder: the index.
-        content_hash: see `engine.store.documents.content_hash`.
-    """
-    same = select(DocumentRow.doc_id).where(DocumentRow.content_hash == content_hash)
-    return sorted(name for catalog in catalogs(folder) for name in catalog.execute(same).scalars())
 
 
 def stored_sources(folder: Path) -> Iterator[tuple[str, str]]:
@@ -90,6 +86,10 @@ def stored_meta(folder: Path) -> dict[str, Any]:
         manifest = read_manifest(folder)
         first = stored_meta(index_folders(folder)[0])
         return first | {"language": manifest.language, **({"encoder": manifest.encoder} if manifest.encoder else {})}
+    if isinstance(folder, Address):
+        from engine.store.postgres.schema import stored_settings  # needs an optional package
+
+        return stored_settings(folder)
     if not (folder / CATALOG_FILE).exists():
         return {}
     with _catalog(folder) as connection:

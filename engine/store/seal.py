@@ -1,7 +1,8 @@
-"""The seal: checksum of a catalog that was closed cleanly, so that damage to it is found before SQLite reads it.
+"""The seal: checksum of a catalog that was closed cleanly, by which whatever reads all of its rows knows them sound.
 
-While a writer is at work, and after one was killed, the seal says "unsealed" and
-SQLite's own checks stand in; the next writer that closes cleanly seals again.
+While a writer is at work, and after one was killed, the seal says "unsealed" and checksums of rows
+(`engine.store.checks`) stand in; the next writer that closes cleanly seals again. What reads single rows
+compares those alone, so that opening an index does not read it whole.
 """
 
 from __future__ import annotations
@@ -104,6 +105,22 @@ def read_seal(catalog: Path) -> Checksum | None:
             f"{path} is missing or damaged, so {catalog.name} cannot be trusted; check it: longmatch verify INDEX"
         ) from error
     return sealed
+
+
+def check_sealed_size(catalog: Path) -> Checksum | None:
+    """Compare the size of a sealed catalog with its seal: all that a reader of single rows needs, see `checks`.
+
+    Returns:
+        What the catalog was when it was sealed; None while it is not.
+
+    Raises:
+        IndexDamaged: the catalog has another size, or its seal is not what was written.
+    """
+    expected = read_seal(catalog)
+    if expected is not None and catalog.stat().st_size != expected.size_bytes:
+        check_seal(catalog)
+        return read_seal(catalog)  # a writer began or ended while we read
+    return expected
 
 
 def check_seal(catalog: Path) -> bool:

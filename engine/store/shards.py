@@ -3,7 +3,8 @@
 The catalog holds a checksum of each file, and digests of its parts: the header, and each
 tensor. A reader holds a part against its digest before it first looks into it, so that a
 question about document vectors does not read all the chunks. Term counts are packed; earlier
-versions wrote them as plain tables, or none.
+versions wrote them as plain tables, or none. What counts apart by kind of section is read by searches
+that leave a kind out, and by copies; versions before 5 did not write it.
 
 Letters in shapes: N documents of a shard, S their sections, C their chunks, D width, T their
 terms (W words or P pairs).
@@ -15,7 +16,7 @@ import json
 import mmap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,9 +26,10 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 from engine.encoders.encoder import EncodedDocument
-from engine.errors import IndexDamaged
+from engine.errors import IndexDamaged, StorageError
 from engine.store.durable import Checksum, check_mapped, check_part, check_size, write_durably
 from engine.store.tensors import header_stop, map_file, mapped_tensors, read_header
+from engine.words.apart import Apart
 from engine.words.counts import TermTable, WordTables
 from engine.words.packing import PackedTable, PackedWords, pack
 
@@ -38,6 +40,8 @@ _PACKED_COLUMNS = ("lows", "middles", "highs", "counts", "starts", "count_starts
 _OCCURRENCES = "occurrences"  # a column that earlier versions did not write
 _PLAIN_COLUMNS = ("terms", "counts", "starts")
 _PACKED_MARK, _PLAIN_MARK = "words_lows", "words_terms"  # tensors by which the form of the term counts is known
+_APART_ARRAYS = ("kinds", "section_starts", "groups", "group_starts")
+_APART = "apart_"  # before the names of tensors of what counts apart
 _HEADER = "header"
 
 
@@ -70,7 +74,7 @@ class ShardSet:
         self._digests = digests or {}
         self._whole: dict[int, Shard] = {}
         self._parts: dict[int, _Parts] = {}
-        self._words: dict[int, WordTables | PackedWords | None] = {}
+        self._words: dict[tuple[int, bool], WordTables | PackedWords | None] = {}
 
     @property
     def is_whole(self) -> bool:
@@ -113,13 +117,19 @@ class ShardSet:
         """(C, 4), see `Shard`."""
         return self._part(number, "spans")
 
-    def words(self, number: int) -> WordTables | PackedWords | None:
-        """The term counts of a shard; None where it has none."""
+    def words(self, number: int, *, apart: bool = False) -> WordTables | PackedWords | None:
+        """The term counts of a shard; None where it has none.
+
+        Args:
+            number: of the shard.
+            apart: whether what counts apart by kind of section is wanted too, where the shard has it.
+        """
         if number in self._whole or number not in self._digests:
-            return self[number].words
-        if number not in self._words:
-            self._words[number] = _stored_words(self._opened(number))
-        return self._words[number]
+            found = self[number].words
+            return found if apart or found is None else replace(found, apart=None)
+        if (number, apart) not in self._words:
+            self._words[number, apart] = _stored_words(self._opened(number), apart=apart)
+        return self._words[number, apart]
 
     def _part(self, number: int, name: str) -> NDArray[Any]:
         if number in self._whole or number not in self._digests:
@@ -176,19 +186,31 @@ class _Parts:
         return self._checked[name]
 
 
-def _stored_words(arrays: _Arrays) -> WordTables | PackedWords | None:
+def _stored_words(arrays: _Arrays, *, apart: bool) -> WordTables | PackedWords | None:
     """The term counts among the tensors of a shard."""
     if _PACKED_MARK in arrays:
-        return PackedWords(*(_packed_table(arrays, kind) for kind in _KINDS))
+        return _packed_words(arrays, "", _stored_apart(arrays) if apart else None)
     if _PLAIN_MARK in arrays:
-        plain = [TermTable(*(arrays[f"{kind}_{column}"] for column in _PLAIN_COLUMNS)) for kind in _KINDS]
-        return WordTables(*plain)
+        words, pairs = (TermTable(*(arrays[f"{kind}_{column}"] for column in _PLAIN_COLUMNS)) for kind in _KINDS)
+        return WordTables(words, pairs)
     return None
+
+
+def _packed_words(arrays: _Arrays, prefix: str, apart: Apart[PackedWords] | None) -> PackedWords:
+    words, pairs = (_packed_table(arrays, f"{prefix}{kind}") for kind in _KINDS)
+    return PackedWords(words, pairs, apart)
 
 
 def _packed_table(arrays: _Arrays, kind: str) -> PackedTable:
     columns = [column for column in (*_PACKED_COLUMNS, _OCCURRENCES) if f"{kind}_{column}" in arrays]
     return PackedTable(**{column: arrays[f"{kind}_{column}"] for column in columns})
+
+
+def _stored_apart(arrays: _Arrays) -> Apart[PackedWords] | None:
+    if f"{_APART}{_APART_ARRAYS[0]}" not in arrays:
+        return None
+    own = {name: arrays[f"{_APART}{name}"] for name in _APART_ARRAYS}
+    return Apart(**own, counts=_packed_words(arrays, _APART, None))
 
 
 def shard_arrays(encoded: Sequence[EncodedDocument], words: WordTables | None) -> Shard:
@@ -213,33 +235,55 @@ def write_shard(path: Path, shard: Shard) -> Checksum:
     tensors: dict[str, NDArray[Any]] = {name: getattr(shard, name) for name in _VECTORS}
     if shard.words is not None:
         packed = pack(shard.words) if isinstance(shard.words, WordTables) else shard.words
-        for kind in _KINDS:
-            table: PackedTable = getattr(packed, kind)
-            tensors |= {f"{kind}_{column}": getattr(table, column) for column in _PACKED_COLUMNS}
-            if table.occurrences is not None:
-                tensors[f"{kind}_{_OCCURRENCES}"] = table.occurrences
+        tensors |= _word_tensors(packed, "")
+        if packed.apart is not None:
+            tensors |= {f"{_APART}{name}": getattr(packed.apart, name) for name in _APART_ARRAYS}
+            tensors |= _word_tensors(packed.apart.counts, _APART)
     return write_durably(path, lambda unfinished: save_file(tensors, unfinished))
+
+
+def _word_tensors(words: PackedWords, prefix: str) -> dict[str, NDArray[Any]]:
+    tensors: dict[str, NDArray[Any]] = {}
+    for kind in _KINDS:
+        table: PackedTable = getattr(words, kind)
+        tensors |= {f"{prefix}{kind}_{column}": getattr(table, column) for column in _PACKED_COLUMNS}
+        if table.occurrences is not None:
+            tensors[f"{prefix}{kind}_{_OCCURRENCES}"] = table.occurrences
+    return tensors
 
 
 def parse_shard(content: mmap.mmap) -> Shard:
     """View a mapped shard, whose checksum was already held against the catalog, as arrays."""
     arrays = mapped_tensors(content)
-    return Shard(**{name: arrays[name] for name in _VECTORS}, words=_stored_words(arrays))
+    return Shard(**{name: arrays[name] for name in _VECTORS}, words=_stored_words(arrays, apart=True))
 
 
 def term_count_bytes(path: Path) -> int:
     """Bytes that term counts take in a shard."""
-    content = map_file(path)
-    assert content is not None
-    kinds = tuple(f"{kind}_" for kind in _KINDS)
+    content = _mapped(path)
+    kinds = (*(f"{kind}_" for kind in _KINDS), _APART)
     return sum(part.stop - part.start for name, part in read_header(content).items() if name.startswith(kinds))
 
 
 def part_digests(path: Path) -> dict[str, str]:
     """Digests of the parts of a shard that was just written: of its header, and of each tensor by name."""
-    content = map_file(path)
-    assert content is not None
+    content = _mapped(path)
     whole = memoryview(content)
     parts = {name: (tensor.start, tensor.stop) for name, tensor in read_header(content).items()}
     parts[_HEADER] = 0, header_stop(content)
     return {name: xxhash.xxh3_128_hexdigest(whole[start:stop]) for name, (start, stop) in parts.items()}
+
+
+def _mapped(path: Path) -> mmap.mmap:
+    """A shard that must be there.
+
+    Raises:
+        StorageError: it is not.
+    """
+    content = map_file(path)
+    if content is None:
+        raise StorageError(
+            f"{path} has vanished; check that no other program moves or deletes files of the index, then run the "
+            "command again"
+        )
+    return content

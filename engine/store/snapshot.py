@@ -1,5 +1,8 @@
 """The view that one reader has of an index: pinned on opening, independent of any writer.
 
+Opening reads no document: what all documents share is read, compared with its checksums and mapped, the roster comes
+with the first search, and rows come as they are needed.
+
 Documents are addressed here by position, 0 to N-1, in the order of their catalog ids.
 Letters in shapes: N documents, C chunks of those asked for, D width.
 """
@@ -16,34 +19,35 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Row, String, inspect, select, type_coerce
+from sqlalchemy import Connection, select
 from sqlalchemy.exc import DatabaseError
-from sqlalchemy.orm import InstrumentedAttribute
 
 from engine.document import Coverage, Document
 from engine.encoders.encoder import EncodedDocument
-from engine.errors import IndexDamaged, IndexMismatch
+from engine.errors import EngineError, IndexDamaged, IndexMismatch
+from engine.faults import faults_named
+from engine.section_kinds import RULES
 from engine.store.ann import AnnIndex
 from engine.store.bounds import check_file_names, check_roster
 from engine.store.catalog import (
     CATALOG_FILE,
-    DocumentRow,
     GenerationRow,
     PostingsRow,
     ReferenceRow,
     ShardDigestRow,
     ShardRow,
-    Table,
     WordPostingsRow,
     connect,
     read_meta,
 )
-from engine.store.checks import check_catalog
+from engine.store.checks import check_catalog, check_opened, check_roster_table, committed_state, has_checks
 from engine.store.coarse import coarse
 from engine.store.durable import Checksum
+from engine.store.fields import field_names, has_field
 from engine.store.gathering import Gathering
 from engine.store.listing import Listing
 from engine.store.manifest import ReferenceFile, read_manifest
+from engine.store.opened import NamedRow, StoredRows, named_rows, newest, read_opened
 from engine.store.postings import Postings
 from engine.store.reference import (
     COMMON_DOCUMENTS,
@@ -54,15 +58,16 @@ from engine.store.reference import (
     sample_order,
     sample_size,
 )
-from engine.store.roster import read_roster
-from engine.store.seal import check_seal
+from engine.store.roster import Roster
+from engine.store.roster_blocks import Listed, has_blocks, listed_rows, read_blocks
+from engine.store.seal import check_seal, check_sealed_size
 from engine.store.shards import ShardSet, shard_arrays
 from engine.store.tensors import map_file
 from engine.words.common_sentences import common_sentences
 from engine.words.statistics import Statistics, TermStatistics, collect
 
 Positions = NDArray[np.int64]
-_OPENINGS = 3
+OPENINGS = 3  # tries, where a writer replaces files meanwhile
 _IDS_PER_STATEMENT = 1_000
 _TEXTS_AT_ONCE = 200  # documents whose text is unpacked together
 _WORDS_AT_ONCE = 1_000  # documents whose term counts are added up together
@@ -92,69 +97,123 @@ class Snapshot(Listing, Gathering):
         catalog = folder / CATALOG_FILE
         if not catalog.exists():
             raise IndexMismatch(f"{folder} holds no index; make one: longmatch index {folder} PATH...")
-        is_sealed = check_seal(catalog)
-        for _ in range(_OPENINGS):
-            self._pin(catalog, is_sealed=is_sealed)
-            if self._shards.is_whole:
-                break  # else a writer may have compacted between reading the catalog and mapping its shards
+        self._sealed = check_sealed_size(catalog)
+        self._is_checked = False  # whether all rows were compared
+        self._pin(catalog)
+        if self._sealed is not None and not has_checks(self.meta):
+            self._connection.close()
+            check_seal(catalog)  # all that an early version has; read while no connection is open, see `_check_all`
+            self._pin(catalog)
+        for _ in range(OPENINGS - 1):
+            if self._is_whole:
+                break  # else a writer may have replaced a file between reading the catalog and mapping what it names
+            self._connection.close()
+            self._pin(catalog)
         if not self.meta.keys() & {"encoder", "counters"}:
             self.close()
             raise IndexMismatch(f"{folder} was begun but holds nothing yet; fill it: longmatch index {folder} PATH...")
 
-    def _pin(self, catalog: Path, *, is_sealed: bool) -> None:
+    def _pin(self, catalog: Path) -> None:
         """Begin a read transaction, and map what it names."""
         self._connection: Connection = connect(catalog, read_only=True).connect()
         try:
-            self.meta: dict[str, Any] = read_meta(self._connection)
-            if not is_sealed:
-                check_catalog(self._connection, self.meta, str(catalog))
-            self.width = int((self.meta.get("encoder") or {"width": 0})["width"])
-            self.roster = read_roster(self._connection)
-            self._shard_rows = {row.id: row for row in self._connection.execute(select(ShardRow.__table__))}
-            digests = _read_digests(self._connection)
-            self.generation_row = self._connection.execute(
-                select(GenerationRow.__table__).order_by(GenerationRow.id.desc()).limit(1)
-            ).first()
-            self.postings_row = self._newest(PostingsRow, PostingsRow.generation_id)
-            self.word_postings_row = self._newest(WordPostingsRow, WordPostingsRow.id)
-            self.reference_row = self._pinned_reference()
-            derived = (self.generation_row, self.postings_row, self.word_postings_row, self.reference_row)
-            named = [row.file for row in (*self._shard_rows.values(), *derived) if row is not None]
-            check_file_names(named, str(catalog))
-            check_roster(self.roster, self._shard_rows, str(catalog))
+            self._read_shared(catalog)
         except (DatabaseError, sqlite3.DatabaseError) as error:
             self._connection.close()
             reason = getattr(error, "orig", error)
             raise IndexDamaged(f"{catalog} cannot be read ({reason}); check it: longmatch verify INDEX") from error
-        except (IndexMismatch, IndexDamaged):
+        except EngineError:
             self._connection.close()
+            if self._sealed is not None:
+                check_seal(catalog)  # where it is damaged, that is what is wrong
             raise
         written = {number: (row.file, Checksum(row.size_bytes, row.digest)) for number, row in self._shard_rows.items()}
-        self._shards = ShardSet(self.folder, written, digests)
-        self._attached = np.zeros(len(self.roster), bool)
+        self._shards = ShardSet(self.folder, written, self._digests)
         self._coverage: dict[int, Coverage] = {}  # of attached documents, by position
         # Mapped now: a writer may publish another reference and delete this file.
         self._map_reference()
         row = self.word_postings_row
         self._word_postings_file = None if row is None else map_file(self.folder / row.file)
 
-    def _pinned_reference(self) -> ReferenceFile | None:
+    def _read_shared(self, catalog: Path) -> None:
+        """Read the tables that do not grow with the documents."""
+        self.meta: dict[str, Any] = read_meta(self._connection)
+        stored = read_opened(self._connection)
+        if has_blocks(self.meta):
+            check_opened(self._connection, stored, str(catalog))
+        else:
+            self._check_all()
+        self.width = int((self.meta.get("encoder") or {"width": 0})["width"])
+        self._shard_rows: dict[int, NamedRow] = {row.id: row for row in named_rows(stored, ShardRow)}
+        self._digests = {row.shard_id: row.digests for row in named_rows(stored, ShardDigestRow)}  # JSON
+        self.generation_row = newest(stored, GenerationRow)
+        self.postings_row = newest(stored, PostingsRow)
+        self.word_postings_row = newest(stored, WordPostingsRow)
+        self.reference_row = self._pinned_reference(stored)
+        derived = (self.generation_row, self.postings_row, self.word_postings_row, self.reference_row)
+        named = [row.file for row in (*self._shard_rows.values(), *derived) if row is not None]
+        check_file_names(named, str(catalog))
+
+    def _check_all(self) -> None:
+        """Compare all rows with what was written, once.
+
+        The seal is not used: reading the file by another handle would end the locks that SQLite holds for this process,
+        and a writer could then remove the log that the open transaction reads.
+
+        Raises:
+            IndexDamaged: a row is not what was written.
+        """
+        if self._is_checked:
+            return
+        catalog = str(self.folder / CATALOG_FILE)
+        with faults_named(catalog):
+            check_catalog(self._connection, self.meta, catalog)
+        self._is_checked = True
+
+    @cached_property
+    def _listed(self) -> Listed:  # type: ignore[override]
+        """What blocks of the roster hold, or the rows of all documents where an earlier version wrote the index.
+
+        Raises:
+            IndexDamaged: they are not what was written.
+        """
+        connection, place = self._connection, str(self.folder / CATALOG_FILE)
+        with faults_named(place):
+            if not has_blocks(self.meta):
+                listed = listed_rows(connection)
+            else:
+                check_roster_table(connection, place)
+                listed = read_blocks(connection, place)
+        check_roster(listed.roster, self._shard_rows, place)
+        return listed
+
+    @cached_property
+    def roster(self) -> Roster:  # type: ignore[override]
+        """Where the vectors of each document lie, read at first use."""
+        return self._listed.roster
+
+    @cached_property
+    def _attached(self) -> NDArray[np.bool_]:
+        """(N,) True for documents whose vectors are in memory alone."""
+        return np.zeros(len(self.roster), bool)
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether all files were there that are mapped on opening."""
+        mapped = [(self.reference_row, self._reference_file), (self.word_postings_row, self._word_postings_file)]
+        return self._shards.is_whole and all(row is None or file is not None for row, file in mapped)
+
+    def _pinned_reference(self, stored: StoredRows) -> ReferenceFile | None:
         """The reference in force; that of a partition is in its manifest."""
         if "partition" in self.meta:
             return read_manifest(self.folder.parent).reference
-        row = self._newest(ReferenceRow, ReferenceRow.version)
-        return None if row is None else ReferenceFile(**row._mapping)
+        row = newest(stored, ReferenceRow)
+        return None if row is None else ReferenceFile(**row._asdict())
 
     def _map_reference(self) -> None:
         pinned, home = self.reference_row, self.folder.parent if "partition" in self.meta else self.folder
         self._reference_path = home if pinned is None else home / pinned.file
         self._reference_file = None if pinned is None else map_file(self._reference_path)
-
-    def _newest(self, table: type[Table], key: InstrumentedAttribute[int]) -> Row[Any] | None:
-        """The last row of a table; None where an earlier version made the catalog without it."""
-        if not inspect(self._connection).has_table(table.__tablename__):
-            return None
-        return self._connection.execute(select(table.__table__).order_by(key.desc()).limit(1)).first()
 
     def __enter__(self) -> Snapshot:
         return self
@@ -168,6 +227,22 @@ class Snapshot(Listing, Gathering):
         """Let go of the catalog; the mapped files go with the last array that looks into them."""
         self._connection.close()
 
+    def is_newest(self) -> bool:
+        """Whether nothing was committed since this was opened; False, too, where an earlier version wrote the index.
+
+        Reads some ten rows. What a query stored in the catalog beside documents does not count.
+
+        Raises:
+            EngineError: the index cannot be opened any more.
+        """
+        pinned = committed_state(self._connection)
+        engine = connect(self.folder / CATALOG_FILE, read_only=True)
+        try:
+            with engine.connect() as connection:
+                return bool(pinned) and committed_state(connection) == pinned
+        finally:
+            engine.dispose()
+
     @property
     def parts(self) -> Sequence[Snapshot]:
         """The snapshots whose documents these are, one after another: of each partition, or itself."""
@@ -178,7 +253,7 @@ class Snapshot(Listing, Gathering):
         yield self, np.arange(len(positions)), positions
 
     @property
-    def shard_rows(self) -> list[Row[Any]]:
+    def shard_rows(self) -> list[NamedRow]:
         """What the catalog says of each shard."""
         return list(self._shard_rows.values())
 
@@ -195,8 +270,26 @@ class Snapshot(Listing, Gathering):
     @cached_property
     def tokens(self) -> NDArray[np.int64]:
         """(N,) tokens of each document; an estimate for one that has no vectors."""
-        counts = self._connection.execute(select(DocumentRow.tokens_total).order_by(DocumentRow.id)).scalars()
-        return np.fromiter(counts, np.int64, self.n_documents)
+        return self._listed.tokens.copy()  # changed where documents are attached
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all documents have vectors, or the index has none."""
+        return not self.width or bool(self.has_vectors.all())
+
+    def is_encoded(self, position: int) -> bool:
+        """Whether a document has vectors."""
+        return bool(self.has_vectors[position])
+
+    def has_field(self, key: str) -> bool:
+        """Whether a document has a value for a key that a filter compares; see `engine.store.fields`."""
+        self._check_all()
+        return has_field(self.folder, key)
+
+    def field_names(self) -> list[str]:
+        """The metadata fields of all documents, by name."""
+        self._check_all()
+        return field_names(self.folder)
 
     @property
     def missing_tokens(self) -> NDArray[np.int64]:
@@ -212,7 +305,7 @@ class Snapshot(Listing, Gathering):
             positions: documents without vectors.
             encoded: the vectors of each.
         """
-        words = self.words(positions) if self.language is not None else None
+        words = self.words(positions, apart=True) if self.language is not None else None
         number = self._shards.add(shard_arrays(encoded, words))
         n_chunks = np.array([len(one.chunks) for one in encoded])
         n_sections = np.array([len(one.sections) for one in encoded])
@@ -249,14 +342,18 @@ class Snapshot(Listing, Gathering):
         row = self.generation_row
         if row is None:
             return None
-        files = [row.file, *([] if self.postings_row is None else [self.postings_row.file])]
-        if not all((self.folder / file).exists() for file in files) and self._is_superseded(row.id):
-            return None
         written = Checksum(row.size_bytes, row.digest)
-        ann = AnnIndex.open(
-            self.folder / row.file, written, n_vectors=row.n_vectors, width=self.width, nprobe=row.nprobe
-        )
-        return OpenGeneration(ann, row.through_chunk, row.is_exact, self._postings(row.id))
+        files = [row.file, *([] if self.postings_row is None else [self.postings_row.file])]
+        try:
+            ann = AnnIndex.open(
+                self.folder / row.file, written, n_vectors=row.n_vectors, width=self.width, nprobe=row.nprobe
+            )
+            return OpenGeneration(ann, row.through_chunk, row.is_exact, self._postings(row.id))
+        except IndexDamaged:
+            # Asked afterwards: a file may go at any moment before it is open.
+            if all((self.folder / file).exists() for file in files) or not self._is_superseded(row.id):
+                raise
+            return None
 
     def _postings(self, generation: int) -> Postings | None:
         row = self.postings_row
@@ -292,6 +389,11 @@ class Snapshot(Listing, Gathering):
     def counts_titles(self) -> bool:
         """Whether terms of titles count more often; not where an earlier version wrote the index."""
         return bool(self.meta.get("counts_titles", False))
+
+    @property
+    def knows_kinds(self) -> bool:
+        """Whether the shards hold the kinds of sections by the rules of this version, as far as they hold any."""
+        return self.meta.get("section_kinds") == RULES
 
     @cached_property
     def reference(self) -> Reference:
@@ -349,10 +451,3 @@ class Snapshot(Listing, Gathering):
     def is_fresh(self, through_chunk: int) -> NDArray[np.bool_]:
         """(N,) True for the documents whose chunks have ids above `through_chunk`, and for those attached since."""
         return (self.roster.first_chunk > through_chunk) | self._attached
-
-
-def _read_digests(connection: Connection) -> dict[int, str]:
-    if not inspect(connection).has_table(ShardDigestRow.__tablename__):
-        return {}  # an earlier version wrote this index
-    columns = ShardDigestRow.shard_id, type_coerce(ShardDigestRow.digests, String)  # decoded one by one, when needed
-    return {row[0]: row[1] for row in connection.execute(select(*columns))}

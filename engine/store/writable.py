@@ -31,8 +31,11 @@ from engine.store.catalog import (
     read_meta,
     write_meta,
 )
-from engine.store.checks import check_catalog, has_checks, record_documents, record_tables
+from engine.store.checks import check_catalog, record_documents, record_tables
+from engine.store.durable import fsync_folder
+from engine.store.mounts import refuse_read_only
 from engine.store.reference import REFERENCE_FOLDER
+from engine.store.roster_blocks import has_blocks
 from engine.store.seal import break_seal, check_seal, is_sealed, is_unsealed, seal
 from engine.store.shards import SHARD_FOLDER
 
@@ -55,6 +58,7 @@ class WritableIndex:
             IndexBusy: another process holds the lock.
             IndexDamaged: the catalog is not what was written.
             IndexMismatch: the folder holds something else than an index.
+            StorageError: the folder cannot be written.
         """
         self.folder = folder
         self.catalog = folder / CATALOG_FILE
@@ -63,6 +67,7 @@ class WritableIndex:
         is_index = self.catalog.exists() or (folder / LOCK_FILE).exists()
         if folder.is_dir() and any(folder.iterdir()) and not is_index:
             raise IndexMismatch(f"{folder} is not empty and holds no index; name a new folder or an index")
+        refuse_read_only(folder)
         folder.mkdir(parents=True, exist_ok=True)
         # The lock comes first: it is what tells a run killed right here from a folder of something else.
         self._lock = FileLock(folder / LOCK_FILE)
@@ -71,6 +76,8 @@ class WritableIndex:
         except Timeout:
             raise IndexBusy(f"another process is writing {folder}; wait for it to end") from None
         try:
+            if not self.catalog.exists():
+                fsync_folder(folder)  # a loss of power must not leave the folders below it alone
             self._open(trust_catalog=trust_catalog)
         except BaseException:
             self._lock.release()
@@ -96,7 +103,7 @@ class WritableIndex:
                 self.meta = read_meta(connection)
                 if not is_checked:  # a killed writer left it, and this one will seal it
                     check_catalog(connection, self.meta, str(self.catalog))
-                if not has_checks(self.meta) or trust_catalog:
+                if not has_blocks(self.meta) or trust_catalog:
                     record_documents(connection)
                 write_meta(connection, {"schema_version": SCHEMA_VERSION})
         except DatabaseError as error:

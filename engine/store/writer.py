@@ -17,6 +17,7 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 from engine.document import Document, MetadataValue
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch
+from engine.section_kinds import RULES
 from engine.store.catalog import (
     DemandRow,
     DocumentRow,
@@ -29,7 +30,14 @@ from engine.store.catalog import (
     write_meta,
 )
 from engine.store.checks import record_documents
-from engine.store.documents import chunk_ids, delete_documents, document_rows, insert_texts, places
+from engine.store.documents import (
+    chunk_ids,
+    delete_documents,
+    document_rows,
+    insert_texts,
+    places,
+    stored_documents,
+)
 from engine.store.publishing import Publisher
 from engine.store.shards import Shard, part_digests, shard_arrays, shard_file, write_shard
 from engine.words.counts import WordTables, count_documents
@@ -37,6 +45,7 @@ from engine.words.languages import check_language, detect_language
 from engine.words.segmenter import WordSegmenter
 
 Name = TypeVar("Name", str, int)
+_COUNTED = {"counts_titles": True, "section_kinds": RULES}  # how this version counts words
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +94,7 @@ _MOVE = (
 class Writer(Publisher):
     """Commits to an index folder, which it holds from opening to closing; see `WritableIndex`."""
 
+    has_files = True  # shards, generations and postings, which are joined and derived by the caller
     _segmenter: WordSegmenter | None = None
 
     def claim(self, encoder: Mapping[str, Any]) -> None:
@@ -98,14 +108,14 @@ class Writer(Publisher):
         """
         bound = self.meta.get("encoder")
         if bound is None:
-            self.meta["encoder"] = dict(encoder)
-            with self._transaction() as connection:
-                write_meta(connection, {"encoder": dict(encoder)})
+            self._set_meta({"encoder": dict(encoder)})
         elif bound["fingerprint"] != encoder["fingerprint"]:
+            again = f"encode it again: longmatch index {self.folder} --reencode"
             raise IndexMismatch(
                 f"{self.folder} was built with encoder {bound['name']!r} ({bound['width']} wide, fingerprint "
                 f"{bound['fingerprint'][:12]}), not {encoder['name']!r} ({encoder['width']} wide, "
-                f"{encoder['fingerprint'][:12]}); pass --encoder {bound['name']}, or index into a new folder"
+                f"{encoder['fingerprint'][:12]}); pass --encoder {bound['name']}, or "
+                f"{'index into a new folder' if self.is_partition else again}"
             )
 
     @property
@@ -127,10 +137,22 @@ class Writer(Publisher):
             language: by which words are segmented.
         """
         partition = {"number": number, "of": n_partitions}
-        values = {"partition": partition, "language": language, "counts_titles": True, "counters": self._counters()}
+        self._set_meta({"partition": partition, "language": language, "counters": self._counters(), **_COUNTED})
+
+    def _set_meta(self, values: dict[str, Any]) -> None:
+        """Set named values, leaving the others, in a transaction of their own."""
         with self._transaction() as connection:
             write_meta(connection, values)
         self.meta |= values
+
+    def documents(self, document_ids: Sequence[int]) -> list[Document]:
+        """Documents by catalog id, in that order; one that is gone is left out."""
+        with self.read() as connection:
+            return [document for document, _ in stored_documents(connection, document_ids)]
+
+    def refusal(self, document: Document) -> str | None:
+        """Why the store cannot hold a document; None where it can."""
+        return None
 
     def indexed(self, doc_ids: Sequence[str]) -> dict[str, Indexed]:
         """What the catalog knows of the given names."""
@@ -171,6 +193,11 @@ class Writer(Publisher):
         """Whether terms of titles count more often; not in an index of an earlier version until it is upgraded."""
         return bool(self.meta.get("counts_titles", False))
 
+    @property
+    def knows_kinds(self) -> bool:
+        """Whether the shards hold the kinds of sections; not in an index of an earlier version until it is upgraded."""
+        return self.meta.get("section_kinds") == RULES
+
     def set_language(self, language: str) -> None:
         """Bind the index to a language, the first time.
 
@@ -186,10 +213,8 @@ class Writer(Publisher):
                 "into a new folder"
             )
         if bound is None:
-            values = {"language": language, "counts_titles": "counters" not in self.meta}
-            with self._transaction() as connection:
-                write_meta(connection, values)
-            self.meta |= values
+            counted = _COUNTED if "counters" not in self.meta else {"counts_titles": False}
+            self._set_meta({"language": language, **counted})
 
     def count_words(self, documents: Sequence[Document]) -> WordTables | None:
         """Count the terms of documents; the first ones of an index decide on its language where none is set.
@@ -228,7 +253,7 @@ class Writer(Publisher):
             for block in _blocks(names):
                 replaced = connection.execute(select(DocumentRow.id).where(DocumentRow.doc_id.in_(block)))
                 delete_documents(connection, replaced.scalars().all())
-            _insert_shard(connection, written)
+            insert_shard(connection, written)
             connection.execute(insert(DocumentRow), document_rows(encoded, ids, number, counters["chunk"]))
             insert_texts(connection, zip(ids, (document for document, _ in encoded), strict=True))
             record_documents(connection, ids)
@@ -275,7 +300,7 @@ class Writer(Publisher):
         n_ids = sum(map(chunk_ids, chosen))
         counters = {**counters, "shard": number + 1, "chunk": counters["chunk"] + n_ids}
         with self._transaction() as connection:
-            _insert_shard(connection, written)
+            insert_shard(connection, written)
             connection.execute(
                 update(DocumentRow.__table__).where(DocumentRow.id == bindparam("one")),  # type: ignore[arg-type]
                 [{"one": one, **place} for one, place in moves],
@@ -304,7 +329,14 @@ class Writer(Publisher):
         Args:
             replacements: one shard after another; each is written before the next is asked for.
         """
-        self._replace(replacements, {"counts_titles": True}, forgotten=(ReferenceRow, PostingsRow, WordPostingsRow))
+        self._replace(replacements, _COUNTED, forgotten=(ReferenceRow, PostingsRow, WordPostingsRow))
+
+    def record_kinds(self) -> None:
+        """Record that all shards hold the kinds of sections, by the rules of this version."""
+        values = {"section_kinds": RULES}
+        with self._transaction() as connection:
+            write_meta(connection, values)
+        self.meta |= values
 
     def _replace(
         self, replacements: Iterable[Replacement], meta: Mapping[str, Any], forgotten: Sequence[type[Table]] = ()
@@ -322,7 +354,7 @@ class Writer(Publisher):
         with self._transaction() as connection:
             for numbers, shard, moves in written:
                 if shard is not None:
-                    _insert_shard(connection, shard)
+                    insert_shard(connection, shard)
                     connection.execute(_MOVE, moves)
                     record_documents(connection, [move["one"] for move in moves])
                 connection.execute(delete(ShardRow).where(ShardRow.id.in_(numbers)))
@@ -412,7 +444,8 @@ class _WrittenShard:
     digests: Mapping[str, str]
 
 
-def _insert_shard(connection: Connection, shard: _WrittenShard) -> None:
+def insert_shard(connection: Connection, shard: _WrittenShard) -> None:
+    """Name a shard that is on disk."""
     connection.execute(insert(ShardRow).values(dict(shard.row)))
     connection.execute(insert(ShardDigestRow).values(shard_id=shard.row["id"], digests=dict(shard.digests)))
 

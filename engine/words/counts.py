@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.document import Document, Span
+from engine.words.apart import IN_TITLE, Apart, LeftOut, Sections, gathered, left_out
 from engine.words.segmenter import Terms, WordSegmenter
-from engine.words.titles import repeats, title_span
+from engine.words.titles import in_title, repeats, title_span
 
 MOST_COUNT = 65_535  # what uint16 holds; a higher count is stored as this
 
@@ -99,6 +100,7 @@ class WordTables:
 
     words: TermTable
     pairs: TermTable
+    apart: Apart[WordTables] | None = None  # what counts apart by kind of section; None where it was not counted
 
     @property
     def n_documents(self) -> int:
@@ -107,7 +109,40 @@ class WordTables:
 
     def of(self, documents: NDArray[np.int64]) -> WordTables:
         """The same of some documents, in the order given."""
-        return WordTables(self.words.of(documents), self.pairs.of(documents))
+        apart = None if self.apart is None else self.apart.of(documents)
+        return WordTables(self.words.of(documents), self.pairs.of(documents), apart)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTable:
+    """The counts of one kind of term without what a search leaves out of the documents."""
+
+    whole: TermCounts
+    groups: TermCounts  # of G groups, see `engine.words.apart`
+    left_out: LeftOut
+
+    @property
+    def n_documents(self) -> int:
+        """N."""
+        return self.whole.n_documents
+
+    def lengths(self) -> NDArray[np.float64]:
+        """(N,) term occurrences that are left of each document, |d|."""
+        return self.left_out.lengths
+
+
+def kept_table(whole: TermCounts, groups: TermCounts, apart: Apart[Any], skip: int) -> KeptTable:
+    """The counts of one kind of term outside of some kinds of sections.
+
+    A count that is `MOST_COUNT` or more in the whole document is taken as `MOST_COUNT` before anything is left out.
+
+    Args:
+        whole: counts of the documents.
+        groups: counts of the groups of `apart`, of the same kind of term.
+        apart: what counts apart in the documents.
+        skip: bits of the kinds to leave out.
+    """
+    return KeptTable(whole, groups, left_out(apart, skip, whole.lengths(), groups.lengths()))
 
 
 def rows_of_places(starts: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -123,7 +158,9 @@ def rows_of_places(starts: NDArray[np.int64], places: NDArray[np.int64]) -> NDAr
 
 def join(tables: Sequence[WordTables]) -> WordTables:
     """Tables of several groups of documents as one, in their order."""
-    return WordTables(_join([one.words for one in tables]), _join([one.pairs for one in tables]))
+    aparts = [(one.apart, np.arange(one.n_documents)) for one in tables if one.apart is not None]
+    apart = gathered(aparts, lambda parts: join([part for part, _ in parts])) if len(aparts) == len(tables) else None
+    return WordTables(_join([one.words for one in tables]), _join([one.pairs for one in tables]), apart)
 
 
 def _join(tables: Sequence[TermTable]) -> TermTable:
@@ -154,8 +191,10 @@ def count_documents(segmenter: WordSegmenter, documents: Iterable[Document], *, 
         documents: in the order of the tables.
         titles: False counts each occurrence once, as in an index of an earlier version.
     """
-    found = [(segmenter.segment(one.text), title_span(one) if titles else None) for one in documents]
-    return counted([terms for terms, _ in found], [title for _, title in found])
+    found = [
+        (segmenter.segment(one.text), title_span(one) if titles else None, Sections.of_kinds(one)) for one in documents
+    ]
+    return counted(*(list(column) for column in zip(*found, strict=True))) if found else counted([], [], [])
 
 
 def count_words(segmenter: WordSegmenter, texts: Iterable[str]) -> WordTables:
@@ -163,19 +202,66 @@ def count_words(segmenter: WordSegmenter, texts: Iterable[str]) -> WordTables:
     return counted([segmenter.segment(text) for text in texts])
 
 
-def counted(texts: Sequence[Terms], titles: Sequence[Span | None] | None = None) -> WordTables:
+def counted(
+    texts: Sequence[Terms],
+    titles: Sequence[Span | None] | None = None,
+    sections: Sequence[Sections] | None = None,
+) -> WordTables:
     """The counts of segmented texts.
 
     Args:
         texts: the terms of each.
         titles: where the title of each stands, see `engine.words.titles`; by default none has one.
+        sections: of each, with the bits of their kinds; by default nothing is counted apart.
     """
     titles = [None] * len(texts) if titles is None else titles
     both = list(zip(texts, titles, strict=True))
     return WordTables(
         _table([_summed(one.words, one.word_spans, title) for one, title in both]),
         _table([_summed(one.pairs, one.pair_spans, title) for one, title in both]),
+        None if sections is None else _counted_apart(texts, titles, sections),
     )
+
+
+def _counted_apart(
+    texts: Sequence[Terms], titles: Sequence[Span | None], sections: Sequence[Sections]
+) -> Apart[WordTables]:
+    """The groups of occurrences that count apart; see `engine.words.apart`."""
+    words: list[_Counted] = []
+    pairs: list[_Counted] = []
+    groups: list[int] = []
+    ends = [0]
+    for found, title, own in zip(texts, titles, sections, strict=True):
+        of_words, of_pairs = (
+            _grouped(terms, spans, title, own.touched(spans))
+            for terms, spans in ((found.words, found.word_spans), (found.pairs, found.pair_spans))
+        )
+        bits = sorted(of_words.keys() | of_pairs.keys())
+        words += (of_words.get(one, _NOTHING) for one in bits)
+        pairs += (of_pairs.get(one, _NOTHING) for one in bits)
+        groups += bits
+        ends.append(len(groups))
+    return Apart(
+        np.concatenate([np.empty(0, np.uint8), *(one.bits for one in sections)]),
+        np.cumsum([0, *(len(one.bits) for one in sections)]).astype(np.int64),
+        np.array(groups, np.uint8),
+        np.array(ends, np.int64),
+        WordTables(_table(words), _table(pairs)),
+    )
+
+
+def _grouped(
+    terms: NDArray[np.uint32], spans: NDArray[np.int64], title: Span | None, touched: NDArray[np.uint8]
+) -> dict[int, _Counted]:
+    """The distinct terms of one text by group."""
+    found = {}
+    for bits in np.unique(touched[touched > 0]).tolist():
+        found[bits] = _summed(terms[touched == bits], spans, None)
+    if title is not None:
+        is_inside = in_title(spans, title)
+        for bits in np.unique(touched[is_inside]).tolist():
+            found[bits | IN_TITLE] = _summed(terms[is_inside & (touched == bits)], spans, None)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +271,9 @@ class _Counted:
     terms: NDArray[np.uint32]  # (n,) rising
     counts: NDArray[np.int64]  # (n,)
     n_occurrences: int
+
+
+_NOTHING = _Counted(np.empty(0, np.uint32), np.empty(0, np.int64), 0)
 
 
 def _summed(terms: NDArray[np.uint32], spans: NDArray[np.int64], title: Span | None) -> _Counted:

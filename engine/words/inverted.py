@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.words.counts import TermCounts
+from engine.words.counts import KeptTable, TermCounts
 from engine.words.likelihood import QueryTerms, scores, shared_terms, shares_of
 
 FEWEST_QUERIES = 8  # from which on turning the table around is cheaper than a pass for each query
 
 
-def scores_of_many(queries: Sequence[QueryTerms], table: TermCounts) -> NDArray[np.float64]:
+def scores_of_many(queries: Sequence[QueryTerms], table: TermCounts | KeptTable) -> NDArray[np.float64]:
     """s(q, d) (K, N) in [0, 1], to the last digit what `engine.words.likelihood.scores` gives for each query."""
     found = np.zeros((len(queries), table.n_documents))
     if len(queries) < FEWEST_QUERIES:
@@ -53,7 +53,7 @@ class _Turned:
         return places, np.repeat(np.arange(len(at)), sizes)
 
 
-def _turned(queries: Sequence[QueryTerms], table: TermCounts) -> _Turned:
+def _turned(queries: Sequence[QueryTerms], table: TermCounts | KeptTable) -> _Turned:
     terms = np.unique(np.concatenate([query.terms for query in queries]))
     ones = np.ones(len(terms))
     found = shared_terms(QueryTerms(terms, ones, ones), table)

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.words.counts import TermCounts, TermTable
+from engine.words.counts import KeptTable, TermCounts, TermTable
 from engine.words.statistics import TermStatistics
 
 ALPHA = 0.05
@@ -108,8 +108,10 @@ class SharedTerms:
     counts: NDArray[np.integer]  # (M,) tf_d(t)
 
 
-def shared_terms(query: QueryTerms, table: TermCounts) -> SharedTerms:
+def shared_terms(query: QueryTerms, table: TermCounts | KeptTable) -> SharedTerms:
     """Every term that stands in the query and in a document."""
+    if isinstance(table, KeptTable):
+        return _left_terms(query, table)
     lows = table.low_bits()
     places = np.flatnonzero(query.is_first[lows])
     documents, at = table.rows_at(places), query.first[lows[places]].astype(np.int64)
@@ -122,6 +124,17 @@ def shared_terms(query: QueryTerms, table: TermCounts) -> SharedTerms:
     stands = at >= 0
     places, documents, at = places[stands], documents[stands], at[stands]
     return SharedTerms(documents, at, table.counts_at(places, documents))
+
+
+def _left_terms(query: QueryTerms, table: KeptTable) -> SharedTerms:
+    """Every term that stands in the query and in what is left of a document."""
+    whole, groups, n_terms = shared_terms(query, table.whole), shared_terms(query, table.groups), len(query.terms)
+    keys = table.left_out.documents[groups.documents] * n_terms + groups.terms
+    at = np.searchsorted(whole.documents * n_terms + whole.terms, keys)
+    changes = groups.counts * table.left_out.times[groups.documents]
+    counts = whole.counts - np.bincount(at, changes, minlength=len(whole.counts)).astype(np.int64)
+    left = counts > 0
+    return SharedTerms(whole.documents[left], whole.terms[left], counts[left])
 
 
 def shares_of(
@@ -140,14 +153,14 @@ def shares_of(
     return np.asarray(query.weights[terms] * np.log1p(query.rates[terms] * (counts / lengths)))
 
 
-def matches(query: QueryTerms, table: TermCounts) -> TermMatches:
+def matches(query: QueryTerms, table: TermCounts | KeptTable) -> TermMatches:
     """Every term that stands in the query and in a document, with what it adds."""
     found = shared_terms(query, table)
     lengths = table.lengths()[found.documents]
     return TermMatches(found.documents, found.terms, shares_of(query, found.terms, found.counts, lengths))
 
 
-def scores(query: QueryTerms, table: TermCounts) -> NDArray[np.float64]:
+def scores(query: QueryTerms, table: TermCounts | KeptTable) -> NDArray[np.float64]:
     """s(q, d) (N,) in [0, 1]; the sum runs in the order of the terms, so that it is the same in any table."""
     found = matches(query, table)
     summed = np.bincount(found.documents, found.shares, minlength=table.n_documents)

@@ -18,6 +18,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.words.apart import Apart, gathered
 from engine.words.counts import TermTable, WordTables, rows_of_places
 
 _HIGHEST = 255  # high byte
@@ -103,6 +104,7 @@ class PackedWords:
 
     words: PackedTable
     pairs: PackedTable
+    apart: Apart[PackedWords] | None = None  # what counts apart by kind of section; None where it was not counted
 
     @property
     def n_documents(self) -> int:
@@ -121,17 +123,23 @@ def gather(parts: Sequence[tuple[PackedWords, NDArray[np.int64]]]) -> PackedWord
         parts: tables, and the documents wanted of each.
     """
     words = _gathered([(part.words, documents) for part, documents in parts])
-    return PackedWords(words, _gathered([(part.pairs, documents) for part, documents in parts]))
+    aparts = [(part.apart, documents) for part, documents in parts if part.apart is not None]
+    apart = gathered(aparts, gather) if len(aparts) == len(parts) else None
+    return PackedWords(words, _gathered([(part.pairs, documents) for part, documents in parts]), apart)
 
 
 def pack(tables: WordTables) -> PackedWords:
     """The same counts in few bytes."""
-    return PackedWords(_packed(tables.words), _packed(tables.pairs))
+    apart = None if tables.apart is None else tables.apart.holding(pack(tables.apart.counts))
+    return PackedWords(_packed(tables.words), _packed(tables.pairs), apart)
 
 
 def unpacked(words: WordTables | PackedWords) -> WordTables:
     """Counts in any form as tables."""
-    return words if isinstance(words, WordTables) else WordTables(words.words.unpacked(), words.pairs.unpacked())
+    if isinstance(words, WordTables):
+        return words
+    apart = None if words.apart is None else words.apart.holding(unpacked(words.apart.counts))
+    return WordTables(words.words.unpacked(), words.pairs.unpacked(), apart)
 
 
 def _packed(table: TermTable) -> PackedTable:

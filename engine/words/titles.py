@@ -40,6 +40,11 @@ def title_span(document: Document) -> Span | None:
     return None if found is None else Span(*found.span(1))
 
 
+def in_title(spans: NDArray[np.int64], title: Span) -> NDArray[np.bool_]:
+    """Which occurrences (n,) of spans (n, 2) stand in the title."""
+    return (spans[:, 0] >= title.start) & (spans[:, 1] <= title.stop)
+
+
 def repeats(spans: NDArray[np.int64], title: Span | None) -> NDArray[np.int64]:
     """How often each occurrence of a term counts (n,): once, or more often inside the title.
 
@@ -49,7 +54,7 @@ def repeats(spans: NDArray[np.int64], title: Span | None) -> NDArray[np.int64]:
     """
     counts = np.ones(len(spans), np.int64)
     if title is not None:
-        is_inside = (spans[:, 0] >= title.start) & (spans[:, 1] <= title.stop)
+        is_inside = in_title(spans, title)
         n_inside = max(1, int(np.count_nonzero(is_inside)))
         counts[is_inside] += round(TITLE_SHARE * len(spans) / n_inside)
     return counts

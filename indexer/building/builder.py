@@ -11,10 +11,12 @@ from typing import Literal, TypeAlias
 
 from engine.document import Document
 from engine.encoders.encoder import Encoder
-from engine.errors import IndexMismatch
+from engine.errors import IndexMismatch, QueryError
 from engine.faults import named_faults
 from engine.readers import Unreadable
+from engine.store.address import Address, index_place
 from engine.store.ann import AUTO
+from engine.store.mounts import network_note
 from engine.store.partition_writers import PartitionWriters, open_writers
 from engine.store.partitioned import open_snapshot
 from engine.store.presence import stored_meta
@@ -24,6 +26,7 @@ from indexer.building.activity import Activity
 from indexer.building.budget import Budget, fit_batches, left_beside, refuse_memory
 from indexer.building.pipeline import Pipeline
 from indexer.building.report import BuildReport, Progress
+from indexer.building.reuse import Reuse, can_reuse
 from indexer.building.stub import has_only_failures, is_free, remove_stub, without_stub
 from indexer.generation.compaction import join_small_shards
 from indexer.generation.disk import DiskGuard
@@ -38,7 +41,9 @@ from indexer.generation.new_generation import (
     rungs_for,
 )
 from indexer.generation.recall import RECALL_FLOOR
-from indexer.generation.reference import refresh_reference, sample_documents, upgrade_titles, upgrade_words
+from indexer.generation.reference import refresh_reference, sample_documents
+from indexer.generation.upgrade import upgrade
+from indexer.partitions.creation import begin_partitions
 from indexer.partitions.routing import run_routed
 
 EncodeNow: TypeAlias = Literal["none", "later", "all"]
@@ -58,8 +63,10 @@ def build(
     recall_floor: float = RECALL_FLOOR,
     language: str | None = None,
     encode: EncodeNow = "all",
+    partitions: int | None = None,
     prune: bool = False,
     replace_files: bool = False,
+    publish: bool = True,
     progress: Progress | None = None,
     log: Callable[[str], None] = lambda _: None,
 ) -> BuildReport:
@@ -71,7 +78,7 @@ def build(
     documents fail, leaves no folder.
 
     Args:
-        path: the index folder; made if need be.
+        path: the index folder, or its address; made if need be.
         documents: a stream; `indexer.read_corpus` makes one from paths.
         encoder: an encoder or its name; by default the one of the index, or the bundled one.
         device: where a named encoder runs.
@@ -85,35 +92,46 @@ def build(
             one that is detected in the first documents.
         encode: which documents get vectors in this run: `all` of the index; `later`, those of a sample by which
             queries are scored, the others when a query comes near them, see `engine.search.on_demand`; or `none`, for
-            an index that is searched by words alone.
+            an index that is searched by words alone. A changed document at least half of whose chunks have vectors
+            in the index gets its vectors at once with `later` too, see `indexer.building.reuse`.
+        partitions: of the index, which is made with so many if it is new; by default those it has, or none.
         prune: remove documents that did not come.
         replace_files: whether a file replaces another one, which is still there, of the same doc_id; by default
             it is recorded as a failure, and the first one stays.
+        publish: join shards, and refresh the reference, the generation and the postings; without, a later run does.
         progress: called after each commit.
         log: called with one line a step of building the generation, and when something is done otherwise than usual.
 
     Raises:
         IndexBusy: another process writes the index.
-        IndexMismatch: the index belongs to another encoder or language, or FAISS does not know the factory string.
-        QueryError: there is no such language.
+        IndexMismatch: the index belongs to another encoder or language, or has another number of partitions; or FAISS
+            does not know the factory string.
+        QueryError: there is no such language, or there cannot be so many partitions.
+        DocumentError: a partitioned index cannot begin, since there is no document and no language.
         BudgetExceeded: memory or GPU do not hold the encoder, and nothing was read; or the disk is full, or the
             factory string asked for does not fit, and what was committed is safe.
         IndexDamaged: a shard that had to be read is damaged; what was committed is safe, repair first.
         RecallTooLow: the factory string cannot reach the floor; documents are committed, the generation is not.
     """
-    folder = Path(path)
+    folder = index_place(path)
+    _check_place(folder, factory, disk_bytes)
+    if not isinstance(folder, Address) and (note := network_note(folder)):
+        log(note)
     with without_stub(folder):
         is_new = is_free(folder)
+        if partitions is not None:
+            documents = begin_partitions(folder, partitions, documents, language)
         run = _Run(folder, Budget(memory_bytes, vram_bytes, disk_bytes), factory, recall_floor, log)
         with open_writers(folder) as target:
             _refuse_partition(target)
             used = _claimed(target, encoder, device, factory) if encode != "none" else None
             for writer in target.parts:
-                upgrade_words(writer, language, log)
-                upgrade_titles(writer, log)
+                upgrade(writer, language, log)
             if language is not None:
                 target.set_language(language)
-            report = run.write(target, documents, used, encode, progress, prune=prune, replace_files=replace_files)
+            report = run.write(
+                target, documents, used, encode, progress, prune=prune, replace_files=replace_files, publish=publish
+            )
     if is_new and has_only_failures(report):
         remove_stub(folder)
     report.disk_bytes = folder_bytes(folder)
@@ -140,8 +158,9 @@ class _Run:
         *,
         prune: bool,
         replace_files: bool,
+        publish: bool,
     ) -> BuildReport:
-        """Commit documents and publish what is derived from them."""
+        """Commit documents, and publish what is derived from them where that is wanted."""
         log, memory_bytes, vram_bytes = self.log, self.budget.memory_bytes, self.budget.vram_bytes
         disk, footprint = DiskGuard(self.folder, self.budget.disk_bytes), Footprint()
         refuse_memory(self.budget, footprint.own_bytes(), target.width)
@@ -156,6 +175,7 @@ class _Run:
                     sizes=sizes,
                     disk=disk,
                     replace_files=replace_files,
+                    reuse=Reuse(writer, used, log) if used is not None and can_reuse(writer, used) else None,
                     activity=activity,
                     log=log,
                 )
@@ -168,35 +188,75 @@ class _Run:
                 for pipeline, of_part in zip(pipelines, missing, strict=True):
                     pipeline.encoder = used
                     pipeline.encode_missing(of_part)
-            started = time.perf_counter()
-            for writer in target.parts:
-                join_small_shards(writer, disk, left_bytes=left_beside(memory_bytes, footprint), log=log)
-            report.seconds += time.perf_counter() - started
-            started = time.perf_counter()
-            left = left_beside(memory_bytes, footprint)
-            if target.holds_anything:
-                refresh_reference(target, log)
-            for writer in target.parts:
-                self._derive(writer, report, disk, left)
-            report.generation_seconds = time.perf_counter() - started
+            if publish:
+                self._publish(target, report, disk, footprint)
         report.peak_memory_bytes = watch.peak_bytes
         return report
 
+    def _publish(
+        self, target: PartitionWriters | Writer, report: BuildReport, disk: DiskGuard, footprint: Footprint
+    ) -> None:
+        """Bring up to date what is derived from the documents."""
+        memory_bytes = self.budget.memory_bytes
+        started = time.perf_counter()
+        for writer in _with_files(target):
+            join_small_shards(writer, disk, left_bytes=left_beside(memory_bytes, footprint), log=self.log)
+        report.seconds += time.perf_counter() - started
+        started = time.perf_counter()
+        left = left_beside(memory_bytes, footprint)
+        if target.holds_anything:
+            refresh_reference(target, self.log)
+        for writer in target.parts:
+            self._derive(writer, report, disk, left)
+        report.generation_seconds = time.perf_counter() - started
+
     def _derive(self, writer: Writer, report: BuildReport, disk: DiskGuard, left: int | None) -> None:
         """Publish a generation and postings where they are due."""
-        if _is_complete(writer, report):
+        is_complete = _is_complete(writer, report)
+        if not writer.has_files:
+            return
+        if is_complete:
             refresh_generation(
                 writer, self.factory, left_bytes=left, disk=disk, recall_floor=self.recall_floor, log=self.log
             )
         refresh_word_postings(writer, disk)
 
 
+def _check_place(place: Path, factory: str, disk_bytes: int | None) -> None:
+    """Whether what is asked for can be done where the index is.
+
+    Raises:
+        QueryError: a server has no folder, and no FAISS index.
+    """
+    if isinstance(place, Address) and disk_bytes is not None:
+        raise QueryError(f"{place} is on a server, whose disk cannot be measured from here; leave --disk out")
+    if isinstance(place, Address) and factory not in (AUTO, SCAN):
+        raise QueryError(f"{place} is searched without a FAISS index, and {factory!r} is one; leave --factory out")
+
+
+def _with_files(target: PartitionWriters | Writer) -> list[Writer]:
+    """The parts that have files to derive or to join."""
+    return [writer for writer in target.parts if writer.has_files]
+
+
 def _refuse_partition(target: PartitionWriters | Writer) -> None:
     if isinstance(target, Writer) and target.is_partition:
+        if isinstance(target.folder, Address):
+            raise IndexMismatch(
+                f"{target.folder} is the copy of a partition, which takes no documents; index into the partitions that "
+                "it was copied from, and copy again into another schema"
+            )
         whole = target.folder.parent
         raise IndexMismatch(
             f"{target.folder} is a partition of {whole}, which takes documents: longmatch index {whole}"
         )
+
+
+def bind_encoder(path: Path, encoder: str | None, device: str | None, factory: str) -> Encoder:
+    """Bind an index to the encoder that `build` would use, and load the encoder; errors as of `build`."""
+    with open_writers(path) as target:
+        _refuse_partition(target)
+        return _claimed(target, encoder, device, factory)
 
 
 def _claimed(
@@ -240,7 +300,7 @@ def _is_complete(writer: Writer, report: BuildReport) -> bool:
     """
     if not writer.holds_anything:
         return False
-    with Snapshot(writer.folder) as snapshot:
+    with open_snapshot(writer.folder) as snapshot:
         missing = snapshot.missing_tokens[~snapshot.has_vectors]
         report.n_missing += len(missing)
         report.tokens_missing += int(missing.sum())

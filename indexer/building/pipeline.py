@@ -14,27 +14,37 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from engine.document import Document
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
 from engine.errors import DocumentError
 from engine.readers import Unreadable
-from engine.store.documents import content_hash, stored_documents
+from engine.store.documents import content_hash
 from engine.store.writer import Indexed, Writer
 from engine.words.counts import WordTables
 from indexer.building.activity import Activity, LiveProgress
-from indexer.building.collisions import full_source, is_another_file, is_gone, of_another_file, repeated
+from indexer.building.collisions import Seen, full_source, is_another_file, is_gone, of_another_file, repeated
 from indexer.building.prefetch import ahead
 from indexer.building.report import BuildReport, Progress
-from indexer.generation.disk import DiskGuard
+from indexer.building.reuse import ChangedDocument, Reuse, encode_changes
+from indexer.building.stored import (
+    LOOKUP_DOCUMENTS,
+    EncodeBatches,
+    EncodedBatch,
+    StoredBatch,
+    encode_batch,
+    stored_batches,
+)
+from indexer.generation.disk import DiskGuard, commit_bytes
 
 BATCH_CHARS = 1 << 19  # about 9 s of encoding on two cores; what a kill can cost
-LOOKUP_DOCUMENTS = 64  # documents compared with the catalog in one statement, at most
-LOOKUP_CHARS = 1 << 23  # and their text, which is held in memory
+LOOKUP_CHARS = 1 << 23  # text of the documents that are compared with the catalog together, held in memory
 BYTES_PER_TOKEN = 4.4  # of text, by which the tokens of a document that no encoder has read are estimated
 
+Prepared: TypeAlias = Document | SegmentedDocument | ChangedDocument  # a `Document` waits for its vectors
 Read = TypeVar("Read", bound=Document | Unreadable)
+StoreVectors: TypeAlias = Callable[[Sequence[int], Sequence[EncodedDocument], WordTables | None], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,26 +60,9 @@ class _Pending:
     """A batch that waits to be encoded, or to be committed with its words alone."""
 
     documents: list[Document]
-    segmented: list[SegmentedDocument] | None  # None without an encoder
+    prepared: list[Prepared]  # the same
     words: WordTables | None  # their term counts; None in an index without words
     n_replaced: int
-
-
-class _Seen:
-    """Which catalog ids this run has met; a bit each."""
-
-    def __init__(self) -> None:
-        self._bits = bytearray()
-
-    def add(self, document_id: int) -> None:
-        byte = document_id >> 3
-        if byte >= len(self._bits):
-            self._bits.extend(bytes(byte + 1024 - len(self._bits)))
-        self._bits[byte] |= 1 << (document_id & 7)
-
-    def __contains__(self, document_id: int) -> bool:
-        byte = document_id >> 3
-        return byte < len(self._bits) and bool(self._bits[byte] >> (document_id & 7) & 1)
 
 
 class Pipeline:
@@ -84,6 +77,7 @@ class Pipeline:
         sizes: BatchSizes | None = None,
         disk: DiskGuard | None = None,
         replace_files: bool = False,
+        reuse: Reuse | None = None,
         activity: Activity | None = None,
         log: Callable[[str], None] = lambda _: None,
     ) -> None:
@@ -97,6 +91,7 @@ class Pipeline:
             disk: that the index may fill; by default all that is free.
             replace_files: whether a file replaces another one, which is still there, of the same doc_id;
                 by default it fails.
+            reuse: finds chunks of changed documents that have vectors; by default all are encoded.
             activity: of a run over several partitions, which all of their pipelines count in; its own by default.
             log: called with one line when something is done otherwise than planned.
         """
@@ -107,9 +102,10 @@ class Pipeline:
         self.sizes = sizes or BatchSizes(BATCH_CHARS, LOOKUP_CHARS)
         self._disk = disk or DiskGuard(writer.folder)
         self._replace_files = replace_files
+        self._reuse = reuse
         self._log = log
         self._progress = progress
-        self._seen = _Seen()
+        self._seen = Seen()
         self._in_flight: set[str] = set()  # read, but not known to be in the catalog yet
         self._landed: deque[str] = deque()  # committed since the reading thread last looked
         self._failed_before: dict[str, str] = {}  # sources by file, and as they are recorded
@@ -152,73 +148,70 @@ class Pipeline:
     def encode_again(self, documents: Iterable[Document]) -> BuildReport:
         """Commit documents that are indexed already again: with new vectors, or with words alone without an encoder."""
         for group in _groups(documents, self.sizes.lookup_chars):
-            batch = [self._segmented(document) for document in group]
+            batch = [self._prepared(document) for document in group]
             self._encode_and_commit(self._pending(batch, len(group)))
         return self.report
 
-    def encode_missing(self, document_ids: Sequence[int]) -> BuildReport:
-        """Give vectors to documents that are indexed without.
+    def encode_missing(self, document_ids: Sequence[int], store: StoreVectors | None = None) -> BuildReport:
+        """Give vectors to documents that are indexed without; see `each_encoded`."""
+        for _ in self.each_encoded(document_ids, self._encoded_here, store):
+            pass
+        return self.report
 
-        A document without a token is recorded as a failure, and stays as it is.
+    def each_encoded(
+        self, document_ids: Sequence[int], encode_batches: EncodeBatches, store: StoreVectors | None = None
+    ) -> Iterator[BuildReport]:
+        """Give vectors to documents that are indexed without, and report after each commit.
+
+        Batches are cut and committed in the order of the documents, so a run that goes on after a kill cuts the
+        same ones. A document without a token is recorded as a failure, and stays as it is.
 
         Args:
             document_ids: catalog ids, the most urgent first.
+            encode_batches: makes the vectors, here or in other processes; keeps the order of the batches.
+            store: takes ids, vectors and term counts of a batch and returns how many documents it stored; by default
+                `Writer.add_vectors`.
         """
-        assert self.encoder is not None
+        add = store or self.writer.add_vectors
         started, before = time.perf_counter(), self.report.seconds
         if document_ids:  # of several partitions the run knows the sum
             self.activity.n_to_encode = max(self.activity.n_to_encode, self.report.n_encoded + len(document_ids))
-        for ids, documents in self._stored_batches(document_ids):
-            segmented, kept = [], []
-            for one, document in zip(ids, documents, strict=True):
-                try:
-                    segmented.append(self.encoder.segment(document))
-                    kept.append(one)
-                except DocumentError as error:
-                    self._fail(Unreadable(document.source or document.doc_id, str(error), document.doc_id))
-            if kept:
-                batch = [one.document for one in segmented]
-                words, encoded = self.writer.count_words(batch), self._encode(segmented)
-                with self._disk.room_for(_stored_bytes([], encoded, words), f"vectors of {len(batch):,} documents"):
-                    self.report.n_encoded += self.writer.add_vectors(kept, encoded, words)
-                self._count(encoded)
+        stored = stored_batches(self.writer, document_ids, self.sizes.batch_chars)
+        for batch, made in encode_batches(stored):
+            for failure in made.failures:
+                self._fail(failure)
+            if made.encoded:
+                words = self.writer.count_words([batch.documents[place] for place in made.places])
+                kept = [batch.ids[place] for place in made.places]
+                with self._disk.room_for(commit_bytes([], made.encoded, words), f"vectors of {len(kept):,} documents"):
+                    self.report.n_encoded += add(kept, made.encoded, words)
+                self.report.encode_seconds += made.seconds
+                self._count(made.encoded)
             self.report.seconds = before + time.perf_counter() - started
             self._report_progress()
-        return self.report
+            yield self.report
 
-    def _stored_batches(self, document_ids: Sequence[int]) -> Iterator[tuple[list[int], list[Document]]]:
-        """Documents of the catalog in batches to encode."""
-        waiting: list[tuple[int, Document]] = []
-        n_chars = 0
-        for first in range(0, len(document_ids), LOOKUP_DOCUMENTS):
-            ids = list(document_ids[first : first + LOOKUP_DOCUMENTS])
-            with self.writer.read() as connection:
-                documents = [document for document, _ in stored_documents(connection, ids)]
-            for one, document in zip(ids, documents, strict=True):
-                waiting.append((one, document))
-                n_chars += len(document.text)
-                if n_chars >= self.sizes.batch_chars:
-                    yield [row[0] for row in waiting], [row[1] for row in waiting]
-                    waiting, n_chars = [], 0
-        if waiting:
-            yield [row[0] for row in waiting], [row[1] for row in waiting]
+    def _encoded_here(self, batches: Iterator[StoredBatch]) -> Iterator[tuple[StoredBatch, EncodedBatch]]:
+        assert self.encoder is not None
+        for batch in batches:
+            yield batch, encode_batch(batch, self.encoder.segment, self._encode)
 
     def _report_progress(self) -> None:
         if self._progress is not None:
             self._progress(self.report)
 
     def _batches(self, documents: Iterable[Document | Unreadable]) -> Iterator[_Pending]:
-        batch: list[SegmentedDocument | Document] = []
+        batch: list[Prepared] = []
         n_replaced = n_chars = 0
         for document, known in self._changed(documents):
             try:
-                segmented = self._segmented(document)
+                prepared = self._prepared(document, known)
             except DocumentError as error:
                 self._fail(Unreadable(document.source or document.doc_id, str(error), document.doc_id))
                 continue
             self._in_flight.add(document.doc_id)
             self.activity.n_read += 1
-            batch.append(segmented)
+            batch.append(prepared)
             n_replaced += known is not None
             n_chars += len(document.text)
             if n_chars >= self.sizes.batch_chars:
@@ -227,27 +220,26 @@ class Pipeline:
         if batch:
             yield self._pending(batch, n_replaced)
 
-    def _segmented(self, document: Document) -> SegmentedDocument | Document:
-        """A document cut into chunks; itself where there is no encoder.
+    def _prepared(self, document: Document, known: Indexed | None = None) -> Prepared:
+        """A document cut into chunks, with the vectors of those that `known` has; itself where it gets vectors later.
 
         Raises:
             DocumentError: the document has no token, or no letter or digit.
         """
-        if self.encoder is not None:
-            return self.encoder.segment(document)
-        if not any(character.isalnum() for character in document.text):
+        if self.encoder is None and not any(character.isalnum() for character in document.text):
             raise DocumentError("no text that has a word; leave the document out")
-        return document
+        prepared = document if self.encoder is None else self.encoder.segment(document)
+        if self._reuse is None or known is None:
+            return prepared
+        return self._reuse.find(prepared, known.id) or prepared
 
-    def _pending(self, batch: list[SegmentedDocument | Document], n_replaced: int) -> _Pending:
-        segmented = [one for one in batch if isinstance(one, SegmentedDocument)]
-        documents = [one.document if isinstance(one, SegmentedDocument) else one for one in batch]
-        words = self.writer.count_words(documents)
-        return _Pending(documents, segmented if self.encoder is not None else None, words, n_replaced)
+    def _pending(self, batch: list[Prepared], n_replaced: int) -> _Pending:
+        documents = [one if isinstance(one, Document) else one.document for one in batch]
+        return _Pending(documents, batch, self.writer.count_words(documents), n_replaced)
 
     def _changed(self, documents: Iterable[Document | Unreadable]) -> Iterator[tuple[Document, Indexed | None]]:
         """The documents that must be encoded, each with what the index holds in its place."""
-        for group in _groups(map(_storable, documents), self.sizes.lookup_chars):
+        for group in _groups(map(self._storable, documents), self.sizes.lookup_chars):
             while self._landed:
                 self._in_flight.discard(self._landed.popleft())
             known = self.writer.indexed([document.doc_id for document in group if isinstance(document, Document)])
@@ -259,6 +251,15 @@ class Pipeline:
                     yield document, there
             if moved:
                 self.writer.update_metadata(moved)
+
+    def _storable(self, document: Document | Unreadable) -> Document | Unreadable:
+        """The document, or why it cannot be stored."""
+        found = _storable(document)
+        if isinstance(found, Unreadable) or (reason := self.writer.refusal(found)) is None:
+            return found
+        return Unreadable(
+            *(part.replace("\0", "\ufffd") for part in (found.source or found.doc_id, reason, found.doc_id))
+        )
 
     def _is_due(self, document: Document, there: Indexed | None, moved: list[tuple[int, Document]]) -> bool:
         """Whether a document must be indexed.
@@ -316,13 +317,9 @@ class Pipeline:
 
     def _encode_and_commit(self, pending: _Pending) -> None:
         documents = pending.documents
-        if pending.segmented is None:
-            encoded = [EncodedDocument.unencoded(self.writer.width, estimated_tokens(one)) for one in documents]
-        else:
-            encoded = self._encode(pending.segmented)
-            self.report.n_encoded += len(encoded)
+        encoded = self._vectors(pending.prepared)
         with self._disk.room_for(
-            _stored_bytes(documents, encoded, pending.words), f"a batch of {len(documents):,} documents"
+            commit_bytes(documents, encoded, pending.words), f"a batch of {len(documents):,} documents"
         ):
             ids = self.writer.commit(list(zip(documents, encoded, strict=True)), pending.words)
         for document_id in ids:
@@ -331,6 +328,10 @@ class Pipeline:
         self.report.n_added += len(documents) - pending.n_replaced
         self.report.n_replaced += pending.n_replaced
         self._count(encoded)
+        for changed in pending.prepared:
+            if isinstance(changed, ChangedDocument):
+                self.report.n_chunks_reused += len(changed.places)
+                self.report.n_tokens -= changed.n_tokens_reused
         for document in documents:
             self.report.n_sections_merged += sum(section.n_merged - 1 for section in document.sections)
             self.report.n_sections_cut += sum(section.n_parts > 1 for section in document.sections)
@@ -339,13 +340,30 @@ class Pipeline:
         self.report.n_tokens += sum(one.coverage.tokens_read for one in encoded)
         self.report.n_chunks += sum(len(one.chunks) for one in encoded)
 
+    def _vectors(self, prepared: list[Prepared]) -> list[EncodedDocument]:
+        """The vectors of a batch; none for documents that wait for theirs."""
+        due = [one for one in prepared if not isinstance(one, Document)]
+        encoded = iter(encode_changes(self._used, due, self._encode) if due else [])
+        self.report.n_encoded += len(due)
+        width = self.writer.width
+        return [
+            EncodedDocument.unencoded(width, estimated_tokens(one)) if isinstance(one, Document) else next(encoded)
+            for one in prepared
+        ]
+
+    @property
+    def _used(self) -> Encoder:
+        encoder = self.encoder if self._reuse is None else self._reuse.encoder
+        assert encoder is not None
+        return encoder
+
     def _encode(self, documents: list[SegmentedDocument]) -> list[EncodedDocument]:
-        assert self.encoder is not None
-        started, before = time.perf_counter(), self.encoder.tokens_at_once
-        with self.activity.encoding(self.encoder, documents):
-            encoded = self.encoder.encode_segmented(documents)
+        encoder = self._used
+        started, before = time.perf_counter(), encoder.tokens_at_once
+        with self.activity.encoding(encoder, documents):
+            encoded = encoder.encode_segmented(documents)
         self.report.encode_seconds += time.perf_counter() - started
-        if before is None and (now := self.encoder.tokens_at_once) is not None:
+        if before is None and (now := encoder.tokens_at_once) is not None:
             self._log(f"the GPU has no room for larger batches: going on with {now:,} tokens at once")
         return encoded
 
@@ -384,15 +402,6 @@ def _storable(document: Document | Unreadable) -> Document | Unreadable:
         doc_id, source = (part.encode(errors="replace").decode() for part in (document.doc_id, document.source))
         return Unreadable(source or doc_id, f"it cannot be stored ({error}); clean it", doc_id)
     return document
-
-
-def _stored_bytes(documents: list[Document], encoded: list[EncodedDocument], words: WordTables | None) -> int:
-    """What a commit may write, at most: rows in float16, term counts, and texts as if they could not be deflated."""
-    texts = sum(len(document.text.encode()) for document in documents)
-    rows = sum(2 * len(one.document) * (1 + len(one.sections) + len(one.chunks)) for one in encoded)
-    spans = sum(16 * len(one.chunks) for one in encoded)
-    terms = 0 if words is None else 6 * (len(words.words.terms) + len(words.pairs.terms)) + 16 * len(documents)
-    return texts + rows + spans + terms
 
 
 def _groups(documents: Iterable[Read], most_chars: int) -> Iterator[list[Read]]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from engine.errors import EngineError
+from engine.store.address import Address
 from engine.store.ann import ANN_FOLDER
 from engine.store.catalog import CATALOG_FILE
+from engine.store.manifest import MANIFEST_FILE, index_folders
+from engine.store.presence import stored_meta
 from engine.store.reference import REFERENCE_FOLDER
 from engine.store.shards import SHARD_FOLDER
 from engine.store.writable import LOCK_FILE
@@ -30,7 +33,9 @@ def without_stub(folder: Path) -> Iterator[None]:
 
 
 def is_free(folder: Path) -> bool:
-    """Whether a new index can be made there: there is no folder, or an empty one."""
+    """Whether a new index can be made there: there is no folder, or an empty one; of an address, nothing committed."""
+    if isinstance(folder, Address):
+        return "counters" not in stored_meta(folder)  # written with the first commit
     return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
 
 
@@ -45,12 +50,32 @@ def remove_stub(folder: Path) -> None:
     A folder that another process writes stays too, as do files that are not of an index.
     """
     with suppress(EngineError, OSError):
-        with Writer(folder) as writer:
-            if "counters" in writer.meta:  # written with the first commit
+        if isinstance(folder, Address):
+            from engine.store.postgres.writer import remove_empty  # needs an optional package
+
+            remove_empty(folder)
+            return
+        folders = index_folders(folder)
+        with ExitStack() as held:
+            writers = [held.enter_context(Writer(path)) for path in folders]
+            if any(map(_has_committed, writers)):
                 return
-            for file in folder.glob(f"{CATALOG_FILE}*"):
-                file.unlink()
-            for part in (SHARD_FOLDER, ANN_FOLDER, REFERENCE_FOLDER):
-                shutil.rmtree(folder / part, ignore_errors=True)
-            (folder / LOCK_FILE).unlink()
-        folder.rmdir()
+            (folder / MANIFEST_FILE).unlink(missing_ok=True)
+            for writer in writers:
+                _remove_files(writer.folder)
+        for path in dict.fromkeys([*folders, folder]):  # the folder of partitions last
+            path.rmdir()
+
+
+def _has_committed(writer: Writer) -> bool:
+    """Whether a document was ever committed; empty partitions count from 1, too."""
+    return bool(writer.meta.get("counters", {}).get("document", 1) > 1)
+
+
+def _remove_files(folder: Path) -> None:
+    """Remove the files of an index that holds nothing."""
+    for file in folder.glob(f"{CATALOG_FILE}*"):
+        file.unlink()
+    for part in (SHARD_FOLDER, ANN_FOLDER, REFERENCE_FOLDER):
+        shutil.rmtree(folder / part, ignore_errors=True)
+    (folder / LOCK_FILE).unlink()

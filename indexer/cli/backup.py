@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from indexer.cli.options import index_argument
+from indexer.cli.options import folder_argument
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command()
-@index_argument
+@folder_argument
 @click.argument("file", type=_FILE)
 def backup(index: Path, file: Path) -> None:
     """Write INDEX, as its newest commit left it, into one FILE.
@@ -31,7 +31,7 @@ def backup(index: Path, file: Path) -> None:
 
 @click.command()
 @click.argument("file", type=_FILE)
-@index_argument
+@folder_argument
 def restore(file: Path, index: Path) -> None:
     """Unpack the backup FILE into a new folder INDEX.
 

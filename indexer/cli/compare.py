@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from indexer.cli.options import device_option, opened_index, typed_command
+from indexer.cli.options import IndexType, device_option, opened_index, typed_command
 from indexer.cli.output_file import write_output
 from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
+from indexer.cli.question_options import skip_option, weight_option
 from indexer.cli.search_options import file_options, format_option, matrix_option, pairs_option
 from indexer.cli.standard_input import as_option, check_form
 
@@ -24,13 +25,15 @@ if TYPE_CHECKING:
 @click.option(
     "--index",
     "index",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=IndexType(),
     metavar="INDEX",
     help="Use the thresholds and word statistics of INDEX.",
 )
 @click.option("--id", "doc_id", metavar="ID", help="Compare A with this document of INDEX instead of B.")
 @as_option
 @click.option("--encoder", metavar="NAME", help="Encoder, without --index; by default longmatch-minilm (bundled).")
+@skip_option
+@weight_option
 @pairs_option(10)
 @matrix_option
 @format_option(["table", "json", "html"])
@@ -42,6 +45,8 @@ def compare(
     doc_id: str | None,
     form_of_stdin: str | None,
     encoder: str | None,
+    skip: tuple[str, ...],
+    weights: dict[str, float],
     n_pairs: int,
     matrix: bool,
     form: str,
@@ -60,6 +65,7 @@ def compare(
     Example:
         longmatch compare draft.pdf paper.pdf --matrix
         longmatch compare draft.pdf --index papers.lm --id smith2020.pdf
+        longmatch compare mine.xml theirs.xml --weight claims=3,abstract=0
     """
     _check_use(documents, index, doc_id, encoder)
     if matrix and form == "html":
@@ -69,7 +75,7 @@ def compare(
         raise _unread(failed[0])
     with opened_reader(documents, read_seconds, read_memory) as reader:
         read = [_only(name, list(read_named([name], reader, suffix))) for name in documents]
-    comparison = _compared(read, index, doc_id, encoder, device)
+    comparison = _compared(read, index, doc_id, encoder, device, {"skip": skip, "weights": weights})
     _print(comparison, form, n_pairs, matrix, output)
 
 
@@ -108,15 +114,20 @@ def _unread(failure: Failure) -> click.ClickException:
 
 
 def _compared(
-    documents: list[Document], index: Path | None, doc_id: str | None, encoder: str | None, device: str | None
+    documents: list[Document],
+    index: Path | None,
+    doc_id: str | None,
+    encoder: str | None,
+    device: str | None,
+    sections: dict[str, Any],
 ) -> Comparison:
     # Loads the encoder, which a wrong use of the command does without.
     from engine.comparison import compare_alone
 
     if index is None:
-        return compare_alone(documents[0], documents[1], encoder, device=device)
+        return compare_alone(documents[0], documents[1], encoder, device=device, **sections)
     with opened_index(index, device) as opened:
-        return opened.compare(documents[0], doc_id if doc_id is not None else documents[1])
+        return opened.compare(documents[0], doc_id if doc_id is not None else documents[1], **sections)
 
 
 def _print(comparison: Comparison, form: str, n_pairs: int, matrix: bool, output: Path | None) -> None:

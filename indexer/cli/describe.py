@@ -13,15 +13,15 @@ from engine.document import Document, MetadataValue, Scalar
 from engine.index import Index
 from engine.report.lines import Line, Run, Style, line, shortened, table
 from engine.report.table import section_label
+from engine.store.address import Address
 from engine.store.fields import stored_fields
-from engine.store.snapshot import Snapshot
 
 _EXAMPLE_COLUMNS = 40
 
 
 def describe_index(index: Index, as_json: bool) -> list[Line]:
     """Counts, coverage, encoder, generation."""
-    facts = _facts(index)
+    facts = index.facts
     if as_json:
         return _json(facts)
     encoder = facts["encoder"]
@@ -30,13 +30,18 @@ def describe_index(index: Index, as_json: bool) -> list[Line]:
         ("coverage", _coverage_line(facts)),
         ("failed", f"{facts['failures']:,}" + (" (see --failures)" if facts["failures"] else "")),
         ("encoder", _encoder_line(encoder)),
-        ("vectors", f"{facts['shards']:,} shards, {facts['shard_bytes'] / 1e6:,.1f} MB"),
+        ("vectors", _size_line(index, facts)),
         ("words", f"language {facts['language']}" if facts["language"] else "none; add them: longmatch repair INDEX"),
         ("reference", _reference_line(facts["reference"])),
         *_generation_rows(facts),
         ("not covered", f"{facts['fresh_documents']:,} documents, scanned exactly"),
     ]
     return table(rows)
+
+
+def _size_line(index: Index, facts: dict[str, Any]) -> str:
+    where = "tables of the server" if isinstance(index.snapshot.folder, Address) else f"{facts['shards']:,} shards"
+    return f"{where}, {facts['shard_bytes'] / 1e6:,.1f} MB"
 
 
 def _coverage_line(facts: dict[str, Any]) -> str:
@@ -51,35 +56,6 @@ def _encoder_line(encoder: dict[str, Any] | None) -> str:
     if encoder is None:
         return "none, the index holds words alone; add vectors: longmatch index INDEX"
     return f"{encoder['name']}, {encoder['width']} wide, fingerprint {encoder['fingerprint'][:12]}"
-
-
-def _facts(index: Index) -> dict[str, Any]:
-    snapshot = index.snapshot
-    rows = [(part, part.generation_row) for part in snapshot.parts]
-    generations = [None if row is None else dict(row._mapping) for _, row in rows]
-    n_fresh = sum(int(part.is_fresh(row.through_chunk if row is not None else 0).sum()) for part, row in rows)
-    return {
-        **snapshot.totals(),
-        "encoder": snapshot.meta.get("encoder"),
-        "language": snapshot.language,
-        "reference": None if snapshot.reference_row is None else asdict(snapshot.reference_row),
-        "generation": generations[0] if len(rows) == 1 else None,
-        "fresh_documents": n_fresh,
-        **({} if len(rows) == 1 else {"partitions": _partitions(snapshot.parts, generations)}),
-        "schema_version": snapshot.meta["schema_version"],
-    }
-
-
-def _partitions(parts: Sequence[Snapshot], generations: Sequence[dict[str, Any] | None]) -> list[dict[str, Any]]:
-    return [
-        {
-            "address": part.folder.name,
-            "documents": part.n_documents,
-            "chunks": part.n_chunks,
-            "generation": generation,
-        }
-        for part, generation in zip(parts, generations, strict=True)
-    ]
 
 
 def _generation_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
@@ -162,7 +138,7 @@ def describe_document(index: Index, doc_id: str, text: bool, as_json: bool) -> l
     """One document: sections with offsets, metadata, coverage; its text on request."""
     position = index.position(doc_id)
     ((document, coverage),) = index.snapshot.documents(np.array([position]))
-    n_chunks = int(index.snapshot.roster.n_chunks[position])
+    n_chunks = len(index.snapshot.spans(position)) if index.snapshot.is_encoded(position) else 0
     if as_json:
         return _json(
             {

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import gc
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import click
 
 from engine.errors import EngineError
 from engine.faults import faults_named
+from engine.systems import refuse_windows
 from indexer.cli.backup import backup, restore
 from indexer.cli.chart import chart
 from indexer.cli.compare import compare
+from indexer.cli.connect import connect
 from indexer.cli.export import export
 from indexer.cli.index import index
+from indexer.cli.json_log import OPTION, json_log
 from indexer.cli.mcp import mcp
 from indexer.cli.options import keep_arguments
 from indexer.cli.pairs import pairs
@@ -43,10 +49,17 @@ class _Commands(click.Group):
         keep_arguments(ctx, args)
         return super().parse_args(ctx, args)
 
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:  # noqa: ANN401
+        """Run the command line; errors that click prints are JSON, too, where that is asked for."""
+        given = list(sys.argv[1:] if args is None else args)
+        with json_log() if given[:1] == [OPTION] else nullcontext():
+            return super().main(given, *rest, **options)
+
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401
         """Run a command; see the class."""
         gc.set_threshold(_COLLECTED_AFTER)
         try:
+            refuse_windows()
             with faults_named():
                 return super().invoke(ctx)
         except EngineError as error:
@@ -58,6 +71,7 @@ class _Commands(click.Group):
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="longmatch")
+@click.option(OPTION, is_flag=True, expose_value=False, help="Progress and errors as JSON lines; before the command.")
 def main() -> None:
     """Find long documents with long documents, and see why.
 
@@ -88,6 +102,7 @@ for command in (
     backup,
     restore,
     partition,
+    connect,
     doctor,
     pretrain,
     train,

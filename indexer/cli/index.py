@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from engine.report.durations import duration
+from indexer.cli.cluster import check_ray_options, ray_option, workers_option
 from indexer.cli.corpus import Corpus, echo_left_out, failed_corpus, named_corpus
 from indexer.cli.options import FAILED, PARTLY, device_option, index_argument, json_option
 from indexer.cli.plan import (
@@ -20,13 +23,16 @@ from indexer.cli.plan import (
     encoder_option,
     factory_option,
     memory_option,
+    planned_partitions,
     show_plan,
     vram_option,
 )
 from indexer.cli.reading import STDIN, document_reader, read_memory_option, read_seconds_option
 
 if TYPE_CHECKING:
+    from engine.document import Document
     from engine.encoders.encoder import Encoder
+    from engine.readers import Unreadable
     from indexer.building.budget import Budget
     from indexer.building.builder import EncodeNow
     from indexer.building.report import BuildReport
@@ -47,7 +53,7 @@ _WAYS = {  # said before a run
     "--encode",
     type=click.Choice(["none", "later", "all"]),
     help="Which documents get vectors: none; later: a sample now, others when queries need them; all: every "
-    "document now. [default: later; all without PATH; none with --retry-failures in an index of words alone]",
+    "document now. [default: later; all without PATH; none for PATHs of an index of words alone]",
 )
 @click.option("--prune", is_flag=True, help="Remove documents whose files are no longer under PATH.")
 @click.option(
@@ -61,10 +67,23 @@ _WAYS = {  # said before a run
 @click.option(
     "--retry-failures", is_flag=True, help="Read only the documents that failed in earlier runs; takes no PATH."
 )
+@click.option(
+    "--reencode",
+    is_flag=True,
+    help="Encode the stored texts again with --encoder, or with the encoder of INDEX whose files have changed; "
+    "searches use the old vectors until all new ones are there. Takes no PATH.",
+)
 @click.option("--dry-run", is_flag=True, help="Print what would be done and its estimated cost; write nothing.")
 @encoder_option
 @click.option(
     "--language", metavar="NAME", help="Language of the documents, for stems and stop words; detected by default."
+)
+@click.option(
+    "-p",
+    "--partitions",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Spread the documents of a new INDEX over N partitions; see longmatch partition.",
 )
 @factory_option
 @memory_option
@@ -73,6 +92,8 @@ _WAYS = {  # said before a run
 @read_seconds_option
 @read_memory_option
 @device_option
+@ray_option("Encode on")
+@workers_option
 @json_option
 def index(
     index: Path,
@@ -82,9 +103,11 @@ def index(
     id_prefix: str,
     replace: bool,
     retry_failures: bool,
+    reencode: bool,
     dry_run: bool,
     encoder: str | None,
     language: str | None,
+    partitions: int | None,
     factory: str,
     memory: int | None,
     vram: int | None,
@@ -92,6 +115,8 @@ def index(
     read_seconds: float,
     read_memory: int,
     device: str | None,
+    ray_address: str | None,
+    n_workers: int | None,
     as_json: bool,
 ) -> None:
     """Create or update INDEX from files, folders or patterns ('-' reads JSON lines from stdin).
@@ -103,13 +128,16 @@ def index(
     The words of all documents are indexed at once. Vectors take most of the time:
     with --encode later a query encodes only its best candidates. Without PATH the
     documents that have no vectors yet are encoded, beginning with those that
-    queries needed.
+    queries needed. Of a changed document only the changed chunks are encoded.
 
     The doc_id of a file is its path below PATH, or its name if PATH is the file.
     If files of several folders would get the same doc_id, the doc_ids include the
     names of the folders. A file that is already in INDEX keeps its doc_id. A file
     that would get the doc_id of another existing file fails; use --id-prefix or
     --replace.
+
+    With --ray the documents are encoded by a Ray cluster, and each partition of
+    INDEX has a writer process on this machine; vectors of all documents are made.
 
     Formats: .txt .rst .md .html .pdf .docx .odt .epub .xml (JATS, TEI, patents)
     .tex .json .jsonl, each also with .gz.
@@ -118,8 +146,17 @@ def index(
     Example:
         longmatch index papers.lm ./papers notes/*.md
         longmatch index papers.lm ./2022 --id-prefix 2022/
+        longmatch index papers.parts ./papers --partitions 4
+        longmatch index papers.lm --reencode --encoder ./my-encoder
     """
+    if reencode:
+        others = (prune, replace, retry_failures, encode, partitions, ray_address, n_workers)
+        _check_reencode(index, paths, is_alone=not any(others))
+        _print_reencoded(index, encoder, device, dry_run=dry_run, as_json=as_json)
+        return
     _check_arguments(index, paths, prune=prune, dry_run=dry_run, retry_failures=retry_failures)
+    is_other = encode not in (None, "all")
+    check_ray_options(ray_address, n_workers, encode=is_other, dry_run=dry_run, memory=memory, vram=vram, disk=disk)
     corpus = failed_corpus(index) if retry_failures else named_corpus(index, paths, id_prefix)
     if retry_failures and not corpus.requests:
         sys.exit(PARTLY if echo_left_out(corpus) else 0)
@@ -130,19 +167,29 @@ def index(
     if language is not None:
         check_language(language)
     budget, read_limits = Budget(memory, vram, disk), ReadLimits(read_seconds, read_memory)
-    way = encode or _default_way(index, corpus)
-    settings = _Settings(way, budget, read_limits, encoder, language, factory, device, prune, replace)
+    way = encode or ("all" if ray_address else _default_way(index, corpus, encoder))
+    where = _Where(device, ray_address, n_workers)
+    settings = _Settings(way, budget, read_limits, encoder, language, factory, where, prune, replace, partitions)
     used: str | Encoder | None = settings.encoder
     made: Plan | None = None
     if dry_run or (settings.is_planned and paths and STDIN not in paths):
         used, made = _planned(index, corpus, settings)
     if dry_run:
-        assert made is not None
-        show_plan(made, as_json)
+        assert made is not None and used is not None and not isinstance(used, str)
+        show_plan(made, as_json, None if partitions is None else planned_partitions(made, used, partitions))
         return
     report = _built(index, corpus, settings, used, made)
     _print_build(index, report, made, as_json)
     _exit_by(report, n_left_out=echo_left_out(corpus))
+
+
+@dataclass(frozen=True)
+class _Where:
+    """Where documents are encoded."""
+
+    device: str | None
+    ray_address: str | None
+    n_workers: int | None
 
 
 @dataclass(frozen=True)
@@ -155,9 +202,10 @@ class _Settings:
     encoder: str | None
     language: str | None
     factory: str
-    device: str | None
+    where: _Where
     prune: bool
     replace: bool
+    partitions: int | None
 
     @property
     def is_planned(self) -> bool:
@@ -165,13 +213,15 @@ class _Settings:
         return self.budget.is_limited and self.encode != "none"
 
 
-def _default_way(index: Path, corpus: Corpus) -> EncodeNow:
-    """Which documents get vectors where nothing else is said; a retry adds none to an index of words alone."""
+def _default_way(index: Path, corpus: Corpus, encoder: str | None) -> EncodeNow:
+    """Which documents get vectors where nothing else is said; an index of words alone stays one as documents come."""
     from engine.store.presence import stored_meta
 
-    if corpus.requests and "encoder" not in stored_meta(index):
-        return "none"
-    return "later" if corpus.sources else "all"
+    if not corpus.sources:
+        return "all"
+    stored = stored_meta(index)
+    is_of_words = "encoder" not in stored and bool(stored or corpus.requests)
+    return "none" if is_of_words and encoder is None else "later"
 
 
 def _planned(index: Path, corpus: Corpus, settings: _Settings) -> tuple[Encoder, Plan]:
@@ -179,7 +229,7 @@ def _planned(index: Path, corpus: Corpus, settings: _Settings) -> tuple[Encoder,
     from indexer.building.builder import encoder_for
     from indexer.plan.estimate import make_plan
 
-    used = encoder_for(index, settings.encoder, settings.device)
+    used = encoder_for(index, settings.encoder, settings.where.device)
     made = make_plan(
         index,
         corpus.paths,
@@ -207,22 +257,71 @@ def _built(
         progress.log(_WAYS[settings.encode])
         if plan is not None:
             progress.log(describe_plan(plan))
-        return build(
-            index,
-            corpus.read(reader),
-            encoder=encoder,
-            device=settings.device,
-            factory=settings.factory,
-            memory_bytes=budget.memory_bytes,
-            vram_bytes=budget.vram_bytes,
-            disk_bytes=budget.disk_bytes,
-            language=settings.language,
-            encode=settings.encode,
-            prune=settings.prune,
-            replace_files=settings.replace,
-            progress=progress,
-            log=progress.log,
+        common: dict[str, Any] = {
+            "device": settings.where.device,
+            "factory": settings.factory,
+            "language": settings.language,
+            "partitions": settings.partitions,
+            "prune": settings.prune,
+            "replace_files": settings.replace,
+            "progress": progress,
+            "log": progress.log,
+        }
+        with _named_cost(index, encoder, settings):
+            if settings.where.ray_address is not None:
+                return _built_on_cluster(index, corpus.read(reader), settings, common)
+            return build(
+                index,
+                corpus.read(reader),
+                encoder=encoder,
+                memory_bytes=budget.memory_bytes,
+                vram_bytes=budget.vram_bytes,
+                disk_bytes=budget.disk_bytes,
+                encode=settings.encode,
+                **common,
+            )
+
+
+@contextmanager
+def _named_cost(index: Path, encoder: Encoder | str | None, settings: _Settings) -> Iterator[None]:
+    """Where the index has another encoder, add to the error what encoding it again costs."""
+    from engine.errors import IndexMismatch
+    from engine.store.address import Address
+    from engine.store.manifest import is_partitioned
+    from engine.store.presence import stored_meta
+
+    try:
+        yield
+    except IndexMismatch as error:
+        is_single = not isinstance(index, Address) and not is_partitioned(index)
+        bound = stored_meta(index).get("encoder") if is_single and settings.encode != "none" else None
+        if bound is None:
+            raise
+        from indexer.building.builder import encoder_for
+        from indexer.building.reencoding import reencoding_cost
+
+        used = (
+            encoder_for(index, encoder, settings.where.device)
+            if encoder is None or isinstance(encoder, str)
+            else encoder
         )
+        if used.fingerprint == bound["fingerprint"]:
+            raise
+        raise IndexMismatch(f"{error}; {reencoding_cost(index, used)}") from error
+
+
+def _built_on_cluster(
+    index: Path, documents: Iterator[Document | Unreadable], settings: _Settings, common: dict[str, Any]
+) -> BuildReport:
+    """Write the index with the encoders of a Ray cluster."""
+    from indexer.cluster.session import connected
+
+    address, n_workers = settings.where.ray_address, settings.where.n_workers
+    assert address is not None
+    with connected(address, n_workers) as cluster:
+        from indexer.cluster.job import build_on_cluster  # loads Ray, after it was set up
+
+        return build_on_cluster(index, documents, cluster, n_workers=n_workers, encoder=settings.encoder, **common)
 
 
 def _exit_by(report: BuildReport, *, n_left_out: int) -> None:
@@ -252,6 +351,34 @@ def _check_arguments(index: Path, paths: tuple[str, ...], *, prune: bool, dry_ru
         raise click.UsageError(f"{index} holds no index; name what to index: longmatch index {index} PATH...")
 
 
+def _check_reencode(index: Path, paths: tuple[str, ...], *, is_alone: bool) -> None:
+    """Whether arguments go with --reencode.
+
+    Raises:
+        click.UsageError: PATH or another option is one too much, or there is no index.
+    """
+    if paths or not is_alone:
+        raise click.UsageError("--reencode reads the stored texts; leave out PATH and the options of other runs")
+    _check_arguments(index, paths, prune=False, dry_run=False, retry_failures=False)
+
+
+def _print_reencoded(index: Path, encoder: str | None, device: str | None, *, dry_run: bool, as_json: bool) -> None:
+    """Encode an index again, with progress, or print what that costs."""
+    from indexer.building.builder import encoder_for
+    from indexer.building.reencoding import reencode, reencoding_cost
+    from indexer.cli.progress import BuildProgress
+
+    used = encoder_for(index, encoder, device)
+    if dry_run:
+        cost = reencoding_cost(index, used)
+        click.echo(json.dumps(asdict(cost)) if as_json else str(cost))
+        return
+    with BuildProgress(0) as progress:
+        report = reencode(index, encoder=used, progress=progress, log=progress.log)
+    _print_build(index, report, None, as_json)
+    _exit_by(report, n_left_out=0)
+
+
 def _print_build(index: Path, report: BuildReport, plan: Plan | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(asdict(report) | ({} if plan is None else {"plan": plan.to_dict()})))
@@ -261,6 +388,8 @@ def _print_build(index: Path, report: BuildReport, plan: Plan | None, as_json: b
         f"{report.n_removed:,} removed, {len(report.failures):,} failed; "
         f"{report.n_encoded:,} encoded: {report.n_tokens:,} tokens in {duration(report.seconds)}"
     )
+    if report.n_chunks_reused:
+        click.echo(f"{report.n_chunks_reused:,} unchanged chunks of changed documents kept their vectors")
     if report.n_missing:
         click.echo(_missing_line(index, report))
     if report.n_sections_merged or report.n_sections_cut:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from indexer.cli.options import typed_command
 from indexer.cli.output_file import write_output
 from indexer.cli.query_files import left_out_note
 
@@ -20,7 +21,16 @@ if TYPE_CHECKING:
     from engine.novelty import Novelty
 
 TYPED = ParameterSource.COMMANDLINE
-_OF_RANKINGS = ("k", "offset", "weights", "diversify", "min_pair", "exact", "matrix")  # parameters without meaning here
+_OF_RANKINGS = (
+    "k",
+    "offset",
+    "weights",
+    "diversify",
+    "min_pair",
+    "exact",
+    "matrix",
+    "is_partial",
+)  # parameters without meaning here
 
 
 def check_novelty_options(context: click.Context, form: str) -> None:
@@ -52,10 +62,12 @@ def novelty_answers(
 
 def print_novelty(found: Sequence[Novelty], form: str, n_pairs: int | None, output: Path | None) -> None:
     """Write to a file or to standard output."""
+    from engine.novelty import N_PAIRS as OF_REPORT
     from engine.report.novelty_table import N_PAIRS, novelty_lines
     from indexer.cli.terminal import PIPE_WIDTH, has_styles, show, width
 
-    shown = N_PAIRS if n_pairs is None else n_pairs
+    default = OF_REPORT if form == "html" else N_PAIRS
+    shown = default if n_pairs is None else n_pairs
     if output is not None:
         write_output(output, _FORMATS[form](found, shown, PIPE_WIDTH))
     elif form == "table" and has_styles():
@@ -85,6 +97,12 @@ def _jsonl(found: Sequence[Novelty], n_pairs: int, _width: int) -> str:
     return "".join(json_line(one.to_dict(n_pairs=n_pairs)) for one in found)
 
 
+def _html(found: Sequence[Novelty], n_pairs: int, _width: int) -> str:
+    from engine.report.novelty_page import novelty_page
+
+    return novelty_page(found, n_pairs=n_pairs, command=typed_command())
+
+
 def _csv(found: Sequence[Novelty], n_pairs: int, _width: int) -> str:
     from engine.report.novelty_rows import NOVELTY_COLUMNS, novelty_rows
     from engine.report.rows import as_cell
@@ -103,4 +121,5 @@ _FORMATS: dict[str, Callable[[Sequence[Novelty], int, int], str]] = {
     "json": _json,
     "jsonl": _jsonl,
     "csv": _csv,
+    "html": _html,
 }

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from indexer.cli.access import timeout_option
 from indexer.cli.options import device_option, existing_index_argument, opened_index
 from indexer.cli.output_file import checked_output, output_option, write_output
+from indexer.cli.pictures import check_picture, write_picture
 
 if TYPE_CHECKING:
+    from engine.index import Index
     from engine.pairs import Pairs
 
 _SECONDS_BETWEEN_LINES = 5.0
@@ -52,12 +55,21 @@ _PARQUET = ".parquet"
     help="Also write the clusters that the pairs form, as CSV.",
 )
 @click.option(
+    "--map",
+    "picture",
+    type=click.Path(path_type=Path),
+    callback=checked_output,
+    metavar="FILE",
+    help="Also draw the clusters on the map of the corpus, as .png or .svg.",
+)
+@click.option(
     "--cluster-least",
     type=click.FloatRange(0, 1),
     metavar="X",
     help="Score of a pair that connects a cluster; by default as --least.",
 )
 @output_option
+@timeout_option
 @device_option
 def pairs(
     index: Path,
@@ -66,8 +78,10 @@ def pairs(
     mode: str,
     where: str | None,
     clusters: Path | None,
+    picture: Path | None,
     cluster_least: float | None,
     output: Path | None,
+    timeout: float,
     device: str | None,
 ) -> None:
     """List pairs of documents of INDEX that overlap, best first.
@@ -81,10 +95,13 @@ def pairs(
     Example:
         longmatch pairs papers.lm --least 0.6 -o pairs.csv --clusters clusters.csv
         longmatch pairs papers.lm --mode containment --least 0.8 -o inside.parquet
+        longmatch pairs papers.lm -o pairs.csv --map clusters.svg
     """
     is_parquet = output is not None and output.suffix.lower() == _PARQUET
-    if cluster_least is not None and (clusters is None or cluster_least < least):
-        raise click.UsageError("--cluster-least needs --clusters, and a score of at least --least")
+    if cluster_least is not None and ((clusters is None and picture is None) or cluster_least < least):
+        raise click.UsageError("--cluster-least needs --clusters or --map, and a score of at least --least")
+    if picture is not None:
+        check_picture(picture, "longmatch pairs --map", "--map clusters.svg")
     if is_parquet:
         from indexer.pairs.files import check_parquet
 
@@ -93,9 +110,11 @@ def pairs(
 
     settings = PairSettings(least, top, mode, where)
     journal = None if output is None else output.with_name(output.name + ".part")
-    with opened_index(index, device) as opened:
+    with opened_index(index, device, timeout=timeout) as opened:
         log = _Log()
         found = find_pairs(opened, settings, journal=journal, progress=log, log=log.line)
+        if picture is not None:
+            _draw(opened, found, where, cluster_least, picture)
     _write(found, output, clusters, cluster_least, is_parquet=is_parquet)
 
 
@@ -116,6 +135,16 @@ def _write(
         write_output(clusters, clusters_csv(made))
         line += f"; {len(made):,} clusters of {sum(len(one.members) for one in made):,} documents"
     click.echo(f"{line}; {found.seconds:.1f} s", err=True)
+
+
+def _draw(index: Index, found: Pairs, where: str | None, cluster_least: float | None, picture: Path) -> None:
+    # Loads matplotlib, which a list of pairs does without.
+    from engine.plots.cluster_map import plot_clusters
+    from engine.plots.corpus_map import corpus_map
+
+    members = [name for one in found.clusters(cluster_least) for name, _ in one.members]
+    figure = plot_clusters(index, corpus_map(index, where=where, keep=members), found, cluster_least)
+    write_picture(picture, figure)
 
 
 class _Log:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from engine.extras import check_extra
 from indexer.cli.options import device_option, existing_index_argument, opened_index
-from indexer.cli.output_file import output_option, write_output
+from indexer.cli.output_file import output_option
+from indexer.cli.pictures import check_picture, write_picture
 from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
 from indexer.cli.reading import read_memory_option, read_seconds_option
 
 if TYPE_CHECKING:
     from engine import Document, Index
     from engine.plots.style import Plot
-
-_FORMS: dict[str, Literal["png", "svg"]] = {".png": "png", ".svg": "svg"}
 
 
 @click.command()
@@ -64,26 +62,22 @@ def plot(
         longmatch plot papers.lm draft.pdf --by year -o map.svg
         longmatch plot papers.lm --what lengths -o lengths.png
     """
-    form = None if output is None else _FORMS.get(output.suffix.lower())
-    if output is None or form is None:
-        raise click.UsageError(f"name a file that ends in .png or .svg: -o {what}.svg")
+    check_picture(output, "longmatch plot", f"-o {what}.svg")
+    assert output is not None, "the check refuses None"
     if document is not None and doc_id is not None:
         raise click.UsageError("DOCUMENT and --id exclude each other; give one of them")
     if what != "map" and any(one is not None for one in (document, doc_id, by, where)):
         raise click.UsageError(f"DOCUMENT, --id, --by and --where are for the map, not for --what {what}")
-    check_extra("matplotlib", "longmatch plot", "matplotlib", "plot")
-    # Loads matplotlib, which no other command needs.
-    from engine.plots.style import figure_file
-
     query = None if document is None else _read(document, read_seconds, read_memory)
     with opened_index(index, device) as opened:
         if what == "map":
             figure = _map(opened, doc_id if query is None else query, k, by, where)
         else:
+            # Loads matplotlib, which only pictures need.
             from engine.plots.histograms import plot_coverage, plot_lengths
 
             figure = (plot_lengths if what == "lengths" else plot_coverage)(opened.snapshot)
-        write_output(output, figure_file(figure, form))
+        write_picture(output, figure)
 
 
 def _read(document: str, seconds: float, memory: int) -> Document:

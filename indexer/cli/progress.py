@@ -184,7 +184,7 @@ class BuildProgress(_Progress):
         if not report.n_tokens:
             return ""
         rate = f"{report.n_tokens / max(report.seconds, 1e-9):,.0f} tokens/s"
-        return ", ".join([rate, *(self._time_left(report) if self._plan else [])])
+        return ", ".join([rate, *(self._time_left(report) if self._plan else []), *_reused(report)])
 
     def _line(self, report: BuildReport) -> str:
         rate = report.n_tokens / max(report.seconds, 1e-9)
@@ -194,7 +194,7 @@ class BuildProgress(_Progress):
         elif self._n_files is not None and report.n_seen <= self._n_files:
             parts[0] += f" of {self._n_files:,}"
         parts += [*self._time_left(report), f"{report.n_tokens:,} tokens", f"{rate:,.0f} tokens/s"]
-        return ", ".join(parts)
+        return ", ".join([*parts, *_reused(report)])
 
     def _time_left(self, report: BuildReport) -> list[str]:
         """By the speed of this run: of tokens where they were planned, else of documents."""
@@ -208,6 +208,10 @@ class BuildProgress(_Progress):
         else:
             return []
         return [f"about {seconds:,.0f} s left"]
+
+
+def _reused(report: BuildReport) -> list[str]:
+    return [f"{report.n_chunks_reused:,} chunks reused"] if report.n_chunks_reused else []
 
 
 class TrainingProgress(_Progress):

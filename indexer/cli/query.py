@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from engine.search.allowance import CANDIDATES, Allowance
+from indexer.cli.access import access_options
+from indexer.cli.cluster import placed_partitions, ray_option
 from indexer.cli.novelty import check_novelty_options, novelty_answers, print_novelty
 from indexer.cli.options import (
     FAILED,
@@ -23,7 +25,7 @@ from indexer.cli.options import (
 )
 from indexer.cli.output_file import write_output
 from indexer.cli.query_files import Failure, left_out_note, missing_files, opened_reader, read_named
-from indexer.cli.question_options import diversify_option, min_pair_option, weight_option
+from indexer.cli.question_options import diversify_option, min_pair_option, skip_option, weight_option
 from indexer.cli.search_options import (
     exact_option,
     file_options,
@@ -64,12 +66,7 @@ if TYPE_CHECKING:
 )
 @where_option
 @without_option
-@click.option(
-    "--skip",
-    multiple=True,
-    type=click.Choice(["references", "acknowledgements", "appendix", "boilerplate"]),
-    help="Leave sections of this kind out of the query; may be repeated.",
-)
+@skip_option
 @weight_option
 @click.option(
     "--mode",
@@ -92,7 +89,9 @@ if TYPE_CHECKING:
 )
 @click.option("--encode-tokens", type=click.IntRange(1), metavar="N", help="Limit of tokens to encode for candidates.")
 @exact_option
-@pairs_option(None, "3, in HTML 10, of novelty 1")
+@access_options
+@ray_option("Search partitions as actors of")
+@pairs_option(None, "3, in HTML 10; of novelty 1, in HTML 3")
 @matrix_option
 @format_option(["table", "json", "jsonl", "csv", "trec", "html", "bibtex", "ris", "parquet", "arrow"])
 @file_options
@@ -116,6 +115,9 @@ def query(
     candidates: int,
     encode_tokens: int | None,
     exact: bool,
+    is_partial: bool,
+    timeout: float,
+    ray_address: str | None,
     n_pairs: int | None,
     matrix: bool,
     form: str,
@@ -150,7 +152,12 @@ def query(
         }
         of_ranking = {"k": k, "offset": offset, "weights": weights, "mode": mode, "diversify": diversify}
         of_ranking |= {"min_pair": min_pair}
-        with opened_reader(named, read_seconds, read_memory) as reader, opened_index(index, device) as opened:
+        reading = opened_reader(named, read_seconds, read_memory)
+        with (
+            reading as reader,
+            placed_partitions(index, ray_address) as channel,
+            opened_index(index, device, timeout=timeout, is_partial=is_partial, channel=channel) as opened,
+        ):
             found = chain(_text_queries(texts), _documents(read_named(named, reader, suffix), failed))
             if mode == "novelty":
                 novelties = novelty_answers(opened, doc_ids, found, options, with_itself=with_itself)

@@ -19,6 +19,12 @@ def _weights(_context: click.Context, _parameter: click.Parameter, given: Sequen
         raise click.BadParameter(str(error)) from error
 
 
+skip_option = click.option(
+    "--skip",
+    multiple=True,
+    type=click.Choice(["references", "acknowledgements", "appendix", "boilerplate"]),
+    help="Leave sections of this kind out of the query and of all documents; may be repeated.",
+)
 weight_option = click.option(
     "--weight",
     "weights",

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from indexer.cli.options import FAILED, PARTLY, device_option, json_option, opened_index
+from engine.store.address import is_address
+from indexer.cli.options import FAILED, PARTLY, IndexType, device_option, json_option, opened_index
 from indexer.cli.query_files import Failure, missing_files, opened_reader, read_named
 from indexer.cli.reading import read_memory_option, read_seconds_option
 
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
     from engine.report.differences import Differences
 
 _LINE = re.compile(r":\d+$")  # of a document in a file of JSON lines
-_FOLDER = click.Path(file_okay=False, exists=True, path_type=Path)
+_INDEX = IndexType(exists=True)
 
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, exists=True, path_type=Path))
-@click.option("--index", "index", type=_FOLDER, metavar="INDEX", help="By default the folder that FILE names.")
+@click.option("--index", "index", type=_INDEX, metavar="INDEX", help="By default the folder that FILE names.")
 @click.option("--query", "document", metavar="DOCUMENT", help="By default the file, text or id that FILE names.")
 @json_option
 @read_seconds_option
@@ -68,7 +69,10 @@ def replay(
 
 
 def _folder(recorded: Mapping[str, Any]) -> Path:
-    folder = Path(recorded["provenance"]["index"]["path"])
+    name = recorded["provenance"]["index"]["path"]
+    if is_address(name):  # nobody's file decides which server gets our name and password
+        raise click.ClickException(f"the index of the result is at {name}; name it, to connect there: --index INDEX")
+    folder = Path(name)
     if not folder.is_dir():
         raise click.ClickException(f"the index {folder} of the result is not there; name it: --index INDEX")
     return folder
@@ -101,8 +105,8 @@ def _query(recorded: Mapping[str, Any], name: str | None, read_seconds: float, r
 
 
 @click.command()
-@click.argument("before", type=_FOLDER, metavar="INDEX1")
-@click.argument("after", type=_FOLDER, metavar="INDEX2")
+@click.argument("before", type=_INDEX, metavar="INDEX1")
+@click.argument("after", type=_INDEX, metavar="INDEX2")
 @click.argument("documents", nargs=-1, metavar="[PATH]...")
 @click.option("--queries", "queries", multiple=True, metavar="PATH", help="Documents to search with; more may follow.")
 @click.option(

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from engine.errors import MissingExtra
+from indexer.cli.cluster import placed_partitions, ray_option
 from indexer.cli.options import existing_index_argument
 from indexer.cli.reading import read_memory_option, read_seconds_option
 from indexer.cli.sizes import parse_bytes
@@ -64,6 +65,7 @@ _PACKAGES |= {"prometheus_client": "prometheus-client"}
 @click.option("--store", is_flag=True, help="Commit vectors that are encoded for queries, where no process writes.")
 @read_seconds_option
 @read_memory_option
+@ray_option("Search partitions as actors of")
 @click.option("--device", help="cpu, cuda or cuda:N for the encoder; by default a GPU where there is one.")
 def serve(
     index: Path,
@@ -77,6 +79,7 @@ def serve(
     store: bool,
     read_seconds: float,
     read_memory: int,
+    ray_address: str | None,
     device: str | None,
 ) -> None:
     """Serve INDEX over HTTP: a search page, and search, documents, comparison, metrics.
@@ -95,22 +98,25 @@ def serve(
         if find_spec(module) is None:
             raise MissingExtra("longmatch serve", package, "serve")
     # Loads FastAPI, which no other command needs.
+    from engine.remote.exchange import Access
     from indexer.reading.reader import ReadLimits
     from indexer.serving.server import serve as run
     from indexer.serving.settings import Settings, read_token
 
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logging.getLogger("longmatch").setLevel(logging.INFO)
-    settings = Settings(
-        host=host,
-        port=port,
-        token=read_token(token_file),
-        max_bytes=max_bytes,
-        timeout=timeout,
-        concurrency=concurrency,
-        threads=min(threads, concurrency),
-        store=store,
-        device=device,
-        read=ReadLimits(read_seconds, read_memory),
-    )
-    run(index, settings, log=lambda line: click.echo(line, err=True))
+    with placed_partitions(index, ray_address) as channel:
+        settings = Settings(
+            host=host,
+            port=port,
+            token=read_token(token_file),
+            max_bytes=max_bytes,
+            timeout=timeout,
+            concurrency=concurrency,
+            threads=min(threads, concurrency),
+            store=store,
+            device=device,
+            read=ReadLimits(read_seconds, read_memory),
+            access=Access(channel=channel),
+        )
+        run(index, settings, log=lambda line: click.echo(line, err=True))

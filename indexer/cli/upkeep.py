@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from engine.errors import QueryError
-from indexer.cli.options import FAILED, PARTLY, device_option, index_argument, json_option
+from indexer.cli.options import FAILED, PARTLY, device_option, folder_argument, index_argument, json_option
 
 
 @click.command()
@@ -30,18 +30,28 @@ def remove(index: Path, doc_ids: tuple[str, ...]) -> None:
 
 
 @click.command()
-@index_argument
+@folder_argument
+@click.option("--deep", is_flag=True, help="Also recompute vectors and term counts of some documents from their text.")
+@click.option("--sample", type=click.IntRange(1), help="Documents of --deep; by default 32.")
+@device_option
 @json_option
-def verify(index: Path, as_json: bool) -> None:
+def verify(index: Path, deep: bool, sample: int | None, device: str | None, as_json: bool) -> None:
     """Check every file, checksum and text of INDEX. Exit status 1 on damage.
 
     \b
     Example:
         longmatch verify papers.lm
+        longmatch verify papers.lm --deep --sample 100
     """
     from indexer.upkeep.verify import verify as check
 
+    if not deep and (sample, device) != (None, None):
+        raise click.UsageError("--sample and --device belong to --deep")
     findings = check(index)
+    if deep and all(finding.is_harmless for finding in findings):
+        from indexer.upkeep.deep import SAMPLE, verify_deep
+
+        findings += verify_deep(index, sample=sample or SAMPLE, device=device)
     if as_json:
         click.echo(json.dumps([asdict(finding) for finding in findings]))
     for finding in findings if not as_json else []:
@@ -54,7 +64,7 @@ def verify(index: Path, as_json: bool) -> None:
 
 
 @click.command()
-@index_argument
+@folder_argument
 @click.option("--encode", is_flag=True, help="Encode documents whose vectors were lost, from their stored text.")
 @device_option
 def repair(index: Path, encode: bool, device: str | None) -> None:
@@ -79,7 +89,7 @@ def repair(index: Path, encode: bool, device: str | None) -> None:
 
 
 @click.command()
-@index_argument
+@folder_argument
 def compact(index: Path) -> None:
     """Free the disk space of removed documents of INDEX, and join small shards.
 

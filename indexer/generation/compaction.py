@@ -18,6 +18,7 @@ from engine.store.gathering import ranges
 from engine.store.partition_writers import open_writers
 from engine.store.shards import Shard
 from engine.store.snapshot import Positions, Snapshot
+from engine.store.staging import staged_shards
 from engine.store.writer import Replacement, Writer
 from engine.words.counts import WordTables, join
 from engine.words.packing import unpacked
@@ -130,8 +131,11 @@ def _shards(writer: Writer) -> list[_Size]:
     with writer.read() as connection:
         n_live = {shard: (int(chunks), int(documents)) for shard, chunks, documents in connection.execute(live)}
         rows = connection.execute(select(*columns).order_by(ShardRow.id)).all()
+        staged = staged_shards(connection)
     sizes = []
     for row in rows:
+        if row.id in staged:
+            continue
         n_chunks, n_documents = n_live.get(row.id, (0, 0))
         sizes.append(_Size(row.id, n_chunks, int(row.size_bytes), n_documents < row.n_documents))
     return sizes

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from engine.document import Document
+from engine.encoders.encoder import EncodedDocument
 from engine.errors import BudgetExceeded
+from engine.store.address import Address
+from engine.words.counts import WordTables
 from indexer.generation.footprint import folder_bytes
 
 _SPARE_BYTES = 1 << 24  # left free, so that the catalog can be closed and sealed whatever happens
@@ -28,6 +33,8 @@ class DiskGuard:
 
     def left_bytes(self) -> int:
         """What may still be written."""
+        if isinstance(self.folder, Address):
+            return sys.maxsize  # the disk of another machine: the server refuses what it has no room for
         there = self.folder.resolve()
         while not there.exists():
             there = there.parent
@@ -80,6 +87,15 @@ class DiskGuard:
         if self.limit_bytes is not None:
             return f"--disk {_mb(self.limit_bytes)}"
         return "the disk"
+
+
+def commit_bytes(documents: Sequence[Document], encoded: Sequence[EncodedDocument], words: WordTables | None) -> int:
+    """What a commit may write, at most: rows in float16, term counts, and texts as if they could not be deflated."""
+    texts = sum(len(document.text.encode()) for document in documents)
+    rows = sum(2 * len(one.document) * (1 + len(one.sections) + len(one.chunks)) for one in encoded)
+    spans = sum(16 * len(one.chunks) for one in encoded)
+    terms = 0 if words is None else 6 * (len(words.words.terms) + len(words.pairs.terms)) + 16 * len(documents)
+    return texts + rows + spans + terms
 
 
 def _mb(size: int) -> str:

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from engine.store.address import Address
+
 _STATUS = Path("/proc/self/status")
 _SECONDS_BETWEEN_LOOKS = 0.05
 
@@ -70,5 +72,7 @@ def _resident() -> tuple[int, int]:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Size of all files below a folder; 0 where there is none."""
+    """Size of all files below a folder; 0 where there is none, as for an address."""
+    if isinstance(folder, Address):
+        return 0
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

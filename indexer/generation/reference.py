@@ -1,32 +1,25 @@
-"""Pins the reference of an index, and adds words to an index that an earlier version wrote. Encodes nothing."""
+"""Pins the reference of an index. Encodes nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from sqlalchemy import select
 
 from engine.errors import IndexMismatch
 from engine.faults import named_faults
-from engine.store.catalog import ShardRow
+from engine.store.address import Address, index_place
 from engine.store.partition_writers import PartitionWriters, open_writers
 from engine.store.partitioned import open_snapshot
 from engine.store.reference import OUTGROWN, Reference, is_outgrown, sample_order
 from engine.store.snapshot import Positions, Snapshot
-from engine.store.writer import Replacement, Writer
-from engine.words.counts import count_documents
-from engine.words.languages import check_language, detect_language
-from engine.words.segmenter import segmenter_of
-from indexer.generation.compaction import live_members, live_shard
+from engine.store.writer import Writer
 
 FIRST_DOCUMENTS = 100  # of the sample, encoded before the first query of an index that encodes later
 FIRST_TOKENS = 300_000  # or those that have so many tokens, half a minute on two cores
 FEWEST_FIRST = 20  # or at least so many
 ALL_TOKENS = 600_000  # up to which all documents are encoded at once
-_LANGUAGE_DOCUMENTS = 64  # whose texts decide on the language of an index
 
 
 @named_faults
@@ -38,9 +31,9 @@ def rebase(path: str | Path, *, log: Callable[[str], None] = lambda _: None) -> 
         IndexDamaged: a shard is damaged; repair first.
         IndexMismatch: the index is a partition, whose reference is that of all partitions.
     """
-    with open_writers(Path(path)) as writer:
+    with open_writers(index_place(path)) as writer:
         if isinstance(writer, Writer) and writer.is_partition:
-            whole = writer.folder.parent
+            whole = "INDEX" if isinstance(writer.folder, Address) else writer.folder.parent
             raise IndexMismatch(
                 f"{path} is a partition of {whole}, whose reference it shares: longmatch rebase {whole}"
             )
@@ -100,70 +93,3 @@ def pin_reference(writer: Writer | PartitionWriters, log: Callable[[str], None])
         f"{len(reference.rows):,} chunks"
     )
     return reference
-
-
-def upgrade_words(writer: Writer, language: str | None, log: Callable[[str], None]) -> None:
-    """Add term counts, from the stored text, to the shards of an index that an earlier version wrote.
-
-    Each shard is committed by itself, so that a run that was stopped goes on where it was;
-    words count once all shards have them.
-
-    Args:
-        writer: holds the index.
-        language: by which words are segmented; by default detected in the text.
-        log: called with one line a step.
-
-    Raises:
-        IndexDamaged: a shard or a text cannot be read; repair first.
-        QueryError: there is no such language.
-    """
-    if not writer.lacks_words:
-        return
-    if language is not None:
-        check_language(language)
-    with writer.read() as connection:
-        numbers = list(connection.execute(select(ShardRow.id).order_by(ShardRow.id)).scalars())
-    with Snapshot(writer.folder) as snapshot:
-        first = np.arange(min(_LANGUAGE_DOCUMENTS, snapshot.n_documents))
-        language = language or detect_language(document.text for document, _ in snapshot.documents(first))
-        lacking = [number for number in numbers if snapshot.shard(number).words is None]
-        if lacking:
-            log(f"adding words to {len(lacking):,} shards of an earlier version (language {language})")
-        for number in lacking:
-            writer.replace_shards(_counted(snapshot, number, language, titles=False))
-    writer.set_language(language)
-
-
-def upgrade_titles(writer: Writer, log: Callable[[str], None]) -> None:
-    """Count the terms of titles more often in an index that an earlier version wrote, from the stored text.
-
-    All shards change in one transaction, so that no reader meets both kinds of counts. The reference goes with
-    them, so that another one is drawn.
-
-    Args:
-        writer: holds the index.
-        log: called with one line before the counting.
-
-    Raises:
-        IndexDamaged: a shard or a text cannot be read; repair first.
-    """
-    language = writer.language
-    if language is None or writer.counts_titles:
-        return
-    with writer.read() as connection:
-        numbers = list(connection.execute(select(ShardRow.id).order_by(ShardRow.id)).scalars())
-    if numbers:
-        log(f"counting words of titles in {len(numbers):,} shards of an earlier version: scores change with it")
-    with Snapshot(writer.folder) as snapshot:
-        writer.recount_words(_counted(snapshot, number, language, titles=True) for number in numbers)
-
-
-def _counted(snapshot: Snapshot, number: int, language: str, *, titles: bool) -> Replacement:
-    """A shard with the terms of its documents counted in their stored text."""
-    members = live_members(snapshot, number)
-    documents = snapshot.documents(members)
-    words = count_documents(segmenter_of(language), (document for document, _ in documents), titles=titles)
-    shard = replace(live_shard(snapshot, number), words=words)
-    roster = snapshot.roster
-    ids = roster.ids[members].tolist()
-    return Replacement([number], shard, ids, roster.n_sections[members], roster.n_chunks[members])

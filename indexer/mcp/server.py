@@ -49,7 +49,7 @@ def mcp_server(
     Raises:
         IndexMismatch: there is no index in the folder.
     """
-    opened = index if isinstance(index, Index) else Index.open(Path(index), store=False)
+    opened = index if isinstance(index, Index) else Index.open(index, store=False)
     reader = DocumentReader(limits)
     tools = Tools(opened, reader, None if files is None else Path(files))
 

@@ -18,9 +18,11 @@ from engine.errors import QueryError
 from engine.index import Index
 from engine.pairs import DocumentPair, Pairs
 from engine.provenance import index_state
+from engine.remote.opening import begin
 from engine.scoring.evidence import CONTAINMENT, Scoring
 from engine.search.on_demand import BY_WORDS
 from engine.search.pair_search import Edges, best_edges, given_edges, join_edges, missing_reverse
+from engine.search.partition import Selection
 from engine.search.query import Query
 from engine.search.request import Mode
 from engine.search.searcher import Searcher
@@ -80,6 +82,8 @@ def find_pairs(
 
     Raises:
         QueryError: the filter does not parse, or the journal is of another index or other settings.
+        PartitionUnavailable: a served partition does not answer.
+        IndexChanged: a served partition was written meanwhile.
     """
     started = time.perf_counter()
     run = _Run(index, settings, progress or _silent)
@@ -110,9 +114,10 @@ class _Run:
 
     def __init__(self, index: Index, settings: PairSettings, progress: Progress) -> None:
         snapshot = index.snapshot
+        begin(snapshot, is_partial=False)
         if settings.where is not None:
-            check_fields(snapshot.folder, settings.where)
-        is_complete = bool(snapshot.has_vectors.all())
+            check_fields(snapshot, settings.where)
+        is_complete = snapshot.is_complete
         self.folder = snapshot.folder
         self.vectors = snapshot.width > 0 and is_complete
         self.lacks_vectors = snapshot.width > 0 and not is_complete
@@ -120,13 +125,14 @@ class _Run:
         self._settings = settings
         self._progress = progress
         self._searcher: Searcher = index.searcher(_scoring(settings.mode, vectors=self.vectors))
-        self._allowed = self._searcher.allowed(settings.where, None)
-        self.positions = np.flatnonzero(self._allowed)
+        self._selection = Selection(settings.where)
+        self._survey = self._searcher.survey(self._selection)
+        self.positions = self._survey.positions
 
     @property
     def is_certified(self) -> bool:
         """Whether no candidates were chosen, and no vectors are missing."""
-        return self._searcher.is_exhaustive(self._allowed) and not self.lacks_vectors
+        return self._survey.is_exhaustive and not self.lacks_vectors
 
     @property
     def description(self) -> dict[str, Any]:
@@ -155,7 +161,7 @@ class _Run:
 
     def _best(self, block: Positions) -> Edges:
         top, least = self._settings.top, self._settings.least
-        return best_edges(self._searcher, self._queries, block, self._allowed, top=top, least=least)
+        return best_edges(self._searcher, self._queries, block, self._selection, top=top, least=least)
 
     def _queries(self, positions: Positions) -> Sequence[Query]:
         return self._index.stored_queries(positions, vectors=self.vectors)
@@ -184,11 +190,8 @@ class _Run:
             )
         }
         involved = np.unique(edges.queries)
-        names = dict(zip(involved.tolist(), self._index.snapshot.doc_ids_of(involved), strict=True))
-        titles = {
-            position: document.title
-            for position, (document, _) in zip(involved.tolist(), self._index.snapshot.documents(involved), strict=True)
-        }
+        listed = self._index.snapshot.titles()
+        names, titles = ({one: listed[one][at] for one in involved.tolist()} for at in (0, 1))
         return [
             DocumentPair(names[one], names[other], score, scores[other, one], titles[one], titles[other])
             for (one, other), score in scores.items()

@@ -6,9 +6,7 @@ The new index is written beside its place and appears there by one rename, compl
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,28 +14,22 @@ import numpy as np
 
 from engine.document import Document
 from engine.encoders.encoder import EncodedDocument
-from engine.errors import IndexMismatch, QueryError, RecallTooLow
+from engine.errors import IndexMismatch, RecallTooLow
 from engine.faults import named_faults
+from engine.store.address import Address, index_place
 from engine.store.ann import AUTO
-from engine.store.durable import fsync_folder
-from engine.store.manifest import (
-    MOST_PARTITIONS,
-    Entry,
-    Manifest,
-    partition_folder,
-    partition_of,
-    write_manifest,
-)
+from engine.store.manifest import partition_of
 from engine.store.partition_writers import PartitionWriters, open_writers
 from engine.store.partitioned import open_snapshot
 from engine.store.presence import stored_failures
 from engine.store.snapshot import Positions, Snapshot
 from engine.store.writer import Writer
 from indexer.building.builder import refresh_generation
-from indexer.building.stub import is_free
+from indexer.building.stub import is_free, without_stub
 from indexer.generation.disk import DiskGuard
 from indexer.generation.footprint import folder_bytes
 from indexer.generation.new_generation import refresh_word_postings
+from indexer.partitions.creation import appearing, check_number, write_empty
 
 _CHUNKS_AT_ONCE = 16_384  # copied into one shard; 25 MB at width 384
 _DOCUMENTS_AT_ONCE = 1_024
@@ -59,7 +51,7 @@ def partition(
 
     Args:
         path: an index, partitioned or not; stays as it is.
-        out: folder of the new index, which is not there yet.
+        out: folder of the new index, which is not there yet; or the address of a schema without an index.
         n_partitions: of the new index, from 1 to 4,096; 1 makes an index that is not partitioned.
         log: called with one line a step.
 
@@ -69,52 +61,34 @@ def partition(
         IndexDamaged: a shard is damaged; repair first.
         BudgetExceeded: the disk does not hold the copy.
     """
-    source, out = Path(path), Path(out)
-    if not 1 <= n_partitions <= MOST_PARTITIONS:
-        raise QueryError(f"{n_partitions} partitions; there can be 1 to {MOST_PARTITIONS:,}")
+    source, out = index_place(path), index_place(out)
+    check_number(out, n_partitions)
     if not is_free(out):
-        raise IndexMismatch(f"{out} is there already; name a new folder")
+        what = "schema" if isinstance(out, Address) else "folder"
+        raise IndexMismatch(f"{out} is there already; name a new {what}")
     with open_snapshot(source) as snapshot:
-        if not snapshot.counts_titles:
+        if not (snapshot.counts_titles and snapshot.knows_kinds):
             raise IndexMismatch(f"an earlier version wrote {source}; bring it up to date: longmatch repair {source}")
-        DiskGuard(out).refuse(folder_bytes(source))
-        with _appearing(out) as folder:
-            _begin(folder, n_partitions, snapshot)
+        DiskGuard(out).refuse(folder_bytes(source) or snapshot.totals()["shard_bytes"])
+        if isinstance(out, Address):
+            return _copied_to_server(snapshot, out, source, log)
+        with appearing(out) as folder:
+            if n_partitions > 1:
+                assert snapshot.language is not None
+                write_empty(folder, n_partitions, snapshot.language, snapshot.meta.get("encoder"))
             with open_writers(folder) as writers:
                 return _copied(snapshot, writers, source, log)
 
 
-@contextmanager
-def _appearing(out: Path) -> Iterator[Path]:
-    """A folder to write into, which is renamed when all is well and removed when it is not."""
-    unfinished = out.with_name(out.name + ".unfinished")
-    if unfinished.exists():
-        raise IndexMismatch(f"{unfinished} is there, from a run that was killed or goes on; remove it, or wait")
-    unfinished.mkdir(parents=True)
-    try:
-        yield unfinished
-        if out.exists():
-            out.rmdir()  # it was empty
-        unfinished.rename(out)
-        fsync_folder(out.parent)
-    except BaseException:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        raise
+def _copied_to_server(snapshot: Snapshot, out: Address, source: Path, log: Callable[[str], None]) -> PartitionReport:
+    """Copy an index into a database, in one transaction."""
+    from engine.store.postgres.writer import PostgresWriter  # needs an optional package
 
-
-def _begin(folder: Path, n_partitions: int, snapshot: Snapshot) -> None:
-    """Make empty partitions with the encoder and the language of an index; nothing for one that is not partitioned."""
-    assert snapshot.language is not None
-    if n_partitions == 1:
-        return
-    encoder = snapshot.meta.get("encoder")
-    for number in range(n_partitions):
-        with Writer(folder / partition_folder(number)) as writer:
-            writer.bind_partition(number, n_partitions, snapshot.language)
-            if encoder is not None:
-                writer.claim(encoder)
-    entries = tuple(Entry(partition_folder(number), 0, 0) for number in range(n_partitions))
-    write_manifest(folder, Manifest(encoder, snapshot.language, None, entries))
+    with without_stub(out), PostgresWriter(out) as writer, writer.one_commit():
+        if (partition := snapshot.meta.get("partition")) is not None:
+            assert snapshot.language is not None
+            writer.bind_partition(partition["number"], partition["of"], snapshot.language)
+        return _copied(snapshot, writer, source, log)
 
 
 def _copied(
@@ -131,7 +105,7 @@ def _copied(
         own = np.flatnonzero(owners == number)
         log(f"partition {number}: copying {len(own):,} documents")
         for block in _blocks(snapshot, own):
-            writer.commit(list(_stored(snapshot, block)), snapshot.words(block))
+            writer.commit(list(_stored(snapshot, block)), snapshot.words(block, apart=True))
     doc_ids = dict(stored_failures(source))
     for failed, reason in snapshot.failures():
         doc_id = doc_ids.get(failed, "")
@@ -159,6 +133,8 @@ def _stored(snapshot: Snapshot, positions: Positions) -> Iterator[tuple[Document
 
 def _derive(writer: Writer, snapshot: Snapshot, log: Callable[[str], None]) -> None:
     """Build the FAISS index of a partition, where the source may have one, and its postings of words."""
+    if not writer.has_files:
+        return
     if snapshot.width and snapshot.has_vectors.all():
         try:
             refresh_generation(writer, AUTO, log=log)

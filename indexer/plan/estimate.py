@@ -20,7 +20,8 @@ from engine.store.snapshot import Snapshot
 from indexer.building.accelerator import forget_peak, is_on_gpu, limited_vram, peak_vram, weights_bytes
 from indexer.building.budget import Budget, batch_bytes, fit_batches, refuse_memory
 from indexer.building.doc_ids import FileIds
-from indexer.building.pipeline import LOOKUP_DOCUMENTS, BatchSizes
+from indexer.building.pipeline import BatchSizes
+from indexer.building.stored import LOOKUP_DOCUMENTS
 from indexer.generation.disk import DiskGuard
 from indexer.generation.extension import Standing
 from indexer.generation.footprint import Footprint, Watch, folder_bytes
@@ -48,7 +49,7 @@ _POSTING_BYTES = 2.2
 _STATISTICS_BYTES = 0.8
 _SCALE_BYTES = 4  # of a chunk of the reference, beside its row of a byte a number
 _SHARD_SHARE = 1.01  # header of a shard
-EMPTY_CATALOG_BYTES = 106_496  # pages of its tables
+EMPTY_CATALOG_BYTES = 114_688  # pages of its tables
 # Of what reading and encoding a sample takes, at most what they take in a run: kernels and heap go on growing beyond
 # a sample, and a run reads one batch while it encodes another. `benchmarks.speed.plan` compares it with runs.
 _RUN_SHARE = 1.1

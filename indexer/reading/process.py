@@ -14,16 +14,19 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
 
 from engine.document import Document
 from engine.readers import Unreadable
+from indexer.reading.batches import Batch
 from indexer.reading.reader import ALL_SENT, END, FAILED, OUT_OF_MEMORY, READY, RETIRED
 from indexer.reading.requests import Request, results_of
-from indexer.reading.transfer import pack, unpack_request
+from indexer.reading.transfer import pack, unpack_requests
 
 _STATM = Path("/proc/self/statm")  # Linux alone
 _PAGE_BYTES = resource.getpagesize()
@@ -33,11 +36,12 @@ _BATCH_RESULTS, _BATCH_CHARS, _BATCH_SECONDS = 64, 2**18, 0.05
 _LEAST_KEPT = 64 * 2**20  # but not below this: parsers load tables once
 
 
-def serve(fd: int, seconds: float, memory_bytes: int) -> None:
+def serve(fd: int, begun: int, seconds: float, memory_bytes: int) -> None:
     """Read what is requested until the caller closes its end; never returns.
 
     Args:
-        fd: of a socket on which requests come and results are sent.
+        fd: of a socket on which batches of requests come and results are sent.
+        begun: of a pipe that takes a byte for each file of a batch of several when it is begun.
         seconds: processor time of one document.
         memory_bytes: of one document, beside what the process holds now.
     """
@@ -46,13 +50,13 @@ def serve(fd: int, seconds: float, memory_bytes: int) -> None:
     gc.freeze()  # the modules stay, so no search for garbage needs to pass through them
     gc.set_threshold(_COLLECTED_AFTER)
     connection = Connection(fd)
-    requests: SimpleQueue[Request] = SimpleQueue()
+    batches: SimpleQueue[Batch] = SimpleQueue()
     memory = _Memory(memory_bytes)
-    threading.Thread(target=_take, args=(connection, requests), daemon=True).start()
+    threading.Thread(target=_take, args=(connection, batches), daemon=True).start()
     try:
         connection.send_bytes(READY)
         while True:
-            _answer(connection, requests.get(), seconds, memory)
+            _answer(connection, begun, batches.get(), seconds, memory)
             if memory.is_too_much():
                 os._exit(RETIRED)
     except MemoryError:
@@ -65,42 +69,54 @@ def serve(fd: int, seconds: float, memory_bytes: int) -> None:
         os._exit(FAILED)
 
 
-def _take(connection: Connection, requests: SimpleQueue[Request]) -> None:
+def _take(connection: Connection, batches: SimpleQueue[Batch]) -> None:
     """Take requests while a document is read; end the process when the caller has ended, however it did.
 
     C code that does not release the lock of the interpreter delays the end, to the limit of time at most.
     """
     try:
         while True:
-            requests.put(unpack_request(connection.recv_bytes()))
+            batches.put(unpack_requests(connection.recv_bytes()))
     except (EOFError, OSError):
         os._exit(0)
 
 
-def _answer(connection: Connection, request: Request, seconds: float, memory: _Memory) -> None:
-    batch = _Batch(connection, 1 if request.is_unbatched else _BATCH_RESULTS)
-    results = results_of(request, batch.announce)
-    is_skipping = request.n_skipped > 0  # which takes as long as the file is large
+def _answer(connection: Connection, begun: int, requests: Batch, seconds: float, memory: _Memory) -> None:
+    waiting = _Results(connection, 1 if requests[0].is_unbatched else _BATCH_RESULTS)
+    results = chain.from_iterable(results_of(request, waiting.announce) for request in _announced(requests, begun))
+    is_skipping = requests[0].n_skipped > 0  # which takes as long as the file is large
+    is_of_files = len(requests) > 1
     result: Document | Unreadable | int | None = None
     while True:
-        if not batch.results:
+        if is_of_files or not waiting.results:
             memory.limit()
         # The default action of SIGPROF ends the process, also while C code runs.
         signal.setitimer(signal.ITIMER_PROF, 0 if is_skipping else seconds)
         if (result := next(results, None)) is None:
             break
-        batch.add(result)
+        waiting.add(result)
         is_skipping = False
-    last = pack(batch.results, is_last=True) if batch.results else END
-    signal.setitimer(signal.ITIMER_PROF, 0)  # before the caller takes the request for answered
+        if is_of_files and memory.is_too_much():
+            waiting.send()
+            os._exit(RETIRED)
+    last = pack(waiting.results, is_last=True) if waiting.results else END
+    signal.setitimer(signal.ITIMER_PROF, 0)  # before the caller takes the batch for answered
     connection.send_bytes(last)
 
 
-class _Batch:
+def _announced(requests: Batch, begun: int) -> Iterator[Request]:
+    """The requests of a batch, each of several with a byte in the pipe before it."""
+    for request in requests:
+        if len(requests) > 1:
+            os.write(begun, b".")
+        yield request
+
+
+class _Results:
     """Results on their way to the caller: small ones travel together, as each message costs two processes time."""
 
     def __init__(self, connection: Connection, n_most: int) -> None:
-        """Send batches of so many results at most."""
+        """Send so many results at a time at most."""
         self.results: list[Document | Unreadable | int] = []
         self._connection = connection
         self._n_most = n_most
@@ -109,7 +125,7 @@ class _Batch:
         self._is_announced = False
 
     def add(self, result: Document | Unreadable | int) -> None:
-        """Take a result, and send the batch when it is large or old."""
+        """Take a result, and send all when they are many, large or old."""
         if not self.results:
             self._started = time.monotonic()
         self.results.append(result)

@@ -1,8 +1,9 @@
 """Reads documents in a process of their own, so that no document can stop a job or fill the memory of the machine.
 
-One process reads many documents, one ahead of the caller. A document that exceeds a limit or crashes
-its parser ends the process: the document becomes `Unreadable` with the reason, and a new process reads
-the next one. A document whose process was killed from outside is read a second time.
+One process reads many documents, a batch of small files or one large one ahead of the caller. A document that
+exceeds a limit or crashes its parser ends the process: the document becomes `Unreadable` with the reason, and a
+new process reads the next one, and those before it in a batch whose results were not sent. A document whose
+process was killed from outside is read a second time.
 
 The process imports the readers alone: no torch, no FAISS. On systems other than POSIX documents are read in
 the process of the caller, without limits.
@@ -21,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, Pipe
 from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Self, TypeAlias
@@ -30,11 +31,12 @@ from engine.document import Document
 from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.readers.assembly import without_gz
+from indexer.reading.batches import Batch, batches
 from indexer.reading.requests import Request, is_json_lines, read_here
-from indexer.reading.transfer import ends_answer, pack_request, unpack
+from indexer.reading.transfer import ends_answer, pack_requests, unpack
 
 OUT_OF_MEMORY, FAILED, RETIRED = 81, 82, 83  # exit statuses of the process; retired: it held too much memory
-READY, ALL_SENT, END = b"ready", b"all", b""  # messages: it has started; no result waits; a request is answered
+READY, ALL_SENT, END = b"ready", b"all", b""  # messages: it has started; no result waits; a batch is answered
 
 _MODULE = "indexer.reading.process"
 # What Ctrl-C sends ends the process without a traceback. The caller's search path finds the same packages.
@@ -42,10 +44,10 @@ _START = """\
 import importlib, signal, sys
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-module, fd, seconds, memory_bytes, *sys.path[:] = sys.argv[1:]
-importlib.import_module(module).serve(int(fd), float(seconds), int(memory_bytes))
+module, fd, begun, seconds, memory_bytes, *sys.path[:] = sys.argv[1:]
+importlib.import_module(module).serve(int(fd), int(begun), float(seconds), int(memory_bytes))
 """
-_N_REQUESTS = 2  # sent at one time: one that is read, and one ahead
+_N_BATCHES = 2  # sent at one time: one that is read, and one ahead
 _WALL_FACTOR = 10  # a document that uses no processor time, as on a hung file system, may wait this much longer
 _SOON = 0.5  # seconds
 _LEAST_BUSY = 0.01  # share of the clock that a process uses which waits for its turn on a busy machine
@@ -81,6 +83,7 @@ class DocumentReader:
         self.limits = limits or ReadLimits()
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
+        self._begun: Connection | None = None  # a byte for each file of a batch that the process has begun to read
         self._is_ready = False
 
     def __enter__(self) -> Self:
@@ -102,10 +105,12 @@ class DocumentReader:
         """End the process; the next document starts a new one."""
         if self._connection is not None:
             self._connection.close()
+        if self._begun is not None:
+            self._begun.close()
         if self._process is not None:
             self._process.kill()
             self._process.wait()
-        self._process, self._connection, self._is_ready = None, None, False
+        self._process, self._connection, self._begun, self._is_ready = None, None, None, False
 
     def read(self, requests: Iterable[Request]) -> Results:
         """Read documents in their order; the next one is read while the caller works on a result.
@@ -119,47 +124,80 @@ class DocumentReader:
             for request in requests:
                 yield from read_here(request)
             return
-        waiting: deque[Request] = deque()
-        rest = iter(requests)
+        waiting: deque[Batch | Unreadable] = deque()
+        rest = batches(requests)
         try:
             while True:
-                for request in islice(rest, _N_REQUESTS - len(waiting)):
-                    waiting.append(request)
-                    self._send(request)
+                for batch in islice(rest, max(0, _N_BATCHES - len(waiting))):
+                    waiting.append(batch)
+                    self._send(batch)
                 if not waiting:
                     return
-                yield from self._results(waiting)
-                waiting.popleft()
+                first = waiting[0]
+                if isinstance(first, Unreadable):
+                    yield first
+                    waiting.popleft()
+                elif len(first) == 1:
+                    yield from self._results_of_one(first[0], waiting)
+                else:
+                    yield from self._results_of_files(first, waiting)
         finally:
             if waiting:  # the caller takes no more, but the process would send them
                 self.close()
 
-    def _results(self, waiting: deque[Request]) -> Results:
-        """Results of the first request, read by as many processes as that takes."""
-        progress, others = _Progress(waiting[0]), list(waiting)[1:]
+    def _results_of_one(self, request: Request, waiting: deque[Batch | Unreadable]) -> Results:
+        """Results of the first request that waits, read by as many processes as that takes."""
+        progress, others = _Progress(request), list(waiting)[1:]
         while (answer := self._receive()) != END:
             if isinstance(answer, bytes):
                 yield from progress.results(answer)
                 if ends_answer(answer):
-                    return
+                    break
             elif (failure := progress.failure(answer)) is not None:
                 yield failure
                 self._restart(others)
-                return
+                break
             else:
-                self._restart([progress.request, *others])
+                self._restart([[progress.request], *others])
+        waiting.popleft()
 
-    def _restart(self, requests: Iterable[Request]) -> None:
+    def _results_of_files(self, files: Batch, waiting: deque[Batch | Unreadable]) -> Results:
+        """Results of the first batch that waits, one for each file; after the end of a process, what is left waits."""
+        n_results = 0
+        while (answer := self._receive()) != END:
+            results = _unpacked(answer) if isinstance(answer, bytes) else None
+            if results is None:
+                n_begun = self._n_begun(len(files)) - n_results
+                waiting.popleft()
+                waiting.extendleft(reversed(_after_end(files[n_results:], n_begun, answer)))
+                self._restart(waiting)
+                return
+            n_results += len(results)
+            yield from results
+            if isinstance(answer, bytes) and ends_answer(answer):
+                break
+        self._n_begun(len(files))
+        waiting.popleft()
+
+    def _n_begun(self, n_files: int) -> int:
+        """How many files of a batch the process has begun to read; once for each batch that it has answered."""
+        assert self._begun is not None
+        with suppress(BlockingIOError):  # none, and the process still runs
+            return len(os.read(self._begun.fileno(), n_files))
+        return 0
+
+    def _restart(self, waiting: Iterable[Batch | Unreadable]) -> None:
         self.close()
-        for request in requests:
-            self._send(request)
+        for batch in waiting:
+            if not isinstance(batch, Unreadable):
+                self._send(batch)
 
-    def _send(self, request: Request) -> None:
+    def _send(self, batch: Batch) -> None:
         if self._connection is None:
             self._start()
         assert self._connection is not None
         with suppress(OSError):  # the process has ended; `_receive` finds out why
-            self._connection.send_bytes(pack_request(request))
+            self._connection.send_bytes(pack_requests(batch))
 
     def _start(self) -> None:
         """Start the process; does not wait for it.
@@ -170,16 +208,18 @@ class DocumentReader:
         if self._process is not None:
             return
         ours, theirs = socket.socketpair()
-        fd, seconds, memory_bytes = theirs.fileno(), self.limits.seconds, self.limits.memory_bytes
-        settings = [_MODULE, str(fd), str(seconds), str(memory_bytes)]
-        with theirs:
-            self._connection = Connection(ours.detach())
+        begun, begins = Pipe(duplex=False)
+        os.set_blocking(begun.fileno(), False)
+        fds = [theirs.fileno(), begins.fileno()]
+        settings = [_MODULE, *map(str, [*fds, self.limits.seconds, self.limits.memory_bytes])]
+        with theirs, begins:
+            self._connection, self._begun = Connection(ours.detach()), begun
             try:
                 self._process = subprocess.Popen(
                     [sys.executable, "-P", "-c", _START, *settings, *map(str, sys.path)],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,  # parsers may print
-                    pass_fds=[fd],
+                    pass_fds=fds,
                 )
             except OSError as error:
                 self.close()
@@ -306,6 +346,31 @@ class _Progress:
         self.request = replace(self.request, n_skipped=self._n_results, is_unbatched=is_unbatched)
         self._is_exact = is_unbatched or not self._has_lines
         return None
+
+
+def _after_end(files: Batch, n_begun: int, answer: bytes | _End) -> list[Batch | Unreadable]:
+    """What becomes of the files of a batch that have no result when their process has ended.
+
+    Args:
+        files: at least one.
+        n_begun: how many of them the process began to read; the last of these has ended it.
+        answer: why it ended, or a message that is none.
+    """
+    if isinstance(answer, _End) and answer.has_retired:
+        return [files]
+    if isinstance(answer, bytes) or n_begun < 1:
+        return [[file] for file in files]  # any of them may be the cause
+    file = files[n_begun - 1]
+    last = [file] if answer.was_killed else Unreadable(file.source, answer.reason, _doc_id(file))
+    return [part for part in (files[: n_begun - 1], last, files[n_begun:]) if part]
+
+
+def _unpacked(message: bytes) -> list[Document | Unreadable] | None:
+    """The results in a message about a batch of files; None where it is something else."""
+    with suppress(ValueError):
+        results = [one for one in unpack(message) if not isinstance(one, int)]
+        return results or None
+    return None
 
 
 def _loaded(message: bytes, request: Request) -> list[Document | Unreadable | int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from operator import attrgetter
 from typing import Any
 
@@ -22,40 +22,44 @@ _of_document = attrgetter(*_FIELDS)
 _of_section = attrgetter(*(one.name for one in fields(Section)))
 _ONE_TO_ONE = "latin-1"  # by which any bytes are text, and back
 _ANY_TEXT = "surrogatepass"  # a parser may leave half a surrogate pair in a text
-_LAST = "!"  # begins the message after which a request is answered
+_LAST = b"!"  # begins the message after which a batch is answered
 
 
-def pack_request(request: Request) -> bytes:
-    """A request as bytes."""
-    line = None if request.line is None else request.line.decode(_ONE_TO_ONE)
-    return json.dumps(asdict(replace(request, line=None)) | {"line": line}).encode()
+def pack_requests(requests: Iterable[Request]) -> bytes:
+    """Requests as bytes."""
+    rows = []
+    for request in requests:
+        line = None if request.line is None else request.line.decode(_ONE_TO_ONE)
+        rows.append([request.source, request.doc_id, line, request.n_skipped, request.is_unbatched])
+    return json.dumps(rows).encode()
 
 
-def unpack_request(message: bytes) -> Request:
-    """The request that was packed."""
-    values = json.loads(message)
-    line = values.pop("line")
-    return Request(**values, line=None if line is None else line.encode(_ONE_TO_ONE))
+def unpack_requests(message: bytes) -> list[Request]:
+    """The requests that were packed."""
+    return [
+        Request(source, doc_id, None if line is None else line.encode(_ONE_TO_ONE), *rest)
+        for source, doc_id, line, *rest in json.loads(message)
+    ]
 
 
 def pack(results: Iterable[Document | Unreadable | int], *, is_last: bool = False) -> bytes:
     """Results as bytes; a document that holds something else than plain values becomes `Unreadable`.
 
     Args:
-        results: of one request.
-        is_last: whether no other results of the request follow.
+        results: of one batch of requests.
+        is_last: whether no other results of the batch follow.
     """
     rows = [_row(result) for result in results]
     try:
         message = _message(rows)
-    except (TypeError, ValueError, RecursionError):
+    except (AttributeError, TypeError, ValueError, RecursionError):
         message = _message([_plain(row) for row in rows])
-    return (_LAST + message if is_last else message).encode(errors=_ANY_TEXT)
+    return _LAST + message if is_last else message
 
 
 def ends_answer(message: bytes) -> bool:
-    """Whether no other results of a request follow."""
-    return message.startswith(_LAST.encode())
+    """Whether no other results of a batch follow."""
+    return message.startswith(_LAST)
 
 
 def unpack(message: bytes) -> list[Document | Unreadable | int]:
@@ -65,8 +69,8 @@ def unpack(message: bytes) -> list[Document | Unreadable | int]:
         ValueError: these bytes hold something else.
     """
     try:
-        head, _, text = message.decode(errors=_ANY_TEXT).removeprefix(_LAST).partition("\n")
-        return list(_results(json.loads(head), text))
+        start, stop = len(_LAST) if ends_answer(message) else 0, message.index(b"\n")
+        return list(_results(json.loads(message[start:stop]), memoryview(message)[stop + 1 :]))
     except (AttributeError, LookupError, TypeError, RecursionError) as error:
         raise ValueError(str(error)) from error
 
@@ -82,28 +86,29 @@ def _row(result: Document | Unreadable | int) -> object:
     return row
 
 
-def _message(rows: Iterable[object]) -> str:
-    """Rows, each with the length of its text, in one line; after it the texts."""
+def _message(rows: Iterable[object]) -> bytes:
+    """Rows, each with the length of its text in bytes, in one line; after it the texts."""
     heads, texts = [], []
     for row in rows:
         if isinstance(row, list):
-            texts.append(row[_TEXT])
-            row = [*row[:_TEXT], len(row[_TEXT]), *row[_TEXT + 1 :]]
+            text = row[_TEXT].encode(errors=_ANY_TEXT)
+            texts.append(text)
+            row = [*row[:_TEXT], len(text), *row[_TEXT + 1 :]]
         heads.append(row)
-    return f"{json.dumps(heads)}\n{''.join(texts)}"
+    return b"".join([json.dumps(heads).encode(), b"\n", *texts])
 
 
 def _plain(row: object) -> object:
     try:
         _message([row])
-    except (TypeError, ValueError, RecursionError) as error:
+    except (AttributeError, TypeError, ValueError, RecursionError) as error:
         values: Any = row
         reason = f"the parser gave no document ({error})"
         return asdict(Unreadable(values[_FIELDS.index("source")], reason, values[_FIELDS.index("doc_id")]))
     return row
 
 
-def _results(rows: list[Any], texts: str) -> Iterator[Document | Unreadable | int]:
+def _results(rows: list[Any], texts: memoryview) -> Iterator[Document | Unreadable | int]:
     start = 0
     for row in rows:
         if isinstance(row, int):
@@ -111,8 +116,8 @@ def _results(rows: list[Any], texts: str) -> Iterator[Document | Unreadable | in
         elif isinstance(row, dict):
             yield Unreadable(**row)
         else:
-            start, text = start + row[_TEXT], texts[start : start + row[_TEXT]]
-            row[_TEXT] = text
+            text = texts[start : start + row[_TEXT]]
+            start, row[_TEXT] = start + row[_TEXT], str(text, errors=_ANY_TEXT)
             row[_SECTIONS] = tuple([Section(heading, tuple(path), *rest) for heading, path, *rest in row[_SECTIONS]])
             row[_PAGES] = tuple(row[_PAGES])
             yield Document(*row)

@@ -11,11 +11,13 @@ import numpy as np
 
 from engine.document import Coverage, Document, Section, Span
 from engine.index import Index
+from engine.novelty import Novelty
+from engine.provenance import Provenance
 from engine.report.contract import envelope
 from engine.result import Result, SectionMatrix
 from engine.search.allowance import Allowance
 from engine.store.fields import check_fields
-from indexer.serving.bodies import Parameters
+from indexer.serving.bodies import CompareParameters, Parameters
 from indexer.serving.failures import not_found
 
 _DIGITS = 4  # of a cosine
@@ -45,15 +47,26 @@ def search(index: Index, query: Document | str, parameters: Parameters, where: s
 
 
 def _novelty(index: Index, query: Document | str, parameters: Parameters, where: str | None) -> bytes:
-    _check_names(index, query, parameters.without)
-    ranked = index.novelty(
+    ranked = novelty(index, query, parameters, where, without=parameters.without)
+    return as_json(envelope([_without_paths(ranked.to_dict(n_pairs=parameters.sections))]))
+
+
+def novelty(
+    index: Index, query: Document | str, parameters: Parameters, where: str | None, *, without: Sequence[str]
+) -> Novelty:
+    """The novelty of the sections of a document; the arguments are those of `found`.
+
+    Raises:
+        Refusal: the index lacks one of the named documents.
+    """
+    _check_names(index, query, without)
+    return index.novelty(
         query,
         where=where,
-        without=parameters.without,
+        without=without,
         skip=parameters.skip,
         allowance=Allowance(parameters.candidates, parameters.encode_tokens),
     )
-    return as_json(envelope([_without_paths(ranked.to_dict(n_pairs=parameters.sections))]))
 
 
 def _check_names(index: Index, query: Document | str, without: Sequence[str]) -> None:
@@ -76,6 +89,7 @@ def found(
     Raises:
         Refusal: the index lacks one of the named documents.
     """
+    index.is_partial = parameters.partial
     _check_names(index, query, without)
     search_with = index.search_id if isinstance(query, str) else index.search
     return search_with(
@@ -96,15 +110,28 @@ def found(
 
 def without_folders(result: Result) -> Result:
     """The same result, with files and index named without the folders of this machine."""
-    origin = result.provenance
-    if origin is not None and origin.index is not None:
-        origin = replace(origin, index=replace(origin.index, path=_name(origin.index.path)))
     return replace(
         result,
         query=_without_folder(result.query),
         hits=tuple(replace(hit, document=_without_folder(hit.document)) for hit in result.hits),
-        provenance=origin,
+        provenance=_origin(result.provenance),
     )
+
+
+def novelty_without_folders(found: Novelty) -> Novelty:
+    """The same novelty, with files and index named without the folders of this machine."""
+    query = _without_folder(found.query)
+    sections = (
+        replace(one, query=query, hit=one.hit and replace(one.hit, document=_without_folder(one.hit.document)))
+        for one in found
+    )
+    return replace(found, query=query, sections=tuple(sections), provenance=_origin(found.provenance))
+
+
+def _origin(origin: Provenance | None) -> Provenance | None:
+    if origin is None or origin.index is None:
+        return origin
+    return replace(origin, index=replace(origin.index, path=_name(origin.index.path)))
 
 
 def _without_folder(document: Document) -> Document:
@@ -130,12 +157,13 @@ def _add_matrices(index: Index, query: Document | str, result: Result, values: d
         shown["section_matrix"] = _cosines(index.section_matrix(query, hit.doc_id))
 
 
-def compare(index: Index, query: Document | str, target: Document | str, n_pairs: int | None) -> bytes:
+def compare(index: Index, query: Document | str, target: Document | str, asked: CompareParameters) -> bytes:
     """Score one document for another one, as a search would."""
     for one in (query, target):
         if isinstance(one, str):
             check_is_there(index, one)
-    return as_json(envelope([_without_paths(index.compare(query, target).to_dict(n_pairs=n_pairs))]))
+    compared = index.compare(query, target, skip=asked.skip, weights=asked.weights)
+    return as_json(envelope([_without_paths(compared.to_dict(n_pairs=asked.sections))]))
 
 
 def matrix(index: Index, query: Document | str, doc_id: str) -> bytes:
@@ -156,10 +184,10 @@ def documents(index: Index, offset: int, limit: int, where: str | None) -> bytes
     snapshot = index.snapshot
     positions = np.arange(snapshot.n_documents)
     if where is not None:
-        check_fields(snapshot.folder, where)
+        check_fields(snapshot, where)
         positions = np.flatnonzero(snapshot.matching(where))
     page = positions[offset : offset + limit]
-    has_vectors = snapshot.has_vectors[page].tolist()
+    has_vectors = [snapshot.is_encoded(position) for position in page.tolist()]
     listed = [
         _entry(document, coverage, has)
         for (document, coverage), has in zip(snapshot.documents(page), has_vectors, strict=True)
@@ -171,7 +199,7 @@ def document(index: Index, doc_id: str) -> bytes:
     """One document, text and sections included."""
     position = check_is_there(index, doc_id)
     ((found, coverage),) = index.snapshot.documents(np.array([position]))
-    entry = _entry(found, coverage, bool(index.snapshot.has_vectors[position]))
+    entry = _entry(found, coverage, index.snapshot.is_encoded(position))
     return as_json(entry | {"sections": _sections(found), "text": found.text})
 
 

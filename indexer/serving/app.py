@@ -15,7 +15,8 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from engine.index import Index
-from indexer.serving import answers, catalog
+from engine.remote.exchange import PATH
+from indexer.serving import answers, catalog, rounds
 from indexer.serving.bodies import (
     LONGEST_FIELD,
     MOST_LISTED,
@@ -68,6 +69,7 @@ def create_app(service: Service, stop: Callable[[], None] = lambda: None) -> Fas
     _add_catalog(app, service)
     _add_documents(app, service)
     _add_comparisons(app, service)
+    _add_rounds(app, service)
     add_page(app, service)
     _add_errors(app, service)
     _add_description(app)
@@ -144,7 +146,7 @@ def _add_comparisons(app: FastAPI, service: Service) -> None:
     @app.post("/v1/compare", summary="Score one document for another one", responses=response("envelope"))
     async def compare(body: CompareBody) -> Response:
         def work(index: Index) -> bytes:
-            return answers.compare(index, service.query(body.query), service.query(body.target), body.sections)
+            return answers.compare(index, service.query(body.query), service.query(body.target), body)
 
         return await service.answer_with(work)
 
@@ -154,9 +156,16 @@ def _add_comparisons(app: FastAPI, service: Service) -> None:
 
         def work(index: Index) -> bytes:
             query, target = (service.uploads.file(name, data) for name, data in given)
-            return answers.compare(index, query, target, form.sections)
+            return answers.compare(index, query, target, form)
 
         return await service.answer_with(work)
+
+
+def _add_rounds(app: FastAPI, service: Service) -> None:
+    @app.post(PATH + "{subject}", include_in_schema=False)  # frames, for searches of the same version
+    async def answer_round(subject: str, request: Request) -> Response:
+        body = await request.body()
+        return await service.answer_with(lambda index: rounds.answer(index, subject, body), "application/octet-stream")
 
 
 def _add_errors(app: FastAPI, service: Service) -> None:

@@ -17,7 +17,7 @@ from engine.store.where_mapping import where_text
 Kind: TypeAlias = Literal["references", "acknowledgements", "appendix", "boilerplate"]
 MOST_HITS, MOST_OFFSET, MOST_CANDIDATES, MOST_LISTED = 1_000, 1_000_000, 1_000, 1_000
 _MOST_NAMES = 1_000
-_OF_RANKINGS = frozenset(["k", "offset", "weights", "diversify", "min_pair", "exact", "matrix"])
+_OF_RANKINGS = frozenset(["k", "offset", "weights", "diversify", "min_pair", "exact", "partial", "matrix"])
 _LONGEST_ID, _LONGEST_FILTER, LONGEST_FIELD = 4_096, 65_536, 1_024
 
 DocId: TypeAlias = Annotated[str, Field(min_length=1, max_length=_LONGEST_ID)]
@@ -25,6 +25,8 @@ DocId: TypeAlias = Annotated[str, Field(min_length=1, max_length=_LONGEST_ID)]
 Text: TypeAlias = Annotated[str, Field(max_length=MAX_DOCUMENT_BYTES)]
 Listed: TypeAlias = Annotated[int, Field(ge=0, le=MOST_LISTED)]
 Offset: TypeAlias = Annotated[int, Field(ge=0, le=MOST_OFFSET)]
+_SKIP_TEXT = "Kinds of sections that take no part in the score, of the query and of documents."
+_WEIGHTS_TEXT = 'Weights of sections of the query, by heading, kind or number: {"claims": 3, "abstract": 0}.'
 SECTIONS_TEXT = "Section pairs of each hit; null for all."
 
 
@@ -36,6 +38,7 @@ class SectionBody(BaseModel):
     heading: Text = ""
     text: Text = ""
     level: int = Field(1, ge=1, le=100)
+    kind: Annotated[str, Field(max_length=LONGEST_FIELD)] = Field("", description='As "claims", for weights.')
 
 
 class DocumentBody(BaseModel):
@@ -84,12 +87,8 @@ class Parameters(BaseModel):
         description='Metadata filter as text, "year >= 2019", or as an object, {"year": {">=": 2019}}.',
     )
     without: list[DocId] = Field([], max_length=_MOST_NAMES, description="Documents to leave out.")
-    skip: list[Kind] = Field([], description="Kinds of sections of the query that take no part in the score.")
-    weights: dict[str, float] = Field(
-        {},
-        max_length=_MOST_NAMES,
-        description='Weights of sections of the query, by heading, kind or number: {"claims": 3, "abstract": 0}.',
-    )
+    skip: list[Kind] = Field([], description=_SKIP_TEXT)
+    weights: dict[str, float] = Field({}, max_length=_MOST_NAMES, description=_WEIGHTS_TEXT)
     mode: Literal["similar", "containment", "novelty"] = Field(
         "similar",
         description="What to find: similar documents, documents that contain the query, or sections of the query that "
@@ -100,6 +99,9 @@ class Parameters(BaseModel):
         0.0, ge=0, le=1, description="List section pairs that contribute at least so much, and the sum of the others."
     )
     exact: bool = Field(False, description="Score every document, so that the ranking is certified.")
+    partial: bool = Field(
+        False, description="Search without the partitions that do not answer; the status is then partial."
+    )
     candidates: int = Field(
         CANDIDATES,
         ge=0,
@@ -156,24 +158,35 @@ class MatrixBody(BaseModel):
     target: DocId = Field(description="A document of the index.")
 
 
-class CompareBody(BaseModel):
+class CompareParameters(BaseModel):
+    """How to compare; the names are those of a search."""
+
+    skip: list[Kind] = Field([], description=_SKIP_TEXT)
+    weights: dict[str, float] = Field({}, max_length=_MOST_NAMES, description=_WEIGHTS_TEXT)
+    sections: Listed | None = Field(None, description=SECTIONS_TEXT)
+
+
+class CompareBody(CompareParameters):
     """Two documents; the second is scored as a hit of a search with the first."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     query: Query
     target: Query
-    sections: Listed | None = Field(None, description=SECTIONS_TEXT)
 
 
-class CompareForm(BaseModel):
+class CompareForm(CompareParameters):
     """Two files, as `multipart/form-data`."""
 
     model_config = ConfigDict(extra="forbid")
 
     query: UploadFile
     target: UploadFile
-    sections: Listed | None = Field(None, description=SECTIONS_TEXT)
+
+    @field_validator("weights", mode="before")
+    @classmethod
+    def _weights(cls, given: object) -> object:
+        return weights_of_text(given)
 
 
 def filter_text(where: object) -> str | None:

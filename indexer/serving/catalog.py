@@ -7,6 +7,7 @@ from pathlib import Path
 
 from engine.index import Index
 from engine.provenance import recorded_encoder
+from engine.remote.opening import is_here
 from engine.store.fields import stored_fields, stored_values
 from indexer.serving.answers import as_json
 from indexer.serving.settings import Settings
@@ -25,13 +26,13 @@ def description(index: Index, settings: Settings) -> bytes:
         {
             "name": Path(snapshot.folder).name,
             "documents": snapshot.n_documents,
-            "documents_with_vectors": int(snapshot.has_vectors.sum()),
+            "documents_with_vectors": index.facts["encoded"],
             "encoder": None if encoder is None else encoder.name,
             "language": snapshot.language,
             "max_bytes": settings.max_bytes,
             "fields": [
                 asdict(one) | {"types": list(one.types), "examples": list(one.examples)}
-                for one in stored_fields(snapshot.folder)
+                for one in (stored_fields(snapshot.folder) if is_here(snapshot) else [])
             ],
         }
     )

@@ -9,8 +9,9 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict
+from functools import partial
 from importlib.resources import files
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import FastAPI, Form, Response
 from jinja2 import Environment
@@ -19,7 +20,9 @@ from starlette.responses import StreamingResponse
 
 from engine.document import Document
 from engine.index import Index
+from engine.novelty import Novelty
 from engine.readers import FORMATS
+from engine.report.novelty_page import novelty_page, novelty_pieces
 from engine.report.page import asset, result_page, result_pieces
 from engine.result import Result
 from indexer.serving import answers
@@ -49,7 +52,6 @@ _PAUSE = 0.1  # seconds between two looks at the progress
 class PageBody(SearchBody):
     """A search of the page with a text or with a document of the index; weights are a text, as in a form."""
 
-    mode: Literal["similar", "containment"] = "similar"
     with_itself: bool = Field(False, description="Keep documents of the same content as the query among the hits.")
     report: bool = Field(False, description="Make the report, one file, in place of the pieces.")
 
@@ -64,7 +66,6 @@ class PageForm(SearchForm):
 
     model_config = ConfigDict(extra="forbid", strict=False)
 
-    mode: Literal["similar", "containment"] = "similar"
     with_itself: bool = Field(False)
     report: bool = Field(False)
 
@@ -130,27 +131,41 @@ def _search(
     index: Index, query: Document | str, asked: PageBody | PageForm, where: str | None, progress: Progress
 ) -> None:
     copies = [] if isinstance(query, str) or asked.with_itself else index.copies(query)
-    result = answers.found(index, query, asked, where, without=[*asked.without, *copies])
-    progress.enter(Stage.ARRANGING)
-    shown = answers.without_folders(result)
+    without = [*asked.without, *copies]
+    if asked.mode == "novelty":
+        found = answers.novelty(index, query, asked, where, without=without)
+        progress.enter(Stage.ARRANGING)
+        sections = answers.novelty_without_folders(found)
+        facts, pieces = _novelty_facts(found), novelty_pieces(sections)
+        page = partial(novelty_page, [sections])
+    else:
+        result = answers.found(index, query, asked, where, without=without)
+        progress.enter(Stage.ARRANGING)
+        shown = answers.without_folders(result)
+        facts, pieces, page = _facts(result), result_pieces(shown), partial(result_page, [shown])
     if asked.report:
-        progress.pieces.append(_line({"piece": "report", "html": result_page([shown])}))
+        progress.pieces.append(_line({"piece": "report", "html": page()}))
         return
-    progress.pieces.append(_line({"piece": "facts", **_facts(result, copies)}))
-    for kind, html in result_pieces(shown):
+    progress.pieces.append(_line({"piece": "facts", "left_out": copies, **facts}))
+    for kind, html in pieces:
         progress.enter(Stage.ARRANGING)
         progress.pieces.append(_line({"piece": kind, "html": html}))
 
 
-def _facts(result: Result, copies: list[str]) -> dict[str, Any]:
+def _facts(result: Result) -> dict[str, Any]:
     """What the page itself says about a result."""
     return {
         "title": result.query.title,
         "n_hits": len(result.hits),
         "n_found": result.n_found,
         "hits": [hit.doc_id for hit in result.hits],
-        "left_out": copies,
     }
+
+
+def _novelty_facts(found: Novelty) -> dict[str, Any]:
+    """The same of novelty, with sections by their numbers in the place of hits."""
+    names = [str(one.section + 1) for one in found]
+    return {"title": found.query.title, "n_hits": len(names), "n_found": len(names), "hits": names}
 
 
 async def _lines(service: Service, progress: Progress, running: asyncio.Task[None]) -> AsyncIterator[bytes]:

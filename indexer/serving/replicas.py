@@ -16,6 +16,7 @@ from engine.document import Document
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import EngineError
 from engine.index import Index
+from engine.remote.exchange import Access
 from engine.search.allowance import Allowance
 from indexer.serving.encoding import RequestEncoder, SharedEncoder
 from indexer.serving.failures import LOG
@@ -27,19 +28,22 @@ _WARM_UP = Document.from_text("Which documents match this one, and in which sect
 class Replica:
     """One opened copy of the index."""
 
-    def __init__(self, folder: Path, shared: SharedEncoder | None, group: ReplicaGroup, *, store: bool) -> None:
+    def __init__(
+        self, folder: Path, shared: SharedEncoder | None, group: ReplicaGroup, access: Access, *, store: bool
+    ) -> None:
         """Open it, and search once so that everything is loaded.
 
         Args:
             folder: of the index.
             shared: None for an index that holds words alone.
             group: the other copies of the same snapshot.
+            access: how partitions in other processes are reached.
             store: as of `engine.index.Index.open`.
         """
         self._group = group
         self._arrived: deque[tuple[str, EncodedDocument]] = deque()  # vectors that other copies encoded
         self._encoder = None if shared is None else RequestEncoder(shared, self._share)
-        self.index = Index.open(folder, encoder=self._encoder, store=store, log=LOG.info)
+        self.index = Index.open(folder, encoder=self._encoder, store=store, log=LOG.info, access=access)
         self.index.search(_WARM_UP, k=1, allowance=Allowance(candidates=0)).to_dict()
 
     def _share(self, doc_id: str, encoded: EncodedDocument) -> None:
@@ -69,13 +73,16 @@ class Replica:
 class ReplicaGroup:
     """The copies of one snapshot; each is used by one thread at a time."""
 
-    def __init__(self, folder: Path, shared: SharedEncoder | None, n_replicas: int, *, store: bool) -> None:
+    def __init__(
+        self, folder: Path, shared: SharedEncoder | None, n_replicas: int, access: Access, *, store: bool
+    ) -> None:
         """Open all copies.
 
         Args:
             folder: of the index.
             shared: None for an index that holds words alone.
             n_replicas: at least 1.
+            access: how partitions in other processes are reached.
             store: as of `engine.index.Index.open`.
 
         Raises:
@@ -86,7 +93,7 @@ class ReplicaGroup:
         self._replicas: list[Replica] = []
         try:
             for _ in range(n_replicas):
-                self._replicas.append(Replica(folder, shared, self, store=store))
+                self._replicas.append(Replica(folder, shared, self, access, store=store))
         except EngineError:
             for replica in self._replicas:
                 replica.index.close()

@@ -58,7 +58,7 @@ def serve(folder: Path, settings: Settings, *, log: Callable[[str], None], encod
     service = Service(folder, settings, encoder, on_load=log)
     try:
         listener = _listener(settings)
-        server = Server(_configuration(service, lambda: server.stop()))
+        server = Server(configuration(service, lambda: server.stop()))
         log(f"serving {folder} on {_url(listener)}")
         asyncio.run(server.serve([listener]))
     finally:
@@ -86,7 +86,8 @@ def _url(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _configuration(service: Service, stop: Callable[[], None]) -> uvicorn.Config:
+def configuration(service: Service, stop: Callable[[], None]) -> uvicorn.Config:
+    """How uvicorn runs the application; `stop` is called where the index cannot be loaded."""
     return uvicorn.Config(
         create_app(service, stop),
         http=TimedProtocol,

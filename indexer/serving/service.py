@@ -65,21 +65,21 @@ class Service:
         assert given.document is not None
         return self.uploads.record(given.document.model_dump())
 
-    async def answer(self, work: Callable[[], bytes]) -> Response:
-        """Work in a thread, and send its JSON, or its error."""
+    async def answer(self, work: Callable[[], bytes], media_type: str = "application/json") -> Response:
+        """Work in a thread, and send its bytes, or its error."""
         try:
-            return Response(await self.workers.run(work), media_type="application/json")
+            return Response(await self.workers.run(work), media_type=media_type)
         except Exception as error:  # noqa: BLE001 - a client never sees a traceback
             return refusal_of(error, self.folder).response()
 
-    async def answer_with(self, work: Callable[[Index], bytes]) -> Response:
+    async def answer_with(self, work: Callable[[Index], bytes], media_type: str = "application/json") -> Response:
         """The same, with an opened index."""
 
         def leased() -> bytes:
             with self.live.lease() as index:
                 return work(index)
 
-        return await self.answer(leased)
+        return await self.answer(leased, media_type)
 
     async def follow(self, stop: Callable[[], None]) -> None:
         """Load the index, then open it again whenever its catalog has changed."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.errors import QueryError
+from engine.remote.exchange import Access
 from indexer.reading.reader import ReadLimits
 
 TOKEN_VARIABLE = "LONGMATCH_TOKEN"
@@ -35,6 +36,7 @@ class Settings:
     shutdown: float = 30.0  # seconds for running requests to finish
     reload: float = 2.0  # seconds between two looks at the catalog
     read: ReadLimits = field(default_factory=ReadLimits)
+    access: Access = field(default_factory=Access)  # how partitions in other processes are reached
 
     @property
     def is_open_to_all(self) -> bool:

@@ -10,7 +10,7 @@ from engine.encoders.trainable import TrainableEncoder
 from engine.training.corpus import TrainingCorpus
 from engine.training.run.card import CHANGES, CorpusSummary, RunSummary, Validation
 from engine.training.run.trainer import Outcome
-from indexer.training.origin import Machine, describe_origin
+from indexer.origin import Machine, describe_origin
 from indexer.training.recipe import PretrainingRecipe, Setting, TrainingRecipe, settings_of, shown
 
 _ON_THE_HUB = {MINILM_NAME: "sentence-transformers/all-MiniLM-L6-v2"}

@@ -213,11 +213,12 @@ def restore(file: str | Path, index: str | Path) -> BackupReport:
         if {CATALOG_FILE: files[CATALOG_FILE]} | named != files:
             raise IndexDamaged(f"{source} does not hold the files that its catalog names; take another backup")
         write_seal(unfinished / CATALOG_FILE)
-        (unfinished / LIST_FILE).unlink()
         if folder.exists():
             folder.rmdir()
         unfinished.replace(folder)
         fsync_folder(folder.parent)
+        # Last, since a run that is killed before must find its mark.
+        (folder / LIST_FILE).unlink()
     except BaseException:
         _clear(unfinished)
         raise
@@ -226,8 +227,15 @@ def restore(file: str | Path, index: str | Path) -> BackupReport:
 
 def _clear(unfinished: Path) -> None:
     """Delete what a killed run left; a folder of something else stays."""
-    if (unfinished / LIST_FILE).exists() or (unfinished.is_dir() and not any(unfinished.iterdir())):
-        shutil.rmtree(unfinished)
+    marks = {LIST_FILE, f"{LIST_FILE}.tmp"}
+    names = {path.name for path in unfinished.iterdir()} if unfinished.is_dir() else {unfinished.name}
+    if LIST_FILE in names or names <= marks:
+        for path in unfinished.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name not in marks:
+                path.unlink()
+        shutil.rmtree(unfinished)  # the mark last, since a run that is killed meanwhile must leave it to the next one
     elif unfinished.exists():
         raise QueryError(f"{unfinished} is in the way; move it away, then run the command again")
 
@@ -240,7 +248,8 @@ def _unpack(source: Path, folder: Path) -> dict[str, Checksum]:
             files = _listed(archive, next(members, None), source)
             _check_room(files, folder.parent)
             folder.mkdir()
-            (folder / LIST_FILE).write_text("{}")  # marks the folder as ours for a later run
+            # Marks the folder as ours for a later run, also after a loss of power.
+            write_durably(folder / LIST_FILE, _write_mark)
             missing = dict(files)
             for member in members:
                 expected = missing.pop(member.name, None)
@@ -252,6 +261,10 @@ def _unpack(source: Path, folder: Path) -> dict[str, Checksum]:
     if missing:
         raise IndexDamaged(f"{source} ends before {next(iter(missing))}; {_ANOTHER}")
     return files
+
+
+def _write_mark(path: Path) -> None:
+    path.write_text("{}")
 
 
 _ANOTHER = "take another backup"

@@ -29,10 +29,18 @@ from engine.store.catalog import (
 from engine.store.checks import damaged_documents, damaged_table, has_checks
 from engine.store.documents import content_hash, load_documents
 from engine.store.durable import Checksum
-from engine.store.manifest import MANIFEST_FILE, ReferenceFile, is_partitioned, partition_of, read_manifest
+from engine.store.manifest import (
+    MANIFEST_FILE,
+    ReferenceFile,
+    is_partitioned,
+    partition_folders,
+    partition_of,
+    read_manifest,
+)
 from engine.store.postings import Postings
 from engine.store.presence import stored_meta, stored_sources
 from engine.store.reference import open_reference
+from engine.store.roster_blocks import check_blocks, has_blocks
 from engine.store.seal import SEAL_SUFFIX, check_seal, is_sealed, is_unsealed, read_seal
 from engine.store.shards import ShardSet
 from engine.store.writable import index_files, named_files
@@ -47,6 +55,7 @@ class Damage(StrEnum):
     CATALOG = "catalog"  # it is not as it was sealed, or SQLite cannot read it: the truth itself is lost
     SEAL = "seal"  # the seal is damaged or gone; the catalog may be well
     DOCUMENT = "document"  # a document's text is not the one that was indexed
+    CONTENT = "content"  # vectors or term counts are not those of the text, see `indexer.upkeep.deep`
     SHARD = "shard"  # vectors are lost; the texts are there to encode again
     REFERENCE = "reference"  # the sample and statistics are lost; another one can be drawn, by which scores change
     GENERATION = "generation"  # derived; can be rebuilt from shards
@@ -87,6 +96,7 @@ def _check_partitions(folder: Path) -> list[Finding]:
         manifest = read_manifest(folder)
     except (IndexDamaged, IndexMismatch) as error:
         return [Finding(Damage.MANIFEST, MANIFEST_FILE, str(error))]
+    partition_folders(folder, manifest)  # refuses a served partition, which is no damage
     findings = []
     for number, entry in enumerate(manifest.partitions):
         try:
@@ -174,6 +184,8 @@ def _check_rows(connection: Connection, meta: Mapping[str, Any]) -> list[Finding
         [] if table is None else [Finding(Damage.CATALOG, CATALOG_FILE, f"table {table} is not what was written")]
     )
     names = damaged_documents(connection)
+    if has_blocks(meta):
+        check_blocks(connection, CATALOG_FILE)
     return of_table + [Finding(Damage.DOCUMENT, name, "its row is not what was written") for name in names]
 
 

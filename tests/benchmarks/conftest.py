@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from benchmarks.datasets import DATA, TASKS, Dataset, open_dataset, read_documents
 from engine.document import Document
 from engine.scoring.evidence import Scoring
-from indexer.training.origin import Machine, Origin
+from indexer.origin import Machine, Origin
 from tests.benchmarks.real_index import write_real_index
 
 CORPUS = {

@@ -1,4 +1,4 @@
-"""A corpus of two classes that words tell apart, in the layout of `benchmarks.probing.labelled`."""
+"""A corpus of two classes that words tell apart, in the layout of `benchmarks.probing`."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.metrics import METRICS
 from benchmarks.runs import Case, Run
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 
 
 def made_run(system: str, values: Sequence[float], origin: Origin, corpus: str = "pets", **given: Any) -> Run:  # noqa: ANN401

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from benchmarks.record_file import RESULTS, write_record
@@ -12,6 +13,7 @@ from benchmarks.report import main
 from benchmarks.runs import Run
 
 
+@pytest.mark.slow
 def test_every_table_is_that_of_its_records() -> None:
     done = CliRunner().invoke(main, ["--check"])
     assert (done.exit_code, done.output) == (0, "")

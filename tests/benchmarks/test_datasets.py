@@ -11,7 +11,6 @@ from benchmarks.datasets import (
     TASKS,
     Dataset,
     DatasetError,
-    absent_targets,
     checksum,
     open_dataset,
     read_documents,
@@ -79,10 +78,6 @@ def test_files_of_a_task_have_its_name_wherever_they_are(folder: Path) -> None:
     same = folder.rename(folder.with_name("clscisumm"))
     assert open_dataset(str(same)).name == "clscisumm"
     assert add_queries(same, cat="a purring animal").name == "clscisumm_summaries"
-
-
-def test_relevant_targets_that_nothing_can_find_are_named(dataset: Dataset) -> None:
-    assert absent_targets(dataset, {"cat": {"kitten": 1, "lion": 2, "bird": 0}, "dog": {"ant": 1}}) == ["ant", "lion"]
 
 
 def test_a_damaged_table_names_file_and_line(dataset: Dataset) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from benchmarks.figures import draw_figures, plot_quality
-from benchmarks.measuring.latency import Percentiles
+from benchmarks.measuring.timing import Percentiles
 from benchmarks.record_file import write_record
-from benchmarks.runs import Case, Run, write_run
-from benchmarks.speed.records import RecallRecord
-from indexer.training.origin import Origin
+from benchmarks.runs import Run, write_run
+from benchmarks.speed.recall import RecallRecord
+from indexer.origin import Origin
 from tests.benchmarks.made_runs import made_run
 
 pytest.importorskip("matplotlib")
@@ -21,22 +21,6 @@ def retrieval(system: str, value: float, origin: Origin, **given: Any) -> Run:  
     return made_run(system, [0.0, 2 * value], origin, seconds=value, **given)
 
 
-def probe(origin: Origin, corpus: str) -> Run:
-    few = {"5": {"accuracy": [0.2, 0.4], "macro_f1": [0.2, 0.4]}}
-    details = {"is_pairs": False, "max_words": 0, "n_classes": 2, "n_train": 20, "n_valid": 4, "macro_f1": 0.5}
-    cases = [Case(id="a", values={"accuracy": 1.0}), Case(id="b", values={"accuracy": 0.0})]
-    made = made_run("tfidf", [], origin, corpus, task="probe", details={**details, "few_shot": few})
-    return replace(made, cases=cases)
-
-
-def summaries(origin: Origin) -> Run:
-    details = {"name": "citing-drawn", "is_trained_on_it": False, "n_candidates": 20.0, "n_draws": 20, "deviations": {}}
-    values = {f"P@{k}": 0.5 for k in range(1, 6)}
-    cases = [Case(id=name, values=values, group=name) for name in ("a", "b")]
-    made = made_run("bm25", [], origin, "clscisumm", task="summaries", split="small", details=details)
-    return replace(made, cases=cases)
-
-
 @pytest.fixture
 def results(tmp_path: Path, origin: Origin) -> Path:
     folder = tmp_path / "results"
@@ -44,14 +28,12 @@ def results(tmp_path: Path, origin: Origin) -> Path:
         write_run(retrieval(system, value, origin), folder)
     latencies = Percentiles(1, 2, 3), Percentiles(4, 5, 6)
     write_record(RecallRecord("pets", "IVF2,Flat", 1, 9, 9, 5, 4, 1, 0.9, 0.5, *latencies, origin), folder)
-    for run in (probe(origin, "news"), probe(origin, "news_quick"), summaries(origin)):
-        write_run(run, folder)
     return folder
 
 
 def test_records_that_have_a_plot_are_drawn_in_both_formats(results: Path, tmp_path: Path) -> None:
     written = draw_figures(results, tmp_path / "plots")
-    names = ["quality-pets-0", "recall", "few-shot-news-0", "precision-citing-drawn-small-0"]
+    names = ["quality-pets-0", "recall"]
     assert [path.name for path in written] == [f"{name}.{suffix}" for name in names for suffix in ("png", "svg")]
     assert sorted((tmp_path / "plots").iterdir()) == sorted(written)
 
@@ -77,7 +59,3 @@ def test_the_largest_set_of_queries_is_drawn(tmp_path: Path, origin: Origin) -> 
 def test_quick_parts_and_encoders_trained_without_a_corpus_are_not_drawn(tmp_path: Path, origin: Origin) -> None:
     one = retrieval("evidence", 0.4, origin)
     assert plot_quality([replace(one, dataset="pets_quick@0"), replace(one, encoder="without-pets@1")], tmp_path) == []
-
-
-def test_a_folder_without_records_gives_no_plots(tmp_path: Path) -> None:
-    assert draw_figures(tmp_path, tmp_path / "plots") == []

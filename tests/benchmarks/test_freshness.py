@@ -12,7 +12,7 @@ from benchmarks.freshness import MEASURED, ROOT, TASKS, Age, FreshnessError, His
 from benchmarks.records import Record
 from benchmarks.runs import Run
 from benchmarks.store.records import ExactnessRecord
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 from tests.benchmarks.made_runs import made_run
 
 SCORING = "engine/scoring/evidence.py"
@@ -49,6 +49,20 @@ def exact(origin: Origin) -> Callable[[str], ExactnessRecord]:
 def test_every_kind_declares_code_that_exists() -> None:
     assert set(MEASURED) == {kind.kind for kind in get_args(Record) if kind is not Run} | set(TASKS)
     assert [path for paths in MEASURED.values() for path in paths if not (ROOT / path).exists()] == []
+
+
+# Modules of the search that decide no score, rank or candidate of an ordinary query.
+SCORE_NOTHING = {
+    *("__init__", "allowance", "diversity", "novelty", "on_demand", "pair_search", "partition", "request"),
+    "section_names",
+}
+
+
+def test_every_module_of_the_search_is_declared_or_scores_nothing() -> None:
+    declared = {Path(path).stem for path in MEASURED["exactness"] if path.startswith("engine/search/")}
+    present = {path.stem for path in (ROOT / "engine" / "search").glob("*.py")}
+    assert declared | SCORE_NOTHING == present
+    assert not declared & SCORE_NOTHING
 
 
 def test_a_system_that_is_not_ours_does_not_measure_our_scores(origin: Origin) -> None:

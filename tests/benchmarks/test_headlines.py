@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.behaviour.records import DemandRecord, DemandRow, StabilityRecord
+from benchmarks.faults.records import DamagedCounts, FaultsRecord, InterruptionCounts
 from benchmarks.headlines import findings_table, headline_table
 from benchmarks.metrics import PRIMARY
 from benchmarks.runs import Run
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 from tests.benchmarks.made_runs import made_run
 
 
@@ -32,11 +33,6 @@ def test_the_headline_has_four_systems_and_a_dash_for_what_was_not_measured(qual
         "| TF-IDF | 0.400 | - |",
         "| BM25 | 0.300 | 0.200 |",
     ]
-
-
-def test_the_headline_leaves_out_the_first_score(quality: list[Run]) -> None:
-    first = replace(quality[0], settings={"crowd": 20})
-    assert "| evidence | - | - |" in headline_table([first, *quality[1:]])
 
 
 def test_findings_name_differences_with_their_sign(quality: list[Run]) -> None:
@@ -77,5 +73,10 @@ def test_findings_count_differing_scores_over_all_ways(origin: Origin) -> None:
     assert "between 2 ways to search (k, pages, filters, threads, scan) | 1 of 630 |" in findings_table([record])
 
 
-def test_without_records_there_is_nothing_to_show() -> None:
-    assert (headline_table([]), findings_table([])) == ("", "")
+def test_findings_count_what_faults_lost(origin: Origin) -> None:
+    kills = {"kill": InterruptionCounts(1_000, 0, 0, 0, 2), "disk full": InterruptionCounts(200, 0, 0, 0, 0)}
+    interrupted = FaultsRecord(kills, {}, {}, {}, [], 1.0, origin)
+    damaged = FaultsRecord({}, {}, {"words": DamagedCounts(500, 0, 0, 0, 3, *[0] * 6)}, {}, [], 1.0, origin)
+    assert "of 1,200 (kills, " in findings_table([interrupted, damaged])
+    assert "answers of 500 damaged copies | 2; 3 |" in findings_table([interrupted, damaged])
+    assert findings_table([interrupted]) == ""

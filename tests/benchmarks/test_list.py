@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from benchmarks.__main__ import STUDIES, TASKS
 from benchmarks.list import NEEDS, main, program_of, seconds_of, system_minutes
 from benchmarks.runs import write_run
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 from tests.benchmarks.made_runs import made_run
 
 

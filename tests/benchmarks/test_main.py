@@ -24,14 +24,14 @@ def test_every_module_with_a_command_is_a_program(group: Programs) -> None:
 
 
 def test_tasks_and_studies_have_no_name_in_common() -> None:
-    assert {"retrieval"} <= set(TASKS.modules) and {"kill", "training"} <= set(STUDIES.modules)
+    assert {"retrieval"} <= set(TASKS.modules) and {"faults", "training"} <= set(STUDIES.modules)
     assert set(TASKS.modules).isdisjoint(STUDIES.modules)
 
 
 def test_help_has_a_line_for_each_program_and_imports_none() -> None:
     code = (
         "import sys; from benchmarks.__main__ import main; main(['study', '--help'], standalone_mode=False); "
-        "assert 'torch' not in sys.modules and 'benchmarks.store.kill' not in sys.modules"
+        "assert 'torch' not in sys.modules and 'benchmarks.faults.faults' not in sys.modules"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(STUDIES.modules) <= {line.split()[0] for line in done.stdout.splitlines() if line.strip()}
@@ -49,8 +49,3 @@ def test_the_quick_part_of_every_program_is_run_by_its_tests() -> None:
             if re.search(r'"--quick"|\bquick=f?"', Path(f"{module.replace('.', '/')}.py").read_text()):
                 imports = f"from {module} import "
                 assert any(imports in text and '"--quick"' in text for text in texts), name
-
-
-def test_an_unknown_program_is_a_line() -> None:
-    done = CliRunner().invoke(main, ["run", "retreival"])
-    assert (done.exit_code, done.stderr.splitlines()[-1][:34]) == (2, "Error: No such command 'retreival'")

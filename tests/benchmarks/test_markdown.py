@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from benchmarks.markdown import markdown, measured, origins, p_cells, present
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def test_commits_stand_with_their_machine(origin: Origin) -> None:
 @pytest.mark.parametrize(
     ("recorded", "shown"),
     [
-        ("python -m benchmarks.kill --kills 50", "python -m benchmarks study kill --kills 50"),
+        ("python -m benchmarks.memory --short 50", "python -m benchmarks study memory --short 50"),
         ("python -m benchmarks.ann a.lm -k 10", "python -m benchmarks study vectors a.lm -k 10"),
         ("python -m benchmarks study plans a --documents 3", "python -m benchmarks study plan a --documents 3"),
         ("python -m benchmarks.additions a.lm --documents 3", "python -m benchmarks study growth a.lm --add 3"),

@@ -9,11 +9,6 @@ from benchmarks.packages import optional, require
 from engine.errors import MissingExtra
 
 
-def test_packages_that_are_there_are_enough() -> None:
-    require("a sum", {"numpy": "numpy"}, "benchmarks")
-    require("nothing", {}, "benchmarks")
-
-
 def test_a_missing_one_is_told_with_its_extra() -> None:
     with pytest.raises(MissingExtra, match=r"a sum needs no-such; install it: pip install 'longmatch\[ann\]'"):
         require("a sum", {"numpy": "numpy", "no_such_module": "no-such"}, "ann")
@@ -23,12 +18,6 @@ def test_a_package_that_is_missing_is_told_with_its_extra(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "gensim.models", None)
     with pytest.raises(MissingExtra, match=r"^word2vec needs gensim; install it: .* 'longmatch\[baselines\]'$"):
         optional("gensim.models", "word2vec", "gensim")
-
-
-def test_another_extra_is_named_where_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "bm25s", None)
-    with pytest.raises(MissingExtra, match=r"BM25 needs bm25s; install it: pip install 'longmatch\[benchmarks\]'$"):
-        optional("bm25s", "BM25", "bm25s", "benchmarks")
 
 
 def test_a_fault_inside_a_package_is_not_taken_for_its_absence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from benchmarks.pairs.tables import PairsDetails
 from benchmarks.runs import Run, read_run, run_files
 from benchmarks.systems import Settings
 from benchmarks.tasks.pairs import Trial, main, measure
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 from tests.benchmarks.pairs.linked_corpus import DOC_IDS, write_linked
 from tests.benchmarks.pairs.published_sets import write_aan
 
@@ -88,7 +88,7 @@ def test_fewer_pairs_do_not_overwrite_all_of_them(linked: Dataset, tmp_path: Pat
 def test_a_quick_run_writes_only_where_it_is_told(
     linked: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("benchmarks.tasks.pairs.RESULTS", tmp_path / "results")
+    monkeypatch.setattr("benchmarks.measuring.measurement.RESULTS", tmp_path / "results")
     done = run(linked, "--systems", "bm25", "--quick")
     assert "**linked_quick**, protocol aan" in done.output
     assert not (tmp_path / "results").exists()

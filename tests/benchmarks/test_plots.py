@@ -9,10 +9,8 @@ from benchmarks.plots import (
     COLOURS,
     MARKERS,
     Curve,
-    Mean,
     Point,
     draw_curves,
-    draw_groups,
     draw_pareto,
     new_figure,
     pareto_front,
@@ -59,11 +57,6 @@ def test_a_figure_is_named_and_its_files_are_the_same_each_time(tmp_path: Path) 
     assert b"<dc:date>" not in first[1]
 
 
-def test_dots_in_a_name_stay(tmp_path: Path) -> None:
-    figure, _ = new_figure("", "", "")
-    assert save_plot(figure, tmp_path / "bge-v1.5") == (tmp_path / "bge-v1.5.png", tmp_path / "bge-v1.5.svg")
-
-
 def test_series_differ_by_colour_or_marker_until_both_are_used_up() -> None:
     styles = series_styles(str(number) for number in range(len(COLOURS) * len(MARKERS)))
     assert len(set(styles.values())) == len(COLOURS) * len(MARKERS)
@@ -97,13 +90,3 @@ def test_a_curve_has_a_band_where_it_has_intervals() -> None:
 
 
 pytest.importorskip("matplotlib")
-
-
-def test_series_stand_beside_each_other_in_each_group() -> None:
-    _, axes = new_figure("Title", "group", "value")
-    low, high = [Mean(0.2, (0.1, 0.3)), Mean(0.4, (0.4, 0.5))], [Mean(0.9, (0.8, 1)), Mean(0.7, (0.6, 0.7))]
-    draw_groups(axes, ["one", "two"], {"low": low, "high": high})
-    places = {line.get_label(): (list(line.get_xdata()), list(line.get_ydata())) for line in axes.lines}
-    assert places["low"] == (pytest.approx([-0.175, 0.825]), [0.2, 0.4])
-    assert places["high"] == (pytest.approx([0.175, 1.175]), [0.9, 0.7])
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["one", "two"]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -8,54 +7,54 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.datasets import Dataset
-from benchmarks.record_file import rebuild
-from benchmarks.systems import Evidence
+from benchmarks.records import read_records
+from benchmarks.runs import Case, Run
 from benchmarks.tasks.positions import (
     HitMass,
-    PositionRecord,
-    collect_masses,
     hit_mass,
     main,
-    position_record,
+    position_case,
+    position_cases,
     position_table,
     tenths,
 )
 from engine.document import Document, Span
-from engine.index import Index
 from engine.scoring.breakdown import Breakdown, ChunkPart, DocumentPart, SectionPair, TermPart
 from engine.words.segmenter import segmenter_of
-from indexer.training.origin import Origin
-from tests.fakes import FakeEncoder
+from indexer.origin import Origin
 
 
-@pytest.fixture
-def positions(origin: Origin) -> PositionRecord:
-    early = {"query": [0.55, *[0.05] * 9], "target": [0.1] * 10}
-    return PositionRecord(
-        task="pets",
+def a_run(origin: Origin, *cases: Case) -> Run:
+    return Run(
+        task="positions",
         dataset="pets@0",
         system="evidence",
         encoder="mean@0f",
-        settings={},
-        split="test",
-        k=10,
-        n_queries={"all": 3},
-        n_hits={"all": 1234},
-        n_placed={"all": 1234},
-        document_share={"all": 0.125},
-        mass={"all": early},
-        low={"all": early},
-        high={"all": early},
+        details={"k": 10},
         origin=origin,
+        cases=list(cases),
     )
 
 
-def test_tenths_are_columns_and_sides_rows(positions: PositionRecord) -> None:
-    rows = position_table([positions]).splitlines()
-    beginning = "| pets (3) | mean | 1,234 hits of the first 10 |"
-    assert rows[2] == f"{beginning} query | 0.550 |{' 0.050 |' * 9} 0.125 |"
-    assert rows[3] == f"{beginning} target |{' 0.100 |' * 10} 0.125 |"
+def test_tenths_are_columns_and_sides_rows_and_queries_are_averaged(origin: Origin) -> None:
+    first, last = np.eye(10)[[0, 9]]
+    early, late = HitMass(np.stack([first, last]), 0.0), HitMass(np.stack([last, last]), 0.5)
+    nowhere = HitMass(None, 1.0)
+    by_query = {"a": [early, early, late, late], "b": [late, nowhere], "c": [nowhere]}
+    cases = [position_case(name, "all", hits) for name, hits in by_query.items()]
+    table = position_table([a_run(origin, *cases, position_case("c", "relevant", [nowhere]))])
+    rows = table.splitlines()[2:]
+    beginning = "| pets (3) | mean | 7 hits of the first 10, 2 without a place |"
+    assert rows[0] == f"{beginning} query | 0.250 |{' 0.000 |' * 8} 0.750 | 0.667 |"
+    assert rows[1] == f"{beginning} target |{' 0.000 |' * 9} 1.000 | 0.667 |"
+    assert rows[2] == ""  # no relevant hit has a place
+
+
+def test_means_of_an_earlier_record_count_all_their_queries(origin: Origin) -> None:
+    case = position_case("mean", "all", [HitMass(np.full((2, 10), 0.1), 0.125)])
+    many = replace(case, facts={"queries": 149, "hits": 1490, "placed": 1490})
+    row = position_table([a_run(origin, many)]).splitlines()[2]
+    assert row == f"| pets (149) | mean | 1,490 hits of the first 10 | query |{' 0.100 |' * 10} 0.125 |"
 
 
 @dataclass(frozen=True)
@@ -105,10 +104,6 @@ def test_contributions_are_spread_over_their_spans() -> None:
     assert mass.sum() == pytest.approx(sum(contribution for _, contribution in spans))
 
 
-def test_a_span_across_a_border_gives_to_both_sides() -> None:
-    assert tenths(*arrays([(Span(8, 12), 4.0), (Span(90, 100), 1.0)]), 100).tolist() == [2.0, 2.0, *[0.0] * 7, 1.0]
-
-
 def test_a_hit_counts_one_on_either_side() -> None:
     mass = hit_mass(found(part((0, 10), (180, 200), 0.3), part((10, 20), (0, 20), 0.1), whole=0.1), QUERY, SEGMENTER)
     assert mass is not None and mass.sides is not None
@@ -133,44 +128,24 @@ def test_words_lie_where_they_occur() -> None:
 def test_relevant_hits_are_a_group_of_their_own() -> None:
     near, far = found(part((0, 10), (0, 20), 1.0)), found(part((90, 100), (0, 20), 1.0))
     hits = [near, replace(far, doc_id="other"), found(whole=1.0)]
-    groups = collect_masses(
+    cases = position_cases(
         lambda _: hits, {"query": QUERY, "lost": QUERY}, {"query": {"other": 1}, "lost": {"target": 0}}, SEGMENTER
     )
-    assert [len(masses) for masses in groups["all"]] == [3, 3]
-    ((mass,),) = groups["relevant"]
-    assert mass.sides is not None
-    assert mass.sides[0, 9] == 1.0
+    assert [(case.id, case.facts["hits"]) for case in cases] == [
+        ("query, all", 3),
+        ("query, relevant", 1),
+        ("lost, all", 3),
+    ]
+    assert cases[1].values["query 10"] == 1.0
 
 
-def test_hits_are_averaged_within_a_query_first(dataset: Dataset, origin: Origin, built_folder: Path) -> None:
-    first, last = np.eye(10)[[0, 9]]
-    early, late = HitMass(np.stack([first, last]), 0.0), HitMass(np.stack([last, last]), 0.5)
-    nowhere = HitMass(None, 1.0)
-    with Index.open(built_folder, encoder=FakeEncoder()) as index:
-        system = Evidence(index, "fake@ff")
-    groups = {"all": [[early, early, late, late], [late, nowhere], [nowhere]], "relevant": [[nowhere]]}
-    record = position_record(groups, system, dataset, split="test", k=10, origin=origin)
-    assert (record.mass["all"]["query"][0], record.mass["all"]["query"][9]) == (0.25, 0.75)
-    assert record.mass["all"]["target"] == [*[0.0] * 9, 1.0]
-    assert (record.low["all"]["query"][0], record.high["all"]["query"][0]) == (0.0, 0.5)
-    assert (record.n_queries, record.n_hits, record.n_placed) == ({"all": 3}, {"all": 7}, {"all": 5})
-    assert record.document_share == {"all": round((0.25 + 0.75 + 1) / 3, 4)}
-    assert record.name == "positions-pets-evidence-fake-test"
-
-
-def test_the_command_shows_records_and_draws(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
-    folders = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out"), "--plot-out", str(tmp_path / "plots")]
-    done = CliRunner().invoke(main, [str(folder), "--encoder", str(bert_folder), *folders], catch_exceptions=False)
+def test_the_command_writes_a_run_and_a_quick_one_none(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
+    options = [str(folder), "--encoder", str(bert_folder), "--work", str(tmp_path / "work")]
+    done = CliRunner().invoke(main, [*options, "--out", str(tmp_path / "out")], catch_exceptions=False)
     assert "| pets (2) | bert | 6 hits of the first 10 | query | " in done.output
-    (path,) = (tmp_path / "out").iterdir()
-    values = json.loads(path.read_text())
-    assert values.pop("kind") == "positions"
-    record = rebuild(PositionRecord, values)
-    assert [sum(shares) for shares in record.mass["all"].values()] == pytest.approx([1, 1], abs=1e-3)
-    assert len(list((tmp_path / "plots").iterdir())) == 4
-
-
-def test_a_quick_run_records_nothing(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
-    options = [str(folder), "--quick", "--encoder", str(bert_folder), "--work", str(tmp_path)]
-    done = CliRunner().invoke(main, options, catch_exceptions=False)
-    assert "| pets_quick (2) | bert |" in done.output
+    (run,) = read_records(tmp_path / "out")
+    assert isinstance(run, Run) and run.name == "pets-evidence-bert-test"
+    shares = [sum(case.values[f"target {n}"] for n in range(1, 11)) for case in run.cases if case.facts["placed"]]
+    assert shares == pytest.approx([1.0] * len(shares), abs=1e-4)
+    quick = CliRunner().invoke(main, [*options, "--quick"], catch_exceptions=False)
+    assert "| pets_quick (2) | bert |" in quick.output

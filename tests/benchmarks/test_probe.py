@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.probing.labelled import LabelledCorpus, open_labelled
-from benchmarks.probing.probes import FrozenVectors
+from benchmarks.probing import FrozenVectors, LabelledCorpus, open_labelled
 from benchmarks.runs import Case, Run, read_header, read_run, run_files
 from benchmarks.significance import holm, randomization_p
 from benchmarks.systems import BuildCost
 from benchmarks.tasks.probe import ProbeDetails, ProbeTrial, main, measure, probe_table
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 from tests.benchmarks.labelled_corpus import write_labelled
 
 pytest.importorskip("sklearn")
@@ -74,7 +73,7 @@ def test_an_encoders_vectors_are_made_once(folder: Path, tmp_path: Path, bert_fo
 
 
 def test_a_quick_run_is_small_and_leaves_no_run(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmarks.tasks.probe.RESULTS", tmp_path / "results")
+    monkeypatch.setattr("benchmarks.measuring.measurement.RESULTS", tmp_path / "results")
     options = ["--systems", "tfidf", "--quick", "--shots", "2"]
     done = CliRunner().invoke(main, [str(folder), *options], catch_exceptions=False)
     assert "| places_quick (12) | tfidf |" in done.output
@@ -155,21 +154,11 @@ def test_p_values_are_adjusted_over_the_systems_of_a_task(origin: Origin) -> Non
     assert cells_of(table, "tfidf") == ["0.500 [0.250, 0.750]", "0.400", "0.500 ± 0.354 / 0.500 ± 0.000", " |"]
 
 
-def test_runs_that_read_less_are_not_compared(origin: Origin) -> None:
-    table = probe_table([probe("tfidf", 6, origin), probe("document, good", 0, origin, max_words=300)])
-    assert cells_of(table, "document, good")[-1] == " |"
-    assert "| places (12, first 300 words) | document, good |" in table
-
-
 def test_pairs_of_one_first_document_are_one_case(origin: Origin) -> None:
     runs = [probe(name, wrong, origin, groups="aaabbbcccddd") for name, wrong in (("tfidf", 6), ("document, good", 0))]
     # Two documents differ, of whose four sign patterns two are as extreme.
     assert cells_of(probe_table(runs), "document, good")[-1] == "0.500 |"
     assert cells_of(probe_table(runs), "tfidf")[0] == "0.500 [0.000, 1.000]"
-
-
-def test_no_runs_give_no_table() -> None:
-    assert probe_table([]) == ""
 
 
 def test_mistakes_are_one_line(folder: Path) -> None:

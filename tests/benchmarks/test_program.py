@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from benchmarks.program import command_line, origin_of, program
 from engine.errors import QueryError
-from indexer.training.origin import describe_origin
+from indexer.origin import describe_origin
 
 
 @program
@@ -61,6 +61,7 @@ def test_values_are_told_as_they_are_typed_and_files_without_their_folders(tmp_p
     assert printed("--sizes", "one=1,two=2") == "--sizes one=1,two=2\n"
     assert printed("--vectors", "somewhere/glove.txt") == "--vectors glove.txt\n"
     assert printed("--vectors", ".") == "--vectors .\n"
+    assert printed("--encoder", "postgresql://me@host/papers") == "--encoder postgresql://...\n"
     assert printed("--encoder", str(tmp_path / "mine")) == "--encoder mine\n"
     assert printed("--encoder", f"{tmp_path}/mine:contriever-first") == "--encoder mine:contriever-first\n"
     assert printed("--encoder", "facebook/contriever:contriever-first") == (

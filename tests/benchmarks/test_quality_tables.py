@@ -10,7 +10,7 @@ from benchmarks.quality_tables import buckets, length_table, overview_table, par
 from benchmarks.report import TABLES
 from benchmarks.runs import Run
 from benchmarks.significance import bootstrap_interval
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 from tests.benchmarks.made_runs import made_run
 
 N = 8
@@ -49,10 +49,6 @@ def test_a_system_that_misses_a_task_is_left_out(runs: list[Run]) -> None:
 def test_an_encoder_trained_without_a_corpus_is_left_aside(runs: list[Run]) -> None:
     others = [replace(run, encoder="without-rfc@1f") for run in runs if run.encoder]
     assert overview_table([*runs, *others]) == overview_table(runs)
-
-
-def test_without_runs_there_is_no_table() -> None:
-    assert (overview_table([]), length_table([])) == ("", "")
 
 
 def test_parts_of_documents_stand_in_a_table_of_their_own(runs: list[Run]) -> None:

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.measuring.latency import Percentiles
+from benchmarks.measuring.timing import Percentiles
 from benchmarks.record_file import RecordError, write_record
 from benchmarks.records import read_records
 from benchmarks.runs import write_run
-from benchmarks.speed.records import RecallRecord
-from indexer.training.origin import Origin
+from benchmarks.speed.recall import RecallRecord
+from indexer.origin import Origin
 from tests.benchmarks.made_runs import made_run
 
 

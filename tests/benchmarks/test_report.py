@@ -7,27 +7,27 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.measuring.latency import Percentiles
+from benchmarks.measuring.timing import Percentiles
 from benchmarks.record_file import write_record
-from benchmarks.report import ReportError, drawn, is_partial, main, untold
+from benchmarks.report import ReportError, drawn, is_partial, main, not_shown
 from benchmarks.runs import Run, write_run
-from benchmarks.speed.records import RecallRecord
+from benchmarks.speed.recall import RecallRecord
 from benchmarks.store.records import ExactnessRecord
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 from tests.benchmarks.made_runs import made_run
 
 README = "# Title\n<!-- results:retrieval -->\nold\n<!-- /results -->\nEnd\n"
 DRAWN = """# Title
 <!-- results:retrieval -->
-| Task (queries) | System | nDCG@10 [95 %] | Recall@10 | Recall@100 | MRR@10 | p, untrained | p, document | p, BM25 |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- |
-| proposals (5) | evidence, mean | 0.750 [0.750, 0.750] | 0.750 | 0.750 | 0.750 |  | 0.062 | 0.125 |
-| proposals (5) | document, mean | 0.500 [0.500, 0.500] | 0.500 | 0.500 | 0.500 |  |  | 0.125 |
-| proposals (5) | bm25 | 0.250 [0.250, 0.250] | 0.250 | 0.250 | 0.250 |  |  |  |
+| Task (queries) | System | nDCG@10 [95 %] | Recall@10 | Recall@100 | MRR@10 | p, document | p, BM25 |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| proposals (5) | evidence, mean | 0.750 [0.750, 0.750] | 0.750 | 0.750 | 0.750 | 0.062 | 0.125 |
+| proposals (5) | document, mean | 0.500 [0.500, 0.500] | 0.500 | 0.500 | 0.500 |  | 0.125 |
+| proposals (5) | bm25 | 0.250 [0.250, 0.250] | 0.250 | 0.250 | 0.250 |  |  |
 
 nDCG@10 has the gain 2^relevance - 1, and a bootstrap interval over queries. p: two-sided paired randomisation test \
-of nDCG@10, adjusted after Holm over the systems of a task in one column, against the evidence score of the \
-untrained encoder, the document vector of the same encoder, and BM25.
+of nDCG@10, adjusted after Holm over the systems of a task in one column, against the document vector of \
+the same encoder, and BM25.
 
 Run again:
 
@@ -52,20 +52,20 @@ def test_a_table_is_drawn_from_its_records(records: list[Run]) -> None:
 
 def test_records_of_other_queries_are_not_compared(records: list[Run]) -> None:
     records[0] = replace(records[0], dataset="proposals@1")
-    assert "| 0.750 |  | 0.062 |  |\n" in drawn(README, records)
+    assert "| 0.750 | 0.062 |  |\n" in drawn(README, records)
 
 
 def test_an_encoder_trained_without_a_corpus_stands_in_a_table_of_its_own(records: list[Run]) -> None:
-    bm25, document, evidence = records
-    untrained = replace(evidence, encoder="all-MiniLM-L6-v2@1f")
-    without = made_run("evidence", [1.0] * 5, untrained.origin, "proposals", encoder="without-proposals@2f")
+    bm25, document, _ = records
+    untrained = replace(document, encoder="all-MiniLM-L6-v2@1f")
+    without = made_run("document", [1.0] * 5, untrained.origin, "proposals", encoder="without-proposals@2f")
     elsewhere = replace(without, encoder="without-rfc@3f")
     text = "<!-- results:leave_one_out -->\n<!-- /results -->"
     given = [bm25, document, untrained, without, elsewhere]
     lines = [line.removeprefix("| proposals (5) | ") for line in drawn(text, given).splitlines()]
     assert lines[3:6] == [
-        "evidence, without-proposals | 1.000 [1.000, 1.000] | 1.000 | 1.000 | 1.000 | 0.125 | 0.125 |",
-        "evidence, all-MiniLM-L6-v2 | 0.750 [0.750, 0.750] | 0.750 | 0.750 | 0.750 |  | 0.125 |",
+        "document, without-proposals | 1.000 [1.000, 1.000] | 1.000 | 1.000 | 1.000 | 0.125 | 0.125 |",
+        "document, all-MiniLM-L6-v2 | 0.500 [0.500, 0.500] | 0.500 | 0.500 | 0.500 |  | 0.125 |",
         "bm25 | 0.250 [0.250, 0.250] | 0.250 | 0.250 | 0.250 | 0.125 |  |",
     ]
     assert "without" not in drawn(README, given)
@@ -141,8 +141,8 @@ def test_check_fails_for_a_kind_of_record_that_no_table_shows(
         "Error: there are records that no table of README.md shows; add <!-- results:recall -->, each with "
         "<!-- /results --> below it\n",
     )
-    assert untold([README], [*records, recall]) == ["recall"]
-    assert untold([README], records) == []
+    assert not_shown([README], [*records, recall]) == ["recall"]
+    assert not_shown([README], records) == []
 
 
 def test_each_kind_of_record_needs_one_table_on_one_of_the_pages(
@@ -150,7 +150,7 @@ def test_each_kind_of_record_needs_one_table_on_one_of_the_pages(
 ) -> None:
     recall = RecallRecord("pets", "", 0, 4, 8, 10, 4, 1, 0.9, 0.5, *[Percentiles(1, 2, 3)] * 2, origin)
     other = "<!-- results:recall -->\nold\n<!-- /results -->\n"
-    assert untold([README, other], [*records, recall]) == []
+    assert not_shown([README, other], [*records, recall]) == []
     for each in records:
         write_run(each, tmp_path / "results")
     write_record(recall, tmp_path / "results")

@@ -18,7 +18,7 @@ from benchmarks.runs import Run, read_run, run_files
 from benchmarks.systems import Ranking
 from benchmarks.tasks.rerank import BEST, RerankDetails, by_relevance, main, rerank, rerank_table
 from benchmarks.tasks.retrieval import main as retrieval
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 from tests.benchmarks.made_runs import made_run
 from tests.benchmarks.pairs.linked_corpus import write_linked
 

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.metrics import evaluate
 from benchmarks.record_file import RecordError
 from benchmarks.runs import KEPT, Case, Run, ranked_case, read_header, read_run, run_files, same_cases, write_run
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 from tests.benchmarks.made_runs import made_run
 
 QRELS = {"cat": {"kitten": 2, "dog": 1, "rocket": 0}, "dog": {"cat": 1}}

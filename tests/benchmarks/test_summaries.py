@@ -11,12 +11,11 @@ from click.testing import CliRunner
 
 from benchmarks.baselines.lexical import BM25
 from benchmarks.runs import Case, Run, read_run, run_files
-from benchmarks.scisumm.collection import Collection, open_scisumm, read_collection
-from benchmarks.scisumm.questions import CandidateRanker
+from benchmarks.scisumm import CandidateRanker, Collection, open_scisumm, read_collection
 from benchmarks.significance import holm, randomization_p
 from benchmarks.systems import BuildCost
 from benchmarks.tasks.summaries import SummaryDetails, main, make_trial, measure, prepared_systems, summary_table
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 from tests.benchmarks.scisumm_folder import write_scisumm
 
 
@@ -120,10 +119,6 @@ def test_an_encoder_that_learned_from_the_dataset_is_told(
     assert ("document, trained†" in done.stdout) == (pairs > 0)
 
 
-def test_by_default_the_encoder_is_the_untrained_one() -> None:
-    assert next(option for option in main.params if option.name == "encoder").default == "all-MiniLM-L6-v2"
-
-
 def test_mistakes_are_one_line(data: Path) -> None:
     def said(*arguments: str) -> str:
         return CliRunner().invoke(main, [*arguments, "--data", str(data)]).stderr.splitlines()[-1]
@@ -134,7 +129,7 @@ def test_mistakes_are_one_line(data: Path) -> None:
     assert said("reference", "--systems", "bm25").startswith("Error: dataset clscisumm has no split 'test'")
     (data / "clscisumm" / "qrels_citing.tsv").write_text("query_id\tdoc_id\trelevance\n")
     asked = said("citing-drawn", "--systems", "bm25")
-    assert asked.startswith("Error: no summary of split 'cl2018train' can be asked in citing-drawn; take another one")
+    assert asked.startswith("Error: no summary of split 'cl2018train' can be used in citing-drawn; take another one")
 
 
 def made(system: str, values: list[float], origin: Origin, *, groups: str = "abcdef", **details: Any) -> Run:  # noqa: ANN401

@@ -126,6 +126,10 @@ def test_sections_are_the_token_weighted_unit_means_of_their_chunks(case: Case, 
         np.testing.assert_allclose(encoded.sections, expected, atol=1e-6)
 
 
+def test_chunks_are_independent_for_means_alone(case: Case) -> None:
+    assert case.encoder.has_independent_chunks == case.name.startswith("mean")
+
+
 def test_all_rows_are_unit_and_of_one_width(case: Case) -> None:
     for encoded in case.encoded:
         full = [encoded.sections[number] for number in {chunk.section for chunk in encoded.chunk_spans}]

@@ -50,6 +50,17 @@ def test_chunks_are_the_text_of_their_tokens(mean_encoder: MeanEncoder, long_doc
         assert section.start <= chunk.start < chunk.stop <= section.stop
 
 
+def test_chunk_vectors_make_the_document(mean_encoder: MeanEncoder, long_document: Document) -> None:
+    segmented = mean_encoder.segment(long_document)
+    (whole,) = mean_encoder.encode_segmented([segmented])
+    n_read = mean_encoder.n_read
+    made = mean_encoder.from_chunks(segmented, whole.chunks)
+    assert mean_encoder.has_independent_chunks and mean_encoder.n_read == n_read
+    for name in ("document", "sections", "chunks"):
+        assert np.array_equal(getattr(made, name), getattr(whole, name))
+    assert (made.chunk_spans, made.coverage) == (whole.chunk_spans, whole.coverage)
+
+
 def test_every_token_is_read_once_and_in_order(mean_encoder: MeanEncoder, long_document: Document) -> None:
     segmented = mean_encoder.segment(long_document)
     bodies = [long_document.text[section.start : section.stop] for section in long_document.sections]

@@ -57,6 +57,13 @@ def _die_once(source: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+def _count(source: str) -> None:
+    """Crash, and leave a mark of it."""
+    with Path(source).with_suffix(".reads").open("a") as reads:
+        reads.write("x")
+    _crash()
+
+
 def _crash() -> None:
     os.kill(os.getpid(), signal.SIGSEGV)
 
@@ -84,13 +91,15 @@ HARM: dict[str, Callable[[], None]] = {
     ".keep": _keep,
     ".raise": _raise,
 }
-SUFFIXES = (*HARM, ".once", ".odd")
+SUFFIXES = (*HARM, ".once", ".count", ".odd")
 
 
 def _read(data: bytes, doc_id: str, source: str) -> Document:
     suffix = Path(source).suffix
     if suffix == ".once":
         _die_once(source)
+    elif suffix == ".count":
+        _count(source)
     elif suffix != ".odd":
         HARM[suffix]()
     document = text.read(data, doc_id, source)
@@ -112,7 +121,7 @@ def _read_harmful_line(line: bytes, place: str) -> Document | Unreadable:
     return _read_line(line, place)
 
 
-def serve(fd: int, seconds: float, memory_bytes: int) -> None:
+def serve(fd: int, begun: int, seconds: float, memory_bytes: int) -> None:
     reader.FORMATS = FORMATS
     jsonl._read_line = _read_harmful_line
-    reading_process.serve(fd, seconds, memory_bytes)
+    reading_process.serve(fd, begun, seconds, memory_bytes)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import tarfile
 import threading
 from pathlib import Path
@@ -54,30 +55,34 @@ def test_backups_of_one_commit_are_equal(built_folder: Path, saved: Path, tmp_pa
     assert (tmp_path / "second").read_bytes() == saved.read_bytes()
 
 
-def test_a_backup_beside_a_writer_is_the_index_at_a_commit(tmp_path: Path) -> None:
-    folder, encoder, corpus = tmp_path / "x.lm", FakeEncoder(), make_corpus(40)
+@pytest.mark.slow
+def test_fifty_backups_beside_a_writer_are_the_index_at_a_commit(tmp_path: Path) -> None:
+    folder, encoder, corpus = tmp_path / "x.lm", FakeEncoder(), make_corpus(100)
     commits: list[set[str]] = [set()]
+    due = threading.Semaphore(0)  # commits that the writer may begin
     with Writer(folder) as writer:
         writer.claim({"name": encoder.name, "fingerprint": encoder.fingerprint, "width": encoder.width})
 
     def write() -> None:
-        for first in range(0, len(corpus), 2):
+        for document in corpus:
+            due.acquire()
             with Writer(folder) as writer:
-                batch = corpus[first : first + 2]
-                commits.append(commits[-1] | {document.doc_id for document in batch})
-                writer.commit(list(zip(batch, encoder.encode(batch), strict=True)))
+                commits.append(commits[-1] | {document.doc_id})
+                writer.commit([(document, encoder.encode([document])[0])])
 
-    thread = threading.Thread(target=write)
+    thread = threading.Thread(target=write, daemon=True)
     thread.start()
-    number = 0
-    while thread.is_alive() or number == 0:
+    found = set()
+    for number in range(50):
+        due.release(2)
         backup(folder, tmp_path / f"{number}")
         restore(tmp_path / f"{number}", tmp_path / f"{number}.lm")
         assert verify(tmp_path / f"{number}.lm") == []
-        assert doc_ids(tmp_path / f"{number}.lm") in commits
-        number += 1
+        there = doc_ids(tmp_path / f"{number}.lm")
+        assert there in commits
+        found.add(len(there))
     thread.join()
-    assert commits[-1] == {document.doc_id for document in corpus}
+    assert doc_ids(folder) == {document.doc_id for document in corpus} and len(found) > 10
 
 
 def test_files_that_a_compaction_deletes_start_the_copy_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,6 +166,36 @@ def test_a_restore_that_was_killed_is_run_again(saved: Path, tmp_path: Path) -> 
     restore(saved, tmp_path / "x.lm")
     assert verify(tmp_path / "x.lm") == []
     assert not unfinished.exists()
+
+
+@pytest.mark.parametrize("n_deleted", range(4))
+def test_a_restore_that_was_killed_while_it_cleared_up_is_run_again(
+    n_deleted: int, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unfinished = tmp_path / "x.lm.restoring"
+    (unfinished / "shards").mkdir(parents=True)
+    for name in (LIST_FILE, "catalog.sqlite", "a", "shards/1"):
+        (unfinished / name).write_text("half")
+    left, unlink = iter(range(n_deleted)), os.unlink
+
+    def unlink_some(path: str | Path, **where: int) -> None:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        unlink(path, **where)
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(os, "unlink", unlink_some)
+        restore(saved, tmp_path / "x.lm")
+    restore(saved, tmp_path / "x.lm")
+    assert verify(tmp_path / "x.lm") == []
+
+
+def test_a_restore_that_was_killed_at_its_first_file_is_run_again(saved: Path, tmp_path: Path) -> None:
+    (tmp_path / "x.lm.restoring").mkdir()
+    (tmp_path / "x.lm.restoring" / f"{LIST_FILE}.tmp").write_text("{")
+    restore(saved, tmp_path / "x.lm")
+    assert verify(tmp_path / "x.lm") == []
+    assert not (tmp_path / "x.lm" / LIST_FILE).exists()
 
 
 def test_another_folder_in_the_way_stays(saved: Path, tmp_path: Path) -> None:

@@ -62,6 +62,39 @@ def test_index_tells_what_it_did(tmp_path: Path, papers: Path, bert_folder: Path
     assert again.stdout.startswith("0 added, 0 replaced, 16 unchanged, 0 removed, 0 failed; 0 encoded: 0 tokens")
 
 
+def test_unchanged_chunks_keep_their_vectors(tmp_path: Path, bert_folder: Path, run: Run) -> None:
+    path, file = tmp_path / "p.lm", tmp_path / "a.md"
+    file.write_text(_text("fox", 1))
+    assert run("index", path, file, "--encoder", bert_folder).exit_code == 0
+    file.write_text(_text("fox", 1).replace("number 1", "number 2"))  # in the second of two sections
+    again = run("index", path, file)
+    assert again.stdout.startswith("0 added, 1 replaced, 0 unchanged, 0 removed, 0 failed; 1 encoded")
+    assert " unchanged chunks of changed documents kept their vectors\n" in again.stdout
+    assert '"n_chunks_reused": 0' in run("index", path, file, "--json").stdout
+
+
+def test_an_index_of_words_stays_one_as_documents_come(
+    tmp_path: Path, papers: Path, bert_folder: Path, run: Run
+) -> None:
+    path = tmp_path / "p.lm"
+    assert run("index", path, papers, "--encode", "none").exit_code == 0
+    (tmp_path / "more.txt").write_text("A few more words about foxes and rivers.")
+    again = run("index", path, tmp_path / "more.txt")
+    assert again.stdout.startswith("1 added, ") and "words alone" in again.stderr
+    assert "holds words alone" in run("info", path).stdout
+    later = run("index", path, papers, "--encode", "later", "--encoder", bert_folder)
+    assert "words now" in later.stderr
+    assert json.loads(run("info", path, "--json").stdout)["encoded"] > 0
+
+
+def test_an_index_of_words_gets_vectors_from_a_named_encoder(
+    tmp_path: Path, papers: Path, bert_folder: Path, run: Run
+) -> None:
+    path = tmp_path / "p.lm"
+    assert run("index", path, papers, "--encode", "none").exit_code == 0
+    assert "words now" in run("index", path, papers, "--encoder", bert_folder).stderr
+
+
 def test_an_index_of_words_answers_and_gets_vectors_later(
     tmp_path: Path, papers: Path, bert_folder: Path, run: Run
 ) -> None:

@@ -55,6 +55,17 @@ def test_two_files_are_compared_without_an_index(files: Path, bert_folder: Path,
     assert "cosine x 100" in table.stdout and max(map(len, table.stdout.splitlines())) <= 80
 
 
+def test_weights_and_skipped_kinds_change_the_parts(files: Path, bert_folder: Path, run: Run) -> None:
+    command = [files / "a.md", files / "b.md", "--encoder", bert_folder, "--format", "json"]
+    (answer,) = check(json.loads(run(*command, "--weight", "on the river=0", "--skip", "appendix").stdout))["results"]
+    parts = [part for part in answer["hits"][0]["parts"] if part["kind"] == "section_pair"]
+    assert {part["query_section"]["heading"] for part in parts} == {"On the fox"}
+    used = answer["provenance"]["parameters"]
+    assert (used["weights"], used["skip"]) == ({"on the river": 0.0}, ["appendix"])
+    wrong = run(*command, "--weight", "on the dog=2")
+    assert wrong.exit_code == 1 and "no section of" in wrong.stderr and "named 'on the dog'" in wrong.stderr
+
+
 def test_json_has_the_parts_and_on_request_the_matrix(files: Path, bert_folder: Path, run: Run) -> None:
     command = [files / "a.md", files / "b.md", "--encoder", bert_folder, "--format", "json"]
     (answer,) = check(json.loads(run(*command).stdout))["results"]

@@ -52,6 +52,14 @@ def test_json_holds_the_schema_of_novelty(folder: Path) -> None:
     assert found["provenance"]["parameters"]["mode"] == "novelty"
 
 
+def test_html_is_a_report_with_the_command(folder: Path, tmp_path: Path) -> None:
+    result = run(folder, folder / "draft.md", "--format", "html", "-o", tmp_path / "novelty.html")
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "novelty.html").read_text(encoding="utf-8")
+    assert "longmatch novelty report" in page and "Made by <code>longmatch query" in page
+    assert page.index(">Ships</a>") < page.index(">Seen before</a>")
+
+
 def test_csv_has_a_row_for_each_section(folder: Path, tmp_path: Path) -> None:
     run(folder, folder / "draft.md", "--format", "csv", "-o", tmp_path / "novelty.csv")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "novelty.csv").read_text())))
@@ -73,7 +81,7 @@ def test_a_document_of_the_index_is_left_out_of_its_own_novelty(folder: Path) ->
     [
         (["-k", "3"], "-k is for rankings of documents; leave it out with --mode novelty"),
         (["--weight", "ships=2"], "--weight is for rankings"),
-        (["--format", "html"], "--format html shows no novelty; take one of: table, json, jsonl, csv"),
+        (["--format", "trec"], "--format trec shows no novelty; take one of: table, json, jsonl, csv, html"),
     ],
 )
 def test_options_of_rankings_are_refused(folder: Path, arguments: list[str], message: str) -> None:

@@ -51,6 +51,18 @@ def test_pairs_and_clusters_are_csv(folder: Path, tmp_path: Path) -> None:
     ]
 
 
+def test_clusters_are_drawn_on_the_map(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    for name, start in (("clusters.svg", b"<?xml"), ("clusters.PNG", b"\x89PNG")):
+        result = run(folder, "--least", "0.8", "--map", tmp_path / name)
+        assert result.exit_code == 0, result.output
+        assert (tmp_path / name).read_bytes().startswith(start)
+    picture = (tmp_path / "clusters.svg").read_text()
+    assert "32 documents, 4 in 2 clusters" in picture and "1: 2 documents, =copy of 21" in picture
+    named = run(folder, "--least", "0.5", "--cluster-least", "0.8", "--map", tmp_path / "same.svg")
+    assert named.exit_code == 0 and (tmp_path / "same.svg").read_text() == picture
+
+
 def test_a_killed_run_continues_with_the_same_command(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,7 +121,8 @@ def test_parquet_without_its_package_is_refused_at_once(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--cluster-least", "0.8"], "--cluster-least needs --clusters"),
+        (["--cluster-least", "0.8"], "--cluster-least needs --clusters or --map"),
+        (["--map", "clusters.pdf"], "name a file that ends in .png or .svg: --map clusters.svg"),
         (["--clusters", "c.csv", "--cluster-least", "0.2"], "a score of at least --least"),
         (["--least", "0"], "0.0 is not in the range 0<x<=1"),
         (["--clusters", "no/such/folder/c.csv"], "does not exist"),

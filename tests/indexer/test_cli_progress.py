@@ -57,6 +57,11 @@ def test_without_a_plan_time_is_told_by_documents() -> None:
     assert line(report) == "25 documents, 50,000 tokens, 5,000 tokens/s\n"
 
 
+def test_chunks_that_kept_their_vectors_are_reported() -> None:
+    report = BuildReport(n_replaced=2, n_tokens=500, seconds=10, n_chunks=40, n_chunks_reused=36)
+    assert line(report) == "2 documents, 500 tokens, 50 tokens/s, 36 chunks reused\n"
+
+
 def test_with_a_plan_time_is_told_by_tokens_at_the_speed_of_this_run() -> None:
     report = BuildReport(n_added=25, n_tokens=20_000, seconds=10)
     assert line(report, plan=PLAN) == "25 documents, about 47 s left, 20,000 tokens, 2,000 tokens/s\n"

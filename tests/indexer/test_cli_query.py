@@ -189,8 +189,8 @@ def test_a_query_by_containment_with_weights(tmp_path: Path, run: Run, built: Pa
 def test_weights_that_cannot_be_used_are_refused(run: Run, built: Path) -> None:
     wrong = run(built, "--id", "fox.md", "--weight", "fox")
     assert (wrong.exit_code, "'fox' gives no weight" in wrong.stderr) == (2, True)
-    unknown = run(built, "--id", "fox.md", "--weight", "claims=3")
-    assert (unknown.exit_code, "is named 'claims'; name a heading ('The fox')" in unknown.stderr) == (1, True)
+    unknown = run(built, "--id", "fox.md", "--weight", "foxes=3")
+    assert (unknown.exit_code, "is named 'foxes'; name a heading ('The fox')" in unknown.stderr) == (1, True)
 
 
 def test_small_section_pairs_are_one_line(run: Run, built: Path) -> None:

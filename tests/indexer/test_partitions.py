@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
 import indexer.generation.reference as reference_module
 from engine.document import Document
@@ -328,10 +329,20 @@ def test_what_stands_in_the_way_is_refused(both: tuple[Path, Path], tmp_path: Pa
     with pytest.raises(QueryError, match="0 partitions; there can be 1 to 4,096"):
         partition(both[0], tmp_path / "y.parts", 0)
     (tmp_path / "y.parts.unfinished").mkdir()
-    with pytest.raises(IndexMismatch, match="unfinished is there, from a run that was killed or goes on"):
+    with pytest.raises(IndexMismatch, match="unfinished is in the way; move it away"):
         partition(both[0], tmp_path / "y.parts", 2)
     with pytest.raises(IndexMismatch, match="holds no index"):
         partition(tmp_path / "absent", tmp_path / "z.parts", 2)
+
+
+def test_a_split_after_a_killed_one_begins_again(both: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "y.parts.unfinished" / "0000.lm").mkdir(parents=True)
+    (tmp_path / "y.parts.unfinished.lock").touch()
+    with FileLock(tmp_path / "y.parts.unfinished.lock"), pytest.raises(IndexBusy, match="wait for it to end"):
+        partition(both[0], tmp_path / "y.parts", 2)
+    partition(both[0], tmp_path / "y.parts", 2)
+    assert verify(tmp_path / "y.parts") == []
+    assert [path.name for path in tmp_path.glob("y.*")] == ["y.parts"]
 
 
 def test_a_split_that_fails_leaves_nothing(

@@ -62,7 +62,7 @@ def requests(folder: Path, *names: str) -> list[Request]:
     return [Request(str(folder / name), name) for name in names]
 
 
-def told(results: Iterator[Document | Unreadable]) -> list[tuple[str, str]]:
+def outcomes(results: Iterator[Document | Unreadable]) -> list[tuple[str, str]]:
     """Each result as its name, and its text or why there is none."""
     return [(one.doc_id, one.reason if isinstance(one, Unreadable) else one.text.strip()) for one in results]
 
@@ -85,8 +85,8 @@ def test_all_formats_read_alike_in_both_processes() -> None:
 def test_one_process_reads_many_documents(tmp_path: Path) -> None:
     with DocumentReader() as reader:
         pid = reader.pid
-        first = told(reader.read(requests(tmp_path, "a.txt", "b.txt", "c.txt")))
-        again = told(reader.read(requests(tmp_path, "d.txt", "absent.txt")[:1]))
+        first = outcomes(reader.read(requests(tmp_path, "a.txt", "b.txt", "c.txt")))
+        again = outcomes(reader.read(requests(tmp_path, "d.txt", "absent.txt")[:1]))
         assert reader.pid == pid
     assert first + again == [(name, f"words of {name}") for name in ("a.txt", "b.txt", "c.txt", "d.txt")]
     assert reader.pid is None
@@ -97,7 +97,7 @@ def test_a_hostile_document_fails_with_its_reason_alone(tmp_path: Path, reader: 
     names = ["a.txt", f"b{suffix}", "c.txt", f"d{suffix}", f"e{suffix}", "f.txt"]
     if suffix == ".sleep":
         names = names[:3]  # the clock runs on
-    results = told(reader.read(requests(tmp_path, *names)))
+    results = outcomes(reader.read(requests(tmp_path, *names)))
     assert results == [(name, f"words of {name}" if ".txt" in name else REASONS[suffix]) for name in names]
 
 
@@ -106,7 +106,7 @@ def test_a_document_may_take_long_by_the_clock_on_a_busy_machine(
 ) -> None:
     monkeypatch.setattr("indexer.reading.reader._WALL_FACTOR", 2)
     with DocumentReader(ReadLimits(1.0, 150 * 2**20)) as reader:
-        assert told(reader.read(requests(tmp_path, "a.crawl"))) == [("a.crawl", "words of a.crawl")]
+        assert outcomes(reader.read(requests(tmp_path, "a.crawl"))) == [("a.crawl", "words of a.crawl")]
 
 
 def test_a_line_that_does_harm_fails_alone(tmp_path: Path, reader: DocumentReader) -> None:
@@ -128,6 +128,30 @@ def test_a_line_that_does_harm_fails_alone(tmp_path: Path, reader: DocumentReade
     }
 
 
+def test_a_bad_file_among_small_ones_is_read_once(tmp_path: Path, reader: DocumentReader) -> None:
+    names = [f"{at:02}{'.count' if at % 40 in (0, 17, 39) else '.txt'}" for at in range(90)]
+    assert outcomes(reader.read(requests(tmp_path, *names))) == [
+        (name, REASONS[".crash"] if name.endswith(".count") else f"words of {name}") for name in names
+    ]
+    bad = [name for name in names if name.endswith(".count")]
+    assert {name: (tmp_path / name).with_suffix(".reads").read_text() for name in bad} == dict.fromkeys(bad, "x")
+
+
+def test_small_files_cost_few_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"{at:03}.txt" for at in range(300)]
+    with DocumentReader() as reader:
+        received: list[object] = []
+        receive = reader._receive
+
+        def counted() -> object:
+            received.append(receive())
+            return received[-1]
+
+        monkeypatch.setattr(reader, "_receive", counted)
+        assert [name for name, _ in outcomes(reader.read(requests(tmp_path, *names)))] == names
+    assert len(received) < 100
+
+
 @pytest.mark.parametrize("suffix", [".loop", ".crash"])
 def test_a_long_line_fails_at_the_first_attempt(tmp_path: Path, reader: DocumentReader, suffix: str) -> None:
     file = tmp_path / "many.jsonl.gz"
@@ -142,19 +166,19 @@ def test_a_long_line_fails_at_the_first_attempt(tmp_path: Path, reader: Document
 
 
 def test_a_document_whose_process_is_killed_is_read_again(tmp_path: Path, reader: DocumentReader) -> None:
-    results = told(reader.read(requests(tmp_path, "a.txt", "b.once", "c.txt")))
+    results = outcomes(reader.read(requests(tmp_path, "a.txt", "b.once", "c.txt")))
     assert results == [(name, f"words of {name}") for name in ("a.txt", "b.once", "c.txt")]
     file = tmp_path / "many.jsonl"
     file.write_text(lines("one", MARK + ".once", "three"))
-    assert [doc_id for doc_id, _ in told(reader.read([Request(str(file))]))] == ["0", "1", "2"]
+    assert [doc_id for doc_id, _ in outcomes(reader.read([Request(str(file))]))] == ["0", "1", "2"]
 
 
 def test_an_idle_process_that_is_killed_is_replaced(tmp_path: Path) -> None:
     with DocumentReader() as reader:
-        assert told(reader.read(requests(tmp_path, "a.txt"))) == [("a.txt", "words of a.txt")]
+        assert outcomes(reader.read(requests(tmp_path, "a.txt"))) == [("a.txt", "words of a.txt")]
         assert reader.pid is not None
         os.kill(reader.pid, signal.SIGKILL)
-        assert told(reader.read(requests(tmp_path, "b.txt"))) == [("b.txt", "words of b.txt")]
+        assert outcomes(reader.read(requests(tmp_path, "b.txt"))) == [("b.txt", "words of b.txt")]
 
 
 def test_results_that_nobody_takes_do_not_come_later(tmp_path: Path) -> None:
@@ -164,7 +188,7 @@ def test_results_that_nobody_takes_do_not_come_later(tmp_path: Path) -> None:
         results = reader.read([Request(str(file)), *requests(tmp_path, "a.txt")])
         assert next(results).doc_id == "0"
         results.close()  # type: ignore[attr-defined]
-        assert told(reader.read(requests(tmp_path, "b.txt"))) == [("b.txt", "words of b.txt")]
+        assert outcomes(reader.read(requests(tmp_path, "b.txt"))) == [("b.txt", "words of b.txt")]
 
 
 def test_a_process_that_keeps_much_memory_is_replaced(tmp_path: Path, reader: DocumentReader) -> None:
@@ -254,7 +278,7 @@ def test_the_process_imports_neither_torch_nor_faiss() -> None:
 def test_without_processes_documents_are_read_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("indexer.reading.reader._has_processes", lambda: False)
     with DocumentReader() as reader:
-        assert told(reader.read(requests(tmp_path, "a.txt"))) == [("a.txt", "words of a.txt")]
+        assert outcomes(reader.read(requests(tmp_path, "a.txt"))) == [("a.txt", "words of a.txt")]
         assert reader.pid is None
 
 

@@ -45,10 +45,10 @@ def n_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     true = Snapshot.word_parts
 
     def counted(
-        self: Snapshot, positions: NDArray[np.int64]
+        self: Snapshot, positions: NDArray[np.int64], *, apart: bool = False
     ) -> Iterator[tuple[NDArray[np.int64], WordTables | PackedWords]]:
         read.append(len(positions))
-        return true(self, positions)
+        return true(self, positions, apart=apart)
 
     monkeypatch.setattr(Snapshot, "word_parts", counted)
     return read

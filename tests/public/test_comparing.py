@@ -24,6 +24,14 @@ def test_texts_files_dicts_and_documents_are_compared(tmp_path: Path) -> None:
     assert len(scores) == 1 and 0 < scores.pop() < 1
 
 
+def test_weights_and_kinds_are_those_of_a_search() -> None:
+    query = {"sections": [{"heading": "Claims", "text": 40 * FOX}, {"heading": "Appendix", "text": 40 * DOG}]}
+    found = longmatch.compare(query, DOG, encoder=FakeEncoder(), skip="appendix", weights={"claims": 3})
+    assert {pair.query_section for pair in found.pairs} == {0}
+    with pytest.raises(QueryError, match="the weights are list; pass a dict"):
+        longmatch.compare(query, DOG, encoder=FakeEncoder(), weights=["claims"])  # type: ignore[arg-type]
+
+
 def test_an_index_gives_the_score_of_its_search(tmp_path: Path) -> None:
     records = [{"id": "dog", "text": DOG}, {"id": "sea", "text": "The sea is deep and wide."}]
     with longmatch.build(tmp_path / "x.lm", records, encoder=FakeEncoder()) as index:

@@ -12,10 +12,11 @@ import pytest
 
 import longmatch
 from engine.document import Document
-from engine.errors import DocumentError, EncoderError, IndexBusy, IndexMismatch, QueryError
+from engine.errors import DocumentError, EncoderError, IndexBusy, IndexDamaged, IndexMismatch, QueryError
 from engine.index import Index as EngineIndex
 from engine.store.seal import is_sealed
 from engine.store.writer import Writer
+from indexer.partitions.splitting import partition
 from tests.fakes import FakeEncoder, make_document
 
 RECORDS: list[dict[str, Any]] = [
@@ -306,3 +307,39 @@ def test_hits_show_the_sentences_that_match(index: longmatch.Index) -> None:
     (shown,) = hit.snippets(1)
     assert (hit.doc_id, shown.target.marked()) == ("long", "*Owls* *hunt* *mice* at night.")
     assert shown.contribution == hit.pairs[0].contribution
+
+
+def test_refresh_shows_what_another_process_committed(index: longmatch.Index, tmp_path: Path) -> None:
+    with longmatch.open(tmp_path / "x.lm", encoder=FakeEncoder()) as reader:
+        assert not reader.refresh()
+        index.remove("cat")
+        assert list(reader) == ["fox", "dog", "cat"]
+        assert reader.refresh() and list(reader) == ["fox", "dog"]
+        assert not reader.refresh()
+        index.update([{"id": "dog", "text": "A dog sleeps all day.", "year": 2010}])
+        assert reader.refresh() and reader.document("dog").metadata["year"] == 2010
+
+
+def test_refresh_follows_partitions(index: longmatch.Index, tmp_path: Path) -> None:
+    partition(tmp_path / "x.lm", tmp_path / "parts.lm", 2)
+    with longmatch.open(tmp_path / "parts.lm", encoder=FakeEncoder()) as reader:
+        assert not reader.refresh()
+        with longmatch.open(tmp_path / "parts.lm", encoder=FakeEncoder()) as writer:
+            writer.remove("cat")
+        assert reader.refresh() and sorted(reader) == ["dog", "fox"]
+
+
+def test_refresh_keeps_the_old_state_where_the_new_one_cannot_be_opened(index: longmatch.Index, tmp_path: Path) -> None:
+    with longmatch.open(tmp_path / "x.lm", encoder=FakeEncoder()) as reader:
+        index.remove("cat")
+        index.close()
+        (tmp_path / "x.lm" / "catalog.sqlite.seal").write_text("no seal")
+        with pytest.raises(IndexDamaged, match="seal is missing or damaged"):
+            reader.refresh()
+        assert list(reader) == ["fox", "dog", "cat"]
+
+
+def test_a_closed_index_is_not_refreshed(index: longmatch.Index) -> None:
+    index.close()
+    with pytest.raises(QueryError, match="the index is closed"):
+        index.refresh()

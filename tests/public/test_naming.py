@@ -42,6 +42,7 @@ def test_what_can_only_be_a_name_is_one_though_no_file_is_there(name: str) -> No
         "no.\u2028pdf",
         "version 3.11",
         "a\0.pdf",
+        "A line that is too long for a name. " * 9,
         "x" * 100_000 + ".pdf",
     ],
 )

@@ -35,7 +35,16 @@ def shown(result: Result) -> list[tuple[str, float, list[tuple[int, int, float]]
 @pytest.fixture(scope="module")
 def words(tmp_path_factory: pytest.TempPathFactory) -> longmatch.Index:
     papers = [{"id": f"p{n}", "sections": [{"heading": "1 Pumps", "text": f"{BODY} Number {n}."}]} for n in range(3)]
-    papers += [{"id": f"o{n}", "text": f"Report {n} on roads and bees of county {n}. {CITED}"} for n in range(4)]
+    papers += [
+        {
+            "id": f"o{n}",
+            "sections": [
+                {"heading": "1 Counties", "text": f"Report {n} on roads and bees of county {n}. " * 9},
+                {"heading": "References", "text": CITED},
+            ],
+        }
+        for n in range(4)
+    ]
     return longmatch.build(tmp_path_factory.mktemp("weights") / "x.lm", papers, encode="none", progress=False)
 
 

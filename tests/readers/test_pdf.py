@@ -88,7 +88,7 @@ def test_pages_without_text_start_where_the_next_does(make_pdf: MakePdf) -> None
 
 
 def test_a_scan_asks_for_ocr(make_pdf: MakePdf) -> None:
-    with pytest.raises(DocumentError, match=r"1 pages have no text layer \(scanned\?\); run OCR first, e.g. ocrmypdf"):
+    with pytest.raises(DocumentError, match=r"its page has no text layer \(scanned\?\); run OCR first, e.g. ocrmypdf"):
         read(make_pdf([[]]), "a", "a.pdf")
 
 

@@ -40,5 +40,5 @@ def test_pages_of_unnamed_shapes_are_left_out_and_listed() -> None:
 
 
 def test_a_file_of_unnamed_shapes_is_refused() -> None:
-    with pytest.raises(DocumentError, match=r"1 pages have no text layer \(279 more have no Unicode value"):
+    with pytest.raises(DocumentError, match=r"its page has no text layer \(279 more have no Unicode value"):
         read(pdf_of_shapes([[SHAPES] * 9]), "a", "a.pdf")

@@ -108,6 +108,51 @@ def test_a_bold_title_in_the_size_of_the_body_is_found(make_pdf: MakePdf) -> Non
     assert [section.heading for section in document.sections][-1] == "1 Introduction"
 
 
+def test_a_note_mark_behind_a_bold_title_is_no_part_of_the_title(make_pdf: MakePdf) -> None:
+    page: list[Print] = [
+        ("Draft version of February 26", 54, 760, 8, False), ("Structural change in linear models", 100, 740, 10, True),
+        ("\u2020", 274, 740, 10, False), ("A. Lee and B. Kim", 130, 726, 9, False), ("ABSTRACT", 100, 712, 10, False),
+        *column(72),
+    ]  # fmt: skip
+    document = read(make_pdf([page]), "a", "a.pdf")
+    assert document.title == "Structural change in linear models"
+    assert "linear models \u2020 A. Lee" in document.text
+
+
+def test_a_notice_is_titled_by_the_last_heading_above_its_text(make_pdf: MakePdf) -> None:
+    page: list[Print] = [
+        ("Vol. 85, No. 152", 54, 770, 8, False),
+        ("DEPARTMENT OF THE MARINE", 54, 754, 10, True), ("14 CFR Part 39", 54, 738, 10, True),
+        ("[Docket No. 2020-0686]", 54, 726, 8, True), ("Directives for vessels; The", 54, 712, 10, True),
+        ("Northern Company Ferries", 54, 702, 10, True), *[(LINE, 54, 680 - 12.0 * n, 10, False) for n in range(14)],
+        ("Examining the docket of vessels", 54, 480, 10, True),
+        *[(LINE, 54, 460 - 12.0 * n, 10, False) for n in range(9)],
+    ]  # fmt: skip
+    document = read(make_pdf([page]), "a", "a.pdf")
+    assert document.title == "Directives for vessels; The Northern Company Ferries"
+    assert "Examining the docket of vessels" in [section.heading for section in document.sections]
+
+
+def test_a_title_in_the_bold_type_of_the_headings_is_found(make_pdf: MakePdf) -> None:
+    headings = ["The evolution of the word processor", "The era before computers", "The rise of the computer"]
+    page = [
+        (text, 72.0, 740 - 150.0 * place - 12 * line - 12 * (line > 0), 10.0, line == 0)
+        for place, heading in enumerate(headings)
+        for line, text in enumerate([heading, *[LINE] * 8])
+    ]
+    document = read(make_pdf([page]), "a", "a.pdf")
+    assert document.title == headings[0]
+    assert [section.heading for section in document.sections if section.heading] == headings[1:]
+
+
+def test_a_heading_below_the_first_text_is_no_title(make_pdf: MakePdf) -> None:
+    page: list[Print] = [
+        ("A. Lee and B. Kim", 72, 740, 10, False), ("The rise of the computer", 72, 720, 10, True), *column(72),
+        ("The fall of the computer", 72, 440, 10, True), *[(LINE, 72, 420 - 12.0 * n, 10, False) for n in range(9)],
+    ]  # fmt: skip
+    assert read(make_pdf([page]), "a", "paper.pdf").title == "paper"
+
+
 def test_labels_of_a_figure_are_no_headings(make_pdf: MakePdf) -> None:
     page: list[Print] = [
         ("Acceptance of technology", 72, 740, 16, True), *column(72),
@@ -122,7 +167,7 @@ def test_labels_of_a_figure_are_no_headings(make_pdf: MakePdf) -> None:
 def test_a_picture_with_hardly_any_text_asks_for_ocr() -> None:
     words, drawing = b"BT /F1 10 Tf 72 700 Td (Scanned by a machine) Tj ET ", b"72 72 400 400 re f"
     with pytest.raises(
-        DocumentError, match=r"1 pages have only 20 characters in their text layer \(scanned\?\); run OCR"
+        DocumentError, match=r"its page has only 20 characters in its text layer \(scanned\?\); run OCR"
     ):
         read(pdf_of_contents([words + drawing]), "a", "a.pdf")
     assert read(pdf_of_contents([words]), "a", "a.pdf").text == "Scanned by a machine"

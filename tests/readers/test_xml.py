@@ -4,6 +4,7 @@ import pytest
 
 from engine.errors import DocumentError
 from engine.readers.xml import read
+from engine.search.section_weights import section_weights
 
 BODY = "A sentence of the body that is long enough. " * 6
 JATS = f"""<?xml version="1.0"?>
@@ -39,6 +40,19 @@ def test_a_jats_article_has_its_sections() -> None:
     assert document.metadata == {
         "authors": ["Ann Lee"], "journal": "J Test", "doi": "10.1/x", "year": 2020, "left_out_references": 1,
     }  # fmt: skip
+
+
+def test_a_jats_article_has_the_kinds_of_its_sections() -> None:
+    typed = JATS.replace("<sec><label>1</label>", '<sec sec-type="intro"><label>1</label>')
+    typed = typed.replace(
+        "<sec><title>Data</title>", f'<sec sec-type="materials | methods"><title>Data</title><p>{BODY}</p>'
+    )
+    document = read(typed.encode(), "a.xml", "a.xml")
+    kinds = {name: value for name, value in document.metadata.items() if name.startswith("kind.")}
+    assert kinds == {"kind.intro": ["Introduction"], "kind.materials": ["Data"], "kind.methods": ["Data"]}
+    weights = section_weights(document, {"intro": 2, "methods": 0})
+    by_heading = {section.heading: weight for section, weight in zip(document.sections, weights, strict=True)}
+    assert by_heading["1 Introduction"] == 2 and by_heading["Data"] == 0
 
 
 def test_a_tei_document_has_its_sections() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from engine.document import Document
 from engine.index import Index
 from engine.result import Result, Status
+from engine.search.partition import Selection
 from indexer.building.builder import build
 from indexer.partitions.splitting import partition
 from tests.fakes import FakeEncoder, make_corpus, make_document
@@ -104,7 +105,7 @@ def test_tops_of_many_queries_do_not_depend_on_partitions(opened: Open, kind: st
         at = np.array([index.position(name) for name in names])
         queries = [*zip(at.tolist(), index.stored_queries(at), strict=True)]
         searcher, doc_ids = index.searcher(), index.snapshot.doc_ids()
-        tops = searcher.tops(queries, searcher.allowed("family = 'even'", None), k=7)
+        tops = searcher.tops(queries, Selection("family = 'even'"), k=7)
         shown = [([doc_ids[position] for position in positions], scores.tolist()) for positions, scores in tops]
         found.append((shown, searcher.scores_of(queries[0][1], at[::-1]).tolist()))
     assert found[1] == found[0]

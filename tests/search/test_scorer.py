@@ -46,10 +46,10 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> dict[str, Counter[int]]:
         return vectors(self, positions)
 
     def counted_words(
-        self: Snapshot, positions: NDArray[np.int64]
+        self: Snapshot, positions: NDArray[np.int64], *, apart: bool = False
     ) -> Iterator[tuple[NDArray[np.int64], WordTables | PackedWords]]:
         counts["words"].update(positions.tolist())
-        return words(self, positions)
+        return words(self, positions, apart=apart)
 
     monkeypatch.setattr(Snapshot, "chunk_vectors", counted_vectors)
     monkeypatch.setattr(Snapshot, "word_parts", counted_words)

@@ -6,7 +6,8 @@ import pytest
 
 from engine.document import Document, Section
 from engine.errors import QueryError
-from engine.search.section_weights import parse_weights, section_weights
+from engine.search.section_weights import kinds_without_weight, parse_weights, section_weights
+from engine.section_kinds import SectionKind
 from tests.test_section_kinds import BODY, CITED, document
 
 PAPER = document(("1 Pumps", BODY), ("2.1 Valves, new", BODY), ("References", CITED))
@@ -33,7 +34,12 @@ def test_a_heading_above_names_its_sections() -> None:
 
 
 def test_a_kind_that_the_query_lacks_is_no_error() -> None:
-    assert section_weights(PAPER, {"appendix": 0}) == ()
+    assert section_weights(PAPER, {"appendix": 0, "claims": 3}) == ()
+
+
+def test_kinds_without_weight_are_named_themselves() -> None:
+    weights = {"7 References": 0, "appendix": 0.5, "body": 0, "pumps": 0, "Boilerplate": 0}
+    assert kinds_without_weight(weights) == {SectionKind.REFERENCES, SectionKind.BOILERPLATE}
 
 
 def test_weights_of_one_are_none() -> None:
@@ -44,7 +50,7 @@ def test_weights_of_one_are_none() -> None:
     ("weights", "message"),
     [
         ({"pump": 3}, "no section of .* is named 'pump'; did you mean '1 Pumps'"),
-        ({"claims": 3}, r"named 'claims'; name a heading \('1 Pumps', '2.1 Valves, new', 'References'\), a kind"),
+        ({"seals": 3}, r"named 'seals'; name a heading \('1 Pumps', '2.1 Valves, new', 'References'\), a kind"),
         ({"4": 3}, "a number to 3"),
         ({"pumps": -1}, "the weight of 'pumps' is -1; it must be a number of at least 0"),
         ({"pumps": float("nan")}, "is nan"),

@@ -1,4 +1,4 @@
-"""Rows of a catalog that no seal covers: each flipped bit is refused, found by `verify`, or changes nothing."""
+"""Rows of a catalog, sealed or not: each flipped bit is refused, found by `verify`, or changes nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from sqlalchemy import text
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import EngineError, IndexDamaged
 from engine.index import Index
+from engine.store import roster_blocks
 from engine.store.catalog import CATALOG_FILE, connect
+from engine.store.roster_blocks import check_blocks, read_blocks
 from engine.store.seal import break_seal, is_unsealed
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
@@ -21,7 +23,7 @@ from indexer.upkeep.verify import verify
 from tests.fakes import FakeEncoder, make_corpus
 from tests.store.written import ENCODER, commit
 
-N_FLIPS = 60
+N_FLIPS = 40
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +54,15 @@ def change(folder: Path, statement: str) -> None:
     engine.dispose()
 
 
+def lone_reads(folder: Path) -> object:
+    """What reads single documents alone, and so compares theirs."""
+    with Index.open(folder, encoder=FakeEncoder()) as index:
+        names = [f"doc{number:03d}" for number in range(20) if number != 2]
+        found = [index.document(name) for name in names]
+        hits = [(hit.doc_id, hit.score) for hit in index.search_id(names[4], k=20)]
+        return [(one, one.text, one.sections, index.copies(one)) for one in found], hits
+
+
 def everything(folder: Path) -> object:
     """All that a reader sees."""
     with Index.open(folder, encoder=FakeEncoder()) as index:
@@ -65,20 +76,24 @@ def everything(folder: Path) -> object:
         return names, whole, hits, snapshot.failures(), [snapshot.position(name) for name in names]
 
 
-def test_no_flipped_bit_changes_an_answer(unsealed: Path, tmp_path: Path) -> None:
-    expected, content = everything(unsealed), (unsealed / CATALOG_FILE).read_bytes()
+@pytest.mark.parametrize("state", ["killed.lm", "x.lm"])
+def test_no_flipped_bit_changes_an_answer(unsealed: Path, state: str, tmp_path: Path) -> None:
+    original = unsealed.with_name(state)
+    content = (original / CATALOG_FILE).read_bytes()
+    expected = [(read, read(original)) for read in (lone_reads, everything)]
     rng, n_refused = np.random.default_rng(0), 0
-    shutil.copytree(unsealed, tmp_path / "x.lm")
+    shutil.copytree(original, tmp_path / "x.lm")
     for _ in range(N_FLIPS):
         flipped = bytearray(content)
         flipped[int(rng.integers(len(flipped)))] ^= 1 << int(rng.integers(8))
         (tmp_path / "x.lm" / CATALOG_FILE).write_bytes(flipped)
         for left in tmp_path.glob("x.lm/*-???"):
             left.unlink()
-        try:
-            assert everything(tmp_path / "x.lm") == expected
-        except EngineError:
-            n_refused += 1
+        for read, right in expected:
+            try:
+                assert read(tmp_path / "x.lm") == right
+            except EngineError:
+                n_refused += 1
     assert n_refused > 2
 
 
@@ -95,13 +110,48 @@ def test_no_flipped_bit_changes_an_answer(unsealed: Path, tmp_path: Path) -> Non
         "DELETE FROM document_checks WHERE document_id = 5",
     ],
 )
-def test_changed_rows_are_refused_on_opening_and_found_by_verify(copy: Path, statement: str) -> None:
+def test_changed_rows_are_refused_and_found_by_verify(copy: Path, statement: str) -> None:
     change(copy, statement)
     with pytest.raises(IndexDamaged, match="not what was written; check it: longmatch verify INDEX"):
-        Snapshot(copy)
+        everything(copy)
     with pytest.raises(IndexDamaged, match="not what was written"):
         Writer(copy)
     assert any("not what was written" in finding.what for finding in verify(copy))
+
+
+@pytest.mark.parametrize(
+    "statement", ["UPDATE meta SET value = '\"de\"' WHERE key = 'language'", "UPDATE shards SET n_chunks = 99"]
+)
+def test_tables_that_every_reader_needs_are_compared_on_opening(copy: Path, statement: str) -> None:
+    change(copy, statement)
+    with pytest.raises(IndexDamaged, match=r"table (meta|shards) of .* is not what was written"):
+        Snapshot(copy)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE documents SET title = 'another' WHERE id = 5",
+        "DELETE FROM documents WHERE id = 5",
+        "DELETE FROM document_checks WHERE document_id = 5",
+    ],
+)
+def test_a_changed_document_is_refused_when_it_is_read(copy: Path, statement: str) -> None:
+    change(copy, statement)
+    with Snapshot(copy) as snapshot:
+        position = int(np.flatnonzero(snapshot.roster.ids == 5)[0])
+        assert snapshot.position("doc003") == position - 1
+        for read in (lambda: snapshot.position("doc004"), lambda: snapshot.documents(np.array([position]))):
+            with pytest.raises(IndexDamaged, match=r"'doc004' is not what was written|1 documents have no"):
+                read()
+
+
+@pytest.mark.parametrize("statement", ["SET arrays = zeroblob(length(arrays))", "SET checksum = 0"])
+def test_a_changed_block_of_the_roster_is_refused(copy: Path, statement: str) -> None:
+    change(copy, f"UPDATE roster_blocks {statement}")
+    with Snapshot(copy) as snapshot, pytest.raises(IndexDamaged, match=r"roster.* is not what was written"):
+        assert snapshot.roster
+    assert any("roster" in finding.what for finding in verify(copy))
 
 
 @pytest.mark.parametrize(
@@ -140,12 +190,28 @@ def test_every_way_of_writing_keeps_the_checksums(writer: Writer) -> None:
     writer.forget_failures(["bad.pdf"])
     with Snapshot(writer.folder) as snapshot:  # unsealed while the writer is there, so rows are compared
         assert snapshot.n_documents == 21
+        assert snapshot.doc_ids()[-1] == "doc023" and snapshot.position("doc023") == 20
+        check_blocks(snapshot._connection, "the catalog")
+
+
+def test_blocks_split_and_vanish_with_their_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(roster_blocks, "BLOCK_IDS", 4)
+    with Writer(tmp_path / "x.lm") as writer:
+        writer.claim(ENCODER)
+        commit(writer, *make_corpus(12))
+        writer.remove([4, 5, 6, 7, 9])
+        with writer.read() as connection:
+            listed = read_blocks(connection, "x")
+            check_blocks(connection, "x")
+            assert listed.roster.ids.tolist() == [1, 2, 3, 8, 10, 11, 12]
+            assert connection.execute(text("SELECT block FROM roster_blocks")).scalars().all() == [0, 2, 3]
 
 
 def test_an_index_without_checksums_gets_them_from_the_next_writer(copy: Path) -> None:
     change(copy, "UPDATE meta SET value = '3' WHERE key = 'schema_version'")
     change(copy, "DELETE FROM document_checks")
     change(copy, "DELETE FROM table_checks")
+    change(copy, "DELETE FROM roster_blocks")
     Snapshot(copy).close()
     Writer(copy).close()
     assert verify(copy) == []

@@ -10,6 +10,7 @@ from engine.document import MetadataValue
 from engine.errors import QueryError
 from engine.index import Index
 from engine.store.fields import Field, check_fields, stored_fields, stored_values
+from engine.store.snapshot import Snapshot
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document
 
@@ -75,7 +76,8 @@ def test_the_commonest_values_come_first_up_to_a_limit(folder: Path) -> None:
     ],
 )
 def test_known_fields_and_tests_for_presence_pass(folder: Path, where: str) -> None:
-    check_fields(folder, where)
+    with Snapshot(folder) as snapshot:
+        check_fields(snapshot, where)
 
 
 @pytest.mark.parametrize(
@@ -88,15 +90,16 @@ def test_known_fields_and_tests_for_presence_pass(folder: Path, where: str) -> N
     ],
 )
 def test_an_unknown_field_is_refused_with_those_that_exist(folder: Path, where: str, told: str) -> None:
-    with pytest.raises(QueryError) as error:
-        check_fields(folder, where)
+    with Snapshot(folder) as snapshot, pytest.raises(QueryError) as error:
+        check_fields(snapshot, where)
     assert told in str(error.value) and "longmatch info INDEX --fields" in str(error.value)
 
 
 def test_documents_without_metadata_are_named_so(tmp_path: Path) -> None:
     build(tmp_path / "x.lm", [make_document("d", "the fox runs")], encoder=FakeEncoder(), factory="scan")
-    with pytest.raises(QueryError, match="the documents have no metadata; filter by doc_id, title or source"):
-        check_fields(tmp_path / "x.lm", "year = 1")
+    said = "the documents have no metadata; filter by doc_id, title or source"
+    with Snapshot(tmp_path / "x.lm") as snapshot, pytest.raises(QueryError, match=said):
+        check_fields(snapshot, "year = 1")
 
 
 def test_a_search_refuses_unknown_fields_and_documents(folder: Path) -> None:

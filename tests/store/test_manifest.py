@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from engine.store.manifest import (
     holds_index,
     index_folders,
     is_partitioned,
+    manifest_checksum,
     partition_of,
     read_manifest,
     write_manifest,
@@ -93,9 +95,34 @@ def test_what_does_not_fit_is_refused(
 ) -> None:
     write_manifest(tmp_path, MANIFEST)
     path = tmp_path / "partitions.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    values = json.loads(path.read_text()) | change
+    del values["checksum"]
+    path.write_text(json.dumps(values | {"checksum": manifest_checksum(values)}))
     with pytest.raises(error, match=message):
         read_manifest(tmp_path)
+
+
+def test_no_flipped_bit_goes_unnoticed(tmp_path: Path) -> None:
+    write_manifest(tmp_path, MANIFEST)
+    path = tmp_path / "partitions.json"
+    content = path.read_bytes()
+    for place, bit in itertools.product(range(len(content)), range(8)):
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << bit
+        path.write_bytes(damaged)
+        with pytest.raises((IndexDamaged, IndexMismatch)):
+            read_manifest(tmp_path)
+
+
+def test_a_manifest_of_an_earlier_version_is_read_and_written_with_a_checksum(tmp_path: Path) -> None:
+    write_manifest(tmp_path, MANIFEST)
+    path = tmp_path / "partitions.json"
+    values = json.loads(path.read_text()) | {"format": "longmatch-partitions/1"}
+    del values["checksum"]
+    path.write_text(json.dumps(values))
+    assert read_manifest(tmp_path) == MANIFEST
+    write_manifest(tmp_path, read_manifest(tmp_path))
+    assert "checksum" in json.loads(path.read_text())
 
 
 def test_a_partition_named_twice_is_refused(tmp_path: Path) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,21 +10,16 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-import engine.search.query as query_module
 import engine.store.reference as reference_module
-import engine.store.writer as writer_module
-import engine.words.counts as counts_module
 from engine.document import Document
 from engine.errors import IndexDamaged
 from engine.index import Index
 from engine.store.durable import checksum
 from engine.store.reference import is_outgrown, open_reference, sample_order, sample_size, write_reference
-from engine.store.seal import write_seal
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from indexer.building.builder import build
-from indexer.generation.new_generation import publish_generation
-from indexer.generation.reference import rebase, upgrade_titles
+from indexer.generation.reference import rebase
 from indexer.upkeep.repair import repair
 from indexer.upkeep.verify import Damage, verify
 from tests.fakes import FakeEncoder, make_corpus, make_document
@@ -165,43 +158,6 @@ def test_a_query_is_left_out_of_its_own_reference(folder: Path, corpus: list[Doc
     assert (stranger.chunks >= by_id.chunks).all() and (stranger.chunks > by_id.chunks).any()
 
 
-def test_an_index_of_an_earlier_version_opens_and_is_upgraded_without_encoding(
-    tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    new = tmp_path / "new.lm"
-    build(new, corpus, encoder=FakeEncoder())
-    old = tmp_path / "old.lm"
-    with monkeypatch.context() as patch:
-        patch.setattr(Writer, "count_words", lambda *_: None)
-        with Writer(old) as writer:
-            writer.claim(ENCODER)
-            commit(writer, *corpus[:30])
-            commit(writer, *corpus[30:])
-            publish_generation(writer, "IVF4,Flat", recall_floor=0.0)
-    with closing(sqlite3.connect(old / "catalog.sqlite")) as catalog:
-        catalog.execute("DROP TABLE reference")
-        catalog.execute("DROP TABLE postings")
-        catalog.execute("UPDATE meta SET value = '1' WHERE key = 'schema_version'")
-        catalog.commit()
-        catalog.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    write_seal(old / "catalog.sqlite")
-    with Index.open(old, encoder=FakeEncoder()) as index:
-        result = index.search_id("doc003")
-        assert (result.language, result.reference) == (None, 0)
-        assert result.hits and not result.hits[0].breakdown.terms
-        assert result.hits[0].breakdown.score == pytest.approx(result.hits[0].score, abs=1e-6)
-    encoder = FakeEncoder()
-    said: list[str] = []
-    build(old, corpus, encoder=encoder, log=said.append, recall_floor=0.0)
-    assert encoder.encoded == [] and said[0] == "adding words to 2 shards of an earlier version (language none)"
-    assert said[1] == "counting words of titles in 2 shards of an earlier version: scores change with it"
-    assert verify(old) == []
-    with Snapshot(old) as snapshot:
-        assert snapshot.language == "none" and snapshot.generation is not None
-        assert snapshot.generation.postings is not None
-    assert scores(old) == scores(new)
-
-
 def test_an_index_smaller_than_the_fewest_is_its_own_reference(
     tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,76 +165,3 @@ def test_an_index_smaller_than_the_fewest_is_its_own_reference(
     build(tmp_path / "x.lm", corpus[:1], encoder=FakeEncoder())
     with Snapshot(tmp_path / "x.lm") as snapshot:
         assert snapshot.reference.n_documents == 1
-
-
-def titled_corpus() -> list[Document]:
-    """Documents whose titles stand in their texts; topics of the titles are not those of the texts."""
-    corpus = make_corpus(60)
-    titles = [" ".join(corpus[number - 7].text.split()[3:7]) for number in range(60)]
-    return [
-        make_document(one.doc_id, f"{title}\n\n{one.text}", title=title)
-        for one, title in zip(corpus, titles, strict=True)
-    ]
-
-
-@pytest.fixture
-def of_schema_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An index in which titles count like all other text, with a generation and its postings."""
-    folder = tmp_path / "old.lm"
-    with monkeypatch.context() as patch:
-        patch.setattr(counts_module, "title_span", lambda _: None)
-        patch.setattr(query_module, "title_span", lambda _: None)
-        build(folder, titled_corpus(), encoder=FakeEncoder(), factory="IVF4,Flat", recall_floor=0.0)
-    with closing(sqlite3.connect(folder / "catalog.sqlite")) as catalog:
-        catalog.execute("DELETE FROM meta WHERE key = 'counts_titles'")
-        catalog.execute("UPDATE meta SET value = '3' WHERE key = 'schema_version'")
-        catalog.commit()
-        catalog.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    write_seal(folder / "catalog.sqlite")
-    return folder
-
-
-def test_an_index_without_counted_titles_scores_a_file_like_its_own_copy(of_schema_3: Path) -> None:
-    with Index.open(of_schema_3, encoder=FakeEncoder()) as index:
-        document = titled_corpus()[3]
-        by_file = {hit.doc_id: hit.score for hit in index.search(document, k=100).hits}
-        by_id = {hit.doc_id: hit.score for hit in index.search_id("doc003", k=100).hits}
-        assert {name: score for name, score in by_file.items() if name != document.doc_id} == by_id
-        hit = index.search(document, k=1).hits[0]
-        assert hit.breakdown.score == pytest.approx(hit.score, abs=1e-6)
-
-
-@pytest.mark.parametrize("by", ["index", "repair"])
-def test_titles_are_counted_by_the_next_run_without_encoding(tmp_path: Path, of_schema_3: Path, by: str) -> None:
-    new = tmp_path / "new.lm"
-    build(new, titled_corpus(), encoder=FakeEncoder(), factory="IVF4,Flat", recall_floor=0.0)
-    before, encoder = scores(of_schema_3), FakeEncoder()
-    with Snapshot(of_schema_3) as snapshot:
-        assert not snapshot.counts_titles and snapshot.reference.version == 1
-    if by == "index":
-        build(of_schema_3, titled_corpus(), encoder=encoder, factory="IVF4,Flat", recall_floor=0.0)
-    else:
-        repair(of_schema_3)
-    assert encoder.encoded == [] and verify(of_schema_3) == []
-    with Snapshot(of_schema_3) as snapshot:
-        assert snapshot.counts_titles and snapshot.reference.version == 2
-        assert snapshot.generation is not None and snapshot.generation.postings is not None
-    assert scores(of_schema_3) == scores(new) != before
-
-
-def test_a_run_that_ends_while_titles_are_counted_leaves_the_index_as_it_was(
-    of_schema_3: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before, files = scores(of_schema_3), sorted((of_schema_3 / "shards").iterdir())
-    with monkeypatch.context() as patch:
-        patch.setattr(writer_module, "write_meta", _fail)
-        with Writer(of_schema_3) as writer, pytest.raises(KeyboardInterrupt):
-            upgrade_titles(writer, lambda _: None)
-    assert scores(of_schema_3) == before
-    assert {finding.damage for finding in verify(of_schema_3)} == {Damage.LEFTOVER}
-    with Writer(of_schema_3):  # which deletes it
-        assert sorted((of_schema_3 / "shards").iterdir()) == files
-
-
-def _fail(*_: object) -> None:
-    raise KeyboardInterrupt

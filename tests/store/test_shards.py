@@ -10,8 +10,9 @@ from safetensors.numpy import load_file, save_file
 
 from engine.document import Chunk, Coverage
 from engine.encoders.encoder import EncodedDocument
+from engine.errors import StorageError
 from engine.store.durable import checksum
-from engine.store.shards import Shard, parse_shard, shard_arrays, shard_file, write_shard
+from engine.store.shards import Shard, parse_shard, part_digests, shard_arrays, shard_file, write_shard
 from engine.store.tensors import map_file
 from engine.words.counts import WordTables, count_words
 from engine.words.packing import PackedTable, PackedWords, unpacked
@@ -105,3 +106,8 @@ def test_a_mapped_shard_cannot_be_written_to(encoded: list[EncodedDocument], tmp
 
 def test_shards_are_named_by_number() -> None:
     assert shard_file(7) == "shards/000007.safetensors"
+
+
+def test_a_shard_that_vanishes_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=r"000001\.safetensors has vanished; check that no other program"):
+        part_digests(tmp_path / "000001.safetensors")

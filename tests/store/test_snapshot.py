@@ -13,18 +13,25 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import Engine, event
 
 from engine.document import Document
 from engine.errors import IndexDamaged, IndexMismatch
 from engine.result import Status
 from engine.search.query import Query
 from engine.search.searcher import Searcher
+from engine.store.ann import AnnIndex
+from engine.store.catalog import connect
+from engine.store.durable import Checksum
 from engine.store.gathering import ranges
-from engine.store.seal import is_unsealed, write_seal
+from engine.store.partitioned import open_snapshot
+from engine.store.seal import break_seal, is_unsealed, write_seal
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
 from indexer.building.builder import build
 from indexer.generation.compaction import compact
+from indexer.generation.reference import rebase
+from indexer.partitions.splitting import partition
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 DOCUMENTS = make_corpus(12)
@@ -124,6 +131,28 @@ def test_a_reader_answers_on_when_its_generation_is_superseded(tmp_path: Path, i
     assert [hit.doc_id for hit in after.hits] == [hit.doc_id for hit in before.hits]
 
 
+def test_a_generation_may_go_at_the_moment_in_which_it_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "x.lm"
+    build(folder, DOCUMENTS, encoder=FakeEncoder(), factory="Flat")
+    query = Query(DOCUMENTS[4], FakeEncoder().encode(DOCUMENTS[4:5])[0])
+    opened = AnnIndex.open
+
+    def racing(path: Path, written: Checksum, *, n_vectors: int, width: int, nprobe: int) -> AnnIndex:
+        monkeypatch.undo()
+        build(folder, DOCUMENTS[:2], encoder=FakeEncoder(), factory="SQ8", recall_floor=0.5, prune=True)
+        assert not path.exists()
+        return opened(path, written, n_vectors=n_vectors, width=width, nprobe=nprobe)
+
+    with Snapshot(folder) as snapshot:
+        before = Searcher(snapshot).search(query, exact=True)
+        monkeypatch.setattr(AnnIndex, "open", racing)
+        after = Searcher(snapshot).search(query)
+        assert snapshot.generation is None
+    assert [(hit.doc_id, hit.score) for hit in after.hits] == [(hit.doc_id, hit.score) for hit in before.hits]
+
+
 def test_a_reader_answers_on_when_the_index_is_compacted(folder: Path) -> None:
     with Snapshot(folder) as snapshot:
         compact(folder)
@@ -157,6 +186,7 @@ READ: dict[str, Callable[[Snapshot], object]] = {
     "sections": lambda snapshot: snapshot.section_vectors(4),
     "documents": lambda snapshot: snapshot.document_vectors,
     "words": lambda snapshot: snapshot.words(np.array([4])),
+    "words apart": lambda snapshot: snapshot.words(np.array([4]), apart=True),
 }
 
 
@@ -187,7 +217,8 @@ def test_a_damaged_part_of_a_shard_is_found_before_it_is_read(
         kinds.add(frozenset(damaged))
         flip_byte(path, at)
     assert found_damaged(folder) == set()
-    one_tensor = [{"documents"}, {"sections"}, {"spans"}, {"chunks", "single chunks"}, {"words"}]
+    one_tensor = [{"documents"}, {"sections"}, {"spans"}, {"chunks", "single chunks"}, {"words", "words apart"}]
+    one_tensor.append({"words apart"})  # searches that skip no kind do not read it
     assert kinds == {frozenset(READ), *map(frozenset, one_tensor)}
 
 
@@ -197,6 +228,7 @@ def test_a_shard_without_digests_of_its_parts_is_checked_whole(
     """As an earlier version wrote it."""
     with closing(sqlite3.connect(folder / "catalog.sqlite")) as catalog:
         catalog.execute("DROP TABLE shard_digests")
+        catalog.execute("UPDATE meta SET value = '3' WHERE key = 'schema_version'")
         catalog.commit()
         catalog.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     write_seal(folder / "catalog.sqlite")
@@ -227,14 +259,58 @@ def test_a_damaged_generation_is_found_before_faiss_parses_it(
         assert snapshot.generation
 
 
-def test_every_byte_of_a_real_catalog_is_under_the_seal(folder: Path, flip_byte: Callable[[Path, int], None]) -> None:
+def test_a_catalog_that_was_cut_is_refused_on_opening(folder: Path) -> None:
     catalog = folder / "catalog.sqlite"
-    for at in range(0, catalog.stat().st_size, 1009):
-        flip_byte(catalog, at)
-        with pytest.raises(IndexDamaged):
-            Snapshot(folder)
-        flip_byte(catalog, at)
-    Snapshot(folder).close()
+    size = catalog.stat().st_size
+    catalog.write_bytes(catalog.read_bytes()[:-4096])
+    with pytest.raises(IndexDamaged, match=rf"has {size - 4096} bytes and checksum .*, sealed were {size} and"):
+        Snapshot(folder)
+
+
+def read_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The tables that statements name from now on."""
+    names: list[str] = []
+
+    def traced(path: Path, *, read_only: bool) -> Engine:
+        engine = connect(path, read_only=read_only)
+
+        @event.listens_for(engine, "connect")
+        def _trace(connection: sqlite3.Connection, _record: object) -> None:
+            connection.set_trace_callback(lambda statement: names.extend(re.findall(r"FROM (\w+)", statement)))
+
+        return engine
+
+    monkeypatch.setattr("engine.store.snapshot.connect", traced)
+    return names
+
+
+def test_opening_reads_no_document(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read_whole(_: Path) -> Checksum:
+        raise AssertionError("the catalog was read whole")
+
+    monkeypatch.setattr("engine.store.seal.checksum", read_whole)
+    names = read_names(monkeypatch)
+    with Snapshot(folder) as snapshot:
+        opened = set(names)
+        assert opened & {"documents", "document_checks", "texts", "sections", "roster_blocks", "failures"} == set()
+        assert opened >= {"meta", "shards", "shard_digests", "generations"}
+        snapshot.chunk_vectors(np.array([0]))
+        assert set(names) - opened == {"roster_blocks"}
+        assert snapshot.doc_ids_of(np.array([4])) == ["doc006"]
+        assert snapshot.position("doc006") == 4 and snapshot.position("none") is None
+        assert set(names) - opened == {"roster_blocks", "documents"}
+        # Closing another handle of the file would end the locks under which the open transaction reads.
+        assert snapshot.matching("year >= 0").shape == (11,)
+
+
+@pytest.mark.parametrize("is_sealed", [True, False])
+def test_what_reads_all_rows_compares_them_once(folder: Path, is_sealed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not is_sealed:
+        break_seal(folder / "catalog.sqlite")
+    names = read_names(monkeypatch)
+    with Snapshot(folder) as snapshot:
+        assert len(snapshot.doc_ids()) == len(snapshot.titles()) == 11
+    assert names.count("document_checks") == 2  # their sum, and each
 
 
 def test_a_folder_without_an_index_says_how_to_make_one(tmp_path: Path) -> None:
@@ -308,3 +384,24 @@ def test_a_name_is_looked_up_once(folder: Path) -> None:
         snapshot.position("doc001")
         snapshot.close()
         assert snapshot.position("doc001") == 1
+
+
+@pytest.mark.parametrize("n_partitions", [1, 2])
+def test_a_reader_that_meets_a_new_reference_while_it_opens_opens_again(
+    n_partitions: int, built_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partition(built_folder, tmp_path / "x.lm", n_partitions)
+    mapped, n_calls = Snapshot._map_reference, 0
+
+    def racing(snapshot: Snapshot) -> None:
+        nonlocal n_calls
+        n_calls += 1
+        if n_calls == n_partitions + (n_partitions > 1):  # the last one: of the whole
+            rebase(tmp_path / "x.lm")
+        mapped(snapshot)
+
+    monkeypatch.setattr(Snapshot, "_map_reference", racing)
+    with open_snapshot(tmp_path / "x.lm") as snapshot:
+        assert n_calls > n_partitions + 1
+        assert snapshot.reference_row is not None
+        assert snapshot.reference.version == snapshot.reference_row.version == 2

@@ -14,6 +14,7 @@ from filelock import FileLock
 from sqlalchemy import text
 
 from engine.errors import IndexBusy, IndexDamaged, IndexMismatch
+from engine.store.durable import fsync_folder
 from engine.store.seal import check_seal, is_unsealed
 from engine.store.snapshot import Snapshot
 from engine.store.writable import LOCK_FILE
@@ -177,3 +178,16 @@ def test_a_folder_that_was_replaced_is_left_alone(folder: Path, tmp_path: Path) 
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
     with Writer(moved) as again:
         assert len(again.sources()) == 3
+
+
+def test_the_lock_is_durable_before_anything_else_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[str]] = []
+
+    def recorded(folder: Path) -> None:
+        seen.append(sorted(path.name for path in folder.iterdir()))
+        fsync_folder(folder)
+
+    monkeypatch.setattr("engine.store.writable.fsync_folder", recorded)
+    Writer(tmp_path / "x.lm").close()
+    Writer(tmp_path / "x.lm").close()
+    assert seen == [["writer.lock"]]

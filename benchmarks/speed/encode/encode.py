@@ -12,7 +12,7 @@ from benchmarks.datasets import checksum, open_dataset
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.options import log
 from benchmarks.packages import require
-from benchmarks.peers.registry import EXTRA
+from benchmarks.peers.peer import EXTRA
 from benchmarks.peers.shared_weights import SAME_DTYPE, peer_config
 from benchmarks.program import program
 from benchmarks.record_file import RESULTS

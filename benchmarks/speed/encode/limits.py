@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.datasets import read_documents
-from benchmarks.measuring.thread_limits import limited_threads
+from benchmarks.measuring.timing import limited_threads
 from benchmarks.speed.encode.ways import WARM_UP, Job, batches, first_chunks
 from benchmarks.speed.products import SQUARE, Shape
 from engine.encoders.description import read_json

@@ -12,14 +12,14 @@ import numpy as np
 
 from benchmarks.datasets import read_documents
 from benchmarks.measuring.isolation import run_fresh
-from benchmarks.measuring.thread_limits import limited_threads
+from benchmarks.measuring.timing import limited_threads
 from benchmarks.speed.encode.limits import LayerSizes, chunk_flops, encoder_shapes, profile_encoder
 from benchmarks.speed.encode.ways import END_TO_END, WAYS, Job, Sample, Way, chunk_texts, first_chunks
 from benchmarks.speed.products import measure_products
 from benchmarks.speed.records import Fidelity, IndexingParts, Pass, ThroughputRecord, WayRun
 from engine.encoders.encoder import SegmentedDocument, Vectors
 from engine.errors import EngineError
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 
 PROFILED_CHUNKS = 512
 FIDELITY_CHUNKS = 2000

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.datasets import Dataset, read_documents
 from benchmarks.formats.lines import read_lines
-from benchmarks.measuring.thread_limits import limited_threads
+from benchmarks.measuring.timing import limited_threads
 from benchmarks.peers.peer import PeerConfig
 from engine.document import Document
 from engine.encoders.encoder import Encoder, SegmentedDocument

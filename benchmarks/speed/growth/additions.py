@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measuring.isolation import run_fresh
-from benchmarks.measuring.latency import percentiles
+from benchmarks.measuring.timing import percentiles
 from benchmarks.speed.growth import queries
 from benchmarks.speed.growth.folder import Real, grow_folder, prepared_growth, recipe_path
 from benchmarks.speed.growth.measuring import Trial, build
 from benchmarks.speed.growth.stream import Growth
 from benchmarks.speed.records import AdditionRecord, Stage
-from engine.encoders.loading import load_encoder
 from engine.index import Index
 from engine.store.snapshot import Snapshot
 from engine.store.writer import Writer
@@ -108,6 +107,8 @@ def generation(folder: Path) -> dict[str, Any]:
 
 def encode(real: Real, n_documents: int) -> dict[str, Any]:
     """Encode some of the real documents by the encoder of their index, once to warm up and once for the clock."""
+    from engine.encoders.loading import load_encoder  # not by the processes of the other stages: it imports torch
+
     with Snapshot(real.index) as snapshot:
         encoder = load_encoder(snapshot.meta["encoder"]["name"])
         drawn = np.random.default_rng(real.seed).permutation(snapshot.n_documents)[:n_documents]

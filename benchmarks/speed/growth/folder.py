@@ -105,7 +105,7 @@ def grow_folder(
         The recipe, with what this call cost added, and the documents that it added.
 
     Raises:
-        IndexMismatch: the index holds more than was asked for, or was grown without words.
+        IndexMismatch: the index holds more than was wanted, or was grown without words.
     """
     order = growth.order(n_chunks)
     with Writer(folder) as writer:

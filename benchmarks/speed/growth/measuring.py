@@ -10,7 +10,7 @@ from statistics import fmean, median
 from typing import Any
 
 from benchmarks.measuring.isolation import CAP_KIND, Memory, run_fresh
-from benchmarks.measuring.latency import percentiles
+from benchmarks.measuring.timing import percentiles
 from benchmarks.record_file import rebuild
 from benchmarks.speed.growth import folder as growing
 from benchmarks.speed.growth import queries
@@ -19,7 +19,7 @@ from benchmarks.speed.products import SQUARE, measure_products
 from benchmarks.speed.recall import document_recall
 from benchmarks.speed.records import Calibration, CandidateLists, ColdStart, GrowthCost, QueryTimes, ScaleRecord
 from engine.store.snapshot import Snapshot
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 
 COSTS_SUFFIX = ".costs.json"
 

@@ -1,4 +1,4 @@
-"""What is asked of one grown index; a function is the work of a process of its own, and answers in plain values."""
+"""The searches of one grown index; a function is the work of a process of its own, and answers in plain values."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from engine.store.snapshot import Snapshot
 from indexer.generation.new_generation import POSTINGS_FILE
 
 BY_VECTORS = Scoring(word_weight=0, pair_weight=0)
-WARM_UP = 10  # queries that are asked, and not counted
+WARM_UP = 10  # queries that are searched with, and not counted
 
 
 def draw_names(snapshot: Snapshot, n_queries: int, n_chunks: int, seed: int) -> dict[str, list[str]]:
-    """Documents to ask with, "real" and "synthetic": drawn from those whose size is nearest to a number of chunks.
+    """Documents to search with, "real" and "synthetic": drawn from those whose size is nearest to a number of chunks.
 
-    Four times as many as are asked stand in the draw, so that another seed asks others.
+    Four times as many as are used stand in the draw, so that another seed takes others.
     """
     names = np.array(snapshot.doc_ids())
     is_made = np.char.find(names, COPY_MARK) >= 0
@@ -71,7 +71,7 @@ def exact_answers(folder: Path, n_queries: int, n_chunks: int, seed: int, k: int
 def latency(folder: Path, names: dict[str, list[str]], k: int) -> dict[str, Any]:
     """One query after another: the first of all, then, warm, those of each kind, with stages.
 
-    What `names` holds under a kind is asked; a search alone is timed, reading the query's own
+    What `names` holds under a kind is searched with; a search alone is timed, reading the query's own
     vectors is not part of it but with the first.
     """
     started = time.perf_counter()
@@ -247,9 +247,10 @@ class StagedSearcher(Searcher):
         super().__init__(index.snapshot, scoring)
         self._now = now
         self._staged = StagedPartition(index, self.scoring, StageClock(now))
-        self._partitions = [self._staged]
+        self._partitions[0] = self._staged
 
     prepare = staged(THRESHOLDS, Searcher.prepare)
+    _shown = staged(HITS, Searcher._shown)
     _hits = staged(HITS, Searcher._hits)
 
     @property

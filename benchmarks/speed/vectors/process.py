@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measuring.isolation import forget_peak, peak_rss_mib, rss_mib, run_forked
-from benchmarks.measuring.latency import Percentiles
-from benchmarks.measuring.thread_limits import limited_threads
+from benchmarks.measuring.timing import Percentiles, limited_threads
 from benchmarks.speed.records import AnnBuild, AnnPoint, Found
 from benchmarks.speed.vectors.collection import Collection, Truth, rows_in_memory
 from benchmarks.speed.vectors.index_types import Candidate, Conditions, Library, VectorIndex, make_index

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.measuring.isolation import forget_peak, peak_rss_mib
-from benchmarks.measuring.latency import Percentiles, percentiles
+from benchmarks.measuring.timing import Percentiles, percentiles
 from benchmarks.speed.vectors.collection import (
     LIST_LENGTH,
     TIE,
@@ -44,11 +44,11 @@ class Answers:
 
     chunks: Ids  # (I, K) rows found for each query chunk of all documents; -1 where there were fewer
     documents: list[list[int]] | None  # of each query document the targets, best first; None where not searched
-    deepest: int  # chunks that a document asked for, for each of its chunks, at most; 0 where none was asked
+    deepest: int  # neighbours wanted for each chunk of a document, at most; 0 where none was searched with
 
 
 def answer(index: VectorIndex, collection: Collection, k: int) -> Answers:
-    """Ask with every chunk, and with every document where `takes_documents`; nothing is timed."""
+    """Search with every chunk, and with every document where `takes_documents`; nothing is timed."""
     blocks = [
         nearest(index, collection, collection.queries[first : first + _BLOCK_QUERIES], k)[0]
         for first in range(0, len(collection.queries), _BLOCK_QUERIES)
@@ -63,7 +63,7 @@ def answer(index: VectorIndex, collection: Collection, k: int) -> Answers:
 
 
 def takes_documents(index: VectorIndex) -> bool:
-    """Whether an index is asked with documents as it is set.
+    """Whether an index is searched with documents as it is set.
 
     A document asks for `FIRST_DEPTH` neighbours of each chunk. A graph that is set to a narrower search is
     searched as widely as that, so that it would be measured with another setting than its own.
@@ -96,7 +96,7 @@ class CollectionIndex:
         self.deepest = 0  # chunks that were asked for at most, so far
         self.last_depth = min(len(collection.rows), LAST_DEPTH)
         self.is_coded = index.is_rescored
-        self.is_bounded = index.search_width is None  # a graph finds more where it is asked for more
+        self.is_bounded = index.search_width is None  # a graph finds more where more is wanted
         self._index = index
 
     def search(self, queries: Vectors, depth: int) -> tuple[Ids, Vectors]:
@@ -183,7 +183,7 @@ class Timed:
 
 
 def time_searches(index: VectorIndex, collection: Collection, k: int) -> Timed:
-    """Ask with single chunks, then with documents; whatever was resident before and is no more does not count."""
+    """Search with single chunks, then with documents; whatever was resident before and is no more does not count."""
     forget_peak()
     chunk = chunk_latency(index, collection, k)
     document = document_latency(index, collection, k) if takes_documents(index) else None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.markdown import markdown, origins
-from benchmarks.measuring.latency import Percentiles
+from benchmarks.measuring.timing import Percentiles
 from benchmarks.plots import (
     COLOURS,
     MARKERS,
@@ -60,7 +60,7 @@ def ann_table(records: Sequence[AnnRecord], target: float = TARGET) -> str:
 def chosen_point(build: AnnBuild, target: float) -> tuple[AnnPoint, Found] | None:
     """The quickest setting a document that reaches a document recall, else the one of the highest, with both.
 
-    None where no setting was asked with documents.
+    None where no setting was searched with documents.
     """
     return _quickest(build, target) or max(_asked(build), key=lambda both: both[1].recall, default=None)
 
@@ -82,7 +82,7 @@ def _quickest(build: AnnBuild, target: float) -> tuple[AnnPoint, Found] | None:
 
 
 def _asked(build: AnnBuild) -> list[tuple[AnnPoint, Found]]:
-    """The settings that were asked with documents, with what those found."""
+    """The settings that were searched with documents, with what those found."""
     return [(point, point.document) for point in build.points if point.document]
 
 

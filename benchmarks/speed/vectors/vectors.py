@@ -16,11 +16,10 @@ import click
 
 from benchmarks.measuring.isolation import warm_up
 from benchmarks.measuring.measurement import Measurement, measurement
-from benchmarks.options import log, names_of, plot_option
+from benchmarks.options import log, names_of
 from benchmarks.prepare import label_of
 from benchmarks.program import program
-from benchmarks.record_file import refuse_smaller
-from benchmarks.resuming import complete, earlier, failure_text, keep, measure_parts
+from benchmarks.record_file import complete, earlier, failure_text, keep, measure_parts, refuse_smaller
 from benchmarks.speed.records import AnnBuild, AnnRecord
 from benchmarks.speed.vectors.collection import SYNTHETIC, Collection, Law, Truth, exact, of_index, synthetic
 from benchmarks.speed.vectors.index_types import (
@@ -33,7 +32,7 @@ from benchmarks.speed.vectors.index_types import (
 )
 from benchmarks.speed.vectors.process import measure_in_process, version_of
 from benchmarks.speed.vectors.search import DOCUMENT_CHUNKS
-from benchmarks.speed.vectors.tables import ann_table, save_pareto
+from benchmarks.speed.vectors.tables import ann_table
 from engine.index import Index
 from engine.search.candidates import FIRST_DEPTH
 
@@ -173,7 +172,6 @@ def _encoder_of(path: Path) -> str:
 @click.option("--factory", "factories", multiple=True, help="Only this type; may be repeated.  [default: all]")
 @click.option("--threads", default=1, show_default=True, type=click.IntRange(1), help="To search with.")
 @click.option("--build-threads", default=os.cpu_count() or 1, show_default="all cores", type=click.IntRange(1))
-@plot_option
 @measurement(seed="Of vectors, queries, training samples and graphs.", quick="A few thousand vectors, few settings")
 def main(
     run: Measurement,
@@ -187,14 +185,13 @@ def main(
     factories: tuple[str, ...],
     threads: int,
     build_threads: int,
-    plot_out: Path | None,
 ) -> None:
     """Measure index types over the chunk vectors of an index, or over synthetic ones, and write a record.
 
     \b
     Example:
         python -m benchmarks study vectors synthetic --quick
-        python -m benchmarks study vectors papers.lm --queries 100 --plot-out plots/
+        python -m benchmarks study vectors papers.lm --queries 100
     """
     chosen = [Library(name) for name in libraries]
     n_queries = n_queries or (QUICK_QUERIES if run.is_quick else 50)
@@ -209,8 +206,6 @@ def main(
     record = measure(subject, chosen, factories, Conditions(k, threads, build_threads, run.seed), run)
     if run.out and record.builds:
         complete(record, run.out)
-    if plot_out is not None:
-        save_pareto(record, plot_out)
     click.echo(ann_table([record]))
     if record.failed:
         raise click.ClickException(failure_text(record.failed, len(record.failed) + len(record.builds)))

@@ -1,6 +1,7 @@
 // The address of the page: everything that a link can carry, and nothing of a file or a pasted text.
 
 const KINDS = ["references", "acknowledgements", "appendix", "boilerplate"];
+const MODES = ["similar", "containment", "novelty"];
 const PAGE_SIZES = [5, 10, 20];
 
 function count(text, least, fallback) {
@@ -18,7 +19,7 @@ export function read() {
     skip: (given.get("skip") ?? "").split(",").filter((kind) => KINDS.includes(kind)),
     k: PAGE_SIZES.includes(k) ? k : 10,
     offset: count(given.get("offset"), 0, 0),
-    mode: given.get("mode") === "containment" ? "containment" : "similar",
+    mode: MODES.includes(given.get("mode")) ? given.get("mode") : "similar",
     weights: given.get("weights") ?? "",
     diversify: given.has("diversify"),
     exact: given.has("exact"),

@@ -49,9 +49,16 @@ function fill(parameters) {
   at("diversify").checked = parameters.diversify;
   at("exact").checked = parameters.exact;
   at("itself").checked = parameters.itself;
+  fitMode();
+}
+
+/** Hide what novelty has no use for: it lists all sections, and scores every document. */
+function fitMode() {
+  document.querySelector("[data-of=rankings]").hidden = at("mode").value === "novelty";
 }
 
 function sent({ where, skip, k, offset, mode, weights, diversify, exact, itself }) {
+  if (mode === "novelty") return { where: where || null, skip, mode, with_itself: itself };
   return { where: where || null, skip, k, offset, mode, weights: weights || {}, diversify, exact, with_itself: itself };
 }
 
@@ -83,7 +90,7 @@ async function show(one, parameters, push) {
     shown = { query: one, parameters: linked, facts: line };
     begin(line, linked);
   });
-  if (isDone) results.finish(shown.facts, parameters.hit);
+  if (isDone) results.finish(shown.facts, parameters);
 }
 
 function begin(facts, parameters) {
@@ -196,6 +203,7 @@ at("access").addEventListener("submit", (event) => {
   at("access").hidden = true;
   load();
 });
+at("mode").addEventListener("change", fitMode);
 at("stop").addEventListener("click", () => running?.abort());
 at("copy").addEventListener("click", copyLink);
 at("save").addEventListener("click", saveReport);

@@ -87,8 +87,8 @@ export function facts({ n_hits: n, n_found: all, left_out: copies }, { offset, k
 }
 
 /** Announce a finished result, and open the hit that the link names. */
-export function finish({ title, n_hits: n, n_found: all, hits }, hit) {
-  at("status").textContent = `${n} of ${all.toLocaleString("en")} hits for ${title}`;
+export function finish({ title, n_hits: n, n_found: all, hits }, { hit, mode }) {
+  at("status").textContent = mode === "novelty" ? `${n} sections of ${title}` : `${n} of ${all.toLocaleString("en")} hits for ${title}`;
   if (document.activeElement === document.body) at("q1").focus({ preventScroll: true }); // the form has closed
   const rank = hits.indexOf(hit);
   if (location.hash) return follow();

@@ -70,12 +70,6 @@ def test_a_batch_in_parts_has_the_gradient_of_the_whole() -> None:
     torch.testing.assert_close(weights_of(parts), weights_of(whole), atol=1e-5, rtol=1e-4)
 
 
-def test_a_seed_gives_the_same_weights_again_and_another_seed_others() -> None:
-    first, again, other = (weights_of(train(PairTraining(), seed=seed)) for seed in (1, 1, 2))
-    assert torch.equal(first, again)
-    assert not torch.equal(first, other)
-
-
 def test_it_stops_when_patience_is_at_its_end() -> None:
     settings = PairTraining(learning_rate=1e-9, selection=Selection(pairs=12, looks=15, patience=3))
     course = train_pairs(Linear(), INPUTS, PAIRS, PAIRS, settings=settings, budget=BUDGET, seed=0)
@@ -154,12 +148,6 @@ def test_the_same_seed_gives_the_same_scores_and_leaves_torchs_random_numbers_al
     assert not np.allclose(first.score(pairs), other.score(pairs))
 
 
-def test_labels_are_not_looked_at_when_scoring() -> None:
-    scorer, pairs = fitted(dssm(SMALL, OVERFITTING), steps=3), topical_pairs()
-    swapped = [Pair(pair.first, pair.second, not pair.is_match) for pair in pairs]
-    np.testing.assert_array_equal(scorer.score(pairs), scorer.score(swapped))
-
-
 def test_settings_tell_model_training_and_what_came_of_it() -> None:
     scorer = fitted(dssm(SMALL, OVERFITTING), steps=3)
     told = {"widths": "16 8", "max_trigrams": 500, "learning_rate": 1e-2, "selection_pairs": 200}
@@ -185,25 +173,6 @@ def test_a_device_that_is_not_there_is_told() -> None:
     scorer = dssm(SMALL, OVERFITTING, device="cuda:63")
     with pytest.raises(TrainingError, match=r"device 'cuda:63' cannot be used .*; take another, as cpu"):
         scorer.fit(Fit(topical_documents(), topical_pairs(), [], Budget(1, 8, 60.0), 0))
-
-
-def test_a_document_that_was_not_read_for_training_can_be_scored() -> None:
-    documents, pairs = topical_documents(), topical_pairs()
-    scorer = dssm(SMALL, OVERFITTING)
-    scorer.fit(Fit(documents, pairs[:16], [], Budget(2, 16, 60.0), 0))
-    assert scorer.score(pairs).shape == (32,)
-    assert scorer.score([]).shape == (0,)
-
-
-def test_scoring_before_fitting_says_what_to_do() -> None:
-    with pytest.raises(TrainingError, match="dssm has learned from no pairs yet; call fit before score"):
-        dssm().score(topical_pairs())
-
-
-def test_a_pair_of_a_document_that_is_not_there_is_told() -> None:
-    scorer = fitted(dssm(SMALL, OVERFITTING), steps=1)
-    with pytest.raises(TrainingError, match="document 'nobody', which is none of the 32 given"):
-        scorer.score([Pair("t0d0", "nobody", True)])
 
 
 def test_settings_hold_no_folder_of_a_machine(tmp_path: Path) -> None:
@@ -253,8 +222,3 @@ def test_given_weights_are_used(bert_folder: Path, tmp_path: Path) -> None:
     han = neural_scorer("han", given=Given(word_vectors=file), is_small=True)
     han.fit(Fit(topical_documents(), pairs, [], Budget(1, 4, 60.0), 0))
     assert str(han.settings["words_word_vectors"]).startswith("glove.txt@")
-
-
-def test_an_unknown_name_is_told_the_known_ones() -> None:
-    with pytest.raises(TrainingError, match="there is no baseline 'cgnet'; take one of dssm, arc-i, han, smash, re2"):
-        neural_scorer("cgnet")

@@ -11,9 +11,8 @@ from safetensors.torch import load_file, save_file
 from benchmarks.baselines.pretrained import MODELS, GivenEncoder, Reading, load_given
 from engine import Index
 from engine.document import Document
-from engine.encoders.encoder import Encoder
 from engine.encoders.mean import MeanEncoder
-from engine.errors import DocumentError, EncoderError
+from engine.errors import EncoderError
 from indexer import build
 from tests.fakes import make_document
 
@@ -129,20 +128,10 @@ def test_weights_without_a_pooler_are_not_read_with_a_random_one(bert_folder: Pa
     assert given(folder, "simcse-first").encode([SHORT])[0].document.shape == (32,)
 
 
-def test_a_document_without_a_token_is_refused(bert_folder: Path) -> None:
-    with pytest.raises(DocumentError, match="empty: no text that the tokenizer can read"):
-        given(bert_folder, "simcse-first").encode([make_document("empty", " \n")])
-
-
 @pytest.mark.parametrize("asked", ["simcs-first", "simcse", "simcse-last", ""])
 def test_another_model_or_reading_is_refused(bert_folder: Path, asked: str) -> None:
     with pytest.raises(EncoderError, match=f"asks for '{asked}' behind the colon, not for one of {', '.join(MODELS)}"):
         load_given(f"{bert_folder}:{asked}")
-
-
-def test_a_plain_name_is_loaded_as_ever(bert_folder: Path) -> None:
-    encoder: Encoder = load_given(str(bert_folder), device="cpu", dtype=torch.float32)
-    assert isinstance(encoder, MeanEncoder)
 
 
 def test_weights_in_another_format_are_refused(bert_folder: Path, tmp_path: Path) -> None:

@@ -75,14 +75,6 @@ def test_it_has_as_many_parameters_as_published() -> None:
     assert n_parameters(model) / 1e6 == pytest.approx(2.8, abs=0.05)  # the paper's table of SNLI
 
 
-def test_the_loss_of_its_logit_is_the_softmax_cross_entropy_of_its_classes() -> None:
-    classes = torch.tensor([[0.3, -1.2], [2.0, 0.5]])
-    labels = torch.tensor([1, 0])
-    logit = classes[:, 1] - classes[:, 0]
-    binary = torch.nn.functional.binary_cross_entropy_with_logits(logit, labels.float())
-    torch.testing.assert_close(binary, torch.nn.functional.cross_entropy(classes, labels))
-
-
 def test_it_learns_pairs_by_heart() -> None:
     config = Re2Config(TINY_WORDS, width=16, dropout=0.0)
     assert share_right(fitted(re2(config, OVERFITTING), steps=40), topical_pairs()) == 1

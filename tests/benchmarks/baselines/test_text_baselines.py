@@ -12,11 +12,8 @@ from benchmarks.baselines.lexical import TfIdf
 from benchmarks.baselines.text_baselines import TEXT_BASELINES, TextBaseline, TextScorer, fitted_baselines, text_scorer
 from benchmarks.baselines.word_distances import WordMovers, WordRotators
 from benchmarks.baselines.word_vectors import Word2VecConfig
-from benchmarks.datasets import Dataset, open_dataset, read_documents, read_qrels, read_queries
+from benchmarks.datasets import open_dataset, read_documents, read_qrels, read_queries
 from benchmarks.pairs.scorer import Budget, Fit, Pair, PairScorer
-from benchmarks.tasks.retrieval import Trial, measure
-from engine.errors import TrainingError
-from indexer.training.origin import Origin
 from tests.benchmarks.baselines.small_words import known_words, random_documents, write_vectors
 
 pytest.importorskip("sklearn")
@@ -39,13 +36,6 @@ def test_pairs_are_scored_as_the_retrieval_system_scores_them() -> None:
     assert (scorer.name, scorer.settings) == ("tfidf", system.settings)
 
 
-def test_judgments_change_nothing() -> None:
-    scorer = fitted(TextScorer(lambda _: TfIdf()))
-    turned = [Pair(pair.first, pair.second, not pair.is_match) for pair in PAIRS]
-    np.testing.assert_array_equal(scorer.score(PAIRS), scorer.score(turned))
-    assert scorer.score([]).shape == (0,)
-
-
 def test_the_seed_of_a_fit_reaches_the_baseline_and_its_settings() -> None:
     pytest.importorskip("gensim")
     config = Doc2VecConfig(width=8, min_count=1, epochs=2)
@@ -56,13 +46,6 @@ def test_the_seed_of_a_fit_reaches_the_baseline_and_its_settings() -> None:
     assert config.seed == 0
     assert [scorer.settings["seed"] for scorer in scorers] == [0, 7]
     assert not np.allclose(scorers[0].score(PAIRS), scorers[1].score(PAIRS))
-
-
-def test_the_seconds_of_the_budget_are_kept() -> None:
-    pytest.importorskip("gensim")
-    scorer = TextScorer(lambda seed: Doc2Vec(Doc2VecConfig(width=8, min_count=1, epochs=2, seed=seed)))
-    with pytest.raises(TrainingError, match="1 of 2 epochs took"):
-        fitted(scorer, budget=Budget(steps=1, pairs_per_step=1, seconds=0))
 
 
 pytest.importorskip("gensim")
@@ -90,15 +73,6 @@ def test_every_baseline_is_fitted_under_its_name(fitted_text_baselines: dict[str
     assert fitted_text_baselines["doc2vec"].settings["seed"] == 3
     for name in ("wmd", "wrd", "hidden_topics"):
         assert str(fitted_text_baselines[name].settings["word_vectors"]).startswith("vectors.txt@")
-
-
-def test_each_finds_documents_of_the_corpus_but_never_the_query(fitted_text_baselines: dict[str, TextBaseline]) -> None:
-    for baseline in fitted_text_baselines.values():
-        for query in DOCUMENTS_text_baselines[:3]:
-            ranking = baseline.search(query, k=4)
-            scores = [score for _, score in ranking]
-            assert query.doc_id not in dict(ranking)
-            assert scores == sorted(scores, reverse=True)
 
 
 def test_word_vectors_trained_once_for_all_are_those_of_each_alone() -> None:
@@ -139,13 +113,3 @@ def test_an_id_changes_nothing_but_what_is_left_out(fitted_text_baselines: dict[
     assert {doc_id: found[doc_id] for doc_id in others} == pytest.approx(
         {doc_id: expected[doc_id] for doc_id in others}
     )
-
-
-def test_a_baseline_is_measured_like_any_system(dataset: Dataset, origin: Origin) -> None:
-    qrels = read_qrels(dataset, "test")
-    trial = Trial(dataset, "test", qrels, read_queries(dataset, qrels), 100, origin)
-    ((baseline, cost),) = fitted_baselines(["tfidf"], lambda: read_documents(dataset))
-    run, rankings = measure(baseline, cost, trial)
-    assert (run.name, run.encoder) == ("pets-tfidf-test", "")
-    assert list(rankings) == ["dog", "cat"]
-    assert (run.mean("Recall@10"), run.fit_seconds) == (1.0, cost.seconds)

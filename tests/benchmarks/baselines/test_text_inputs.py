@@ -126,14 +126,6 @@ def test_word2vec_brings_words_of_a_topic_together_the_same_way_each_time() -> N
     assert (rows[a] @ rows[a].T).mean() > (rows[a] @ rows[b].T).mean()
 
 
-def test_of_a_large_corpus_word2vec_reads_a_share_and_all_words_are_numbered() -> None:
-    documents = list(topical_documents(4).values())
-    made = make_word_table(documents, replace(TINY_WORDS, most_words=40), seed=0, seconds=60.0)
-    whole = make_word_table(documents, TINY_WORDS, seed=0, seconds=60.0)
-    assert made.vocabulary.ids == whole.vocabulary.ids
-    assert made.embedding.weight.shape == whole.embedding.weight.shape
-
-
 def test_vectors_are_tuned_only_where_asked(file: Path) -> None:
     assert table(file).weight.requires_grad
     assert not table(file, tuned=False).weight.requires_grad
@@ -155,10 +147,6 @@ def test_a_document_is_the_logarithms_of_its_counts() -> None:
     counts = count_trigrams(make_document("d", "Good wood, good. Food"), ids)
     assert counts.ids.tolist() == [0, 1]
     assert counts.weights.tolist() == pytest.approx([math.log(5), math.log(3)])
-
-
-def test_a_document_may_hold_no_known_trigram() -> None:
-    assert len(count_trigrams(make_document("d", "xyz"), {"ood": 0})) == 0
 
 
 def test_rare_trigrams_alone_are_refused() -> None:

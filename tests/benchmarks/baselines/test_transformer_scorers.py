@@ -21,7 +21,7 @@ from benchmarks.baselines.transformer_scorers import (
     siamese_long,
 )
 from engine.encoders.backbone.backbone import Backbone
-from engine.encoders.backbone.weights import tokenizer_sha256, weights_sha256
+from engine.encoders.backbone.weights import weights_sha256
 from engine.errors import EncoderError
 from tests.benchmarks.baselines.pair_cases import OVERFITTING_TRANSFORMER, fitted, share_right, topical_pairs, turned
 from tests.fakes import make_document
@@ -109,6 +109,7 @@ def test_vectors_do_not_depend_on_padding(kind: LongKind, bert_folder: Path) -> 
     torch.testing.assert_close(model.encode(sequences), expected, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LongKind)
 def test_random_weights_are_trained_by_heart(kind: LongKind, bert_folder: Path) -> None:
     scorer = fitted(siamese_long(tiny(kind, bert_folder), OVERFITTING_TRANSFORMER), steps=40)
@@ -142,12 +143,6 @@ def test_settings_of_given_weights_are_their_own(bert_folder: Path, tmp_path: Pa
     assert scorer.settings.items() >= {"layers": 2, "width": 32, "heads": 4, "ffn": 64, "window": 8}.items()
     assert "tokenizer" not in scorer.settings
     assert scorer.encoder == f"long@{weights_sha256(tmp_path / 'long')[:12]}"
-
-
-def test_random_weights_name_their_tokenizer(bert_folder: Path) -> None:
-    scorer = fitted(siamese_long(tiny(LongKind.LONGFORMER, bert_folder), OVERFITTING_TRANSFORMER), steps=1)
-    assert scorer.settings["tokenizer"] == f"{bert_folder.name}@{tokenizer_sha256(bert_folder)[:12]}"
-    assert (scorer.encoder, scorer.settings["layers"]) == ("", 2)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import gzip
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -63,13 +62,6 @@ def test_wanted_words_are_read_with_their_place_in_the_file(tmp_path: Path, head
     assert dict(read.row) == {WORDS[4]: 0, WORDS[7]: 1}
     assert read.ranks.tolist() == [4, 7]
     np.testing.assert_allclose(read.vectors, written.vectors[[4, 7]], rtol=1e-6)
-
-
-def test_a_gzipped_file_is_read_as_well(tmp_path: Path) -> None:
-    plain = write_vectors(tmp_path / "vectors.txt", known_words(3, 4), header=False)
-    packed = tmp_path / "vectors.txt.gz"
-    packed.write_bytes(gzip.compress(plain.read_bytes()))
-    np.testing.assert_array_equal(read_vectors(packed, WORDS).vectors, read_vectors(plain, WORDS).vectors)
 
 
 def test_a_word_may_hold_spaces_and_the_first_of_two_counts(tmp_path: Path) -> None:
@@ -177,19 +169,9 @@ def test_the_same_seed_gives_the_same_vectors_and_another_gives_others(two_topic
     assert not np.allclose(once, other)
 
 
-def test_rare_words_have_no_vector_and_frequent_ones_come_first() -> None:
-    known = word_vectors(replace(TINY, min_count=2), texts_of(["bag cat bag cat bag", "dog"]))
-    assert dict(known.row) == {"bag": 0, "cat": 1}
-
-
 def test_texts_without_a_frequent_word_are_refused() -> None:
     with pytest.raises(TrainingError, match="no word stands 5 times in these texts; lower min_count"):
         word_vectors(replace(TINY, min_count=5), texts_of(["cat dog"]))
-
-
-def test_training_ends_when_its_time_is_up(two_topics: Texts) -> None:
-    with pytest.raises(TrainingError, match="1 of 20 epochs took 0 s, 0 s were given for all; ask for fewer epochs"):
-        word_vectors(TINY, two_topics, seconds=0)
 
 
 @pytest.mark.parametrize(

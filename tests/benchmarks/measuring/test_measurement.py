@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.program import program
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 
 
 @dataclass(frozen=True)

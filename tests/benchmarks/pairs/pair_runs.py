@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.pairs.scorer import Budget, Course
 from benchmarks.pairs.tables import PairsDetails
 from benchmarks.runs import Case, Run
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 
 DETAILS = PairsDetails(
     protocol="aan",

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.checksums import files_checksum
-from benchmarks.datasets import DATA, DatasetError, checksum
+from benchmarks.datasets import DATA, DatasetError, checksum, files_checksum
 from benchmarks.formats.lines import FormatError
 from benchmarks.pairs.scorer import Pair
 from benchmarks.pairs.sources import Asked, GivenPairs, prepared_pairs, read_pair_file, read_published, split_given
@@ -195,6 +194,7 @@ def test_hard_negatives_are_ranked_by_bm25(tmp_path: Path) -> None:
     assert sum(topics[0]) / len(topics[0]) < sum(topics[1]) / len(topics[1])
 
 
+@pytest.mark.slow
 @pytest.mark.needs_data
 @pytest.mark.parametrize(
     ("name", "n_pairs", "checksum"),

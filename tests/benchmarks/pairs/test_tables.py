@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.pairs.scorer import Budget, Course
 from benchmarks.pairs.tables import pairs_table
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 from tests.benchmarks.pairs.pair_runs import changed, learned, pairs_run
 
 WORSE, BETTER, WORST = [0.9, 0.8, 0.1, 0.7, 0.2, 0.1], [0.9, 0.8, 0.7, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.7, 0.8, 0.9]

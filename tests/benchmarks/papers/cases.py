@@ -5,18 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.papers.backbones import backbone_label
 from benchmarks.papers.comparison import Conditions, Scale
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 from tests.benchmarks.labelled_corpus import write_labelled
 from tests.benchmarks.pairs.linked_corpus import write_linked
 
-SCALE = Scale(steps=3, batch=8, seconds=60.0, training_tokens=96, max_words=50, n_train=12, n_test=6)
+SCALE = Scale(steps=3, batch=8, training_tokens=96, max_words=50, n_train=12, n_test=6)
 COLDE_SIZES = {"chunk_tokens": "12", "lstm_width": "16", "projection_width": "24"}
 
 
 def conditions(folder: Path, backbone: Path, origin: Origin, **scale: int) -> Conditions:
-    sized = replace(SCALE, **scale)  # type: ignore[arg-type]
-    return Conditions(sized, str(backbone), "cpu", folder / "data", folder / "work", False, origin)
+    sized = replace(SCALE, **scale)
+    label = backbone_label(str(backbone)) if (backbone / "config.json").exists() else "bert@0"
+    return Conditions(sized, str(backbone), label, "cpu", folder / "data", folder / "work", False, origin)
 
 
 def write_citations(data: Path) -> Path:

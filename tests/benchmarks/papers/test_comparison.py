@@ -1,22 +1,22 @@
 from __future__ import annotations
 
 from importlib import import_module
-from itertools import combinations
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from benchmarks.papers.comparison import Agreement, Comparison, Variant, above_all, agreement, flat, rising
-from benchmarks.papers.pairs_task import EncoderArm, MatchingTask
+from benchmarks.papers.comparison import Comparison, Variant, above_all, flat, rising
+from benchmarks.papers.encoders import Matched, PairData, Reordered
+from benchmarks.papers.judges import Matching
 from benchmarks.papers.papers import PAPERS, comparisons_of, quick_scale
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 from tests.benchmarks.papers.cases import SCALE, conditions
 
 
 def made(published: dict[str, float | None], found: tuple[tuple[str, str], ...] = ()) -> Comparison:
-    variants = tuple(Variant(name, EncoderArm("colde"), value) for name, value in published.items())
-    return Comparison("parts", "CoLDE", "table 2", MatchingTask("pets"), "a", variants, SCALE, found)
+    data = PairData("pets")
+    variants = tuple(Variant(name, Matched("colde", data), value) for name, value in published.items())
+    return Comparison("parts", "CoLDE", "table 2", Matching(data), "a", variants, SCALE, found)
 
 
 def test_the_order_is_that_of_unequal_numbers_and_of_what_is_said() -> None:
@@ -44,8 +44,10 @@ def test_what_is_declared_fits_together(paper: str) -> None:
         assert len(set(names)) == len(names)
         assert comparison.reference in names
         assert {name for pair in comparison.published_order for name in pair} <= set(names)
-        arms = [tuple(variant.arm.settings.items()) for variant in comparison.variants]
-        assert len(set(arms)) == len(arms)  # no two variants are one
+        systems = [tuple(variant.system.settings.items()) for variant in comparison.variants]
+        assert len(set(systems)) == len(systems)  # no two variants are one
+        is_matching = isinstance(comparison.judge, Matching)  # no other judge reads in another order
+        assert is_matching or not any(isinstance(variant.system, Reordered) for variant in comparison.variants)
         assert quick_scale(comparison.scale).steps < comparison.scale.steps
 
 
@@ -54,8 +56,8 @@ def test_every_declared_encoder_can_be_made(paper: str, bert_folder: Path, tmp_p
     given = conditions(tmp_path, bert_folder, origin)
     for comparison in comparisons_of(paper).values():
         for variant in comparison.variants:
-            if isinstance(variant.arm, EncoderArm):
-                assert variant.arm.scorer(given).is_trained
+            if isinstance(variant.system, Matched):
+                assert variant.system.scorer(given).is_trained
 
 
 @pytest.mark.parametrize(
@@ -75,36 +77,3 @@ def test_variants_are_ordered_as_the_paper_prints_them(paper: str, name: str, or
     names = order.split()
     expected = {(better, worse) for at, better in enumerate(names) for worse in names[at + 1 :]}
     assert set(comparisons_of(paper)[name].published_order) == expected
-
-
-NAMES = "abcdef"
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_tau_is_kendalls_where_the_paper_orders_everything(seed: int) -> None:
-    stats = pytest.importorskip("scipy.stats")
-    published, ours = np.random.default_rng(seed).permuted(np.tile(np.arange(6.0), (2, 1)), axis=1)
-    place = dict(zip(NAMES, published, strict=True))
-    order = [(a, b) if place[a] > place[b] else (b, a) for a, b in combinations(NAMES, 2)]
-    found = agreement(order, dict(zip(NAMES, ours, strict=True)), dict.fromkeys(order, 1.0))
-    assert found.tau == pytest.approx(stats.kendalltau(published, ours).statistic)
-    assert (found.n_pairs, found.n_shared + found.n_reversed) == (15, 15)
-
-
-def test_pairs_that_are_equal_here_are_neither_shared_nor_reversed() -> None:
-    order = [("a", "b"), ("a", "c"), ("b", "c")]
-    found = agreement(order, {"a": 0.5, "b": 0.5, "c": 0.7}, dict(zip(order, (1.0, 0.2, 0.01), strict=True)))
-    assert found == Agreement(n_pairs=3, n_shared=0, n_reversed=2, n_decided=1, n_decided_shared=0)
-    assert found.tau == pytest.approx(-2 / 3)
-
-
-def test_decided_pairs_are_counted_apart() -> None:
-    order = [("a", "b"), ("a", "c"), ("b", "c")]
-    found = agreement(order, {"a": 3.0, "b": 1.0, "c": 2.0}, dict(zip(order, (0.01, 0.3, 0.049), strict=True)))
-    assert (found.n_shared, found.n_decided, found.n_decided_shared) == (2, 2, 1)
-
-
-def test_variants_that_were_not_measured_are_left_out() -> None:
-    found = agreement([("a", "b"), ("a", "c")], {"a": 1.0, "c": 0.5}, {("a", "c"): 0.01})
-    assert (found.n_pairs, found.tau) == (1, 1.0)
-    assert agreement([], {"a": 1.0}, {}).tau is None

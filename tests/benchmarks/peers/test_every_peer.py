@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from benchmarks.peers.longmatch import Longmatch
-from benchmarks.peers.peer import Peer, PeerConfig
-from benchmarks.peers.registry import PEERS, make_peer
+from benchmarks.peers.peer import PEERS, Peer, PeerConfig, make_peer
 from benchmarks.systems import Ranking
 from engine.document import Document
 from engine.encoders.backbone.backbone import Backbone

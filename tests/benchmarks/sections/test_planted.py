@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import json
+from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.datasets import open_dataset, read_documents
+from benchmarks.runs import Case, Run, read_run, run_files
 from benchmarks.sections.planting import (
     LENGTHS,
     NOT_NAMED,
@@ -26,13 +27,12 @@ from benchmarks.sections.planting import (
     overlap,
     plant,
 )
-from benchmarks.sections.records import PlantedRecord
 from benchmarks.sections.subcorpus import index_documents
-from benchmarks.tasks.planted import draw_planted, main, measure, planted_table
+from benchmarks.tasks.planted import DOCUMENT, EVIDENCE, PlantedDetails, main, measure, planted_table
 from engine.document import Document, Span
 from engine.index import Index
 from engine.scoring.breakdown import Breakdown, ChunkPart, SectionPair
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 from tests.benchmarks.sections.corpora import write_long
 from tests.fakes import FakeEncoder, make_document
 
@@ -45,10 +45,6 @@ def test_overlap_counts_characters(seed: int) -> None:
     true = set(range(truth.start, truth.stop))
     both = len(said & true)
     assert overlap(named, truth) == Overlap(both / len(said | true), both / len(said), both / len(true))
-
-
-def test_nothing_named_is_no_overlap() -> None:
-    assert overlap([], Span(2, 5)) == Overlap(0.0, 0.0, 0.0)
 
 
 def test_spans_that_touch_are_one() -> None:
@@ -96,59 +92,39 @@ def test_a_host_without_a_score_has_the_last_place(index: Index) -> None:
 
 
 @pytest.fixture
-def record(origin: Origin) -> PlantedRecord:
+def runs(origin: Origin) -> list[Run]:
     """Three pairs, a length each; the host of `s0` is found and named whatever the damage, the others where copied."""
-    plantings: dict[str, list[str | int | float]] = {}
+    cases: dict[str, list[Case]] = {EVIDENCE: [], DOCUMENT: []}
     for (number, length), damage, position in product(enumerate(LENGTHS), Damage, Position):
         is_found = number == 0 or damage is Damage.COPY
-        row = {
-            "query": f"s{number}",
-            "length": length,
-            "damage": damage.value,
-            "position": position.value,
-            "rank": 1 if is_found else 11,
-            "document_rank": 20,
-            "rank_before": 30,
-            "document_rank_before": 40,
-            "is_first": int(is_found),
-            "iou": 0.5 * is_found,
-            "span_precision": 0.75 * is_found,
-            "span_recall": 0.6 * is_found,
-        }
-        for name, value in row.items():
-            plantings.setdefault(name, []).append(value)
-    words = {"short": [10, 20], "medium": [30, 30], "long": [1000, 2000]}
-    settings: dict[str, str | int | float | bool] = {"form": "section"}
-    return PlantedRecord("rfc", "rfc@0", "mean@0f", settings, False, 60, 3, 0.5, words, plantings, 1.0, origin)
+        labels = {"length": length, "damage": damage.value, "position": position.value}
+        spans = {"iou": 0.5 * is_found, "span_precision": 0.75 * is_found, "span_recall": 0.6 * is_found}
+        evidence = {"rank": 1.0 if is_found else 11.0, "rank_before": 30.0, "is_first": float(is_found), **spans}
+        for system, values in ((EVIDENCE, evidence), (DOCUMENT, {"rank": 20.0, "rank_before": 40.0})):
+            cases[system].append(
+                Case(id=f"{number} {damage} {position}", values=values, labels=labels, group=str(number))
+            )
+    details = PlantedDetails(60, 3, 0.5, {"short": [10, 20], "medium": [30, 30], "long": [1000, 2000]})
+    given = {"task": "planted", "dataset": "rfc@0", "encoder": "mean@0f", "variant": "section-60documents", "split": ""}
+    return [
+        Run(**given, system=system, details=asdict(details), origin=origin, cases=of_system)
+        for system, of_system in cases.items()
+    ]
 
 
-def cells(record: PlantedRecord, start: str) -> list[str]:
-    rows = [line.strip("| ").split(" | ") for line in planted_table([record]).splitlines() if f"| {start}" in line]
+def cells(runs: list[Run], start: str) -> list[str]:
+    rows = [line.strip("| ").split(" | ") for line in planted_table(runs).splitlines() if f"| {start}" in line]
     assert len(rows) == 1
     return rows[0]
 
 
-def test_rows_say_what_was_found_and_named(record: PlantedRecord) -> None:
-    row = cells(record, "damage: drop 30 %")
+def test_rows_say_what_was_found_and_named(runs: list[Run]) -> None:
+    row = cells(runs, "damage: drop 30 %")
     assert row[:3] == ["rfc (3)", "mean", "damage: drop 30 %"]
     assert row[3:9] == ["0.333", "0.333 [0.000, 1.000]", "11", "0.000", "0.000", "20"]
     assert row[10:] == ["0.333 [0.000, 1.000]", "0.167", "0.250", "0.200"]
-    assert cells(record, "length: long, 1,000 to 2,000 words")[3:6] == ["0.200", "0.200 [0.200, 0.200]", "11"]
-    assert cells(record, "before planting")[3:9] == ["0.000", "0.000 [0.000, 0.000]", "30", "0.000", "0.000", "40"]
-
-
-def test_every_group_has_its_rows(record: PlantedRecord) -> None:
-    lines = [line for line in planted_table([record]).splitlines() if line.startswith("| rfc (3) |")]
-    assert len(lines) == 1 + len(Damage) + len(Position) + len(LENGTHS)
-
-
-def test_each_group_is_drawn(record: PlantedRecord, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    names = {path.name for path in draw_planted(record, tmp_path)}
-    groups = ("damage", "position", "length")
-    assert names == {
-        f"planted-rfc-mean-section-60documents-{group}.{suffix}" for group in groups for suffix in ("png", "svg")
-    }
+    assert cells(runs, "length: long, 1,000 to 2,000 words")[3:6] == ["0.200", "0.200 [0.200, 0.200]", "11"]
+    assert cells(runs, "before planting")[3:9] == ["0.000", "0.000 [0.000, 0.000]", "30", "0.000", "0.000", "40"]
 
 
 @pytest.fixture
@@ -159,24 +135,25 @@ def long_folder(tmp_path: Path) -> Path:
 def test_copies_are_found_and_named_by_an_encoder_that_sees_words(long_folder: Path) -> None:
     documents = list(read_documents(open_dataset(str(long_folder))))
     adoptions = choose_adoptions(documents, 1, seed=0)
-    columns = measure(documents, adoptions, FakeEncoder(), Form.SECTION, seed=0, log=lambda _: None)
-    assert {len(column) for column in columns.values()} == {3 * 5 * 3}
-    is_copy = np.array([damage == "copy" for damage in columns["damage"]])
-    assert set(np.array(columns["rank"])[is_copy].tolist()) == {1}
-    assert np.array(columns["is_first"])[is_copy].all() and np.min(np.array(columns["iou"])[is_copy]) > 0.8
-    assert min(columns["rank_before"]) > 1
-    assert columns["host"][:3] == [adoption.host for adoption in adoptions]
+    cases = measure(documents, adoptions, FakeEncoder(), Form.SECTION, seed=0, log=lambda _: None)
+    evidence = cases[EVIDENCE]
+    assert [case.id for case in evidence] == [case.id for case in cases[DOCUMENT]] and len(evidence) == 3 * 5 * 3
+    copies = [case.values for case in evidence if case.labels["damage"] == "copy"]
+    assert {values["rank"] for values in copies} == {1} and all(values["is_first"] for values in copies)
+    assert min(values["iou"] for values in copies) > 0.8
+    assert min(case.values["rank_before"] for case in evidence) > 1
+    assert [case.group for case in evidence[:3]] == [adoption.query for adoption in adoptions]
 
 
-def test_the_command_writes_a_record_and_its_plots(long_folder: Path, bert_folder: Path, tmp_path: Path) -> None:
-    out = ["--out", str(tmp_path / "out"), "--plot-out", str(tmp_path / "plots")]
+def test_the_command_writes_two_runs(long_folder: Path, bert_folder: Path, tmp_path: Path) -> None:
+    out = ["--out", str(tmp_path / "out")]
     given = [str(long_folder), "--encoder", str(bert_folder), "--quick", "--form", "passage", *out]
     done = CliRunner().invoke(main, given, catch_exceptions=False)
     assert "| long (3), quick | bert | position: middle |" in done.output
-    record = json.loads((tmp_path / "out" / "planted-long-bert-passage-24documents-quick.json").read_text())
-    assert (record["kind"], record["is_quick"], record["n_pairs"]) == ("planted", True, 3)
-    assert (record["n_documents"], record["settings"]["hosts"]) == (24, 1)
-    assert len(list((tmp_path / "plots").iterdir())) == 6
+    document, evidence = map(read_run, run_files(tmp_path / "out"))
+    assert evidence.name == "long_quick-evidence-bert-passage-24documents"
+    assert document.case_ids == evidence.case_ids and evidence.settings["hosts"] == 1
+    assert (evidence.details["n_documents"], evidence.details["n_pairs"]) == (24, 3)
 
 
 def test_a_corpus_that_is_too_small_is_one_line(folder: Path) -> None:

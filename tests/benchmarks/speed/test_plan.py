@@ -9,8 +9,7 @@ from click.testing import CliRunner
 
 from benchmarks.records import read_records
 from benchmarks.speed import plan
-from benchmarks.speed.plan import RunFailed, draw_corpus, main, plan_and_run
-from benchmarks.speed.records import PlanRecord
+from benchmarks.speed.plan import PlanRecord, RunFailed, draw_corpus, main, plan_and_run
 
 
 def test_a_plan_is_held_against_its_run(folder: Path, bert_folder: Path, tmp_path: Path) -> None:

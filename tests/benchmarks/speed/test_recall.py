@@ -5,7 +5,7 @@ import pytest
 from benchmarks.speed.recall import document_recall, measure, sampled_queries
 from engine.errors import QueryError
 from engine.index import Index
-from indexer.training.origin import Origin
+from indexer.origin import Origin
 
 
 def test_recall_is_the_share_of_exact_targets_found() -> None:

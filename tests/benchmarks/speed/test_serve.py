@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from benchmarks.records import read_records
 from benchmarks.speed.records import LoadRecord
-from benchmarks.speed.serve import form, load, main, mixed
+from benchmarks.speed.serve import Request, exchange, form, load, main, mixed
 from indexer.building.builder import build
 from tests.fakes import make_corpus
 
@@ -22,11 +22,14 @@ class _Answers(BaseHTTPRequestHandler):
         self._answer(b"process_resident_memory_bytes 1.048576e+06\n" if self.path == "/metrics" else b'{"results": []}')
 
     def do_POST(self) -> None:
+        if self.path == "/slow":
+            self._answer(self.rfile.read(1), 408)  # of a client that sends no more than it was given
+            return
         self.rfile.read(int(self.headers["Content-Length"]))
         self._answer(b'{"results": []}')
 
-    def _answer(self, body: bytes) -> None:
-        self.send_response(200)
+    def _answer(self, body: bytes, status: int = 200) -> None:
+        self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -45,9 +48,13 @@ def port() -> Iterator[int]:
 
 def test_hostile_requests_that_are_answered_are_wrong(port: int) -> None:
     row = load(port, 2, 0.5, mixed(["a"], [b"some words"], 100), seed=0)
-    assert row.n_wrong > 0 and row.n_answered > 0 and row.n_refused == row.n_busy == 0
+    assert row.n_wrong > 0 and row.n_answered > 0 and row.refused == {} and row.n_busy == 0
     assert all(": 200 b'{" in one for one in row.wrong)
     assert row.memory_mib == 1.0 and 0 < row.latency.p50_ms <= row.latency.p99_ms
+
+
+def test_a_slow_client_begins_its_body_and_waits(port: int) -> None:
+    assert exchange(port, Request("slow client", "/slow", 408, b"{}", is_slow=True)) == (408, b"{")
 
 
 def test_a_form_has_a_beginning_and_an_end() -> None:
@@ -57,11 +64,16 @@ def test_a_form_has_a_beginning_and_an_end() -> None:
 def test_a_quick_run_writes_a_record(tmp_path: Path) -> None:
     build(tmp_path / "words.lm", make_corpus(12), encode="none")
     run = CliRunner().invoke(
-        main, [str(tmp_path / "words.lm"), "--quick", "--clients", "3", "--seconds", "1", "--out", str(tmp_path)]
+        main,
+        [
+            *(str(tmp_path / "words.lm"), "--quick", "--clients", "3", "--seconds", "1", "--single-seconds", "0.5"),
+            *("--think", "0.1", "--out", str(tmp_path)),
+        ],
     )
     assert run.exit_code == 0, run.output
     (record,) = read_records(tmp_path)
     assert isinstance(record, LoadRecord) and record.name == "load-words-quick"
     assert [row.n_clients for row in record.rows] == [1, 3]
     assert [row.wrong for row in record.rows] == [[], []]
-    assert record.rows[1].n_refused > 0 and record.rows[0].n_answered > 0
+    assert sum(record.rows[1].refused.values()) > 0 and record.rows[0].n_answered > 0
+    assert record.is_words and record.think_seconds == 0.1

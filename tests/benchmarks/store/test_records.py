@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from benchmarks.faults.records import DamagedCounts, FaultsRecord, InterruptionCounts
 from benchmarks.records import read_records
-from benchmarks.store.records import ExactnessRecord, KillRecord
+from benchmarks.store.records import ExactnessRecord
 
 RECORDS = read_records()
-KILL = next(record for record in RECORDS if isinstance(record, KillRecord))
 EXACT = next(record for record in RECORDS if isinstance(record, ExactnessRecord) and record.n_certified)
-
-
-def test_a_lost_document_is_shown() -> None:
-    (line,) = replace(KILL, n_lost=3).promises
-    assert f"{KILL.n_timed_kills} kills at random moments" in line and ": 3 documents lost, " in line
 
 
 def test_a_ranking_that_differs_is_shown() -> None:
     (line,) = replace(EXACT, n_certified=500, n_ranked_otherwise=2).promises
     assert "500 certified rankings, 2 of them other than a double loop" in line
+
+
+def test_a_silently_different_answer_is_shown() -> None:
+    counts = DamagedCounts(*range(100, 111))
+    record = FaultsRecord({}, {}, {"words": counts}, {"shard": counts}, ["x"], 1.0, EXACT.origin)
+    assert record.promises == [
+        "- 100 damaged copies of 1 indexes, sealed and unsealed: 104 silently different answers, 6 other problems.",
+        "  - shard: 100 cases, 103 refused, 203 answered rightly, 105 found by `verify`; of 106 repairs 107 mended, "
+        "108 named lost documents, 109 refused.",
+    ]
+
+
+def test_a_broken_interruption_is_shown() -> None:
+    record = FaultsRecord({"kill": InterruptionCounts(9, 1, 2, 3, 4)}, {"remove": 9}, {}, {}, ["x"], 1.0, EXACT.origin)
+    assert record.promises[0].startswith("- 9 interruptions of 1 operations: 4 that lost, halved or changed anything")
+    assert record.promises[1:] == ["  - kill: 9 cases, 4 problems."]

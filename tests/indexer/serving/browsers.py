@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.encoders.encoder import Encoder
-from indexer.serving.server import Server, _configuration, _listener, _url
+from indexer.serving.server import Server, _listener, _url, configuration
 from indexer.serving.service import Service
 from indexer.serving.settings import Settings
 from tests.indexer.serving.clients import until
@@ -47,7 +47,7 @@ def served_page(folder: Path, settings: Settings | None = None, encoder: Encoder
     settings = settings or Settings(port=0, threads=1)
     service = Service(folder, settings, encoder)
     listener = _listener(settings)
-    server = _Unsignalled(_configuration(service, lambda: None))
+    server = _Unsignalled(configuration(service, lambda: None))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
     thread.start()
     try:

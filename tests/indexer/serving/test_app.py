@@ -119,6 +119,12 @@ def test_comparisons_are_those_of_python(client: TestClient, index: Index) -> No
     assert answer == of_python(index.compare(Document.from_text(TEXT), "doc003"), n_pairs=None)
 
 
+def test_weights_of_a_comparison_are_those_of_python(client: TestClient, index: Index) -> None:
+    asked = {"query": {"text": TEXT}, "target": {"doc_id": "doc003"}, "weights": {"1": 0.5}, "skip": ["appendix"]}
+    compared = index.compare(Document.from_text(TEXT), "doc003", weights={"1": 0.5}, skip=["appendix"])
+    assert found(client, asked, "/v1/compare") == of_python(compared, n_pairs=None)
+
+
 def test_two_files_are_compared_as_in_python(client: TestClient, index: Index, tmp_path: Path) -> None:
     files = {name: (f"{name}.txt", TEXT.replace("3", digit)) for name, digit in (("query", "3"), ("target", "4"))}
     response = client.post("/v1/compare/files", files=files)

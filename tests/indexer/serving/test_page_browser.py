@@ -156,6 +156,30 @@ def test_other_questions_are_those_of_python(page: Page, folder: Path) -> None:
     assert (page.input_value("#weights"), page.is_checked("#diversify")) == ("motivation=3", True)
 
 
+def test_novelty_is_that_of_python_and_has_a_link_and_a_report(page: Page, folder: Path, base: str) -> None:
+    page.click("text=More options")
+    page.fill("#weights", "body=2")
+    page.select_option("#mode", "novelty")
+    assert not page.is_visible("#weights") and not page.is_visible("#exact")
+    page.check("text=From the index")
+    page.fill("#doc", "eip-3074.md")
+    page.click("#search > .primary")
+    wait_for_result(page)
+    with Index.open(folder) as index:
+        found = index.novelty("eip-3074.md")
+    shown = page.locator("article.hit .title .score data").evaluate_all("all => all.map((one) => Number(one.value))")
+    assert shown == [one.novelty for one in found if one.novelty is not None]
+    assert hits(page) == [one.heading for one in found]
+    assert "mode=novelty" in page.url and not page.is_visible("#pages")
+    page.click("#q1-h2 .evidence > summary")
+    page.wait_for_url(f"**&hit={found[1].section + 1}")
+    with page.expect_download() as download:
+        page.click("#save")
+    report = Path(download.value.path()).read_text(encoding="utf-8")
+    assert "longmatch novelty report" in report and numbers(report) == numbers(page.content())
+    assert str(folder.parent) not in report
+
+
 def test_back_and_forward_move_between_results(page: Page) -> None:
     search_file(page)
     page.click("#q1-h1-title a")
@@ -370,6 +394,14 @@ def test_nothing_overflows_and_axe_finds_nothing(browser: Browser, base: str, wi
         search_file(page)
         page.click("#q1-h1 .evidence > summary")
         check_looks(page)
+        if not page.is_visible("#mode"):
+            page.click("#panel > summary")
+        page.select_option("#mode", "novelty")
+        page.click("#search > .primary")
+        page.wait_for_selector("#head >> text=most novel first")
+        wait_for_result(page)
+        page.click("#q1-h3 .evidence > summary")
+        check_looks(page)
         assert seen == Seen()
 
 
@@ -377,13 +409,16 @@ def test_nothing_overflows_and_axe_finds_nothing(browser: Browser, base: str, wi
 def test_the_report_passes_the_same_checks(
     browser: Browser, folder: Path, tmp_path: Path, width: int, scheme: str
 ) -> None:
-    report = tmp_path / "report.html"
+    draft = read_document(DRAFT)
     with Index.open(folder) as index:
-        report.write_text(index.search(read_document(DRAFT), k=1).to_html(), encoding="utf-8")
-    with opened_page(browser, report.as_uri(), width=width, scheme=scheme) as (page, seen):
-        page.goto(report.as_uri())
-        check_looks(page)
-        assert seen == Seen()
+        pages = {"evidence": index.search(draft, k=1).to_html(), "novelty": index.novelty(draft).to_html()}
+    for name, html in pages.items():
+        report = tmp_path / f"{name}.html"
+        report.write_text(html, encoding="utf-8")
+        with opened_page(browser, report.as_uri(), width=width, scheme=scheme) as (page, seen):
+            page.goto(report.as_uri())
+            check_looks(page)
+            assert seen == Seen()
 
 
 def test_the_pictures_of_the_tutorial_are_of_this_page(browser: Browser, base: str, tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_real_documents_are_encoded_by_the_encoder_of_their_index(
     real_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    monkeypatch.setattr(additions, "load_encoder", lambda name: asked.append(name) or FakeEncoder())
+    monkeypatch.setattr("engine.encoders.loading.load_encoder", lambda name: asked.append(name) or FakeEncoder())
     told = additions.encode(Real(real_folder, 60, 0), 3)
     assert asked == ["made"] and told["n_chunks"] >= 3 and told["seconds"] > 0
 

@@ -1,4 +1,4 @@
-"""A vector index that multiplies with all rows, and can lose some or round what it tells."""
+"""Exact scans as vector indexes: `Scan` can omit rows and round similarities, `Hungry` takes much memory."""
 
 from __future__ import annotations
 
@@ -41,3 +41,18 @@ class Scan:
 
     def write(self, path: Path) -> None:
         path.write_bytes(b"index")
+
+
+class Hungry(Scan):
+    """Takes 2 MiB for each query chunk while it searches, and 64 MiB while it builds."""
+
+    def build(self, rows: Vectors) -> None:
+        held = np.ones(8 << 20)
+        super().build(rows)
+        assert held[-1] == 1
+
+    def search(self, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
+        held = np.ones((len(queries), 1 << 18))
+        found = super().search(queries, k)
+        assert held[-1, -1] == 1
+        return found

@@ -18,7 +18,7 @@ def run(*arguments: object) -> Result:
 
 def test_types_are_measured_in_processes_of_their_own(tmp_path: Path) -> None:
     small = ["--documents", "30", "--chunks", "6", "--width", "16", "--queries", "3", "--build-threads", "1"]
-    folders = ["--out", tmp_path / "out", "--plot-out", tmp_path / "plots"]
+    folders = ["--out", tmp_path / "out"]
     done = run("synthetic", "--quick", "--libraries", "longmatch,faiss", *small, *folders)
     assert done.exit_code == 0, done.output
     (file,) = (tmp_path / "out").iterdir()
@@ -30,7 +30,6 @@ def test_types_are_measured_in_processes_of_their_own(tmp_path: Path) -> None:
     assert (flat.points[0].chunk.recall, flat.points[0].document.recall) == (1.0, 1.0)
     assert flat.bytes_per_vector == pytest.approx(64, abs=1)
     assert 0 < flat.points[0].chunk.latency.p50_ms <= flat.points[0].chunk.latency.p99_ms
-    assert {path.suffix for path in (tmp_path / "plots").iterdir()} == {".png", ".svg"}
     assert record.origin.command.startswith("python -m benchmarks study vectors synthetic --documents 30")
     assert "| synthetic (180) | faiss Flat (" in done.output
 

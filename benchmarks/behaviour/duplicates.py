@@ -1,0 +1,173 @@
+"""Plants near-duplicates in a corpus, and measures which of them `pairs` finds, by words alone, and in which time."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import numpy as np
+
+from benchmarks.behaviour.records import DuplicatesRecord
+from benchmarks.datasets import DatasetError, checksum, open_dataset, read_documents
+from benchmarks.markdown import markdown, origins
+from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.measuring.timing import processor_seconds
+from benchmarks.options import log
+from benchmarks.program import program
+from benchmarks.sections.planting import replace_words
+from engine.document import Document
+from engine.index import Index
+from engine.pairs import Pairs
+from engine.segmentation import divide
+from indexer import build
+from indexer.pairs.run import PairSettings, find_pairs
+
+REPLACED = (0.05, 0.1, 0.2, 0.3)  # shares of words, in turn
+LEAST = 0.5
+SHOWN = (0.5, 0.6, 0.7, 0.8)
+_COPY = "copy-of-"
+_QUICK = 40, 4  # documents, of them planted; at most
+_LOG_SECONDS = 20.0
+_NOTE = (
+    "By words alone. Near-duplicates: documents of the corpus in whose texts {shares} of the words were replaced by "
+    "words of the corpus, in turn, without headings. Found: the pair of original and near-duplicate has the score. "
+    "Pairs: all that have it, those of documents which the corpus has twice or in parts included. Processor time is "
+    "that of all threads: {pairs:,.0f} s for the pairs ({seconds:,.0f} s on the clock, beside other work), "
+    "{build:,.0f} s for the index."
+)
+
+
+def near_duplicate(document: Document, share: float, words: Sequence[str], rng: np.random.Generator) -> Document:
+    """A document with a share of its words replaced, under another name."""
+    text = replace_words(document.text, share, words, rng)
+    return replace(document, doc_id=_COPY + document.doc_id, text=text, sections=divide(text), pages=())
+
+
+def planted_duplicates(
+    documents: Sequence[Document], n_planted: int, seed: int
+) -> tuple[list[Document], list[tuple[str, float]]]:
+    """A corpus with near-duplicates in it.
+
+    Args:
+        documents: of the corpus.
+        n_planted: how many, each of another document.
+        seed: of the draw and the words.
+
+    Returns:
+        The corpus in a random order, and for each near-duplicate the doc_id of its original and the share of words.
+
+    Raises:
+        DatasetError: there are fewer documents.
+    """
+    if n_planted > len(documents):
+        raise DatasetError(f"{n_planted:,} near-duplicates need as many documents, not {len(documents):,}; plant fewer")
+    rng = np.random.default_rng(seed)
+    words = sorted({word for one in documents for word in one.text.split()})
+    chosen = rng.permutation(len(documents))[:n_planted].tolist()
+    planted = [(documents[at].doc_id, REPLACED[number % len(REPLACED)]) for number, at in enumerate(chosen)]
+    made = [near_duplicate(documents[at], share, words, rng) for at, (_, share) in zip(chosen, planted, strict=True)]
+    whole = [*documents, *made]
+    return [whole[at] for at in rng.permutation(len(whole)).tolist()], planted
+
+
+def scores_of(pairs: Pairs, planted: Sequence[tuple[str, float]]) -> list[float]:
+    """The score of each pair of original and near-duplicate; 0 where it is not listed."""
+    found = {frozenset((pair.first, pair.second)): pair.score for pair in pairs}
+    return [found.get(frozenset((original, _COPY + original)), 0.0) for original, _ in planted]
+
+
+def duplicates_table(records: Sequence[DuplicatesRecord]) -> str:
+    """A row for each score."""
+    head = ["Corpus", "Documents", "Score", "Found", *(f"Found, {share:.0%} replaced" for share in REPLACED), "Pairs"]
+    lines = []
+    for record in records:
+        rows = []
+        for least in SHOWN:
+            counts = [_found(record, least, None), *(_found(record, least, share) for share in REPLACED)]
+            n_pairs = sum(score >= least for score in record.scores)
+            corpus = ", ".join(one.partition("@")[0] for one in record.corpora)
+            rows.append([corpus, f"{record.n_documents:,}", f"{least:g}", *counts, f"{n_pairs:,}"])
+        shares = ", ".join(f"{share:.0%}" for share in REPLACED)
+        note = _NOTE.format(
+            shares=shares, pairs=record.cpu_seconds, seconds=record.seconds, build=record.build_cpu_seconds
+        )
+        lines += [*markdown(head, rows), "", note, ""]
+    return "\n".join([*lines, *origins(records)])
+
+
+def _found(record: DuplicatesRecord, least: float, share: float | None) -> str:
+    columns = zip(record.planted["replaced"], record.planted["score"], strict=True)
+    own = [float(score) for replaced, score in columns if share is None or replaced == share]
+    return f"{sum(score >= least for score in own)} of {len(own)}"
+
+
+def _log_slowly() -> Callable[[str, int, int], None]:
+    last = time.monotonic()
+
+    def show(what: str, n_done: int, n: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _LOG_SECONDS:
+            last = time.monotonic()
+            log(f"{n_done:,} of {n:,} documents {what}")
+
+    return show
+
+
+@program
+@click.argument("names", nargs=-1, required=True, metavar="DATASET...")
+@click.option("--documents", "n_documents", default=5_000, show_default=True, type=click.IntRange(4), help="In all.")
+@click.option("--planted", "n_planted", default=100, show_default=True, type=click.IntRange(1), help="Of them.")
+@measurement(seed="Of the draw, the words and the order.", quick="40 documents at most, 4 of them planted", data=True)
+def main(run: Measurement, names: tuple[str, ...], n_documents: int, n_planted: int) -> None:
+    """Plant near-duplicates in documents of one or more DATASETs, and find them by pairs of words alone.
+
+    \b
+    Example:
+        python -m benchmarks study duplicates proposals wikipedia_seealso
+    """
+    if run.is_quick:
+        n_documents, n_planted = min(n_documents, _QUICK[0]), min(n_planted, _QUICK[1])
+    documents: list[Document] = []
+    labels = []
+    for name in names:
+        dataset = open_dataset(name, run.data)
+        labels.append(f"{dataset.name}@{checksum(dataset)}")
+        documents += read_documents(dataset)
+    documents = documents[: n_documents - n_planted]
+    if len(documents) < n_documents - n_planted:
+        raise DatasetError(f"{', '.join(names)} have {len(documents):,} documents; name more, or pass --documents")
+    corpus, planted = planted_duplicates(documents, n_planted, run.seed)
+    with tempfile.TemporaryDirectory(prefix="longmatch-") as folder:
+        path, before = Path(folder) / "duplicates.lm", processor_seconds()
+        build(path, corpus, encode="none")
+        built = processor_seconds()
+        log(f"indexed {len(corpus):,} documents")
+        with Index.open(path) as index:
+            after = processor_seconds()
+            pairs = find_pairs(index, PairSettings(least=LEAST), progress=_log_slowly())
+            cpu = processor_seconds() - after
+    scores = scores_of(pairs, planted)
+    record = DuplicatesRecord(
+        corpora=labels,
+        n_documents=len(corpus),
+        n_characters=sum(len(one.text) for one in corpus),
+        least=LEAST,
+        n_pairs=len(pairs),
+        planted={
+            "original": [original for original, _ in planted],
+            "replaced": [share for _, share in planted],
+            "score": [round(score, 6) for score in scores],
+        },
+        scores=[round(pair.score, 6) for pair in pairs],
+        build_cpu_seconds=round(built - before, 1),
+        cpu_seconds=round(cpu, 1),
+        seconds=round(pairs.seconds, 1),
+        is_quick=run.is_quick,
+        origin=run.origin,
+    )
+    run.keep(record)
+    click.echo(duplicates_table([record]))

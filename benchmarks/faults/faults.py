@@ -1,0 +1,174 @@
+"""Interrupts every operation and damages every kind of file, thousands of times, and counts what came through."""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import click
+import numpy as np
+
+from benchmarks.faults.damaged_copies import Damaged, damaged, make_originals
+from benchmarks.faults.interruptions import Fault, Interrupted, injected, replayed
+from benchmarks.faults.operations import OPERATIONS
+from benchmarks.faults.recording import record
+from benchmarks.faults.records import DamagedCounts, FaultsRecord, InterruptionCounts
+from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.measuring.timing import processor_seconds
+from benchmarks.options import log
+from benchmarks.program import program
+from indexer.origin import Origin
+
+_NOTED = 100  # cases, after which a line is printed and the record is written
+_REPLAYED = (Fault.KILL, Fault.SECOND_KILL, Fault.CRASH)
+_MEMORY = Path("/dev/shm")
+
+
+class Faults:
+    """Runs cases, and counts them."""
+
+    def __init__(self, work: Path, seed: int, noted: Callable[[Faults, str], None] = lambda *_: None) -> None:
+        """Lay out every case below `work`; `noted` is called after each hundred cases with a line."""
+        self._work, self._noted = work, noted
+        self._rng = np.random.default_rng(seed)
+        self.interruptions: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.operations: Counter[str] = Counter()
+        self.copies: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.by_kind: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.problems: list[str] = []
+
+    def interrupt(self, n_replayed: int, n_injected: int) -> None:
+        """Interrupt the operations, each equally often, at moments that are spread over the whole of each.
+
+        Args:
+            n_replayed: kills, second kills and losses of power, a third of each.
+            n_injected: other faults, as many of each.
+        """
+        n_injections = len(Fault) - len(_REPLAYED)
+        originals = [record(operation, self._work / "clean") for operation in OPERATIONS]
+        cases = [
+            (expected, fault, at)
+            for expected in originals
+            for fault in Fault
+            for of_fault in [n_replayed / len(_REPLAYED) if fault in _REPLAYED else n_injected / n_injections]
+            for at in self._moments(len(expected.recording.calls), of_fault / len(OPERATIONS))
+        ]
+        gc.freeze()  # else each child copies what the collector touches
+        for number in self._rng.permutation(len(cases)).tolist():  # what is done of them at any time is a fair sample
+            expected, fault, at = cases[number]
+            if fault in _REPLAYED:
+                found = replayed(expected, fault, at, self._rng, self._work / "case")
+            else:
+                found = injected(expected, fault, at, self._work / "case")
+            self._count_interrupted(expected.operation.name, fault, at, found)
+
+    def _note(self, what: str, n: int) -> None:
+        if n % _NOTED == 0:
+            self._noted(self, f"{n} {what}, {len(self.problems)} problems")
+
+    def _moments(self, n_calls: int, n: float) -> list[int]:
+        """One random call in each of some equal parts of a run; a part of a case is one by chance."""
+        n_moments = int(n) + (self._rng.random() < n % 1)
+        parts = (np.arange(n_moments) + self._rng.random(n_moments)) / max(1, n_moments)
+        return [int(at) for at in parts * (n_calls + 1)]
+
+    def _count_interrupted(self, operation: str, fault: Fault, at: int, found: Interrupted) -> None:
+        self.operations[operation] += 1
+        counter = self.interruptions[fault.value]
+        counter["n_cases"] += 1
+        counter["n_refused"] += found.is_refused
+        counter["n_named"] += found.is_named
+        counter["n_passed"] += found.is_passed
+        counter["n_problems"] += bool(found.problems)
+        self.problems += [f"{operation}, {fault.value} at call {at}: {problem}" for problem in found.problems]
+        self._note("interruptions", self.operations.total())
+
+    def damage(self, n_copies: int) -> None:
+        """Damage copies, as many of each index; every third one is repaired."""
+        originals = make_originals(self._work / "clean")
+        gc.freeze()
+        for number in range(n_copies):
+            original = originals[number % len(originals)]
+            found = damaged(original, self._rng, self._work / "case", is_repaired=number // len(originals) % 3 == 0)
+            self._count_damaged(original.name, found)
+            self._note("copies", number + 1)
+
+    def _count_damaged(self, original: str, found: Damaged) -> None:
+        for counter in (self.copies[original], self.by_kind[found.kind]):
+            counter.update(["n_cases", f"n_{found.answer}"])
+            counter["n_found"] += found.is_found
+            counter["n_repaired"] += bool(found.repaired)
+            counter["n_mended"] += found.repaired == "mended"
+            counter["n_lost"] += found.repaired == "lost"
+            counter["n_given_up"] += found.repaired == "refused"
+            counter["n_problems"] += bool(found.problems)
+        self.problems += found.problems
+
+
+def _interruption_counts(tallies: Mapping[str, Counter[str]]) -> dict[str, InterruptionCounts]:
+    names = list(InterruptionCounts.__dataclass_fields__)
+    return {
+        key: InterruptionCounts(**{name: counts[name] for name in names}) for key, counts in sorted(tallies.items())
+    }
+
+
+def _damaged_counts(tallies: Mapping[str, Counter[str]]) -> dict[str, DamagedCounts]:
+    names = list(DamagedCounts.__dataclass_fields__)
+    return {key: DamagedCounts(**{name: counts[name] for name in names}) for key, counts in sorted(tallies.items())}
+
+
+@program
+@click.option(
+    "--kills", "n_kills", default=2000, show_default=True, type=click.IntRange(0), help="Kills and losses of power."
+)
+@click.option(
+    "--errors",
+    "n_errors",
+    default=800,
+    show_default=True,
+    type=click.IntRange(0),
+    help="I/O errors, full disks, short writes and vanished files.",
+)
+@click.option("--copies", "n_copies", default=5000, show_default=True, type=click.IntRange(0), help="Damaged copies.")
+@measurement(seed="Of moments, files and places.", work="Folder to work in; by default in memory, removed at the end.")
+def main(run: Measurement, n_kills: int, n_errors: int, n_copies: int) -> None:
+    """Interrupt every operation and damage every kind of file of small indexes, and record what was lost: nothing.
+
+    \b
+    Example:
+        python -m benchmarks study faults --kills 2000 --errors 800 --copies 5000
+    """
+    warnings.simplefilter("ignore")
+    started = processor_seconds()
+    place = run.given_work or (_MEMORY if _MEMORY.is_dir() else None)
+
+    def note(faults: Faults, line: str) -> None:
+        log(line)
+        run.keep(record_of(faults, processor_seconds() - started, run.origin))
+
+    with tempfile.TemporaryDirectory(prefix="longmatch-faults-", dir=place) as folder:
+        faults = Faults(Path(folder), run.seed, note)
+        if n_kills or n_errors:
+            faults.interrupt(n_kills, n_errors)
+        if n_copies:
+            faults.damage(n_copies)
+    recorded = record_of(faults, processor_seconds() - started, run.origin)
+    run.keep(recorded)
+    click.echo("\n".join(recorded.promises + recorded.problems))
+
+
+def record_of(faults: Faults, cpu_seconds: float, origin: Origin) -> FaultsRecord:
+    """What was counted so far."""
+    return FaultsRecord(
+        interruptions=_interruption_counts(faults.interruptions),
+        operations=dict(sorted(faults.operations.items())),
+        copies=_damaged_counts(faults.copies),
+        by_kind=_damaged_counts(faults.by_kind),
+        problems=list(faults.problems),
+        cpu_seconds=round(cpu_seconds, 1),
+        origin=origin,
+    )

@@ -1,0 +1,89 @@
+"""What `study faults` records, and the promises that it keeps or breaks, as lines of Markdown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from benchmarks.record_file import name_of
+from indexer.origin import Origin
+
+
+@dataclass(frozen=True)
+class InterruptionCounts:
+    """Cases of one fault."""
+
+    n_cases: int
+    n_refused: int  # after which a reader was refused until the command was run again
+    n_named: int  # whose command ended with an error of the engine
+    n_passed: int  # whose command ended well
+    n_problems: int  # anything lost, half done, different, unnamed, or that running the command again did not mend
+
+
+@dataclass(frozen=True)
+class DamagedCounts:
+    """Damaged copies of one index, or with one damaged kind of file."""
+
+    n_cases: int
+    n_right: int  # answered as before
+    n_earlier: int  # as after an earlier commit, from an index that a killed writer left
+    n_refused: int  # with an error of the engine
+    n_wrong: int
+    n_found: int  # by `verify`
+    n_repaired: int  # `repair` was run,
+    n_mended: int  # and everything was as before,
+    n_lost: int  # or exactly the documents that it named were gone,
+    n_given_up: int  # or it refused
+    n_problems: int
+
+
+@dataclass(frozen=True)
+class FaultsRecord:
+    """Interrupted operations and damaged copies of small indexes."""
+
+    kind: ClassVar[str] = "faults"
+
+    interruptions: dict[str, InterruptionCounts]  # by fault
+    operations: dict[str, int]  # cases by operation
+    copies: dict[str, DamagedCounts]  # by index
+    by_kind: dict[str, DamagedCounts]  # by kind of file
+    problems: list[str]
+    cpu_seconds: float  # of all processes
+    origin: Origin
+
+    @property
+    def name(self) -> str:
+        """Of the file, without suffix."""
+        return name_of("faults", seed=self.origin.seed)
+
+    @property
+    def promises(self) -> list[str]:
+        """Lines for people."""
+        return [*(self._interrupted() if self.interruptions else []), *(self._damaged() if self.copies else [])]
+
+    def _interrupted(self) -> list[str]:
+        counts = self.interruptions.values()
+        n_cases, n_problems = sum(one.n_cases for one in counts), sum(one.n_problems for one in counts)
+        return [
+            f"- {n_cases:,} interruptions of {len(self.operations)} operations: {n_problems} that lost, halved or "
+            "changed anything, or that running the command again did not complete.",
+            *(
+                f"  - {fault}: {one.n_cases:,} cases, {one.n_problems} problems."
+                for fault, one in self.interruptions.items()
+            ),
+        ]
+
+    def _damaged(self) -> list[str]:
+        counts = self.copies.values()
+        n_copies, n_wrong = sum(one.n_cases for one in counts), sum(one.n_wrong for one in counts)
+        n_other = sum(one.n_problems for one in counts) - n_wrong
+        return [
+            f"- {n_copies:,} damaged copies of {len(self.copies)} indexes, sealed and unsealed: {n_wrong} silently "
+            f"different answers, {n_other} other problems.",
+            *(
+                f"  - {kind}: {one.n_cases:,} cases, {one.n_refused:,} refused, {one.n_right + one.n_earlier:,} "
+                f"answered rightly, {one.n_found:,} found by `verify`; of {one.n_repaired:,} repairs "
+                f"{one.n_mended:,} mended, {one.n_lost:,} named lost documents, {one.n_given_up:,} refused."
+                for kind, one in self.by_kind.items()
+            ),
+        ]

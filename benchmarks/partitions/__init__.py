@@ -1,0 +1,1 @@
+"""Partitions behind servers: equal answers, and failures during queries."""

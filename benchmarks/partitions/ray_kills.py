@@ -1,0 +1,215 @@
+"""Kills encoders, writers and the driver of indexing runs on Ray, and compares the index with an undisturbed one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from collections import Counter
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+import xxhash
+
+from benchmarks.markdown import markdown, origins
+from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.options import log
+from benchmarks.partitions.ray_job import ENCODER, WRITER, Job, Running
+from benchmarks.partitions.records import RayKillRecord, RayOverhead
+from benchmarks.program import program
+from benchmarks.speed.recall import sampled_queries
+from benchmarks.store.contents import Seen, compare, look, read_contents
+from benchmarks.tiny_encoder import tiny_encoder
+from engine.document import Document
+from engine.encoders.loading import DEFAULT_ENCODER
+from engine.errors import EngineError
+from engine.extras import check_extra
+from engine.store.manifest import index_folders
+from indexer import read_corpus
+from indexer.building.builder import build
+from indexer.partitions.splitting import partition
+
+DEMO = Path(__file__).resolve().parents[2] / "demo" / "corpus"
+P, N_WORKERS = 2, 2
+DRIVER = "driver"
+VICTIMS = (ENCODER, WRITER, ENCODER, WRITER, DRIVER)  # in turn
+_BATCH_CHARS = 1 << 14  # small, so that a run has many commits
+_LONGEST_SECONDS = 3600.0
+_QUERIES = 10
+_NAMES = {ENCODER: "encoders", WRITER: "writers", DRIVER: "driver"}
+_NOTE = (
+    f"A job over {P} partitions with {N_WORKERS} encoders. Processes are killed (SIGKILL) one after the other, each "
+    "when something was committed since the kill before; after a kill of the driver the same command runs again. "
+    "Missing: documents without vectors at the end. Twice: documents that were encoded again after their commit. Other "
+    "documents and other shards: not equal byte for byte to those of an undisturbed run."
+)
+
+
+class Trial:
+    """One index during kills: what was committed so far, and what was encoded twice."""
+
+    def __init__(self, path: Path) -> None:
+        """Begin with what is there."""
+        self._path = path
+        self._committed: dict[str, int] = {}  # the id of the first chunk of each document
+        self.n_twice = 0
+
+    def look(self) -> int:
+        """Count the documents with vectors; those whose chunks have other ids than before were encoded twice."""
+        found = {doc_id: _first_chunk(seen) for doc_id, seen in look(self._path).items()}
+        encoded = {doc_id: first for doc_id, first in found.items() if first is not None}
+        self.n_twice += sum(encoded.get(doc_id) != first for doc_id, first in self._committed.items())
+        self._committed = encoded
+        return len(encoded)
+
+
+def _first_chunk(seen: Seen) -> int | None:
+    return seen.first_chunk
+
+
+def disturb(job: Job, n_kills: int) -> tuple[Counter[str], Trial]:
+    """Kill processes of a job `n_kills` times, then let it end.
+
+    Raises:
+        EngineError: a run fails, or ends before all kills.
+    """
+    killed: Counter[str] = Counter()
+    trial, running = Trial(job.index), job.start()
+    n_before = trial.look()
+    while killed.total() < n_kills:
+        victim = VICTIMS[killed.total() % len(VICTIMS)]
+        n_now = _kill(running, victim, trial, n_before)
+        n_before = n_now
+        killed[victim] += 1
+        log(f"kill {killed.total()}: {_NAMES[victim]}, {n_now} documents encoded")
+        if victim == DRIVER:
+            running.process.wait()
+            running = job.start()
+    running.finish(_LONGEST_SECONDS)
+    trial.look()
+    return killed, trial
+
+
+def _kill(running: Running, victim: str, trial: Trial, n_before: int) -> int:
+    """Kill one process once more documents are encoded than before; returns how many are."""
+    deadline, n_now = time.monotonic() + _LONGEST_SECONDS, n_before
+    while time.monotonic() < deadline:
+        if running.process.poll() is not None:
+            raise EngineError(f"the run ended before all kills; see {running.log}, or take a larger corpus")
+        n_now = trial.look() if n_now == n_before else n_now
+        found = [running.process.pid] if victim == DRIVER else running.workers(victim)
+        if n_now > n_before and found:
+            os.kill(found[0], signal.SIGKILL)
+            return n_now
+    raise EngineError(f"nothing was committed for {_LONGEST_SECONDS:.0f} s; see {running.log}")
+
+
+def overhead(corpus: Path, n_documents: int, encoder: str, work: Path) -> RayOverhead:
+    """Processor and wall seconds of `build` and of a job on Ray over the same documents, one after the other."""
+    some = work / "some"
+    some.mkdir()
+    files = sorted(path for path in corpus.rglob("*") if path.is_file())[:n_documents]
+    for number, path in enumerate(files):
+        shutil.copy(path, some / f"{number:05d}{path.suffix}")
+    spent = []
+    for name, n_workers in (("build", 0), ("ray", N_WORKERS)):
+        started = time.perf_counter()
+        job = Job(work / f"{name}.lm", some, encoder, n_workers)
+        cpu = job.start().finish(24 * 3600.0)
+        spent.append((round(cpu, 1), round(time.perf_counter() - started, 1)))
+        log(f"{name}: {cpu:.1f} s of processors")
+    return RayOverhead(len(files), encoder, *spent[0], *spent[1])
+
+
+def shard_digests(path: Path) -> dict[str, str]:
+    """The digest of each shard, by partition and name."""
+    shards = (one for part in index_folders(path) for one in sorted((part / "shards").glob("*")))
+    return {f"{one.parents[1].name}/{one.name}": xxhash.xxh3_128_hexdigest(one.read_bytes()) for one in shards}
+
+
+def ray_kills_table(records: Sequence[RayKillRecord]) -> str:
+    """A row for each corpus, and the overhead where it was measured."""
+    head = ["Corpus", "Documents", "Chunks", "Kills", "Runs", "Missing", "Twice", "Other documents", "Other shards"]
+    rows = [
+        [
+            record.corpus,
+            f"{record.n_documents:,}",
+            f"{record.n_chunks:,}",
+            f"{record.n_encoder_kills} encoders, {record.n_writer_kills} writers, {record.n_driver_kills} driver",
+            str(record.n_driver_kills + 1),
+            str(record.n_missing),
+            str(record.n_twice),
+            str(record.n_other_documents),
+            str(record.n_other_shards),
+        ]
+        for record in records
+    ]
+    lines = [*markdown(head, rows), "", _NOTE, ""]
+    for record in records:
+        if record.overhead is not None:
+            lines += [_overhead_line(record.overhead), ""]
+    return "\n".join([*lines, *origins(records)])
+
+
+def _overhead_line(found: RayOverhead) -> str:
+    share = found.ray_cpu_seconds / found.build_cpu_seconds - 1
+    return (
+        f"Overhead over {found.n_documents:,} documents with {found.encoder}: `build` {found.build_cpu_seconds:,.0f} s "
+        f"of processors in {found.build_wall_seconds:,.0f} s, on Ray {found.ray_cpu_seconds:,.0f} s in "
+        f"{found.ray_wall_seconds:,.0f} s: {100 * share:+.0f} %."
+    )
+
+
+@program
+@click.option("--corpus", type=click.Path(exists=True, path_type=Path), default=DEMO, help="Documents.")
+@click.option("--kills", "n_kills", default=20, show_default=True, type=click.IntRange(1), help="Of processes.")
+@click.option("--overhead", "n_overhead", type=click.IntRange(1), metavar="N_DOCS", help="Measure the overhead, too.")
+@click.option("--encoder", default=DEFAULT_ENCODER, show_default=True, help="Of the overhead.")
+@measurement(seed="Of the tiny encoder.", work="Folder for the indexes; a temporary one by default.")
+def main(run: Measurement, corpus: Path, n_kills: int, n_overhead: int | None, encoder: str) -> None:
+    """Kill encoders, writers and the driver of a job on Ray with a tiny encoder, and compare the index.
+
+    \b
+    Example:
+        python -m benchmarks study ray_kills --kills 20
+    """
+    check_extra("ray", "ray_kills", "Ray", "ray")
+    started = time.perf_counter()
+    with run.folder() as work:
+        bert = str(tiny_encoder(corpus, work, run.seed))
+        words = (one for one in read_corpus([str(corpus)]) if isinstance(one, Document))
+        build(work / "words.lm", words, encode="none")
+        partition(work / "words.lm", work / "calm.parts", P)
+        shutil.copytree(work / "calm.parts", work / "killed.parts")
+        calm, killed_job = (
+            Job(work / f"{name}.parts", corpus, bert, N_WORKERS, _BATCH_CHARS) for name in ("calm", "killed")
+        )
+        calm.start().finish(_LONGEST_SECONDS)
+        killed, trial = disturb(killed_job, n_kills)
+        asked = sampled_queries(sorted(look(calm.index)), _QUERIES, run.seed)
+        expected = read_contents(calm.index, asked)
+        difference = compare(read_contents(killed_job.index, asked), expected)
+        mine, theirs = shard_digests(killed_job.index), shard_digests(calm.index)
+        record = RayKillRecord(
+            corpus=corpus.parent.name if corpus.name == "corpus" else corpus.stem,
+            n_documents=len(expected.documents),
+            n_chunks=sum(len(one.spans) for one in expected.documents.values()),
+            n_partitions=P,
+            n_encoder_kills=killed[ENCODER],
+            n_writer_kills=killed[WRITER],
+            n_driver_kills=killed[DRIVER],
+            n_missing=len(expected.documents) - trial.look(),
+            n_twice=trial.n_twice,
+            n_other_documents=len({*difference.documents, *difference.vectors}),
+            n_other_shards=len(set(mine.items()) ^ set(theirs.items())),
+            n_other_hits=len(difference.hits),
+            ray=version("ray"),
+            overhead=None if n_overhead is None else overhead(corpus, n_overhead, encoder, work),
+            seconds=round(time.perf_counter() - started, 1),
+            origin=run.origin,
+        )
+    run.keep(record)
+    click.echo(ray_kills_table([record]))

@@ -1,0 +1,385 @@
+"""Corpora with one class a document, and what a linear classifier learns from frozen vectors of documents or pairs.
+
+A folder holds
+
+    corpus.jsonl.gz   one document a line: {"id", "title", "sections": [{"heading", "text"}], "meta"}
+    labels.tsv        doc_id, label, below a header line
+    splits.json       {"train": [doc ids], "valid": [doc ids], "test": [doc ids]}
+
+Letters in shapes: N documents or pairs, D width.
+"""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.datasets import DATA, DatasetError, files_checksum
+from benchmarks.pairs.judging import accuracy_threshold
+from benchmarks.pairs.scorer import Pair
+from benchmarks.pairs.splitting import Split
+from benchmarks.systems import BuildCost
+from engine.document import Document
+from engine.errors import MissingExtra, TrainingError
+from engine.readers import Unreadable, read_file
+from engine.training.judgments import read_splits
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+    from sklearn.linear_model import LogisticRegression
+
+    from benchmarks.prepare import Prepared
+
+
+LABELLED = ("bbc_news", "news20")
+SPLITS = ("train", "valid", "test")
+_FILES = ("corpus.jsonl.gz", "labels.tsv", "splits.json")
+_COLUMNS = ("doc_id", "label")
+
+
+@dataclass(frozen=True)
+class LabelledCorpus:
+    """Which documents are learned from, tuned on and tested on, and what they are; texts stay in the file."""
+
+    name: str
+    folder: Path
+    checksum: str  # of the three files
+    labels: Mapping[str, str]  # by doc_id
+    splits: Mapping[str, Sequence[str]]  # doc_ids of train, valid and test
+
+    @property
+    def classes(self) -> list[str]:
+        """Sorted."""
+        return sorted(set(self.labels.values()))
+
+    @property
+    def doc_ids(self) -> list[str]:
+        """Of all splits, in their order."""
+        return [doc_id for split in SPLITS for doc_id in self.splits[split]]
+
+    def labels_of(self, split: str) -> list[str]:
+        """In the order of the split."""
+        return [self.labels[doc_id] for doc_id in self.splits[split]]
+
+
+def open_labelled(name: str, data: Path = DATA) -> LabelledCorpus:
+    """Find one of `LABELLED` in the folder `data`, or take `name` as the path of a folder in the same layout.
+
+    Raises:
+        DatasetError: a file is missing, or the files do not fit together.
+    """
+    folder = data / name if name in LABELLED else Path(name)
+    if not folder.is_dir() and name not in LABELLED:
+        raise DatasetError(f"{name!r} is neither a folder nor one of {', '.join(LABELLED)}; pass one of these")
+    if missing := [file for file in _FILES if not (folder / file).is_file()]:
+        raise DatasetError(
+            f"dataset {folder.name}: {folder} holds no {', '.join(missing)}; "
+            "pass --data FOLDER, where FOLDER/NAME holds it, or the path of a folder that does"
+        )
+    labels = _read_labels(folder / "labels.tsv")
+    splits = _read_splits(folder / "splits.json")
+    _check(folder.name, labels, splits)
+    checksum = files_checksum(folder / file for file in _FILES)
+    split_ids = {split: splits[split] for split in SPLITS}
+    kept = {doc_id: labels[doc_id] for ids in split_ids.values() for doc_id in ids}
+    return LabelledCorpus(folder.resolve().name, folder, checksum, kept, split_ids)
+
+
+def read_labelled(corpus: LabelledCorpus) -> Iterator[Document]:
+    """Stream the documents of the splits, in the order of the file.
+
+    Raises:
+        DatasetError: a document cannot be read, or one of a split is not there.
+    """
+    awaited = set(corpus.labels)
+    for document in read_file(corpus.folder / "corpus.jsonl.gz"):
+        if isinstance(document, Unreadable):
+            raise DatasetError(
+                f"dataset {corpus.name}, {document.source}: {document.reason}; mend it, or leave that document out"
+            )
+        if document.doc_id in awaited:
+            awaited.remove(document.doc_id)
+            yield document
+    if awaited:
+        raise DatasetError(
+            f"dataset {corpus.name}: {len(awaited)} documents of splits.json are not in corpus.jsonl.gz, "
+            f"the first is {min(awaited)!r}; leave them out of splits.json"
+        )
+
+
+def part_of(corpus: LabelledCorpus, n_per_class: Mapping[str, int], seed: int) -> LabelledCorpus:
+    """At most so many documents of each class in each split, drawn by `seed`; the order of the splits is kept."""
+    draw = np.random.default_rng(seed)
+    splits = {}
+    for split, ids in corpus.splits.items():
+        chosen: set[str] = set()
+        for of_class in by_class(ids, corpus.labels).values():
+            n = min(n_per_class[split], len(of_class))
+            chosen.update(of_class[place] for place in draw.choice(len(of_class), n, replace=False))
+        splits[split] = [doc_id for doc_id in ids if doc_id in chosen]
+    labels = {doc_id: corpus.labels[doc_id] for ids in splits.values() for doc_id in ids}
+    return replace(corpus, labels=labels, splits=splits)
+
+
+def by_class(doc_ids: Sequence[str], labels: Mapping[str, str]) -> dict[str, list[str]]:
+    """The doc_ids of each class, classes sorted by name."""
+    grouped: dict[str, list[str]] = defaultdict(list)
+    for doc_id in doc_ids:
+        grouped[labels[doc_id]].append(doc_id)
+    return dict(sorted(grouped.items()))
+
+
+def _read_labels(path: Path) -> dict[str, str]:
+    labels: dict[str, str] = {}
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+            columns = rows.fieldnames or ()
+            if not set(_COLUMNS) <= set(columns):
+                raise DatasetError(
+                    f"{path}, line 1: the header has {', '.join(columns) or 'no columns'}; "
+                    f"it must have {' <tab> '.join(_COLUMNS)}"
+                )
+            for row in rows:
+                doc_id, label = (row[column] for column in _COLUMNS)
+                if not doc_id or not label:
+                    raise DatasetError(
+                        f"{path}, line {rows.line_num}: doc_id {doc_id!r} and label {label!r}; both must be there, "
+                        "with a tab between them"
+                    )
+                labels[doc_id] = label
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DatasetError(
+            f"{path} cannot be read ({error}); write it in UTF-8, as {' <tab> '.join(_COLUMNS)}"
+        ) from error
+    return labels
+
+
+def _read_splits(path: Path) -> Mapping[str, Sequence[str]]:
+    try:
+        return read_splits(path)
+    except TrainingError as error:
+        raise DatasetError(str(error)) from error
+
+
+def _check(name: str, labels: Mapping[str, str], splits: Mapping[str, Sequence[str]]) -> None:
+    if absent := [split for split in SPLITS if not splits.get(split)]:
+        raise DatasetError(
+            f"dataset {name}: splits.json has no documents for {', '.join(absent)}, it has {', '.join(splits)}; "
+            "it needs train, valid and test"
+        )
+    seen: dict[str, str] = {}
+    for split in SPLITS:
+        for doc_id in splits[split]:
+            if doc_id not in labels:
+                raise DatasetError(f"dataset {name}: {doc_id!r} of split {split!r} has no line in labels.tsv; add one")
+            if doc_id in seen:
+                raise DatasetError(
+                    f"dataset {name}: {doc_id!r} is in the splits {seen[doc_id]!r} and {split!r}; leave it in one"
+                )
+            seen[doc_id] = split
+    if strangers := {labels[doc_id] for doc_id in seen} - {labels[doc_id] for doc_id in splits["train"]}:
+        raise DatasetError(
+            f"dataset {name}: class {min(strangers)!r} has no training document, so nothing can learn it; "
+            "leave it out of splits.json"
+        )
+
+
+@dataclass(frozen=True)
+class FrozenVectors:
+    """One unit row a document, whoever made it."""
+
+    system: str  # names the record
+    encoder: str  # name@fingerprint; "" where there is none
+    rows: Mapping[str, int]  # by doc_id
+    vectors: AnyVectors  # (N, D)
+    cost: BuildCost
+
+    def of(self, doc_ids: Sequence[str]) -> AnyVectors:
+        """Their rows, in this order; a document may come again."""
+        return self.vectors[np.array([self.rows[doc_id] for doc_id in doc_ids], dtype=np.int64)]
+
+
+def encoder_vectors(ready: Prepared) -> FrozenVectors:
+    """The document vectors of an open index, copied, so that it may be closed."""
+    doc_ids, vectors = ready.index.document_vectors()
+    rows = {doc_id: row for row, doc_id in enumerate(doc_ids)}
+    return FrozenVectors("document", ready.encoder, rows, np.array(vectors), ready.cost)
+
+
+def tfidf_vectors(texts: Mapping[str, str], train: Iterable[str]) -> FrozenVectors:
+    """TF-IDF of words, with 1 + log tf and without English stop words.
+
+    Args:
+        texts: by doc_id.
+        train: doc_ids; words and idf are theirs, a word of one text alone left out.
+
+    Raises:
+        MissingExtra: scikit-learn is not installed.
+    """
+    try:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+    except ModuleNotFoundError as error:
+        raise MissingExtra("TF-IDF", "scikit-learn", "benchmarks") from error
+    started = time.perf_counter()
+    vectorizer = TfidfVectorizer(sublinear_tf=True, stop_words="english", min_df=2, dtype=np.float32)
+    vectorizer.fit(texts[doc_id] for doc_id in train)
+    vectors: csr_matrix = vectorizer.transform(texts.values())
+    rows = {doc_id: row for row, doc_id in enumerate(texts)}
+    return FrozenVectors("tfidf", "", rows, vectors, BuildCost(round(time.perf_counter() - started, 1)))
+
+
+INVERSE_PENALTIES = (0.1, 1.0, 10.0, 100.0, 1000.0)  # C; vectors of length 1 ask for large ones
+FEW_SHOT_C = 1.0  # scikit-learn's own: so few labels leave none to choose it by
+MAX_ITERATIONS = 5000
+
+AnyVectors: TypeAlias = "NDArray[np.float32] | csr_matrix"  # (N, D)
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Documents with their classes."""
+
+    vectors: AnyVectors  # (N, D), unit rows
+    labels: Sequence[str]  # N
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What was reached with a few labels, draw by draw."""
+
+    accuracy: list[float]
+    macro_f1: list[float]
+
+
+def fit_probe(train: Examples, valid: Examples) -> tuple[LogisticRegression, float]:
+    """The classifier learned from `train` whose C has the best accuracy on `valid`, the smallest of equals; and that C.
+
+    Raises:
+        MissingExtra: scikit-learn is not installed.
+    """
+    fitted = {c: _fit(train, c) for c in INVERSE_PENALTIES}
+    right = {c: np.mean(probe.predict(valid.vectors) == np.array(valid.labels)) for c, probe in fitted.items()}
+    best = max(INVERSE_PENALTIES, key=lambda c: right[c])
+    return fitted[best], best
+
+
+def few_shot(train: Examples, test: Examples, n_per_class: int, n_draws: int, seed: int) -> Draws:
+    """Learn from `n_per_class` documents of each class, `n_draws` times, and test on all of `test`.
+
+    Raises:
+        DatasetError: a class has fewer training documents than that.
+        MissingExtra: scikit-learn is not installed.
+    """
+    draws = Draws([], [])
+    for rows in few_shot_rows(train.labels, n_per_class, n_draws, seed):
+        few = Examples(train.vectors[rows], [train.labels[row] for row in rows])
+        metrics = judge(test.labels, _fit(few, FEW_SHOT_C).predict(test.vectors))
+        draws.accuracy.append(metrics["accuracy"])
+        draws.macro_f1.append(metrics["macro_f1"])
+    return draws
+
+
+def few_shot_rows(labels: Sequence[str], n_per_class: int, n_draws: int, seed: int) -> list[NDArray[np.int64]]:
+    """For each draw the rows of `n_per_class` documents of each class, none twice; draw i is the same for all n_draws.
+
+    Raises:
+        DatasetError: a class has fewer documents than that.
+    """
+    of_label = {label: np.flatnonzero(np.array(labels) == label) for label in sorted(set(labels))}
+    smallest = min(of_label, key=lambda label: len(of_label[label]))
+    if len(of_label[smallest]) < n_per_class:
+        raise DatasetError(
+            f"{n_per_class} documents of each class were asked for, {smallest!r} has {len(of_label[smallest])} to "
+            "learn from; ask for fewer: --shots"
+        )
+    seeds = np.random.SeedSequence(seed).spawn(n_draws)
+    return [
+        np.concatenate([draw.choice(rows, n_per_class, replace=False) for rows in of_label.values()])
+        for draw in map(np.random.default_rng, seeds)
+    ]
+
+
+def judge(labels: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
+    """Accuracy, and the mean over classes of F1 (a class that is neither there nor predicted is left out); in [0, 1].
+
+    Raises:
+        MissingExtra: scikit-learn is not installed.
+    """
+    try:
+        from sklearn.metrics import accuracy_score, f1_score
+    except ModuleNotFoundError as error:
+        raise _missing() from error
+    macro_f1 = f1_score(labels, predicted, average="macro", zero_division=0)
+    return {"accuracy": float(accuracy_score(labels, predicted)), "macro_f1": float(macro_f1)}
+
+
+def _fit(examples: Examples, c: float) -> LogisticRegression:
+    try:
+        from sklearn.linear_model import LogisticRegression
+    except ModuleNotFoundError as error:
+        raise _missing() from error
+    return LogisticRegression(C=c, max_iter=MAX_ITERATIONS).fit(examples.vectors, list(examples.labels))
+
+
+def _missing() -> MissingExtra:
+    return MissingExtra("a probe", "scikit-learn", "benchmarks")
+
+
+MATCH, OTHER = "match", "other"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What was said of the pairs of test, and by which setting, chosen on valid."""
+
+    predicted: list[str]  # `MATCH` or `OTHER`
+    setting: float  # C of the regression, or the threshold
+
+
+def by_probe(pairs: Mapping[Split, Sequence[Pair]], vectors: FrozenVectors) -> Prediction:
+    """Learn from the pairs of train, choose C on valid."""
+    train, valid, test = (
+        Examples(pair_vectors(*_both(pairs[split], vectors)), labels_of(pairs[split]))
+        for split in (Split.TRAIN, Split.VALID, Split.TEST)
+    )
+    probe, c = fit_probe(train, valid)
+    return Prediction(probe.predict(test.vectors).tolist(), c)
+
+
+def by_cosine(pairs: Mapping[Split, Sequence[Pair]], vectors: FrozenVectors) -> Prediction:
+    """Call a match what is above the threshold of highest accuracy on valid; nothing is learned from train."""
+    scores = {split: _cosine(*_both(pairs[split], vectors)) for split in (Split.VALID, Split.TEST)}
+    threshold = accuracy_threshold(scores[Split.VALID], [pair.is_match for pair in pairs[Split.VALID]])
+    return Prediction([MATCH if score > threshold else OTHER for score in scores[Split.TEST]], threshold)
+
+
+def pair_vectors(first: AnyVectors, second: AnyVectors) -> AnyVectors:
+    """[u, v, u * v, |u - v|] of N pairs: (N, 4 D), sparse where the rows are."""
+    if isinstance(first, np.ndarray):
+        return np.hstack([first, second, first * second, np.abs(first - second)])
+    from scipy.sparse import hstack
+
+    return hstack([first, second, first.multiply(second), abs(first - second)], format="csr")
+
+
+def labels_of(pairs: Sequence[Pair]) -> list[str]:
+    """`MATCH` or `OTHER` for each pair."""
+    return [MATCH if pair.is_match else OTHER for pair in pairs]
+
+
+def _both(pairs: Sequence[Pair], vectors: FrozenVectors) -> tuple[AnyVectors, AnyVectors]:
+    return vectors.of([pair.first for pair in pairs]), vectors.of([pair.second for pair in pairs])
+
+
+def _cosine(first: AnyVectors, second: AnyVectors) -> NDArray[np.float64]:
+    products = first * second if isinstance(first, np.ndarray) else first.multiply(second)
+    return np.asarray(products.sum(axis=1), dtype=np.float64).ravel()

@@ -1,1 +1,0 @@
-"""What a linear classifier learns from frozen vectors."""

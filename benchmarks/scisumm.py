@@ -1,0 +1,355 @@
+"""CL-SciSumm: its papers, citances and human summaries, the questions that a summary is used for, and their candidates.
+
+A folder holds, each as `benchmarks.datasets` has it,
+
+    corpus.jsonl.gz      papers; meta.roles holds "citing" where one cites a reference paper
+    queries.jsonl.gz     human summaries of reference papers
+    citances.jsonl.gz    the sentences in which they are cited
+    qrels.tsv            summary -> its paper
+    qrels_citing.tsv     summary -> the papers that cite it
+    qrels_citances.tsv   summary -> its citances
+    splits.json          summaries by split
+
+It is made from github.com/WING-NUS/scisumm-corpus (CC BY 4.0).
+
+TDE (2024, section 3; after Zhang et al. 2021) ranks few candidates a summary:
+
+    reference-topic   2017: the summary's own paper, among the papers that cite it
+    citing-drawn      2018: 5 papers that cite it, among 15 that cite papers of other topics; drawn 20 times
+
+The other questions rank whole collections: the paper (`reference`), the papers that cite it (`citing`), the sentences
+that cite it (`citances`; `citances-split`: among those of the split's topics alone).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from benchmarks.datasets import DATA, DatasetError, Qrels, files_checksum
+from benchmarks.quick import first_words
+from benchmarks.systems import System
+from engine.document import Document
+from engine.errors import TrainingError
+from engine.readers import Unreadable, read_file
+from engine.training.judgments import read_judgments, read_splits
+
+NAME = "clscisumm"
+_SUMMARIES, _SPLITS = "queries.jsonl.gz", "splits.json"
+_QRELS = {"reference": "qrels.tsv", "citing": "qrels_citing.tsv", "citances": "qrels_citances.tsv"}
+
+
+class Collection(StrEnum):
+    """What is found."""
+
+    PAPERS = "papers"
+    CITANCES = "citances"
+
+
+_FILES = {Collection.PAPERS: "corpus.jsonl.gz", Collection.CITANCES: "citances.jsonl.gz"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """The little that a quick run reads."""
+
+    doc_ids: frozenset[str]  # papers and citances
+    max_words: int  # of a document
+    name: str  # of the part, for what is cached
+
+
+@dataclass(frozen=True)
+class Scisumm:
+    """The summaries of one split and what belongs to them; papers and citances stay in their files."""
+
+    folder: Path
+    checksum: str  # of all files above
+    split: str
+    summaries: Mapping[str, Document]
+    reference: Qrels  # summary -> its paper; each of these -> 1
+    citing: Qrels  # summary -> papers; empty where none is known
+    citances: Qrels
+    part: Part | None = None  # None for all
+
+    @property
+    def name(self) -> str:
+        """Name, checksum and part: what vectors of its documents may be kept under."""
+        return f"{NAME}@{self.checksum}" + (f"-{self.part.name}" if self.part else "")
+
+
+def open_scisumm(split: str, data: Path = DATA) -> Scisumm:
+    """Read summaries and judgments of one split of the dataset in `data`.
+
+    Raises:
+        DatasetError: a file is missing or cannot be read, there is no such split, or a summary is not there.
+    """
+    folder = data / NAME
+    files = [folder / name for name in (*_FILES.values(), _SUMMARIES, *_QRELS.values(), _SPLITS)]
+    if missing := [path.name for path in files if not path.is_file()]:
+        raise DatasetError(
+            f"dataset {NAME}: {folder} holds no {', '.join(missing)}; pass --data FOLDER, where FOLDER/{NAME} does"
+        )
+    try:
+        splits = read_splits(folder / _SPLITS)
+        if split not in splits:
+            raise DatasetError(f"dataset {NAME} has no split {split!r}; it has {', '.join(splits)}")
+        judged = {kind: _qrels(folder / name, splits[split]) for kind, name in _QRELS.items()}
+    except TrainingError as error:
+        raise DatasetError(f"dataset {NAME}: {error}") from error
+    wanted = set(splits[split])
+    found = {summary.doc_id: summary for summary in _read(folder / _SUMMARIES) if summary.doc_id in wanted}
+    if absent := [query_id for query_id in splits[split] if query_id not in found or not judged["reference"][query_id]]:
+        raise DatasetError(
+            f"dataset {NAME}: summary {absent[0]!r} of split {split!r} is not in {_SUMMARIES}, or has no paper in "
+            f"{_QRELS['reference']}; leave it out of {_SPLITS}"
+        )
+    return Scisumm(
+        folder,
+        files_checksum(files),
+        split,
+        {query_id: found[query_id] for query_id in splits[split]},
+        judged["reference"],
+        judged["citing"],
+        judged["citances"],
+    )
+
+
+def read_collection(data: Scisumm, collection: Collection) -> Iterator[Document]:
+    """Stream all papers, reference and citing ones, or all citances.
+
+    Raises:
+        DatasetError: one cannot be read.
+    """
+    for document in _read(data.folder / _FILES[collection]):
+        if data.part is None:
+            yield document
+        elif document.doc_id in data.part.doc_ids:
+            yield first_words(document, data.part.max_words)
+
+
+def citing_ids(data: Scisumm) -> list[str]:
+    """The papers that cite some reference paper, in the order of the file."""
+    return [paper.doc_id for paper in read_collection(data, Collection.PAPERS) if "citing" in _roles(paper)]
+
+
+def quick_part(data: Scisumm, n_topics: int, max_words: int, seed: int) -> Scisumm:
+    """A few reference papers with all that belongs to them, the first words of each paper; one summary a topic.
+
+    Topics are drawn by `seed` among those that five papers cite, or among all where these are fewer than `n_topics`.
+    """
+    by_topic: dict[str, str] = {}
+    for query_id, papers in data.reference.items():
+        by_topic.setdefault(next(iter(papers)), query_id)
+    cited = [query_id for query_id in by_topic.values() if len(data.citing[query_id]) >= 5]
+    pool = cited if len(cited) >= n_topics else list(by_topic.values())
+    rows = np.random.default_rng(seed).choice(len(pool), min(n_topics, len(pool)), replace=False)
+    chosen = [pool[row] for row in sorted(rows.tolist())]
+
+    def kept(qrels: Qrels) -> Qrels:
+        return {query_id: qrels[query_id] for query_id in chosen}
+
+    def targets(*several: Qrels) -> frozenset[str]:
+        return frozenset(doc_id for qrels in several for papers in kept(qrels).values() for doc_id in papers)
+
+    part = Part(
+        targets(data.reference, data.citing, data.citances),
+        max_words,
+        f"{data.split}-quick{n_topics}x{max_words}-{seed}",
+    )
+    return replace(
+        data,
+        summaries={query_id: data.summaries[query_id] for query_id in chosen},
+        reference=kept(data.reference),
+        citing=kept(data.citing),
+        citances=kept(data.citances),
+        part=part,
+    )
+
+
+def _roles(paper: Document) -> list[object]:
+    roles = paper.metadata.get("roles", [])
+    return list(roles) if isinstance(roles, list) else [roles]
+
+
+def _qrels(path: Path, query_ids: list[str]) -> Qrels:
+    """Relevant targets of every query, of a query without any none."""
+    judged = read_judgments(path, query_ids)
+    return {
+        query_id: {doc_id: 1 for doc_id, relevance in judged.get(query_id, {}).items() if relevance > 0}
+        for query_id in query_ids
+    }
+
+
+def _read(path: Path) -> Iterator[Document]:
+    for document in read_file(path):
+        if isinstance(document, Unreadable):
+            raise DatasetError(
+                f"dataset {NAME}, {document.source}: {document.reason}; mend that line, or fetch the dataset again"
+            )
+        yield document
+
+
+N_POSITIVES = 5
+N_NEGATIVES = 15
+
+
+@dataclass(frozen=True)
+class Question:
+    """Which candidates are to be ranked for a summary."""
+
+    query_id: str
+    candidates: tuple[str, ...]  # in random order where they are few
+    relevant: frozenset[str]  # some of the candidates
+
+
+Pool = Callable[[Scisumm], list[str]]
+Ask = Callable[[Scisumm, Sequence[str], np.random.Generator], list[Question]]
+
+
+@dataclass(frozen=True)
+class SummaryTask:
+    """One way to ask."""
+
+    collection: Collection
+    pool: Pool  # the documents among which is searched; lexical systems know no others
+    ask: Ask
+    split: str  # by default
+    measures: tuple[str, ...]  # the first is the one that tests compare
+    n_draws: int = 1
+
+
+def of_topic(data: Scisumm, _pool: Sequence[str], draw: np.random.Generator) -> list[Question]:
+    """The summary's own paper among the papers that cite it; summaries whose paper nobody cites are left out."""
+    return [
+        Question(query_id, _shuffled([*paper, *data.citing[query_id]], draw), frozenset(paper))
+        for query_id, paper in data.reference.items()
+        if data.citing[query_id]
+    ]
+
+
+def drawn(data: Scisumm, _pool: Sequence[str], draw: np.random.Generator) -> list[Question]:
+    """Some papers that cite the summary's own paper, among papers that cite those of other summaries of the split.
+
+    Summaries with fewer than `N_POSITIVES` such papers are left out.
+
+    Raises:
+        DatasetError: there are fewer than `N_NEGATIVES` papers of other topics.
+    """
+    everyone = sorted({doc_id for papers in data.citing.values() for doc_id in papers})
+    questions = []
+    for query_id, own in data.citing.items():
+        if len(own) < N_POSITIVES:
+            continue
+        others = [doc_id for doc_id in everyone if doc_id not in own and doc_id not in data.reference[query_id]]
+        if len(others) < N_NEGATIVES:
+            raise DatasetError(
+                f"split {data.split!r} has {len(others)} papers that cite other topics than that of {query_id!r}, "
+                f"{N_NEGATIVES} are drawn; take a split with more summaries: --split"
+            )
+        positives = draw.choice(sorted(own), N_POSITIVES, replace=False).tolist()
+        negatives = draw.choice(others, N_NEGATIVES, replace=False).tolist()
+        questions.append(Question(query_id, _shuffled([*positives, *negatives], draw), frozenset(positives)))
+    return questions
+
+
+def of_pool(kind: str, data: Scisumm, pool: Sequence[str], _draw: np.random.Generator) -> list[Question]:
+    """All that belongs to a summary among the whole pool; its own paper is left out where it is not what is sought.
+
+    Summaries with nothing to find are left out.
+    """
+    judged: Mapping[str, Mapping[str, int]] = getattr(data, kind)
+    known = frozenset(pool)
+    questions = []
+    for query_id, relevant in judged.items():
+        left_out = () if kind == "reference" else data.reference[query_id]
+        candidates = tuple(doc_id for doc_id in pool if doc_id not in left_out)
+        if found := known.intersection(relevant).difference(left_out):
+            questions.append(Question(query_id, candidates, found))
+    return questions
+
+
+def _papers(data: Scisumm) -> list[str]:
+    return [paper.doc_id for paper in read_collection(data, Collection.PAPERS)]
+
+
+def _citances(data: Scisumm) -> list[str]:
+    return [citance.doc_id for citance in read_collection(data, Collection.CITANCES)]
+
+
+def _citances_of_split(data: Scisumm) -> list[str]:
+    wanted = {doc_id for citances in data.citances.values() for doc_id in citances}
+    return [doc_id for doc_id in _citances(data) if doc_id in wanted]
+
+
+def _shuffled(doc_ids: Sequence[str], draw: np.random.Generator) -> tuple[str, ...]:
+    return tuple(doc_ids[place] for place in draw.permutation(len(doc_ids)))
+
+
+_WHOLE = ("nDCG@10", "Recall@10", "Recall@100", "MRR@10", "P@1", "P@5")
+
+TASKS: Mapping[str, SummaryTask] = {
+    "reference-topic": SummaryTask(Collection.PAPERS, _papers, of_topic, "cl2017train", ("MRR", "P@1", "nDCG")),
+    "citing-drawn": SummaryTask(
+        Collection.PAPERS, citing_ids, drawn, "cl2018train", ("P@5", "P@1", "P@2", "P@3", "P@4"), n_draws=20
+    ),
+    "reference": SummaryTask(Collection.PAPERS, _papers, partial(of_pool, "reference"), "test", _WHOLE),
+    "citing": SummaryTask(Collection.PAPERS, citing_ids, partial(of_pool, "citing"), "cl2018test", _WHOLE),
+    "citances": SummaryTask(Collection.CITANCES, _citances, partial(of_pool, "citances"), "cl2018test", _WHOLE),
+    "citances-split": SummaryTask(
+        Collection.CITANCES, _citances_of_split, partial(of_pool, "citances"), "cl2018test", _WHOLE
+    ),
+}
+
+
+FEW = 100  # candidates that are scored one by one by a system that can
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """What can score any two documents that it was fitted on."""
+
+    def score(self, first: str, second: str) -> float:
+        """Higher is closer."""
+
+
+class CandidateRanker:
+    """Asks a system once for each summary, and each pair of a summary and a candidate once, however often they come."""
+
+    def __init__(self, system: System, summaries: Mapping[str, Document], depth: int) -> None:
+        """Take a system and its queries; `depth` is that of a search, as many as there are documents."""
+        self._system = system
+        self._summaries = summaries
+        self._depth = depth
+        self._found: dict[str, list[str]] = {}  # by summary
+        self._scores: dict[tuple[str, str], float] = {}
+
+    def rank(self, question: Question) -> list[str]:
+        """The candidates, best first; what the system does not find is not among them.
+
+        Few candidates are scored pair by pair where the system has `score`, and equal
+        ones stay in the order of the question. Otherwise they come as in its ranking of
+        everything.
+        """
+        if isinstance(self._system, Scorer) and len(question.candidates) <= FEW:
+            scores = {doc_id: self._score(self._system, question.query_id, doc_id) for doc_id in question.candidates}
+            return sorted(scores, key=lambda doc_id: -scores[doc_id])
+        wanted = frozenset(question.candidates)
+        return [doc_id for doc_id in self._search(question.query_id) if doc_id in wanted]
+
+    def _search(self, query_id: str) -> list[str]:
+        if query_id not in self._found:
+            ranking = self._system.search(self._summaries[query_id], self._depth)
+            self._found[query_id] = [doc_id for doc_id, _ in ranking]
+        return self._found[query_id]
+
+    def _score(self, system: Scorer, query_id: str, doc_id: str) -> float:
+        pair = query_id, doc_id
+        if pair not in self._scores:
+            self._scores[pair] = system.score(query_id, doc_id)
+        return self._scores[pair]

@@ -1,1 +1,0 @@
-"""CL-SciSumm: summaries against papers, citing papers and citances."""

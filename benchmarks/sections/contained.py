@@ -1,0 +1,228 @@
+"""Plants sections and whole documents in a corpus, and searches by words alone for what is in it; writes two runs.
+
+Drafts and inner documents are taken out of the corpus. Half of the long sections of a draft are planted, each in a
+document of its own; novelty is asked which ones are there. Half of the inner documents are planted whole, and
+containment is asked which document each is inside of. Words of what is planted are replaced, in turn by share.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.datasets import Dataset, DatasetError, checksum, read_documents
+from benchmarks.markdown import markdown, origins
+from benchmarks.quick import SUFFIX
+from benchmarks.runs import Case, Run
+from benchmarks.sections.planting import Form, Passage, Position, plant, replace_words
+from engine.document import Document, Span
+from engine.index import Index
+from engine.search.request import Mode
+from indexer import build
+from indexer.origin import Origin
+
+REPLACED = (0.0, 0.1, 0.3)  # shares of words, in turn
+CONTAINED = 0.5  # score from which on something counts as contained; chosen on the demo corpus
+LEAST_WORDS = 80  # of a section that is judged
+_FEWEST_LONG = 4  # long sections of a draft
+_NOTE = (
+    "By words alone. Drafts are not in the corpus, but half of their sections of 80 words and more are, each planted "
+    "in a document of its own; inner documents are not in the corpus either, but half of them are planted whole. None, "
+    "a tenth or three tenths of the words are replaced by words of the corpus, in turn. Sections: what novelty says of "
+    "all long sections of the drafts; documents: the best hit of containment. Something counts as found where the "
+    "score of the best document is at least {contained:g}, which was chosen on the demo corpus; the weights of "
+    "containment were chosen on proposals. Precision: of what is found, the share whose best document is the one that "
+    "got it; recall: the share of what is planted. A section that another document of the corpus holds anyway counts "
+    "against precision."
+)
+
+
+SECTION, WHOLE = "novelty", "containment"  # the systems: of long sections of drafts, and of whole documents
+_KINDS = {SECTION: "section", WHOLE: "document"}
+
+
+@dataclass(frozen=True)
+class ContainedDetails:
+    """What a run says beside its cases, each of which names the document that it was planted in, and the one found."""
+
+    n_documents: int  # of the corpus that is searched
+
+
+@dataclass(frozen=True)
+class ContainedPlan:
+    """How much is planted."""
+
+    drafts: int = 30
+    inner: int = 60  # documents, of which half are planted whole
+
+
+QUICK = ContainedPlan(2, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A section of a draft, or a whole document, and where it was planted."""
+
+    query: Document
+    section: int  # -1 for a whole document
+    home: str  # "" where it was not planted
+    replaced: float
+
+
+def run_contained(
+    dataset: Dataset, plan: ContainedPlan, origin: Origin, log: Callable[[str], None], *, is_quick: bool
+) -> list[Run]:
+    """Plant, index by words, and search; a run of novelty, and one of containment.
+
+    Raises:
+        EngineError: the corpus cannot be read, or is too small for the plan.
+    """
+    started = time.perf_counter()
+    documents = list(read_documents(dataset))
+    corpus, planted = planted_corpus(documents, plan, origin.seed)
+    log(f"{len(planted)} cases, {len(corpus):,} documents")
+    cases = _asked(corpus, planted, log)
+    seconds = round(time.perf_counter() - started, 1)
+    return [
+        Run(
+            task="contained",
+            dataset=f"{dataset.name}{SUFFIX * is_quick}@{checksum(dataset)}",
+            system=system,
+            settings=asdict(plan),
+            split="",
+            seconds=seconds,
+            details=asdict(ContainedDetails(len(corpus))),
+            origin=origin,
+            cases=of_system,
+        )
+        for system, of_system in cases.items()
+    ]
+
+
+def planted_corpus(documents: Sequence[Document], plan: ContainedPlan, seed: int) -> tuple[list[Document], list[_Case]]:
+    """Take drafts and inner documents out of a corpus, and plant parts of the one and half of the other.
+
+    Raises:
+        DatasetError: the corpus is too small.
+    """
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(documents)).tolist()
+    drafts = [number for number in order if len(long_sections(documents[number])) >= _FEWEST_LONG][: plan.drafts]
+    inner = [number for number in order if number not in drafts and long_sections(documents[number])][: plan.inner]
+    others = {number: documents[number] for number in sorted(set(order) - set(drafts) - set(inner))}
+    if len(drafts) < plan.drafts or len(inner) < plan.inner or len(others) < len(drafts) + len(inner):
+        raise DatasetError(f"{len(documents):,} documents are too few for {plan}; plant less")
+    words = sorted({word for one in others.values() for word in one.text.split()})
+    homes = rng.permutation(list(others)).tolist()
+    cases: list[_Case] = []
+
+    def put(query: Document, section: int, text: str) -> None:
+        share = REPLACED[sum(bool(case.home) for case in cases) % len(REPLACED)]
+        home = homes[sum(bool(case.home) for case in cases) % len(homes)]
+        passage = Passage("", replace_words(text, share, words, rng))
+        others[home] = plant(others[home], passage, Position.MIDDLE, Form.SECTION).document
+        cases.append(_Case(query, section, others[home].doc_id, share))
+
+    for draft in (documents[number] for number in drafts):
+        numbers = long_sections(draft)
+        chosen = set(rng.permutation(numbers)[: len(numbers) // 2].tolist())
+        for number in numbers:
+            if number in chosen:
+                put(draft, number, draft.text[draft.sections[number].start : draft.sections[number].stop])
+            else:
+                cases.append(_Case(draft, number, "", 0.0))
+    for place, document in enumerate(documents[number] for number in inner):
+        if place % 2:
+            cases.append(_Case(document, -1, "", 0.0))
+        else:
+            put(document, -1, document.text)
+    return list(others.values()), cases
+
+
+def long_sections(document: Document) -> list[int]:
+    """The sections of so many words that what novelty says of them is judged."""
+    spans = [Span(one.start, one.stop) for one in document.sections]
+    return [at for at, one in enumerate(spans) if len(document.text[one.start : one.stop].split()) >= LEAST_WORDS]
+
+
+def _asked(corpus: Sequence[Document], planted: Sequence[_Case], log: Callable[[str], None]) -> dict[str, list[Case]]:
+    """The cases of each system, with what was found."""
+    cases: dict[str, list[Case]] = {SECTION: [], WHOLE: []}
+    with tempfile.TemporaryDirectory(prefix="longmatch-") as folder:
+        path = Path(folder) / "planted.lm"
+        build(path, corpus, encode="none")
+        with Index.open(path) as index:
+            by_query: dict[str, dict[int, tuple[str, float]]] = {}
+            for one in planted:
+                query = one.query.doc_id
+                if query not in by_query:
+                    by_query[query] = _answers(index, one)
+                    log(f"{len(by_query)} queries")
+                found, score = by_query[query].get(one.section, ("", 0.0))
+                is_whole = one.section < 0
+                case = contained_case(query, one.section, one.home, one.replaced, found, score)
+                cases[WHOLE if is_whole else SECTION].append(case)
+    return cases
+
+
+def contained_case(query: str, section: int, home: str, replaced: float, found: str, score: float) -> Case:
+    """A section, or with -1 a whole document, the document it was planted in, and what was found; "" for none."""
+    return Case(
+        id=query if section < 0 else f"{query} {section}",
+        values={"score": round(score, 6)},
+        facts={"replaced": replaced},
+        labels={"home": home, "found": found},
+        group=query,
+    )
+
+
+def _answers(index: Index, case: _Case) -> dict[int, tuple[str, float]]:
+    """By section the document that contains most of it, and its score; by -1 of a whole document."""
+    query = replace(case.query, source="")
+    if case.section >= 0:
+        return {one.section: (one.hit.doc_id, one.hit.score) for one in index.novelty(query) if one.hit is not None}
+    hits = index.search(query, k=1, mode=Mode.CONTAINMENT)
+    return {-1: (hits[0].doc_id, hits[0].score)} if len(hits) else {}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """How well cases of a kind were answered."""
+
+    n_planted: int
+    n_missing: int  # cases that were not planted
+    precision: float
+    recall: float
+
+
+def judged(cases: Sequence[Case], least: float = CONTAINED) -> Judged:
+    """Precision and recall, where something is found from a score on."""
+    found = [case for case in cases if case.values["score"] >= least]
+    right = sum(bool(case.labels["home"]) and case.labels["found"] == case.labels["home"] for case in found)
+    n_planted = sum(bool(case.labels["home"]) for case in cases)
+    return Judged(n_planted, len(cases) - n_planted, right / max(1, len(found)), right / max(1, n_planted))
+
+
+def recall_by_share(cases: Sequence[Case]) -> list[float | None]:
+    """Recall for each share of replaced words; None where nothing of that share was planted."""
+    planted = [case for case in cases if case.labels["home"]]
+    by_share = [judged([case for case in planted if case.facts["replaced"] == share]) for share in REPLACED]
+    return [one.recall if one.n_planted else None for one in by_share]
+
+
+def contained_table(runs: Sequence[Run]) -> str:
+    """Two rows for each corpus: sections by novelty, documents by containment."""
+    rows = []
+    for run in sorted(runs, key=lambda run: (run.corpus, run.system == WHOLE)):
+        one, n_documents = judged(run.cases), run.details_as(ContainedDetails).n_documents
+        counts = (f"{n_documents:,}", run.system, _KINDS[run.system], str(one.n_planted), str(one.n_missing))
+        values = (one.precision, one.recall, *recall_by_share(run.cases))
+        rows.append([run.corpus, *counts, *("" if value is None else f"{value:.3f}" for value in values)])
+    shares = [f"Recall, {share:.0%} replaced" for share in REPLACED]
+    head = ["Corpus", "Documents", "Mode", "Of", "Planted", "Missing", "Precision", "Recall", *shares]
+    return "\n".join([*markdown(head, rows), "", _NOTE.format(contained=CONTAINED), "", *origins(runs)])

@@ -1,0 +1,124 @@
+"""Measures how long an index takes to open and to give its first answer, and what it reads for that."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import numpy as np
+
+from benchmarks.markdown import markdown, origins
+from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.options import log
+from benchmarks.program import program
+from benchmarks.record_file import rebuild
+from benchmarks.speed.records import FirstAnswerRecord, FirstAnswers
+from engine.errors import EngineError
+from engine.index import Index
+from engine.store.catalog import CATALOG_FILE
+from indexer.generation.footprint import folder_bytes
+
+SECONDS = 300  # in which a process must end
+_HEAD = [
+    *("Index", "Documents", "Chunks", "Catalog, MB", "Cache"),
+    *("Open, ms", "of the processor", "Read, MB", "First answer, ms", "of processors", "Read in all, MB"),
+]
+_NOTE = (
+    "Smallest of {runs} processes each, without imports; the query is a document of the index. Cold: no "
+    "file of the index in the page cache. Read: from the disk, mapped files included."
+)
+
+
+class ChildFailed(EngineError):
+    """A process that was measured did not answer."""
+
+
+def forget_pages(folder: Path) -> None:
+    """Take the files of a folder out of the page cache."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as stream:
+                os.fsync(stream.fileno())
+                os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def first_answers(path: Path, doc_ids: Sequence[str], *, is_cold: bool) -> FirstAnswers:
+    """Open and search an index in a process for each document.
+
+    Raises:
+        ChildFailed: a process failed or did not end.
+    """
+    found: list[dict[str, float]] = []
+    for doc_id in doc_ids:
+        if is_cold:
+            forget_pages(path)
+        command = [sys.executable, "-m", "benchmarks.speed.answering", str(path), doc_id]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise ChildFailed(f"no first answer from {path} after {SECONDS} s") from error
+        if done.returncode:
+            raise ChildFailed(f"no answer from {path}: {done.stderr[-300:]}")
+        found.append(json.loads(done.stdout))
+        log(f"{'cold' if is_cold else 'warm'}: answered after {found[-1]['answer_ms']} ms")
+    return rebuild(FirstAnswers, {name: [one[name] for one in found] for name in found[0]})
+
+
+def first_answer_table(records: Sequence[FirstAnswerRecord]) -> str:
+    """Two rows for each index."""
+    rows = []
+    for record in sorted(records, key=lambda one: (one.n_chunks, one.n_documents)):
+        sizes = [f"`{record.index}`", f"{record.n_documents:,}", f"{record.n_chunks:,}"]
+        for name, found in (("cold", record.cold), ("warm", record.warm)):
+            rows.append(
+                [
+                    *sizes,
+                    f"{record.catalog_bytes / 1e6:,.1f}",
+                    name,
+                    f"{min(found.open_ms):,.0f}",
+                    f"{min(found.open_cpu_ms):,.0f}",
+                    f"{min(found.open_bytes) / 1e6:,.1f}",
+                    f"{min(found.answer_ms):,.0f}",
+                    f"{min(found.answer_cpu_ms):,.0f}",
+                    f"{min(found.answer_bytes) / 1e6:,.1f}",
+                ]
+            )
+    n_runs = min(len(one.open_ms) for record in records for one in (record.cold, record.warm))
+    return "\n".join([*markdown(_HEAD, rows), "", _NOTE.format(runs=n_runs), "", *origins(records)])
+
+
+@program
+@click.argument("path", metavar="INDEX", type=click.Path(exists=True, path_type=Path))
+@click.option("--name", help="Of the index in the table.  [default: that of the folder]")
+@click.option(
+    "--runs", "n_runs", default=5, show_default=True, type=click.IntRange(1), help="Processes, cold and warm."
+)
+@measurement(seed="Of the documents that are searched with.")
+def main(run: Measurement, path: Path, name: str | None, n_runs: int) -> None:
+    """Open INDEX and search it once, in processes of their own, with and without its files in the page cache.
+
+    \b
+    Example:
+        python -m benchmarks study first_answer papers.lm --runs 5
+    """
+    with Index.open(path, store=False) as index:
+        n_documents, n_chunks, names = index.n_documents, index.n_chunks, index.snapshot.doc_ids()
+    chosen = np.random.default_rng(run.seed).choice(len(names), n_runs)
+    doc_ids = [names[int(at)] for at in chosen]
+    record = FirstAnswerRecord(
+        index=name or path.stem,
+        n_documents=n_documents,
+        n_chunks=n_chunks,
+        catalog_bytes=(path / CATALOG_FILE).stat().st_size,
+        index_bytes=folder_bytes(path),
+        cold=first_answers(path, doc_ids, is_cold=True),
+        warm=first_answers(path, doc_ids, is_cold=False),
+        origin=run.origin,
+    )
+    run.keep(record)
+    click.echo(first_answer_table([record]))

@@ -1,0 +1,62 @@
+"""Counts, encoder, reference and generations of an index as plain values, for `longmatch info`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from engine.store.snapshot import Snapshot
+
+
+def index_facts(snapshot: Snapshot) -> dict[str, Any]:
+    """What `longmatch info --json` prints of an index."""
+    rows = [(part, part.generation_row) for part in snapshot.parts]
+    generations = [None if row is None else row._asdict() for _, row in rows]
+    n_fresh = sum(int(part.is_fresh(row.through_chunk if row is not None else 0).sum()) for part, row in rows)
+    return {
+        **snapshot.totals(),
+        "encoder": snapshot.meta.get("encoder"),
+        "language": snapshot.language,
+        "reference": None if snapshot.reference_row is None else asdict(snapshot.reference_row),
+        "generation": generations[0] if len(rows) == 1 else None,
+        "fresh_documents": n_fresh,
+        **({} if len(rows) == 1 else {"partitions": _partitions(snapshot.parts, generations)}),
+        "schema_version": snapshot.meta["schema_version"],
+    }
+
+
+def _partitions(parts: Sequence[Snapshot], generations: Sequence[dict[str, Any] | None]) -> list[dict[str, Any]]:
+    return [
+        {
+            "address": part.folder.name,
+            "documents": part.n_documents,
+            "chunks": part.n_chunks,
+            "generation": generation,
+        }
+        for part, generation in zip(parts, generations, strict=True)
+    ]
+
+
+def joined_facts(of_parts: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+    """The facts of partitions that are served as those of one index.
+
+    Args:
+        of_parts: the address of each partition that answers, and its facts.
+    """
+    first = of_parts[0][1]
+    counts = [name for name, value in first.items() if isinstance(value, int) and name != "schema_version"]
+    partitions = [
+        {
+            "address": address,
+            "documents": facts["documents"],
+            "chunks": facts["chunks"],
+            "generation": facts["generation"],
+        }
+        for address, facts in of_parts
+    ]
+    return (
+        first
+        | {name: sum(facts[name] for _, facts in of_parts) for name in counts}
+        | {"generation": None, "partitions": partitions}
+    )

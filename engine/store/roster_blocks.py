@@ -1,0 +1,160 @@
+"""The roster as the catalog keeps it: runs of documents as arrays, so that opening an index reads no document.
+
+The blocks are written in the transaction that changes the rows. Each has a checksum, and there is one over all of
+them (`engine.store.checks`), so a document that is in no block is not in the index. Names and contents are there as
+keys of 64 bits, by which a document is found, or proven to be absent, without a search in the catalog. Catalogs of
+schema versions before 6 have no blocks; the next writer adds them.
+
+Letters in shapes: N documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+from sqlalchemy import Connection, delete, insert
+from sqlalchemy.orm import Mapped, mapped_column
+
+from engine.errors import IndexDamaged
+from engine.store.catalog import DocumentRow, Table
+from engine.store.reference import content_key
+from engine.store.roster import Roster
+
+FIRST_BLOCK_VERSION = 6  # of the schema
+BLOCK_IDS = 512  # catalog ids of one block
+_PLACES = "id, shard_id, document_row, section_row, n_sections, chunk_row, first_chunk, n_chunks"  # as in `Roster`
+_N_COLUMNS = len(fields(Roster)) + 3
+_DAMAGED = "the roster of {place} is not what was written; check it: longmatch verify INDEX"
+
+
+class RosterBlockRow(Table):
+    """The documents with ids from `block * BLOCK_IDS` on, as many as are there of `BLOCK_IDS`."""
+
+    __tablename__ = "roster_blocks"
+    block: Mapped[int] = mapped_column(primary_key=True)
+    n_documents: Mapped[int]
+    arrays: Mapped[bytes]  # columns of 64 bits, least byte first, one after another
+    check: Mapped[int] = mapped_column("checksum")  # of `arrays`
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What is known of all documents without reading their rows; all arrays are (N,), in the order of catalog ids."""
+
+    roster: Roster
+    tokens: NDArray[np.int64]
+    contents: NDArray[np.uint64]  # see `engine.store.reference.content_key`
+    names: NDArray[np.uint64]  # see `name_key`
+
+
+def has_blocks(meta: Mapping[str, Any]) -> bool:
+    """Whether a catalog with these named values holds blocks."""
+    return int(meta.get("schema_version", 0)) >= FIRST_BLOCK_VERSION
+
+
+def name_key(doc_id: str) -> int:
+    """The key of a name."""
+    return xxhash.xxh3_64_intdigest(doc_id.encode())
+
+
+def write_blocks(connection: Connection, document_ids: Iterable[int] | None = None) -> None:
+    """Write the blocks of documents whose rows were written or deleted in this transaction; all by default."""
+    if document_ids is None:
+        connection.execute(delete(RosterBlockRow))
+        (last,) = _driver(connection).execute("SELECT coalesce(max(id), 0) FROM documents").fetchone()
+        blocks: Sequence[int] = range(last // BLOCK_IDS + 1)
+    else:
+        blocks = sorted({int(one) // BLOCK_IDS for one in document_ids})
+    for block in blocks:
+        first = block * BLOCK_IDS
+        table = _table(connection, f"WHERE id BETWEEN {first} AND {first + BLOCK_IDS - 1}")
+        connection.execute(delete(RosterBlockRow).where(RosterBlockRow.block == block))
+        if table.shape[1]:
+            arrays = table.astype("<i8").tobytes()
+            values = {"block": block, "n_documents": table.shape[1], "arrays": arrays, "check": _checksum(arrays)}
+            connection.execute(insert(RosterBlockRow).values(values))
+
+
+def read_blocks(connection: Connection, place: str) -> Listed:
+    """All documents by their blocks, as the transaction that is open sees them.
+
+    Args:
+        connection: to a catalog whose table of blocks was compared with its checksum.
+        place: the catalog, for messages.
+
+    Raises:
+        IndexDamaged: a block is not what was written.
+    """
+    statement = "SELECT n_documents, arrays, checksum FROM roster_blocks ORDER BY block"
+    tables = [np.empty((_N_COLUMNS, 0), np.int64)]
+    for n_documents, arrays, check in _driver(connection).execute(statement):
+        if not isinstance(arrays, bytes) or _checksum(arrays) != check or len(arrays) != n_documents * _N_COLUMNS * 8:
+            raise IndexDamaged(_DAMAGED.format(place=place))
+        tables.append(np.frombuffer(arrays, "<i8").reshape(_N_COLUMNS, -1))
+    return _listed(np.concatenate(tables, axis=1))
+
+
+def listed_rows(connection: Connection) -> Listed:
+    """All documents by their rows, as the transaction that is open sees them."""
+    return _listed(_table(connection))
+
+
+def check_blocks(connection: Connection, place: str) -> None:
+    """Compare the blocks with the rows of all documents.
+
+    Args:
+        connection: in a transaction.
+        place: the catalog, for messages.
+
+    Raises:
+        IndexDamaged: they differ.
+    """
+    by_blocks, by_rows = read_blocks(connection, place), listed_rows(connection)
+    if not all(map(np.array_equal, _arrays(by_blocks), _arrays(by_rows))):
+        raise IndexDamaged(_DAMAGED.format(place=place))
+
+
+def _arrays(listed: Listed) -> Iterator[NDArray[Any]]:
+    for column in fields(Roster):
+        yield getattr(listed.roster, column.name)
+    yield from (listed.tokens, listed.contents, listed.names)
+
+
+def _listed(table: NDArray[np.int64]) -> Listed:
+    *places, tokens, contents, names = table
+    return Listed(Roster(*places), tokens, contents.view(np.uint64), names.view(np.uint64))
+
+
+def _table(connection: Connection, where: str = "") -> NDArray[np.int64]:
+    """The columns (`_N_COLUMNS`, N) of documents, by their rows."""
+    statement = f"SELECT {_PLACES}, tokens_total, content_hash, doc_id FROM {DocumentRow.__tablename__} {where}"
+    rows = _driver(connection).execute(f"{statement} ORDER BY id").fetchall()
+    table = np.empty((_N_COLUMNS, len(rows)), np.int64)
+    if rows:
+        *numbers, contents, names = zip(*rows, strict=True)
+        table[:-2] = np.array(numbers, np.int64)
+        table[-2:] = np.array([list(map(_content, contents)), list(map(name_key, names))], np.uint64).view(np.int64)
+    return table
+
+
+def _content(content_hash: str) -> int:
+    try:
+        return content_key(content_hash)
+    except ValueError:  # a damaged row, which is found by its checksum
+        return 0
+
+
+def _checksum(arrays: bytes) -> int:
+    """As SQLite holds 64 bits."""
+    return int(np.uint64(xxhash.xxh3_64_intdigest(arrays)).astype(np.int64))
+
+
+def _driver(connection: Connection) -> Any:  # noqa: ANN401
+    driver = connection.connection.driver_connection
+    assert driver is not None
+    return driver

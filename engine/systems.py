@@ -1,0 +1,23 @@
+"""The operating systems on which an index may be written and read."""
+
+from __future__ import annotations
+
+import sys
+
+from engine.errors import EngineError
+
+
+def refuse_windows(system: str = sys.platform) -> None:
+    """Refuse Windows, where nothing of the durability of an index was ever tested.
+
+    Args:
+        system: as `sys.platform` names it.
+
+    Raises:
+        EngineError: it is Windows.
+    """
+    if system.startswith(("win32", "cygwin")):
+        raise EngineError(
+            "longmatch does not run on Windows: documents are read in a process with limits that Windows lacks, and "
+            "folders cannot be synced there; use Linux, for example in WSL (wsl --install)"
+        )

@@ -1,0 +1,162 @@
+"""The terms of documents outside of body text, counted apart, so that a search can leave kinds of sections out.
+
+Occurrences are grouped by document, and by the set of kinds of the sections that they touch: a pair of words may
+begin in one section and end in the next. Those in the title, each once, are groups of their own, since an
+occurrence in the title counts the more often the longer the text is (`engine.words.titles`). What a search leaves out
+is taken off the counts of the whole document, to the last occurrence. A pair of words never joins across a section
+that is left out.
+
+Letters in shapes: N documents, A sections of one, S sections of all, G groups, n occurrences in one text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.document import Document
+from engine.section_kinds import section_bits
+from engine.words.segmenter import Terms
+from engine.words.titles import TITLE_SHARE
+
+IN_TITLE = 16  # added to the kinds of a group of occurrences in the title
+
+
+class _Counts(Protocol):
+    """Term counts in any form."""
+
+    def of(self, documents: NDArray[np.int64], /) -> Self: ...
+
+
+CountsT = TypeVar("CountsT", bound=_Counts)
+OtherT = TypeVar("OtherT", bound=_Counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Sections:
+    """Where the sections of one text are, and which bits each has: of its kind, or another mark."""
+
+    starts: NDArray[np.int64]  # (A,) offsets, rising; they cover the text
+    bits: NDArray[np.uint8]  # (A,)
+
+    @classmethod
+    def of_kinds(cls, document: Document) -> Sections:
+        """The sections of a document with the bits of their kinds."""
+        starts = [section.start for section in document.sections] or [0]
+        return cls(np.array(starts, np.int64), section_bits(document))
+
+    def touched(self, spans: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """The bits (n,) of all sections that each of some spans (n, 2) touches."""
+        if not self.bits.any():
+            return np.zeros(len(spans), np.uint8)
+        first = np.maximum(np.searchsorted(self.starts, spans[:, 0], side="right") - 1, 0)
+        last = np.maximum(np.searchsorted(self.starts, spans[:, 1] - 1, side="right") - 1, first)
+        found: NDArray[np.uint8] = self.bits[first] | self.bits[last]
+        for place in np.flatnonzero(last > first + 1).tolist():
+            found[place] = np.bitwise_or.reduce(self.bits[first[place] : last[place] + 1])
+        return found
+
+    def kept(self, found: Terms, left_out: int) -> Terms:
+        """The terms of a text that touch no section with any of the bits `left_out`."""
+        words = (self.touched(found.word_spans) & left_out) == 0
+        pairs = (self.touched(found.pair_spans) & left_out) == 0
+        return Terms(found.words[words], found.word_spans[words], found.pairs[pairs], found.pair_spans[pairs])
+
+
+@dataclass(frozen=True, slots=True)
+class Apart(Generic[CountsT]):
+    """The kinds of the sections of documents, and the counts of the terms that count apart."""
+
+    kinds: NDArray[np.uint8]  # (S,) bits of the kind of each section, see `engine.section_kinds`
+    section_starts: NDArray[np.int64]  # (N + 1,) first section of each document, and S
+    groups: NDArray[np.uint8]  # (G,) bits of the kinds that the occurrences of a group touch, and `IN_TITLE`
+    group_starts: NDArray[np.int64]  # (N + 1,) first group of each document, and G
+    counts: CountsT  # of G groups, as if each were a document; an occurrence in a title counts once
+
+    @property
+    def n_documents(self) -> int:
+        """N."""
+        return len(self.section_starts) - 1
+
+    def of(self, documents: NDArray[np.int64]) -> Apart[CountsT]:
+        """The same of some documents, in the order given."""
+        return gathered([(self, documents)], lambda parts: parts[0][0].of(parts[0][1]))
+
+    def holding(self, counts: OtherT) -> Apart[OtherT]:
+        """The same with the counts in another form."""
+        return Apart(self.kinds, self.section_starts, self.groups, self.group_starts, counts)
+
+
+def gathered(
+    parts: Sequence[tuple[Apart[CountsT], NDArray[np.int64]]],
+    gather: Callable[[Sequence[tuple[CountsT, NDArray[np.int64]]]], CountsT],
+) -> Apart[CountsT]:
+    """What counts apart in documents of several tables, one table after another.
+
+    Args:
+        parts: tables, and the documents wanted of each.
+        gather: does the same with counts.
+    """
+    sections = [_places(part.section_starts, documents) for part, documents in parts]
+    groups = [_places(part.group_starts, documents) for part, documents in parts]
+    return Apart(
+        np.concatenate([part.kinds[at] for (part, _), at in zip(parts, sections, strict=True)]),
+        _starts([np.diff(part.section_starts)[documents] for part, documents in parts]),
+        np.concatenate([part.groups[at] for (part, _), at in zip(parts, groups, strict=True)]),
+        _starts([np.diff(part.group_starts)[documents] for part, documents in parts]),
+        gather([(part.counts, at) for (part, _), at in zip(parts, groups, strict=True)]),
+    )
+
+
+def _places(starts: NDArray[np.int64], documents: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The places of all that some documents have, one document after another."""
+    sizes = np.diff(starts)[documents]
+    ends = np.cumsum(sizes)
+    total = int(ends[-1]) if len(ends) else 0
+    places: NDArray[np.int64] = np.arange(total) + np.repeat(starts[documents] - ends + sizes, sizes)
+    return places
+
+
+def _starts(sizes: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    return np.cumsum(np.concatenate([np.zeros(1, np.int64), *sizes]), dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """How far the groups of documents change the counts of a search that skips some kinds."""
+
+    documents: NDArray[np.int64]  # (G,) rising
+    times: NDArray[np.int64]  # (G,) how often each occurrence of a group no longer counts
+    lengths: NDArray[np.float64]  # (N,) |d|, occurrences that are left
+
+
+def left_out(apart: Apart[Any], skip: int, lengths: NDArray[np.float64], of_groups: NDArray[np.float64]) -> LeftOut:
+    """Leave sections of some kinds out of one kind of term, titles counted by what is left.
+
+    Args:
+        apart: what counts apart.
+        skip: bits of the kinds to leave out.
+        lengths: (N,) occurrences of each document.
+        of_groups: (G,) occurrences of each group.
+    """
+    n_documents = apart.n_documents
+    documents = np.repeat(np.arange(n_documents), np.diff(apart.group_starts))
+    is_title, is_skipped = (apart.groups & IN_TITLE) > 0, (apart.groups & skip) > 0
+
+    def summed(groups: NDArray[np.bool_]) -> NDArray[np.float64]:
+        return np.bincount(documents[groups], of_groups[groups], minlength=n_documents).astype(np.float64)
+
+    left = lengths - summed(~is_title & is_skipped)
+    before = _more_often(lengths, summed(is_title))[documents]
+    after = _more_often(left, summed(is_title & ~is_skipped))[documents]
+    of_titles = np.where(is_skipped, before, before - after)
+    return LeftOut(documents, np.where(is_title, of_titles, is_skipped).astype(np.int64), left)
+
+
+def _more_often(lengths: NDArray[np.float64], in_titles: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How many times more an occurrence in the title counts (N,), as `engine.words.titles.repeats` has it."""
+    return np.rint(TITLE_SHARE * lengths / np.maximum(in_titles, 1))

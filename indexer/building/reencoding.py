@@ -1,0 +1,211 @@
+"""Gives an index the vectors of another encoder, from its stored text. Changes no text, and reads no file of a corpus.
+
+Vectors are staged batch by batch beside those that searches read (`engine.store.staging`), so that a run that was
+stopped goes on where it was. Once all documents are staged the index takes them in one transaction. Only then are
+the reference and the generation made again; queries between are exact scans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import select
+
+from engine.document import Document
+from engine.encoders.encoder import EncodedDocument, Encoder
+from engine.errors import DocumentError, IndexMismatch
+from engine.faults import named_faults
+from engine.report.durations import duration
+from engine.store.address import Address, index_place
+from engine.store.ann import AUTO
+from engine.store.catalog import DocumentRow, GenerationRow
+from engine.store.manifest import is_partitioned
+from engine.store.staging import drop_staged, stage, staged_ids, switch
+from engine.store.writer import Writer
+from engine.words.counts import WordTables
+from indexer.building.builder import refresh_generation
+from indexer.building.pipeline import Pipeline, estimated_tokens
+from indexer.building.report import BuildReport, Progress
+from indexer.building.stored import stored_batches
+from indexer.generation.compaction import join_small_shards
+from indexer.generation.disk import DiskGuard
+from indexer.generation.new_generation import refresh_word_postings
+from indexer.generation.recall import RECALL_FLOOR
+from indexer.generation.reference import refresh_reference
+from indexer.generation.upgrade import upgrade
+from indexer.plan.sample_measurement import tokens_per_second
+
+_TIMED_DOCUMENTS = 16  # some of whose chunks are encoded to learn the pace
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What is left to encode."""
+
+    n_documents: int
+    n_chunks: int  # by the present encoder
+    n_tokens: int
+    n_staged: int  # documents that a run which was stopped has encoded already
+    seconds: float | None = None  # at the pace of a sample; None where nothing was timed
+
+    def __str__(self) -> str:
+        """One line for people."""
+        already = f", {self.n_staged:,} documents are encoded already" if self.n_staged else ""
+        time = "" if self.seconds is None else f", about {duration(self.seconds)} on this machine"
+        return (
+            f"encoding again would take {self.n_documents:,} documents ({self.n_chunks:,} chunks, {self.n_tokens:,} "
+            f"tokens{time}{already})"
+        )
+
+
+@named_faults
+def reencode(
+    path: str | Path,
+    *,
+    encoder: Encoder | str | None = None,
+    device: str | None = None,
+    recall_floor: float = RECALL_FLOOR,
+    progress: Progress | None = None,
+    log: Callable[[str], None] = lambda _: None,
+) -> BuildReport:
+    """Encode all documents that have vectors again, and put the new vectors in the place of the old ones.
+
+    Searches use the old vectors until all new ones are there. A run that was stopped is continued by the same call;
+    with another encoder, or the one that the index has, what it staged is dropped.
+
+    Args:
+        path: of the index.
+        encoder: an encoder or its name; by default the recorded name, for an encoder whose files have changed.
+        device: where a named encoder runs.
+        recall_floor: least document recall of the new generation.
+        progress: called after each batch.
+        log: called with one line a step.
+
+    Raises:
+        IndexBusy: another process writes the index.
+        IndexMismatch: there is no index in a folder of its own, or it holds words alone.
+        BudgetExceeded: the disk has no room for both sets of vectors; what was staged is safe.
+        RecallTooLow: the factory string of the index cannot reach the floor; queries scan the vectors.
+    """
+    with _opened(Path(path)) as writer:
+        used = _loaded(writer, encoder, device)
+        pipeline = Pipeline(writer, used, progress, disk=DiskGuard(writer.folder), log=log)
+        upgrade(writer, None, log)
+        if n_dropped := drop_staged(writer, keep=used.fingerprint):
+            log(f"dropped {n_dropped:,} shards that another encoder had begun")
+        factory = _factory(writer)
+        if used.fingerprint == writer.meta["encoder"]["fingerprint"]:
+            log(f"{writer.folder} has the vectors of this encoder already")
+        else:
+            _stage_all(writer, pipeline, used)
+            switch(writer, {"name": used.name, "fingerprint": used.fingerprint, "width": used.width}, factory)
+        join_small_shards(writer, DiskGuard(writer.folder), log=log)
+        refresh_reference(writer, log)
+        if factory or all(n_chunks for _, n_chunks in _documents(writer)):
+            refresh_generation(writer, factory or AUTO, recall_floor=recall_floor, log=log)
+        refresh_word_postings(writer)
+        return pipeline.report
+
+
+@named_faults
+def reencoding_cost(path: str | Path, encoder: Encoder, *, is_timed: bool = True) -> Cost:
+    """What `reencode` has to encode; holds the index for writing meanwhile, and changes nothing.
+
+    Args:
+        path: of the index.
+        encoder: that would be used.
+        is_timed: whether a sample is encoded to learn the pace.
+
+    Raises:
+        IndexBusy: another process writes the index.
+        IndexMismatch: as of `reencode`.
+    """
+    with _opened(Path(path)) as writer:
+        return cost_of(writer, encoder, is_timed=is_timed)
+
+
+def cost_of(writer: Writer, encoder: Encoder, *, is_timed: bool = True) -> Cost:
+    """The same of an index that is held for writing."""
+    columns = select(DocumentRow.id, DocumentRow.n_chunks, DocumentRow.tokens_total).where(DocumentRow.n_chunks > 0)
+    with writer.read() as connection:
+        rows = connection.execute(columns.order_by(DocumentRow.id)).all()
+    done = staged_ids(writer, encoder.fingerprint)
+    left = [row for row in rows if row.id not in done]
+    n_tokens = sum(row.tokens_total for row in left)
+    pace = _pace(writer.documents([row.id for row in left[:_TIMED_DOCUMENTS]]), encoder) if is_timed and left else 0.0
+    n_chunks = sum(row.n_chunks for row in left)
+    return Cost(len(left), n_chunks, n_tokens, len(rows) - len(left), n_tokens / pace if pace else None)
+
+
+def _pace(documents: list[Document], encoder: Encoder) -> float:
+    """Tokens a second; 0 where no document has a token."""
+    segmented = []
+    for document in documents:
+        try:
+            segmented.append(encoder.segment(document))
+        except DocumentError:
+            continue
+    return tokens_per_second(segmented, encoder) if segmented else 0.0
+
+
+def _opened(path: Path) -> Writer:
+    place = index_place(path)
+    if isinstance(place, Address) or is_partitioned(place):
+        raise IndexMismatch(
+            f"{path} is no single folder, and only such an index is encoded again in its place; index the corpus "
+            "again into a new one"
+        )
+    writer = Writer(place)
+    try:
+        if writer.is_partition:
+            raise IndexMismatch(f"{path} is a partition, whose encoder is that of all; index the corpus again")
+        if "encoder" not in writer.meta:
+            raise IndexMismatch(f"{path} holds words alone; add vectors: longmatch index {path}")
+    except IndexMismatch:
+        writer.close()
+        raise
+    return writer
+
+
+def _loaded(writer: Writer, encoder: Encoder | str | None, device: str | None) -> Encoder:
+    # Loads torch.
+    from engine.encoders.loading import load_encoder
+
+    requested = encoder or str(writer.meta["encoder"]["name"])
+    return load_encoder(requested, device=device) if isinstance(requested, str) else requested
+
+
+def _factory(writer: Writer) -> str | None:
+    """The type of the present FAISS index, or of the one before a run that was stopped; None without one."""
+    with writer.read() as connection:
+        present = connection.execute(select(GenerationRow.factory)).scalars().first()
+    before: str | None = writer.meta.get("factory_before")
+    return present or before
+
+
+def _stage_all(writer: Writer, pipeline: Pipeline, encoder: Encoder) -> None:
+    """Stage the vectors of all documents; those that have none, or no token, with their words alone."""
+
+    def keep(ids: Sequence[int], encoded: Sequence[EncodedDocument], words: WordTables | None) -> int:
+        return stage(writer, ids, encoded, words, encoder.fingerprint)
+
+    rows = _documents(writer)
+    done = staged_ids(writer, encoder.fingerprint)
+    pipeline.begin()
+    pipeline.encode_missing([one for one, n_chunks in rows if n_chunks and one not in done], keep)
+    pipeline.activity.take_time()
+    done = staged_ids(writer, encoder.fingerprint)
+    left = [one for one, _ in rows if one not in done]
+    for batch in stored_batches(writer, left, pipeline.sizes.batch_chars):
+        words = writer.count_words(batch.documents)
+        bare = [EncodedDocument.unencoded(encoder.width, estimated_tokens(one)) for one in batch.documents]
+        keep(batch.ids, bare, words)
+
+
+def _documents(writer: Writer) -> list[tuple[int, int]]:
+    """Catalog id and number of chunks of each document."""
+    columns = select(DocumentRow.id, DocumentRow.n_chunks).order_by(DocumentRow.id)
+    with writer.read() as connection:
+        return [(row.id, row.n_chunks) for row in connection.execute(columns)]

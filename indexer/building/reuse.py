@@ -1,0 +1,165 @@
+"""Takes chunk vectors over from the stored version of a document that changed. Encodes and commits nothing.
+
+A chunk whose token ids are those of a chunk of the stored version has the same vector, if the encoder reads each chunk
+by itself. The stored row is float16 and is stored again as the same bytes. Section and document vectors are made of the
+chunk vectors again: of rows that were rounded once, where an encoding of the whole document has them in float32. So
+they differ from those by the rounding, less than 1e-6 in cosine; `tests/indexer/test_reuse.py` holds that bound.
+
+Indexes in folders alone, partitioned or not: documents in PostgreSQL are encoded whole, and so are those of a run on a
+Ray cluster, whose first step commits words alone. `--reencode` finds nothing to reuse: the text of a version that was
+replaced is gone, and with it the tokens of its chunks.
+
+Letters in shapes: C chunks of a document, R of them with stored vectors, D width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.document import Document
+from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors
+from engine.errors import DocumentError, IndexDamaged
+from engine.store.halves import as_float32
+from engine.store.stored_versions import StoredVersions
+from engine.store.writer import Writer
+
+LEAST_SHARE = 0.5  # of the chunks, from which on a changed document gets vectors at once in a run that encodes later
+Encode: TypeAlias = Callable[[list[SegmentedDocument]], list[EncodedDocument]]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedDocument:
+    """A document some of whose chunks have vectors in its stored version."""
+
+    segmented: SegmentedDocument
+    places: NDArray[np.int64]  # (R,) of those chunks among all, rising
+    rows: NDArray[np.float16]  # (R, D) their vectors
+
+    @property
+    def document(self) -> Document:
+        """The new version."""
+        return self.segmented.document
+
+    @property
+    def n_tokens_reused(self) -> int:
+        """Tokens that are not encoded."""
+        return sum(self.segmented.chunks[place].n_tokens for place in self.places.tolist())
+
+
+class Reuse:
+    """Finds the chunks of changed documents that have vectors already."""
+
+    def __init__(self, writer: Writer, encoder: Encoder, log: Callable[[str], None] = lambda _: None) -> None:
+        """Look up stored versions in the index of a writer.
+
+        Args:
+            writer: of the index, which is bound to the encoder.
+            encoder: with independent chunks; see `can_reuse`.
+            log: called with one line where a stored version cannot be read; all chunks are then encoded.
+        """
+        self.encoder = encoder
+        self._stored = StoredVersions(writer)
+        self._log = log
+
+    def find(self, document: SegmentedDocument | Document, document_id: int) -> ChangedDocument | None:
+        """Compare a document with its stored version, chunk by chunk.
+
+        Args:
+            document: the new version; one that is not segmented yet would otherwise be encoded later.
+            document_id: catalog id of the stored version.
+
+        Returns:
+            None where no chunk of the stored version is left; for a document that would be encoded later, also where
+            less than `LEAST_SHARE` of its chunks have vectors.
+        """
+        rows_of = self._readable_rows(document, document_id)
+        if not rows_of:
+            return None
+        is_due = isinstance(document, SegmentedDocument)
+        try:
+            segmented = document if isinstance(document, SegmentedDocument) else self.encoder.segment(document)
+        except DocumentError:  # it has no token; its words are indexed
+            return None
+        found = [rows_of.get(tuple(ids)) for ids in segmented.token_ids]
+        places = [place for place, row in enumerate(found) if row is not None]
+        if not places or not (is_due or len(places) >= LEAST_SHARE * len(found)):
+            return None
+        return ChangedDocument(segmented, np.array(places), np.stack([row for row in found if row is not None]))
+
+    def _readable_rows(
+        self, document: SegmentedDocument | Document, document_id: int
+    ) -> dict[tuple[int, ...], NDArray[np.float16]]:
+        """The same as `_rows`, none where they cannot be read: the new version takes the place of what is damaged."""
+        try:
+            return self._rows(document_id)
+        except (IndexDamaged, DocumentError) as error:
+            name = (document if isinstance(document, Document) else document.document).doc_id
+            self._log(f"all chunks of {name} are encoded, as its stored version cannot be read: {error}")
+            return {}
+
+    def _rows(self, document_id: int) -> dict[tuple[int, ...], NDArray[np.float16]]:
+        """The vector of each chunk of a stored version by its token ids; of equal chunks, that of the first."""
+        stored = self._stored.find(document_id)
+        if stored is None:
+            return {}
+        segmented = self.encoder.segment(stored.document)
+        spans = [(one.section, one.start, one.stop, one.n_tokens) for one in segmented.chunks]
+        if not np.array_equal(np.array(spans), stored.spans):
+            return {}  # another version of this program cut it
+        pairs = zip(segmented.token_ids, stored.chunks, strict=True)
+        return {tuple(ids): row for ids, row in reversed(list(pairs))}
+
+
+def can_reuse(writer: Writer, encoder: Encoder) -> bool:
+    """Whether chunk vectors of the index may stand for those that an encoder would make."""
+    bound = writer.meta.get("encoder", {}).get("fingerprint")
+    return writer.has_files and encoder.has_independent_chunks and bound == encoder.fingerprint
+
+
+def encode_changes(
+    encoder: Encoder, documents: Sequence[SegmentedDocument | ChangedDocument], encode: Encode
+) -> list[EncodedDocument]:
+    """Encode the chunks that have no vectors, and make the documents of all.
+
+    Args:
+        encoder: of the index.
+        documents: of a batch.
+        encode: of the same encoder.
+    """
+    due = [one for one in map(_due, documents) if one.chunks]
+    encoded = iter(encode(due) if due else [])
+    made = []
+    for one in documents:
+        if isinstance(one, SegmentedDocument):
+            made.append(next(encoded))
+            continue
+        is_due = len(one.places) < len(one.segmented.chunks)
+        made.append(encoder.from_chunks(one.segmented, _joined(one, next(encoded).chunks if is_due else None)))
+    return made
+
+
+def _due(document: SegmentedDocument | ChangedDocument) -> SegmentedDocument:
+    """The document with those chunks alone that must be encoded."""
+    if isinstance(document, SegmentedDocument):
+        return document
+    segmented, reused = document.segmented, set(document.places.tolist())
+    kept = [place for place in range(len(segmented.chunks)) if place not in reused]
+    chunks = tuple(segmented.chunks[place] for place in kept)
+    ids = tuple(segmented.token_ids[place] for place in kept)
+    return SegmentedDocument(segmented.document, chunks, ids, segmented.coverage)
+
+
+def _joined(changed: ChangedDocument, encoded: Vectors | None) -> Vectors:
+    """(C, D) stored and new chunk vectors in reading order."""
+    chunks = np.empty((len(changed.segmented.chunks), changed.rows.shape[1]), np.float32)
+    chunks[changed.places] = as_float32(changed.rows)
+    if encoded is not None:
+        is_new = np.ones(len(chunks), bool)
+        is_new[changed.places] = False
+        chunks[is_new] = encoded
+    return chunks

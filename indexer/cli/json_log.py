@@ -1,0 +1,74 @@
+"""`longmatch --log-json COMMAND`: standard error as JSON, one object a line, for programs that collect logs."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TextIO
+
+OPTION = "--log-json"
+_LEVELS = {"Error: ": "error", "Usage: ": "error", "Warning: ": "warning", "WARNING ": "warning"}
+
+
+class JsonLines(io.TextIOBase):
+    """A stream whose lines become JSON objects on another one; no terminal, so that nobody draws bars."""
+
+    encoding = "utf-8"
+    errors = "backslashreplace"
+
+    def __init__(self, stream: TextIO) -> None:
+        """Write to `stream`."""
+        self._stream = stream
+        self._begun = ""
+        self._lock = threading.Lock()  # progress is written by several threads
+
+    def writable(self) -> bool:
+        """True."""
+        return True
+
+    def isatty(self) -> bool:
+        """False."""
+        return False
+
+    def write(self, text: str) -> int:
+        """Write every line that ends in `text`; the rest waits."""
+        with self._lock:
+            *lines, self._begun = (self._begun + text).split("\n")
+            for line in lines:
+                self._write_line(line)
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what was written so far; a line that has not ended stays."""
+        self._stream.flush()
+
+    def end(self) -> None:
+        """Write a last line that did not end."""
+        with self._lock:
+            line, self._begun = self._begun, ""
+            self._write_line(line)
+
+    def _write_line(self, line: str) -> None:
+        line = line.rpartition("\r")[2].rstrip()
+        if not line:
+            return
+        level = next((level for mark, level in _LEVELS.items() if line.startswith(mark)), "info")
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._stream.write(json.dumps({"time": now, "level": level, "message": line}, ensure_ascii=False) + "\n")
+        self._stream.flush()
+
+
+@contextmanager
+def json_log() -> Iterator[None]:
+    """Turn standard error into JSON lines, until the end of the context."""
+    plain, sys.stderr = sys.stderr, JsonLines(sys.stderr)
+    try:
+        yield
+    finally:
+        sys.stderr.end()
+        sys.stderr = plain

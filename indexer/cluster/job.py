@@ -1,0 +1,176 @@
+"""An indexing run on a Ray cluster: words here, vectors by encoders anywhere and one writer for each partition.
+
+    1. This process reads the documents and commits their words, as `longmatch index --encode none` does.
+    2. A writer for each partition, on this machine, sends documents without vectors to encoders and commits what
+       they return. Batches of a partition are cut and committed in one order, so vectors do not depend on kills.
+    3. This process pins the reference; then the writers publish the FAISS indexes, several at the same time.
+
+Whatever dies, what was committed stays: a dead encoder's batch is encoded again, a dead writer is replaced, and a run
+whose own process died goes on with the same command.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from engine.document import Document
+from engine.encoders.encoder import Encoder
+from engine.errors import IndexMismatch, QueryError
+from engine.faults import named_faults
+from engine.readers import Unreadable
+from engine.store.address import Address, index_place
+from engine.store.ann import AUTO
+from engine.store.manifest import index_folders
+from engine.store.partition_writers import open_writers
+from engine.store.partitioned import open_snapshot
+from indexer.building.activity import Activity, LiveProgress
+from indexer.building.builder import bind_encoder, build
+from indexer.building.report import BuildReport, Progress
+from indexer.cluster.encoders import EncoderSettings
+from indexer.cluster.session import Cluster
+from indexer.cluster.writer_pool import writer_pool
+from indexer.cluster.writers import BATCH_CHARS, Commit
+from indexer.generation.recall import RECALL_FLOOR
+from indexer.generation.reference import refresh_reference
+
+
+@named_faults
+def build_on_cluster(
+    path: str | Path,
+    documents: Iterable[Document | Unreadable],
+    cluster: Cluster,
+    *,
+    n_workers: int | None = None,
+    encoder: str | None = None,
+    device: str | None = None,
+    factory: str = AUTO,
+    recall_floor: float = RECALL_FLOOR,
+    language: str | None = None,
+    partitions: int | None = None,
+    prune: bool = False,
+    replace_files: bool = False,
+    batch_chars: int = BATCH_CHARS,
+    progress: Progress | None = None,
+    log: Callable[[str], None] = lambda _: None,
+) -> BuildReport:
+    """Create or update an index with vectors of all documents, which are encoded on a cluster.
+
+    A changed document is encoded whole: its words come first, and replace the stored version with its vectors.
+
+    Args:
+        path: folder of the index, partitioned or not; every partition is a folder of this machine.
+        documents: a stream.
+        cluster: that this process is connected to.
+        n_workers: encoders that run at the same time; by default one for each GPU, or else for each core.
+        encoder: name of an encoder that every machine can load; by default that of the index, or the bundled one.
+        device: `cpu` or `cuda`; by default GPUs where the cluster has some.
+        factory: as of `indexer.build`; so are all others.
+        recall_floor: least recall of a generation.
+        language: by which words are segmented.
+        partitions: of a new index.
+        prune: remove documents that did not come.
+        replace_files: let a file replace another one of the same doc_id.
+        batch_chars: characters of the documents that an encoder gets at once.
+        progress: called after each commit.
+        log: called with one line a step.
+
+    Raises:
+        ClusterError: a process of the cluster died again and again.
+        QueryError: the index is on a server.
+        EngineError: as of `indexer.build`.
+    """
+    folder = index_place(path)
+    if isinstance(folder, Address):
+        raise QueryError(f"{folder} is on a server, and writers on Ray need folders; leave --ray out")
+    started = time.perf_counter()
+    # A run that goes on leaves what there is to its end, so that kills change nothing in the index.
+    is_new = not folder.exists() or not _has_reference(folder)
+    common: dict[str, Any] = {"language": language, "partitions": partitions, "progress": progress, "log": log}
+    report = build(folder, documents, encode="none", prune=prune, replace_files=replace_files, publish=is_new, **common)
+    if not folder.exists():
+        return report  # every document failed
+    used = bind_encoder(folder, encoder, "cpu", factory)  # the GPUs are those of the cluster
+    on_gpu = cluster.n_gpus > 0 if device is None else device.startswith("cuda")
+    settings, n_encoders = EncoderSettings.of(used, on_gpu=on_gpu), cluster.n_workers(n_workers)
+    parts = [part.absolute() for part in index_folders(folder)]
+    counter = _Counter(report, progress, started)
+    with writer_pool(cluster.home, settings, n_encoders, batch_chars, log) as pool:
+        n_missing = {part: _n_missing(part) for part in parts}
+        counter.expect(sum(n_missing.values()))
+        pool.encode([part for part in parts if n_missing[part]], counter.add)
+        with open_writers(folder) as target:
+            refresh_reference(target, log)
+        encoded_at = time.perf_counter()
+        pool.publish(parts, factory, recall_floor)
+    return _completed(report, folder, used, started, encoded_at, factory, recall_floor, log)
+
+
+def _has_reference(folder: Path) -> bool:
+    try:
+        with open_snapshot(folder) as snapshot:
+            return snapshot.reference_row is not None
+    except IndexMismatch:  # nothing was committed yet; `build` raises the error of a folder of something else
+        return False
+
+
+def _completed(
+    report: BuildReport,
+    folder: Path,
+    encoder: Encoder,
+    started: float,
+    encoded_at: float,
+    factory: str,
+    recall_floor: float,
+    log: Callable[[str], None],
+) -> BuildReport:
+    """End as every run does: encode here what is left, if anything, and count."""
+    last = build(folder, (), encoder=encoder, factory=factory, recall_floor=recall_floor, log=log)
+    known = {failure.source for failure in report.failures}
+    report.failures += [failure for failure in last.failures if failure.source not in known]
+    for name in ("n_encoded", "n_tokens", "n_chunks", "encode_seconds"):
+        setattr(report, name, getattr(report, name) + getattr(last, name))
+    for name in ("disk_bytes", "n_missing", "tokens_missing"):
+        setattr(report, name, getattr(last, name))
+    report.seconds = encoded_at - started
+    report.generation_seconds = time.perf_counter() - encoded_at
+    return report
+
+
+class _Counter:
+    """Adds up what writers commit, and reports the progress."""
+
+    def __init__(self, report: BuildReport, progress: Progress | None, started: float) -> None:
+        self._report = report
+        self._progress = progress
+        self._started = started
+        self._activity = Activity(report)
+        self._n_without: dict[Path, int] = {}
+        self._failed = {failure.source for failure in report.failures}
+
+    def expect(self, n_documents: int) -> None:
+        """So many documents get vectors."""
+        self._activity.n_to_encode = self._report.n_encoded + n_documents
+        if isinstance(self._progress, LiveProgress) and n_documents:
+            self._progress.begin(self._activity)
+
+    def add(self, part: Path, commit: Commit) -> None:
+        """Count a commit, and those whose writer died before it reported them."""
+        report = self._report
+        report.n_encoded += self._n_without.get(part, commit.n_without) - commit.n_without
+        self._n_without[part] = commit.n_without
+        report.n_tokens += commit.n_tokens
+        report.n_chunks += commit.n_chunks
+        report.encode_seconds += commit.encode_seconds
+        report.failures += [one for one in commit.failures if one.source not in self._failed]
+        self._failed |= {one.source for one in commit.failures}
+        report.seconds = time.perf_counter() - self._started
+        if self._progress is not None:
+            self._progress(report)
+
+
+def _n_missing(part: Path) -> int:
+    with open_snapshot(part) as snapshot:
+        return int((~snapshot.has_vectors).sum())

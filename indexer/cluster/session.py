@@ -1,0 +1,89 @@
+"""Connects to a Ray cluster, or starts one on this machine for the time of a command. Runs nothing on it.
+
+Ray reads some of its settings when it is imported, so this module is loaded before Ray is.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from engine.errors import ClusterError
+
+LOCAL, AUTO = "local", "auto"
+_ADDRESS = re.compile(r"[\w.-]+:\d{1,5}", re.ASCII)
+_LOCAL_TRIES = 3  # Ray gives its own processes 30 s to start, and busy machines need more
+_STORE_BYTES = 1 << 28  # of objects that processes of a local cluster share; a batch takes about one megabyte
+# No reports to the makers of Ray, and no lines of its processes on standard output.
+_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": "."}
+# Without this setting, whose name is older than its use, all interfaces of the machine are listened on.
+_LOOPBACK_ONLY = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What commands need to know of the cluster that they are connected to."""
+
+    home: str  # id of the node that this process runs on, where the folders of the index are
+    n_cpus: int
+    n_gpus: int
+
+    def n_workers(self, wanted: int | None) -> int:
+        """How many encoders run at the same time: by default one for each GPU, or else for each core."""
+        return wanted or self.n_gpus or max(1, self.n_cpus)
+
+
+@contextmanager
+def connected(address: str, n_cpus: int | None = None) -> Iterator[Cluster]:
+    """Be connected to a cluster inside; a connection that is there already is used, and stays.
+
+    Args:
+        address: `local` starts a cluster for this process alone, on the loopback interface; `auto` is the cluster
+            that this machine belongs to; HOST:PORT names the head of that cluster.
+        n_cpus: cores of a local cluster; by default all of this machine.
+
+    Raises:
+        ClusterError: the address is none, or no cluster answers there.
+    """
+    if address not in (LOCAL, AUTO) and not _ADDRESS.fullmatch(address):
+        raise ClusterError(
+            f"{address!r} is no address of a Ray cluster; give local, auto or HOST:PORT, on a machine that belongs to "
+            "the cluster: ray start --address=HOST:PORT"
+        )
+    settings = _QUIET | (_LOOPBACK_ONLY | {"RAY_AUTH_TOKEN": secrets.token_hex(32)} if address == LOCAL else {})
+    for name, value in settings.items():
+        os.environ.setdefault(name, value)
+    import ray
+
+    is_ours = not ray.is_initialized()
+    if is_ours:
+        _connect(address, n_cpus)
+    try:
+        found = ray.cluster_resources()
+        yield Cluster(ray.get_runtime_context().get_node_id(), int(found.get("CPU", 0)), int(found.get("GPU", 0)))
+    finally:
+        if is_ours:
+            ray.shutdown()
+
+
+def _connect(address: str, n_cpus: int | None) -> None:
+    import ray
+
+    from indexer.cluster.failures import first_line
+
+    own = {"num_cpus": n_cpus, "include_dashboard": False, "object_store_memory": _STORE_BYTES}
+    options = {"log_to_driver": False, "logging_level": logging.ERROR, **(own if address == LOCAL else {})}
+    for tries_left in range(_LOCAL_TRIES - 1 if address == LOCAL else 0, -1, -1):
+        try:
+            ray.init(address=address, **options)
+            return
+        except Exception as error:  # Ray raises errors of many kinds, and plain ones
+            ray.shutdown()
+            if not tries_left:
+                step = "read the logs in its folder session_latest" if address == LOCAL else "start it: ray start"
+                raise ClusterError(f"Ray at {address} does not answer ({first_line(error)}); {step}") from error

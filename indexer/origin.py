@@ -1,0 +1,97 @@
+"""The origin of a measurement or a model: commit, machine, versions. Measures nothing."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+_CHECKOUT = Path(__file__).resolve().parents[1]
+_PACKAGES = (
+    "torch",
+    "faiss-cpu",
+    "faiss-gpu",
+    "faiss-gpu-cuvs",
+    "transformers",
+    "numpy",
+    "bm25s",
+    "ir-measures",
+    "accelerate",
+    "scikit-learn",
+    "gensim",
+    "POT",
+    "sentence-transformers",
+    "txtai",
+    "lancedb",
+    "hnswlib",
+    "usearch",
+)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a time depends on."""
+
+    cpu: str
+    cores: int
+    memory_gib: int
+    gpu: str  # "" where there is none
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a record comes from."""
+
+    command: str  # runs it again, but for folders
+    commit: str  # "" outside a git checkout
+    is_dirty: bool  # files differed from the commit, results left aside
+    seed: int
+    machine: Machine
+    versions: dict[str, str]
+
+
+def describe_origin(command: str, seed: int) -> Origin:
+    """Look at the checkout, the machine and the installed packages."""
+    # Records that a run before this one wrote do not make the code another one.
+    status = _git("status", "--porcelain", "--", ".", ":!benchmarks/results")
+    return Origin(command, _git("rev-parse", "--verify", "-q", "HEAD"), bool(status), seed, _machine(), _versions())
+
+
+def _git(*arguments: str) -> str:
+    try:
+        done = subprocess.run(["git", *arguments], cwd=_CHECKOUT, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return ""
+    return done.stdout.strip()
+
+
+def _machine() -> Machine:
+    cpu = re.search(r"^model name\s*: (.+)$", _text_of(Path("/proc/cpuinfo")), re.MULTILINE)
+    drivers = sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
+    models = [match.group(1).strip() for path in drivers if (match := re.search(r"Model:(.+)", _text_of(path)))]
+    return Machine(
+        cpu=cpu.group(1) if cpu else platform.processor() or platform.machine(),
+        cores=os.cpu_count() or 0,
+        memory_gib=round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
+        gpu=", ".join(models),
+    )
+
+
+def _text_of(path: Path) -> str:
+    return path.read_text("utf-8", errors="replace") if path.is_file() else ""
+
+
+def _versions() -> dict[str, str]:
+    installed = {name: _version(name) for name in _PACKAGES}
+    return {"python": platform.python_version(), **{name: version for name, version in installed.items() if version}}
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""

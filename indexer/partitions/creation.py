@@ -1,0 +1,164 @@
+"""Makes the empty partitions of a new index. Commits no document.
+
+They are written beside their place and appear there by one rename, so that a run that was killed finds all or none.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from engine.document import Document
+from engine.errors import DocumentError, IndexBusy, IndexMismatch, QueryError
+from engine.readers import Unreadable
+from engine.store.address import Address
+from engine.store.durable import fsync_folder
+from engine.store.manifest import (
+    MOST_PARTITIONS,
+    Entry,
+    Manifest,
+    holds_index,
+    is_partitioned,
+    partition_folder,
+    read_manifest,
+    write_manifest,
+)
+from engine.store.writer import Writer
+from engine.words.languages import check_language, detect_language
+from indexer.building.pipeline import BATCH_CHARS
+from indexer.building.stub import is_free
+
+
+def check_number(place: Path, n_partitions: int) -> None:
+    """Whether an index can have so many partitions.
+
+    Raises:
+        QueryError: the number is out of range, or is not 1 where a database holds the index.
+    """
+    if not 1 <= n_partitions <= MOST_PARTITIONS:
+        raise QueryError(f"{n_partitions} partitions; there can be 1 to {MOST_PARTITIONS:,}")
+    if isinstance(place, Address) and n_partitions != 1:
+        raise QueryError(f"{place} holds one index, not {n_partitions} partitions; pass -p 1")
+
+
+def begin_partitions(
+    place: Path, n_partitions: int, documents: Iterable[Document | Unreadable], language: str | None
+) -> Iterable[Document | Unreadable]:
+    """Make the partitions of a new index; an index that is there must have as many.
+
+    Args:
+        place: folder or address of the index.
+        n_partitions: that are wanted; 1 is an index without partitions, which is not made here.
+        documents: that will be indexed.
+        language: by which words are segmented; by default detected in the first documents, as of one index.
+
+    Returns:
+        The same documents, of which the first ones may have been read.
+
+    Raises:
+        QueryError: the number is out of range, or there is no such language.
+        IndexMismatch: the index that is there has another number of partitions, or the folder holds something else.
+        DocumentError: there is no document to detect a language in.
+        IndexBusy: another process makes the partitions.
+    """
+    check_number(place, n_partitions)
+    if not is_free(place):
+        _check_present(place, n_partitions)
+        return documents
+    if n_partitions == 1:
+        return documents
+    if language is not None:
+        check_language(language)
+    else:
+        first, documents = _begun(documents)
+        if not first:
+            raise DocumentError("there is no document; begin with one at least, or name the --language of the index")
+        language = detect_language(one.text for one in first if isinstance(one, Document))
+    with appearing(place) as folder:
+        write_empty(folder, n_partitions, language, None)
+    return documents
+
+
+def _check_present(place: Path, n_partitions: int) -> None:
+    """Whether the index that is there has so many partitions."""
+    if not holds_index(place):
+        raise IndexMismatch(f"{place} is not empty and holds no index; name a new folder or an index")
+    n_present = len(read_manifest(place).partitions) if is_partitioned(place) else 1
+    if n_present != n_partitions:
+        what = f"has {n_present} partitions" if n_present > 1 else "is there already, and is not partitioned"
+        raise IndexMismatch(
+            f"{place} {what}, not {n_partitions}; leave --partitions out, or copy it into a new index of "
+            f"{n_partitions} partitions: longmatch partition {place} OUT -p {n_partitions}"
+        )
+
+
+def _begun(
+    documents: Iterable[Document | Unreadable],
+) -> tuple[list[Document | Unreadable], Iterable[Document | Unreadable]]:
+    """The first batch, which decides on the language of an index, and all documents."""
+    rest = iter(documents)
+    first: list[Document | Unreadable] = []
+    n_chars = 0
+    for one in rest:
+        first.append(one)
+        n_chars += len(one.text) if isinstance(one, Document) else 0
+        if n_chars >= BATCH_CHARS:
+            break
+    return first, chain(first, rest)
+
+
+def write_empty(folder: Path, n_partitions: int, language: str, encoder: Mapping[str, Any] | None) -> None:
+    """Write partitions without documents, and their manifest.
+
+    Args:
+        folder: of the manifest, empty.
+        n_partitions: at least 2.
+        language: by which words are segmented.
+        encoder: `name`, `fingerprint` and `width`, where the partitions are bound to one.
+    """
+    for number in range(n_partitions):
+        with Writer(folder / partition_folder(number)) as writer:
+            writer.bind_partition(number, n_partitions, language)
+            if encoder is not None:
+                writer.claim(encoder)
+    entries = tuple(Entry(partition_folder(number), 0, 0) for number in range(n_partitions))
+    write_manifest(folder, Manifest(encoder, language, None, entries))
+
+
+@contextmanager
+def appearing(out: Path) -> Iterator[Path]:
+    """A folder to write into, which is renamed when all is well and removed when it is not.
+
+    A lock file beside the folder says that it is ours, so that a run after a killed one clears it away.
+    """
+    unfinished, lock_file = (out.with_name(f"{out.name}{suffix}") for suffix in (".unfinished", ".unfinished.lock"))
+    if unfinished.exists() and not lock_file.exists():
+        raise IndexMismatch(f"{unfinished} is in the way; move it away, then run the command again")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(lock_file)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise IndexBusy(f"another process writes {unfinished}; wait for it to end") from None
+    try:
+        fsync_folder(out.parent)
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir()
+        yield unfinished
+        if out.exists():
+            out.rmdir()  # it was empty
+        unfinished.rename(out)
+        fsync_folder(out.parent)
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise
+    finally:
+        if not unfinished.exists():  # else a later run must know that it is ours
+            lock_file.unlink(missing_ok=True)
+        lock.release()

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.faults.damaged_copies import Damage, inflict
+
+
+@pytest.mark.parametrize(
+    ("damage", "is_as_it_says"),
+    [
+        (Damage.TRUNCATED, lambda before, after: before.startswith(after) and len(after) < len(before)),
+        (Damage.FLIPPED, lambda before, after: _n_bits(before, after) == 1),
+        (
+            Damage.ZEROED,
+            lambda before, after: after == bytes(4096) + before[4096:] or after == before[:4096] + bytes(904),
+        ),
+        (Damage.EMPTIED, lambda _, after: after == b""),
+    ],
+    ids=["truncated", "flipped", "zeroed", "emptied"],
+)
+def test_a_damage_does_what_it_says(
+    damage: Damage, is_as_it_says: Callable[[bytes, bytes], bool], tmp_path: Path
+) -> None:
+    before = bytes(range(1, 251)) * 20
+    for seed in range(10):
+        (tmp_path / "file").write_bytes(before)
+        inflict(tmp_path / "file", damage, np.random.default_rng(seed))
+        assert is_as_it_says(before, (tmp_path / "file").read_bytes())
+
+
+def test_a_deleted_file_is_gone_even_if_it_was_empty(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert inflict(tmp_path / "file", Damage.DELETED, np.random.default_rng(0)) == "deleted"
+    assert not (tmp_path / "file").exists()
+
+
+def _n_bits(before: bytes, after: bytes) -> int:
+    return sum((a ^ b).bit_count() for a, b in zip(before, after, strict=True))

@@ -1,0 +1,96 @@
+"""Planted sections and documents are asked for by words; the table counts right answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.datasets import DatasetError
+from benchmarks.records import read_records
+from benchmarks.runs import Run
+from benchmarks.sections.contained import (
+    QUICK,
+    ContainedPlan,
+    contained_case,
+    contained_table,
+    judged,
+    long_sections,
+    planted_corpus,
+    recall_by_share,
+)
+from benchmarks.sections.planting import replace_words
+from benchmarks.tasks.planted import main
+from engine.document import Document
+from tests.benchmarks.sections.corpora import write_long
+from tests.fakes import make_document
+
+SECTIONS = [
+    contained_case("a", 0, "x", 0.0, "x", 0.9),
+    contained_case("a", 1, "y", 0.1, "z", 0.8),
+    contained_case("b", 0, "", 0.0, "w", 0.7),
+    contained_case("b", 1, "z", 0.0, "z", 0.4),
+]
+
+
+def corpus() -> list[Document]:
+    def words(number: int, part: int) -> str:
+        return " ".join(f"w{number}x{part}x{place % 60}" for place in range(90))
+
+    return [make_document(f"d{n}", [(f"Part {part}", words(n, part)) for part in range(5)]) for n in range(20)]
+
+
+def test_a_case_is_right_where_its_home_has_the_score() -> None:
+    found = judged(SECTIONS)
+    assert (found.n_planted, found.n_missing) == (3, 1)
+    assert [found.precision, found.recall] == pytest.approx([1 / 3, 1 / 3])
+    assert judged(SECTIONS, least=0.4).recall == pytest.approx(2 / 3)
+    assert judged([contained_case("c", -1, "x", 0.3, "x", 0.5)]).precision == 1
+    assert recall_by_share(SECTIONS) == [0.5, 0.0, None]
+
+
+def test_half_of_the_sections_and_documents_are_planted_in_others() -> None:
+    documents = corpus()
+    made, cases = planted_corpus(documents, QUICK, seed=3)
+    sections, inner = [one for one in cases if one.section >= 0], [one for one in cases if one.section < 0]
+    assert (len(sections), len(inner), len(made)) == (10, 4, 14)
+    assert sum(bool(one.home) for one in sections) == 4 and sum(bool(one.home) for one in inner) == 2
+    by_id = {one.doc_id: one for one in made}
+    assert not {one.query.doc_id for one in cases} & set(by_id)
+    for case in cases:
+        if case.home and not case.replaced:
+            (span,) = [case.query.sections[case.section]] if case.section >= 0 else [None]
+            text = case.query.text if span is None else case.query.text[span.start : span.stop]
+            assert " ".join(text.split()) in by_id[case.home].text
+
+
+def test_a_corpus_that_is_too_small_is_refused() -> None:
+    with pytest.raises(DatasetError, match="20 documents are too few"):
+        planted_corpus(corpus(), ContainedPlan(10, 10), seed=0)
+
+
+def test_a_share_of_the_words_is_replaced() -> None:
+    text = " ".join(str(number) for number in range(100))
+    made = replace_words(text, 0.3, ["word"], np.random.default_rng(0)).split()
+    assert made.count("word") == 30 and [one for one in made if one != "word"] == [
+        one for one, new in zip(text.split(), made, strict=True) if new != "word"
+    ]
+
+
+def test_long_sections_have_eighty_words() -> None:
+    document = make_document("a", [("One", "word " * 78), ("Two", "word " * 90)])
+    assert [document.sections[at].heading for at in long_sections(document)] == ["Two"]
+
+
+def test_a_quick_run_writes_two_runs_and_their_table(tmp_path: Path) -> None:
+    write_long(tmp_path / "small")
+    done = CliRunner().invoke(
+        main, [str(tmp_path / "small"), "--contained", "--quick", "--out", str(tmp_path / "records")]
+    )
+    assert done.exit_code == 0, done.output
+    runs = [run for run in read_records(tmp_path / "records") if isinstance(run, Run)]
+    assert [run.name for run in runs] == ["small_quick-containment", "small_quick-novelty"]
+    assert [len(run.cases) for run in runs] == [QUICK.inner, len({case.id for case in runs[1].cases})]
+    assert contained_table(runs) in done.stdout

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.faults.encoder import WordEncoder
+from benchmarks.store.concurrency import Tally, percentiles, read, tally_of, together, write
+from benchmarks.synthetic import SHORT, documents
+from indexer.building.builder import build
+
+
+@pytest.mark.slow
+def test_readers_beside_a_writer_meet_no_error(tmp_path: Path) -> None:
+    path, texts = tmp_path / "x.lm", list(documents(SHORT, 40))
+    build(path, texts, encoder=WordEncoder(), factory="Flat", recall_floor=0.3)
+    works: list[tuple[Callable[..., Tally], Sequence[Any]]] = [(write, (path, texts, 0, 0.05))]
+    works += [(read, (path, seed, 0.05)) for seed in range(2)]
+    writer, *readers = together(works, 15)
+    assert [one.errors for one in (writer, *readers)] == [[], [], []]
+    assert sum(writer.counts.values()) > 0 and all(one.counts["queries"] for one in readers)
+
+
+def test_the_error_of_a_process_is_kept_in_its_place(tmp_path: Path) -> None:
+    path, texts = tmp_path / "x.lm", list(documents(SHORT, 30))
+    build(path, texts, encoder=WordEncoder(), factory="Flat", recall_floor=0.3)
+    failed, read_well = together([(read, (tmp_path / "none.lm", 0, 0.05)), (read, (path, 0, 0.05))], 5)
+    assert failed.n_errors == 1 and failed.errors[0].startswith("the process: ") and "none.lm" in failed.errors[0]
+    assert (read_well.n_errors, read_well.errors) == (0, []) and read_well.counts["queries"]
+
+
+def test_a_process_that_dies_is_an_error() -> None:
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=os._exit, args=(3,))
+    process.start()
+    sender.close()
+    assert tally_of(process, receiver).errors == ["the process: ended with exit code 3"]
+
+
+def test_percentiles_of_times() -> None:
+    assert percentiles([]) == (0.0, 0.0)
+    assert percentiles([float(ms) for ms in range(101)]) == (50.0, 99.0)

@@ -1,0 +1,317 @@
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from benchmarks.datasets import DATA, DatasetError
+from benchmarks.pairs.scorer import Pair
+from benchmarks.pairs.splitting import PairSplits, Split
+from benchmarks.prepare import Prepared
+from benchmarks.probing import (
+    FEW_SHOT_C,
+    INVERSE_PENALTIES,
+    LABELLED,
+    MATCH,
+    OTHER,
+    AnyVectors,
+    Examples,
+    FrozenVectors,
+    by_class,
+    by_cosine,
+    by_probe,
+    encoder_vectors,
+    few_shot,
+    few_shot_rows,
+    fit_probe,
+    judge,
+    labels_of,
+    open_labelled,
+    pair_vectors,
+    part_of,
+    read_labelled,
+    tfidf_vectors,
+)
+from benchmarks.systems import BuildCost
+from engine.index import Index
+from tests.benchmarks.labelled_corpus import write_labelled
+from tests.fakes import FakeEncoder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_labelled(tmp_path / "places")
+
+
+def test_a_folder_is_read_with_its_classes_and_splits(folder: Path) -> None:
+    corpus = open_labelled(str(folder))
+    assert (corpus.name, corpus.classes, len(corpus.doc_ids)) == ("places", ["sea", "sky"], 36)
+    assert corpus.labels_of("valid") == ["sea", "sky"] * 4
+    documents = list(read_labelled(corpus))
+    assert [document.doc_id for document in documents] == corpus.doc_ids
+    assert documents[1].text == "cloud plane wing over the river number 0"
+
+
+def test_documents_of_no_split_are_passed_over(folder: Path) -> None:
+    splits = json.loads((folder / "splits.json").read_text())
+    splits["train"].remove("train-sea3")
+    (folder / "splits.json").write_text(json.dumps({**splits, "spare": ["train-sea3"]}))
+    corpus = open_labelled(str(folder))
+    assert "train-sea3" not in corpus.labels
+    assert "train-sea3" not in {document.doc_id for document in read_labelled(corpus)}
+
+
+def test_a_part_has_so_many_of_each_class_and_depends_on_the_seed(folder: Path) -> None:
+    corpus = open_labelled(str(folder))
+    sizes = {"train": 3, "valid": 9, "test": 1}
+    part = part_of(corpus, sizes, seed=1)
+    assert {label: len(ids) for label, ids in by_class(part.splits["train"], part.labels).items()} == {
+        "sea": 3,
+        "sky": 3,
+    }
+    assert [len(part.splits[split]) for split in sizes] == [6, 8, 2]
+    assert part == part_of(corpus, sizes, seed=1)
+    assert part.splits["train"] != part_of(corpus, sizes, seed=2).splits["train"]
+
+
+def test_files_that_do_not_fit_are_refused(folder: Path) -> None:
+    splits = json.loads((folder / "splits.json").read_text())
+
+    def said(**changed: list[str]) -> str:
+        (folder / "splits.json").write_text(json.dumps({**splits, **changed}))
+        with pytest.raises(DatasetError) as refused:
+            list(read_labelled(open_labelled(str(folder))))
+        return str(refused.value)
+
+    assert "no documents for valid, it has train, valid, test" in said(valid=[])
+    assert "'bird' of split 'test' has no line in labels.tsv" in said(test=["bird"])
+    assert "'train-sea0' is in the splits 'train' and 'valid'" in said(valid=["train-sea0"])
+    assert "class 'sky' has no training document" in said(train=["train-sea0"])
+    with (folder / "labels.tsv").open("a") as file:
+        file.write("lost\tsea\n")
+    assert "1 documents of splits.json are not in corpus.jsonl.gz, the first is 'lost'" in said(test=["lost"])
+
+
+def test_a_file_of_another_form_is_told_with_its_line(folder: Path) -> None:
+    def said(labels: str, splits: str = "{}") -> str:
+        (folder / "labels.tsv").write_text(labels)
+        (folder / "splits.json").write_text(splits)
+        with pytest.raises(DatasetError) as refused:
+            open_labelled(str(folder))
+        return str(refused.value).removeprefix(f"{folder}/")
+
+    assert said("id,class\na,b\n") == "labels.tsv, line 1: the header has id,class; it must have doc_id <tab> label"
+    assert said("").endswith("the header has no columns; it must have doc_id <tab> label")
+    assert said("doc_id\tlabel\na\tb\nc\n").startswith("labels.tsv, line 3: doc_id 'c' and label None; both must")
+    assert said("doc_id\tlabel\na\tb\n", "[1").startswith("splits.json is not JSON")
+    assert said("doc_id\tlabel\na\tb\n", '{"train": 3}').startswith("splits.json must be an object of lists")
+
+
+def test_an_unreadable_document_is_told_with_its_line(folder: Path) -> None:
+    corpus = open_labelled(str(folder))
+    with gzip.open(folder / "corpus.jsonl.gz", "at") as file:
+        file.write("{broken\n")
+    with pytest.raises(DatasetError, match=r"dataset places, .*:37.*; mend it, or leave that document out"):
+        list(read_labelled(corpus))
+
+
+def test_a_missing_corpus_says_what_to_pass(tmp_path: Path) -> None:
+    with pytest.raises(
+        DatasetError, match=r"dataset news20: .* holds no corpus.jsonl.gz, labels.tsv, splits.json; pass"
+    ):
+        open_labelled("news20", tmp_path)
+    with pytest.raises(DatasetError, match="'news' is neither a folder nor one of bbc_news, news20"):
+        open_labelled("news", tmp_path)
+
+
+@pytest.mark.needs_data
+@pytest.mark.parametrize(
+    ("name", "n_classes", "sizes"), [("bbc_news", 5, [1641, 219, 212]), ("news20", 20, [9960, 1240, 7444])]
+)
+def test_the_shared_corpora_are_as_known(name: str, n_classes: int, sizes: list[int]) -> None:
+    assert name in LABELLED
+    corpus = open_labelled(name, DATA)
+    assert (len(corpus.classes), [len(ids) for ids in corpus.splits.values()]) == (n_classes, sizes)
+
+
+TEXTS = {"one": "zebra zebra lion", "two": "zebra tiger", "three": "the lion tiger", "four": "zebra wolf whale"}
+TRAIN = ["one", "two", "three"]
+
+
+def tfidf_by_hand(text: str) -> dict[str, float]:
+    """(1 + ln tf)(1 + ln((1 + n) / (1 + df))), unit length; a word of one training text alone has no place."""
+    documents = [TEXTS[doc_id].split() for doc_id in TRAIN]
+    weights = {}
+    for word in set(text.split()) - {"the"}:
+        df = sum(word in document for document in documents)
+        if df > 1:
+            weights[word] = (1 + math.log(text.split().count(word))) * (1 + math.log((1 + len(TRAIN)) / (1 + df)))
+    norm = math.sqrt(sum(weight**2 for weight in weights.values()))
+    return {word: weight / norm for word, weight in weights.items()}
+
+
+def dense(vectors: AnyVectors) -> NDArray[np.float32]:
+    return vectors if isinstance(vectors, np.ndarray) else vectors.toarray()
+
+
+def test_tfidf_equals_the_equation() -> None:
+    pytest.importorskip("sklearn")
+    vectors = tfidf_vectors(TEXTS, TRAIN)
+    words = ["lion", "tiger", "zebra"]  # scikit-learn's columns are sorted
+    for doc_id, row in vectors.rows.items():
+        expected = tfidf_by_hand(TEXTS[doc_id])
+        found = dense(vectors.vectors)[row]
+        assert dict(zip(words, found, strict=True)) == pytest.approx({word: expected.get(word, 0.0) for word in words})
+
+
+def test_rows_come_in_the_order_asked_for_and_may_come_again() -> None:
+    pytest.importorskip("sklearn")
+    vectors = tfidf_vectors(TEXTS, TRAIN)
+    rows = {doc_id: dense(vectors.of([doc_id]))[0] for doc_id in TEXTS}
+    asked = ["three", "one", "three"]
+    np.testing.assert_array_equal(dense(vectors.of(asked)), [rows[doc_id] for doc_id in asked])
+
+
+def test_an_encoders_vectors_are_those_of_its_index(built_folder: Path) -> None:
+    with Index.open(built_folder, encoder=FakeEncoder()) as index:
+        vectors = encoder_vectors(Prepared(index, "fake@0", BuildCost(1.0)))
+        doc_ids, rows = index.document_vectors()
+        expected = rows[::-1].copy()
+    assert (vectors.system, vectors.encoder) == ("document", "fake@0")
+    np.testing.assert_array_equal(vectors.of(doc_ids[::-1]), expected)
+
+
+pytest.importorskip("sklearn")
+
+
+def cloud(n: int, seed: int, noise: float = 0.6) -> Examples:
+    """Unit rows of three classes."""
+    draw = np.random.default_rng(seed)
+    classes = np.arange(n) % 3
+    rows = np.eye(3, 5)[classes] + noise * draw.standard_normal((n, 5))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return Examples(rows.astype(np.float32), [f"class{number}" for number in classes])
+
+
+def loss_by_hand(examples: Examples, weights: np.ndarray, bias: np.ndarray, c: float) -> float:
+    """The module's equation, one document at a time."""
+    total = 0.5 * float((weights**2).sum())
+    for row, label in zip(examples.vectors, examples.labels, strict=True):
+        scores = weights @ row + bias
+        total += c * float(np.log(np.exp(scores).sum()) - scores[int(label[-1])])
+    return total
+
+
+def test_the_probe_is_at_the_minimum_of_the_equation() -> None:
+    train, valid = cloud(60, 0), cloud(30, 1)
+    probe, c = fit_probe(train, valid)
+    least = loss_by_hand(train, probe.coef_, probe.intercept_, c)
+    for seed in range(20):
+        step = 0.05 * np.random.default_rng(seed).standard_normal(probe.coef_.shape)
+        assert loss_by_hand(train, probe.coef_ + step, probe.intercept_, c) > least
+
+
+def test_c_is_the_smallest_of_those_that_are_best_on_valid() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    train, valid = cloud(60, 0), cloud(30, 1)
+    right = []
+    for c in INVERSE_PENALTIES:
+        predicted = LogisticRegression(C=c, max_iter=5000).fit(train.vectors, train.labels).predict(valid.vectors)
+        right.append(sum(one == other for one, other in zip(predicted, valid.labels, strict=True)))
+    assert fit_probe(train, valid)[1] == INVERSE_PENALTIES[right.index(max(right))]
+
+
+def test_a_draw_holds_so_many_of_each_class_and_none_twice() -> None:
+    labels = ["b", "a", "b", "a", "a", "b", "a"]
+    draws = few_shot_rows(labels, 3, 20, seed=0)
+    for rows in draws:
+        assert [labels[row] for row in rows] == ["a"] * 3 + ["b"] * 3
+        assert len(set(rows.tolist())) == 6
+    assert len({tuple(rows) for rows in draws}) > 1
+    assert [rows.tolist() for rows in few_shot_rows(labels, 3, 5, seed=0)] == [rows.tolist() for rows in draws[:5]]
+
+
+def test_more_labels_than_there_are_is_refused() -> None:
+    with pytest.raises(DatasetError, match=r"5 documents of each class were asked for, 'b' has 2 to learn from"):
+        few_shot_rows(["a"] * 5 + ["b"] * 2, 5, 1, seed=0)
+
+
+def test_few_shots_are_each_draw_fitted_by_itself() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    train, test = cloud(60, 0), cloud(40, 2)
+    draws = few_shot(train, test, 5, 3, seed=4)
+    for rows, accuracy, macro_f1 in zip(
+        few_shot_rows(train.labels, 5, 3, 4), draws.accuracy, draws.macro_f1, strict=True
+    ):
+        probe = LogisticRegression(C=FEW_SHOT_C).fit(train.vectors[rows], [train.labels[row] for row in rows])
+        expected = judge(test.labels, probe.predict(test.vectors))
+        assert (accuracy, macro_f1) == (expected["accuracy"], expected["macro_f1"])
+
+
+def test_metrics_equal_counting() -> None:
+    labels, predicted = ["a", "a", "a", "b", "b", "c"], ["a", "a", "b", "b", "c", "b"]
+    f1 = {"a": 2 * 2 / (2 * 2 + 0 + 1), "b": 2 * 1 / (2 * 1 + 2 + 1), "c": 0.0}
+    assert judge(labels, predicted) == pytest.approx({"accuracy": 3 / 6, "macro_f1": sum(f1.values()) / 3})
+
+
+sparse = pytest.importorskip("scipy.sparse")
+pytest.importorskip("sklearn")
+
+
+def vectors_by_hand(first: NDArray[np.float32], second: NDArray[np.float32]) -> list[list[float]]:
+    """One pair at a time, one number at a time."""
+    rows = []
+    for u, v in zip(first.tolist(), second.tolist(), strict=True):
+        both = list(zip(u, v, strict=True))
+        rows.append([*u, *v, *(x * y for x, y in both), *(abs(x - y) for x, y in both)])
+    return rows
+
+
+def test_vectors_of_pairs_equal_the_equation_dense_and_sparse() -> None:
+    first, second = np.random.default_rng(0).standard_normal((2, 5, 3)).astype(np.float32)
+    first[0, 1] = second[2] = 0
+    expected = vectors_by_hand(first, second)
+    np.testing.assert_allclose(pair_vectors(first, second), expected, rtol=1e-6)
+    found = pair_vectors(sparse.csr_matrix(first), sparse.csr_matrix(second))
+    np.testing.assert_allclose(found.toarray(), expected, rtol=1e-6)  # type: ignore[union-attr]
+
+
+@pytest.fixture
+def vectors() -> FrozenVectors:
+    """Forty documents; the number tells the angle."""
+    angles = np.arange(40) * 0.05
+    rows = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    return FrozenVectors("document", "e@0", {f"d{number}": number for number in range(40)}, rows, BuildCost(1.0))
+
+
+@pytest.fixture
+def pairs() -> PairSplits:
+    """Documents match that are next to each other; those that do not are nine apart."""
+
+    def both(first: int) -> list[Pair]:
+        return [Pair(f"d{first}", f"d{first + 1}", True), Pair(f"d{first}", f"d{first + 9}", False)]
+
+    starts = {Split.TRAIN: range(0, 30, 3), Split.VALID: range(1, 30, 6), Split.TEST: range(2, 30, 6)}
+    return {split: tuple(pair for first in firsts for pair in both(first)) for split, firsts in starts.items()}
+
+
+def test_probe_and_threshold_tell_near_from_far(vectors: FrozenVectors, pairs: PairSplits) -> None:
+    expected = [MATCH, OTHER] * 5
+    assert labels_of(pairs[Split.TEST]) == expected
+    assert by_probe(pairs, vectors).predicted == expected
+    told = by_cosine(pairs, vectors)
+    assert told.predicted == expected
+    assert told.setting == pytest.approx((np.cos(0.05) + np.cos(0.45)) / 2, abs=1e-6)
+
+
+def test_sparse_rows_are_told_like_dense_ones(vectors: FrozenVectors, pairs: PairSplits) -> None:
+    thin = FrozenVectors("tfidf", "", vectors.rows, sparse.csr_matrix(vectors.vectors), vectors.cost)
+    assert by_probe(pairs, thin).predicted == by_probe(pairs, vectors).predicted
+    assert by_cosine(pairs, thin).setting == pytest.approx(by_cosine(pairs, vectors).setting, abs=1e-6)

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.datasets import DatasetError
+from benchmarks.scisumm import (
+    FEW,
+    N_NEGATIVES,
+    N_POSITIVES,
+    TASKS,
+    CandidateRanker,
+    Collection,
+    Question,
+    Scisumm,
+    citing_ids,
+    open_scisumm,
+    quick_part,
+    read_collection,
+)
+from benchmarks.systems import Ranking, Settings
+from engine.document import Document
+from tests.benchmarks.scisumm_folder import N_CITING, TOPICS, write_scisumm
+from tests.fakes import make_document
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return write_scisumm(tmp_path / "data")
+
+
+def test_what_belongs_to_a_summary_is_read(data: Path) -> None:
+    scisumm = open_scisumm("small", data)
+    assert list(scisumm.summaries) == ["sum:parsing", "sum:speech"]
+    assert scisumm.summaries["sum:speech"].text == "audio phone signal method"
+    assert scisumm.reference == {"sum:parsing": {"parsing": 1}, "sum:speech": {"speech": 1}}
+    assert list(scisumm.citing["sum:parsing"]) == [f"parsing{number}" for number in range(N_CITING)]
+    assert list(scisumm.citances["sum:speech"]) == ["cit:speech:0", "cit:speech:1"]
+
+
+def test_collections_are_whole_whatever_the_split(data: Path) -> None:
+    scisumm = open_scisumm("small", data)
+    papers = [paper.doc_id for paper in read_collection(scisumm, Collection.PAPERS)]
+    assert len(papers) == len(TOPICS) * (1 + N_CITING)
+    assert citing_ids(scisumm) == [doc_id for doc_id in papers if doc_id not in TOPICS]
+    assert len(list(read_collection(scisumm, Collection.CITANCES))) == 2 * len(TOPICS)
+
+
+def test_a_quick_part_holds_all_of_a_few_topics(data: Path) -> None:
+    whole = open_scisumm("cl2018train", data)
+    part = quick_part(whole, 2, 3, seed=1)
+    topics = [query_id.removeprefix("sum:") for query_id in part.summaries]
+    assert len(topics) == 2
+    papers = {paper.doc_id: paper.text for paper in read_collection(part, Collection.PAPERS)}
+    assert sorted(papers) == sorted(name for topic in topics for name in (topic, *whole.citing[f"sum:{topic}"]))
+    assert papers[topics[0]] == TOPICS[topics[0]]  # three words
+    assert len(list(read_collection(part, Collection.CITANCES))) == 4
+    assert part.name == f"clscisumm@{whole.checksum}-cl2018train-quick2x3-1"
+    assert quick_part(whole, 2, 3, seed=1) == part
+
+
+def test_files_that_do_not_fit_are_refused(data: Path) -> None:
+    with pytest.raises(DatasetError, match="clscisumm has no split 'test'; it has cl2018train, small"):
+        open_scisumm("test", data)
+    splits = data / "clscisumm" / "splits.json"
+    splits.write_text(json.dumps({"small": ["sum:parsing", "sum:nobody"]}))
+    with pytest.raises(
+        DatasetError, match=r"summary 'sum:nobody' of split 'small' is not in queries.jsonl.gz, or has no"
+    ):
+        open_scisumm("small", data)
+    (data / "clscisumm" / "citances.jsonl.gz").unlink()
+    with pytest.raises(
+        DatasetError, match=r"holds no citances.jsonl.gz; pass --data FOLDER, where FOLDER/clscisumm does"
+    ):
+        open_scisumm("small", data)
+
+
+def test_a_checksum_changes_with_any_file(data: Path) -> None:
+    before = open_scisumm("small", data).checksum
+    (data / "clscisumm" / "qrels_citing.tsv").write_text("query_id\tdoc_id\trelevance\n")
+    changed = open_scisumm("small", data)
+    assert changed.checksum != before
+    assert changed.citing == {"sum:parsing": {}, "sum:speech": {}}
+
+
+@pytest.fixture
+def scisumm(tmp_path: Path) -> Scisumm:
+    return open_scisumm("cl2018train", write_scisumm(tmp_path / "data"))
+
+
+def asked(name: str, scisumm: Scisumm, seed: int = 0) -> dict[str, Question]:
+    task = TASKS[name]
+    return {
+        question.query_id: question for question in task.ask(scisumm, task.pool(scisumm), np.random.default_rng(seed))
+    }
+
+
+def test_a_papers_rivals_are_those_that_cite_it(scisumm: Scisumm) -> None:
+    question = asked("reference-topic", scisumm)["sum:words"]
+    assert sorted(question.candidates) == ["words", "words0", "words1", "words2", "words3", "words4", "words5"]
+    assert question.relevant == {"words"}
+
+
+def test_candidates_are_drawn_from_own_and_other_topics(scisumm: Scisumm) -> None:
+    for topic in TOPICS:
+        question = asked("citing-drawn", scisumm)[f"sum:{topic}"]
+        assert len(set(question.candidates)) == len(question.candidates) == N_POSITIVES + N_NEGATIVES
+        own = {doc_id for doc_id in question.candidates if doc_id.startswith(topic)}
+        assert (question.relevant, len(own)) == (own, N_POSITIVES)
+        assert not set(TOPICS) & set(question.candidates)  # a reference paper cites none here
+
+
+def test_a_draw_depends_on_its_seed_and_order_tells_nothing(scisumm: Scisumm) -> None:
+    first, second = asked("citing-drawn", scisumm, 1), asked("citing-drawn", scisumm, 2)
+    assert first == asked("citing-drawn", scisumm, 1)
+    assert first["sum:words"].candidates != second["sum:words"].candidates
+    places = [
+        place
+        for seed in range(50)
+        for place, doc_id in enumerate(asked("citing-drawn", scisumm, seed)["sum:words"].candidates)
+        if doc_id.startswith("words")
+    ]
+    assert np.mean(places) == pytest.approx((N_POSITIVES + N_NEGATIVES - 1) / 2, abs=1.5)
+
+
+def test_summaries_with_too_little_to_find_are_left_out(scisumm: Scisumm) -> None:
+    few = replace(scisumm, citing={**scisumm.citing, "sum:words": {"words0": 1}, "sum:speech": {}})
+    assert list(asked("reference-topic", few)) == ["sum:parsing", "sum:words", "sum:dialogue"]
+    assert list(asked("citing", few)) == ["sum:parsing", "sum:words", "sum:dialogue"]
+    with pytest.raises(
+        DatasetError, match="has 7 papers that cite other topics than that of 'sum:parsing', 15 are drawn"
+    ):
+        asked("citing-drawn", few)
+
+
+def test_whole_collections_leave_out_only_the_summarys_own_paper(scisumm: Scisumm) -> None:
+    assert len(asked("reference", scisumm)["sum:words"].candidates) == 28
+    citing = asked("citing", replace(scisumm, reference={**scisumm.reference, "sum:words": {"speech0": 1}}))[
+        "sum:words"
+    ]
+    assert len(citing.candidates) == 23
+    assert "speech0" not in citing.candidates
+    assert citing.relevant == {f"words{number}" for number in range(6)}
+    assert len(asked("citances", scisumm)["sum:words"].candidates) == 8
+
+
+def test_citances_of_the_split_are_those_of_its_topics(scisumm: Scisumm) -> None:
+    small = replace(scisumm, citances={"sum:words": scisumm.citances["sum:words"], "sum:speech": {}})
+    assert asked("citances-split", small)["sum:words"].candidates == ("cit:words:0", "cit:words:1")
+
+
+SUMMARIES = {"q": make_document("q", "words")}
+SCORES = {"a": 0.1, "b": 0.9, "c": 0.5, "d": 0.5}
+
+
+class Searching:
+    """Finds what it scores above 0.2."""
+
+    name = "searching"
+    encoder = ""
+
+    def __init__(self) -> None:
+        self.settings: Settings = {}
+        self.asked: Counter[str] = Counter()
+
+    def search(self, query: Document, k: int) -> Ranking:
+        self.asked[query.doc_id] += 1
+        found = [(doc_id, score) for doc_id, score in SCORES.items() if score > 0.2]
+        return sorted(found, key=lambda hit: -hit[1])[:k]
+
+
+class Scoring(Searching):
+    """Scores pairs too, and remembers them."""
+
+    def score(self, first: str, second: str) -> float:
+        self.asked[second] += 1
+        return SCORES.get(second, -1.0)
+
+
+def test_a_search_is_filtered_to_the_candidates_and_asked_once() -> None:
+    system = Searching()
+    ranker = CandidateRanker(system, SUMMARIES, depth=10)
+    assert ranker.rank(Question("q", ("d", "a", "b"), frozenset("b"))) == ["b", "d"]
+    assert ranker.rank(Question("q", ("a",), frozenset("a"))) == []
+    assert system.asked == {"q": 1}
+
+
+def test_few_candidates_are_scored_pair_by_pair_and_each_once() -> None:
+    system = Scoring()
+    ranker = CandidateRanker(system, SUMMARIES, depth=10)
+    assert ranker.rank(Question("q", ("d", "a", "c"), frozenset("d"))) == ["d", "c", "a"]
+    assert ranker.rank(Question("q", ("c", "a", "d"), frozenset("d"))) == ["c", "d", "a"]
+    assert system.asked == {"a": 1, "c": 1, "d": 1}
+
+
+def test_many_candidates_are_searched() -> None:
+    many = tuple(f"x{number}" for number in range(FEW))
+    system = Scoring()
+    ranker = CandidateRanker(system, SUMMARIES, depth=10)
+    assert ranker.rank(Question("q", ("b", *many), frozenset("b"))) == ["b"]
+    assert system.asked == {"q": 1}

@@ -1,0 +1,220 @@
+"""An index that a Ray cluster encodes is that of one process, whatever dies meanwhile."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import psutil
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.store.contents import Contents, compare, read_contents
+from engine.errors import ClusterError, IndexMismatch, MissingExtra
+from engine.store.manifest import index_folders
+from engine.store.partitioned import open_snapshot
+from indexer.building.builder import build
+from indexer.building.report import BuildReport
+from indexer.building.stored import EncodedBatch, StoredBatch
+from indexer.cli import main
+from indexer.cli.cluster import check_ray
+from indexer.partitions.splitting import partition
+from tests.fakes import make_corpus, make_document
+from tests.ray_cluster import ray_cluster
+
+if TYPE_CHECKING:
+    from indexer.cluster.session import Cluster
+
+P, N = 2, 40
+BATCH_CHARS = 2_000  # some three documents, so that a partition takes several commits
+DOCUMENTS = make_corpus(N)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Cluster:
+    return ray_cluster()
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The words of half of the documents in two partitions; only to be copied."""
+    home = tmp_path_factory.mktemp("words")
+    build(home / "one.lm", DOCUMENTS[: N // 2], encode="none")
+    partition(home / "one.lm", home / "x.parts", P)
+    return home / "x.parts"
+
+
+class Killer:
+    """Kills processes of Ray by their names, one after some commits."""
+
+    def __init__(self, victims: dict[int, str]) -> None:
+        self._victims = victims
+        self._n_commits = 0
+        self.killed: list[str] = []
+
+    def __call__(self, report: BuildReport) -> None:
+        if not report.n_encoded:
+            return
+        self._n_commits += 1
+        name = self._victims.get(self._n_commits)
+        for process in psutil.process_iter(["name", "cmdline"]) if name else ():
+            if any(part.startswith(f"ray::{name}") for part in process.info["cmdline"] or ()):
+                process.kill()
+                self.killed.append(str(name))
+                return
+
+
+def run(folder: Path, bert_folder: Path, cluster: Cluster, killer: Killer | None = None) -> BuildReport:
+    from indexer.cluster.job import build_on_cluster
+
+    return build_on_cluster(
+        folder, DOCUMENTS, cluster, encoder=str(bert_folder), batch_chars=BATCH_CHARS, progress=killer
+    )
+
+
+@pytest.fixture(scope="module")
+def undisturbed(
+    tmp_path_factory: pytest.TempPathFactory, words: Path, bert_folder: Path, cluster: Cluster
+) -> tuple[Path, BuildReport]:
+    folder = Path(shutil.copytree(words, tmp_path_factory.mktemp("ray") / "x.parts"))
+    return folder, run(folder, bert_folder, cluster)
+
+
+def contents(folder: Path) -> Contents:
+    return read_contents(folder, ["doc003", "doc017"])
+
+
+@pytest.mark.ray
+def test_a_run_counts_what_it_did(undisturbed: tuple[Path, BuildReport]) -> None:
+    _, report = undisturbed
+    assert (report.n_added, report.n_unchanged, report.n_encoded, report.n_missing) == (N // 2, N // 2, N, 0)
+    assert report.failures == [] and report.n_tokens > report.n_chunks > N
+
+
+@pytest.mark.ray
+def test_vectors_are_those_of_one_process(
+    undisturbed: tuple[Path, BuildReport], tmp_path: Path, bert_folder: Path
+) -> None:
+    build(tmp_path / "one.lm", DOCUMENTS, encoder=str(bert_folder))
+    with open_snapshot(undisturbed[0]) as found, open_snapshot(tmp_path / "one.lm") as expected:
+        assert found.has_vectors.all() and found.reference.n_documents == expected.reference.n_documents == N
+        for doc_id in ("doc000", "doc013", "doc039"):
+            (mine, theirs) = (one.chunk_vectors(np.array([one.position(doc_id)]))[0] for one in (found, expected))
+            np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-3)  # float16, other batches
+
+
+@pytest.mark.ray
+def test_the_same_command_again_encodes_nothing(
+    undisturbed: tuple[Path, BuildReport], bert_folder: Path, cluster: Cluster
+) -> None:
+    report = run(undisturbed[0], bert_folder, cluster)
+    assert (report.n_added, report.n_unchanged, report.n_encoded) == (0, N, 0)
+
+
+@pytest.mark.ray
+def test_dead_writers_and_encoders_change_no_bit(
+    undisturbed: tuple[Path, BuildReport], words: Path, tmp_path: Path, bert_folder: Path, cluster: Cluster
+) -> None:
+    folder = Path(shutil.copytree(words, tmp_path / "x.parts"))
+    killer = Killer({2: "PartitionWriter", 5: "encode_stored", 7: "PartitionWriter"})
+    report = run(folder, bert_folder, cluster, killer)
+    assert killer.killed.count("PartitionWriter") == 2
+    assert report.n_encoded == N
+    assert compare(contents(folder), contents(undisturbed[0])).is_none
+    for mine, theirs in zip(index_folders(folder), index_folders(undisturbed[0]), strict=True):
+        shards = [sorted(one.name for one in (part / "shards").iterdir()) for part in (mine, theirs)]
+        assert shards[0] == shards[1]
+
+
+@pytest.mark.ray
+def test_an_index_without_partitions_has_one_writer(tmp_path: Path, bert_folder: Path, cluster: Cluster) -> None:
+    from indexer.cluster.job import build_on_cluster
+
+    empty = make_document("empty.txt", "one two three")
+    report = build_on_cluster(tmp_path / "x.lm", [*DOCUMENTS[:3], empty], cluster, encoder=str(bert_folder))
+    assert (report.n_added, report.n_encoded, report.n_missing) == (4, 4, 0)
+
+
+@pytest.mark.ray
+def test_batches_come_back_in_order(cluster: Cluster) -> None:
+    import ray
+
+    from indexer.cluster.encoders import spread
+
+    sent: list[int] = []
+
+    def submit(batch: StoredBatch) -> object:
+        sent.append(batch.ids[0])
+        return ray.put(EncodedBatch(batch.ids, []))
+
+    batches = (StoredBatch([number], []) for number in range(9))
+    found = list(spread(batches, submit, n_at_once=2))  # type: ignore[arg-type]
+    assert [(batch.ids, made.places) for batch, made in found] == [([one], [one]) for one in range(9)]
+    assert sent == list(range(9))
+
+
+@pytest.mark.ray
+def test_a_batch_that_kills_its_process_ends_the_run(cluster: Cluster) -> None:
+    import ray
+
+    from indexer.cluster.encoders import spread
+
+    task = ray.remote(_die).options(max_retries=0)
+    with pytest.raises(ClusterError, match="what was committed is safe"):
+        list(spread(iter([StoredBatch([1], [])]), lambda _: task.remote(), n_at_once=1))
+
+
+def _die() -> None:
+    import os
+
+    os._exit(1)
+
+
+@pytest.mark.ray
+def test_another_encoder_of_the_same_name_is_refused(bert_folder: Path, cluster: Cluster) -> None:
+    from indexer.cluster.encoders import EncoderSettings, encode_stored
+
+    settings = EncoderSettings(str(bert_folder), "f" * 32, "cpu", on_gpu=False)
+    with pytest.raises(IndexMismatch, match="has another encoder"):
+        encode_stored(settings, StoredBatch([1], DOCUMENTS[:1]))
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("address", ["ray://head:10001", "head", "http://head:8265"])
+def test_an_address_of_something_else_is_refused(address: str, cluster: Cluster) -> None:
+    from indexer.cluster.session import connected
+
+    with pytest.raises(ClusterError, match="give local, auto or HOST:PORT"), connected(address):
+        pass
+
+
+def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(MissingExtra, match=r"needs Ray; install it: pip install 'longmatch\[ray\]'"):
+        check_ray("longmatch index --ray")
+
+
+@pytest.mark.ray
+def test_the_command_encodes_on_a_cluster(words: Path, tmp_path: Path, bert_folder: Path, cluster: Cluster) -> None:
+    folder = Path(shutil.copytree(words, tmp_path / "x.parts"))
+    options = ["--ray", "local", "--workers", "2", "--encoder", str(bert_folder), "--json"]
+    result = CliRunner().invoke(main, ["index", str(folder), *options])
+    report = json.loads(result.stdout)
+    assert (result.exit_code, report["n_encoded"], report["n_missing"]) == (0, N // 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--workers", "2"], "--workers is for a Ray cluster"),
+        (["--ray", "local", "--encode", "later"], "--encode does not go with --ray"),
+        (["--ray", "local", "--memory", "1G"], "--memory does not go with --ray"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(words: Path, options: list[str], message: str) -> None:
+    result = CliRunner().invoke(main, ["index", str(words), *options])
+    assert result.exit_code == 2 and message in result.stderr

@@ -1,0 +1,147 @@
+"""A partitioned index that is made from documents is the one that splitting would have made."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from engine.document import Document
+from engine.errors import DocumentError, IndexMismatch, QueryError
+from engine.index import Index
+from engine.readers import Unreadable
+from engine.store.manifest import index_folders, read_manifest
+from engine.store.writer import Writer
+from indexer.building.builder import build
+from indexer.cli import main
+from indexer.partitions.splitting import partition
+from indexer.upkeep.verify import verify
+from tests.fakes import FakeEncoder, make_corpus, make_document
+
+P = 3
+
+
+def ranks(folder: Path, encoder: FakeEncoder | None = None) -> list[tuple[str, float]]:
+    with Index.open(folder, encoder=encoder) as index:
+        return [(hit.doc_id, hit.score) for hit in index.search_id("doc001", k=100, exact=True)]
+
+
+def test_it_answers_as_one_index_and_as_a_split_one(tmp_path: Path) -> None:
+    one, new, split = (tmp_path / name for name in ("one.lm", "new.parts", "split.parts"))
+    for folder, n_partitions in ((one, None), (new, P)):
+        build(folder, make_corpus(12), encoder=FakeEncoder(), factory="Flat", partitions=n_partitions)
+    partition(one, split, P)
+    assert ranks(new, FakeEncoder()) == ranks(one, FakeEncoder()) != []
+    made, cut = read_manifest(new), read_manifest(split)
+    assert made.partitions == cut.partitions
+    assert (made.encoder, made.language) == (cut.encoder, cut.language)
+    assert verify(new) == []
+
+
+def test_the_language_is_that_of_the_first_documents(tmp_path: Path) -> None:
+    texts = ["le chat est sur la table et il ne veut pas en descendre", "the cat sits on the table"]
+    documents = [make_document(f"doc{number}", text) for number, text in enumerate(texts * 2)]
+    for folder, n_partitions in ((tmp_path / "one.lm", None), (tmp_path / "new.parts", P)):
+        build(folder, documents, encode="none", partitions=n_partitions)
+    with Index.open(tmp_path / "one.lm") as one:
+        assert read_manifest(tmp_path / "new.parts").language == one.snapshot.language
+
+
+def test_the_same_command_goes_on_and_adds(tmp_path: Path) -> None:
+    build(tmp_path / "x.parts", make_corpus(12), encode="none", partitions=P)
+    report = build(tmp_path / "x.parts", make_corpus(20), encode="none", partitions=P)
+    assert (report.n_unchanged, report.n_added) == (12, 8)
+
+
+def test_another_number_of_partitions_names_the_command(tmp_path: Path) -> None:
+    build(tmp_path / "x.parts", make_corpus(3), encode="none", partitions=P)
+    build(tmp_path / "one.lm", make_corpus(3), encode="none", partitions=1)
+    with pytest.raises(IndexMismatch, match=r"has 3 partitions, not 4; .*longmatch partition .*x\.parts OUT -p 4"):
+        build(tmp_path / "x.parts", make_corpus(3), encode="none", partitions=4)
+    with pytest.raises(IndexMismatch, match=r"not partitioned, not 4; .*longmatch partition .*one\.lm OUT -p 4"):
+        build(tmp_path / "one.lm", make_corpus(3), encode="none", partitions=4)
+    with pytest.raises(QueryError, match="0 partitions; there can be 1 to 4,096"):
+        build(tmp_path / "y.parts", make_corpus(3), encode="none", partitions=0)
+    with pytest.raises(IndexMismatch, match="is not empty and holds no index"):
+        build(tmp_path, make_corpus(3), encode="none", partitions=P)
+
+
+def test_a_run_that_commits_nothing_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing: list[list[Document | Unreadable]] = [
+        [Unreadable("a.pdf", "no text", "a.pdf")],
+        [make_document("a", "...")],
+    ]
+    for documents in nothing:
+        report = build(tmp_path / "x.parts", documents, encode="none", partitions=P)
+        assert len(report.failures) == 1
+        assert list(tmp_path.iterdir()) == []
+    with pytest.raises(DocumentError, match="there is no document; begin with one at least"):
+        build(tmp_path / "x.parts", [], encode="none", partitions=P)
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    for name in ("commit", "bind_partition"):
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(Writer, name, stop)
+            build(tmp_path / "x.parts", make_corpus(3), encode="none", partitions=P)
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_failures_do_not_remove_what_was_committed(tmp_path: Path) -> None:
+    build(tmp_path / "x.parts", [*make_corpus(3), Unreadable("a.pdf", "no text")], encode="none", partitions=P)
+    build(tmp_path / "x.parts", [Unreadable("a.pdf", "no text")], encode="none", partitions=P)
+    assert len(ranks(tmp_path / "x.parts")) == 2
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from engine.store.writer import Writer
+from indexer.building.builder import build
+from tests.fakes import make_corpus
+
+name, left = sys.argv[2], [int(sys.argv[3])]
+method = getattr(Writer, name)
+
+def killed(self, *arguments):
+    if not left[0]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    left[0] -= 1
+    return method(self, *arguments)
+
+setattr(Writer, name, killed)
+build(Path(sys.argv[1]), make_corpus(12), encode="none", partitions=3)
+"""
+
+
+@pytest.mark.parametrize(("method", "n_calls"), [("bind_partition", 1), ("commit", 0), ("commit", 2)])
+def test_a_killed_first_run_goes_on(tmp_path: Path, method: str, n_calls: int) -> None:
+    command = [sys.executable, "-c", _KILLED, str(tmp_path / "x.parts"), method, str(n_calls)]
+    done = subprocess.run(command, timeout=120, check=False, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    assert done.returncode == -signal.SIGKILL
+    report = build(tmp_path / "x.parts", make_corpus(12), encode="none", partitions=P)
+    assert (report.n_added + report.n_unchanged, report.n_unchanged > 0) == (12, n_calls == 2)
+    build(tmp_path / "one.lm", make_corpus(12), encode="none")
+    assert ranks(tmp_path / "x.parts") == ranks(tmp_path / "one.lm")
+    assert [path.name for path in tmp_path.glob("x.*")] == ["x.parts"]
+
+
+def test_one_command_makes_it_from_files(tmp_path: Path) -> None:
+    (tmp_path / "papers").mkdir()
+    for number in range(6):
+        (tmp_path / "papers" / f"{number}.md").write_text(f"# Title {number}\n\nA river runs by house {number}.\n")
+
+    def run(*words: str) -> str:
+        done = CliRunner().invoke(main, ["index", str(tmp_path / "x.parts"), str(tmp_path / "papers"), *words])
+        return done.output
+
+    assert run("--encode", "none", "--partitions", "2").startswith("words alone")
+    assert len(index_folders(tmp_path / "x.parts")) == 2
+    assert "6 unchanged" in run("-p", "2")
+    assert "longmatch partition" in run("-p", "3")

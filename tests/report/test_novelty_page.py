@@ -1,0 +1,97 @@
+"""Novelty as HTML: the numbers of the JSON, every section named with what came nearest, texts escaped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import lxml.html
+import pytest
+
+from engine.index import Index
+from engine.novelty import Novelty
+from engine.report.novelty_page import novelty_page, novelty_pieces
+from indexer.building.builder import build
+from tests.fakes import FakeEncoder, make_document
+from tests.report.test_page import HOSTILE, hostile, numbers, parsed
+
+SHIPS = "Keel, mast and harbour: the wind fills a sail, and a rope holds the anchor against the tide. " * 4
+FOXES = "Old foxes cross the wide river at night, and a stone house by the bank stays dark until dawn. " * 4
+QUERY = make_document("draft", [("Seen before", FOXES), ("Ships", SHIPS), ("Of the", "And then, of the. " * 30)])
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Novelty:
+    corpus = [make_document("fox", [("Foxes", FOXES), ("Bread", "Flour and water make a dough that rises. " * 9)])]
+    folder = tmp_path_factory.mktemp("novelty") / "x.lm"
+    build(
+        folder,
+        [*corpus, make_document("bank", "The bank lends money to a house. " * 20)],
+        encode="none",
+        language="english",
+    )
+    with Index.open(folder) as index:
+        novelty = index.novelty(replace(QUERY, pages=(0, 300)))
+        novelty.to_dict()
+        return novelty
+
+
+def articles(page: lxml.html.HtmlElement) -> list[lxml.html.HtmlElement]:
+    return list(page.xpath("//article[@class='hit']"))
+
+
+def test_every_number_is_that_of_the_json(found: Novelty) -> None:
+    page, values = parsed(found.to_html(n_pairs=2)), found.to_dict(n_pairs=2)
+    known = [one["novelty"] for one in values["sections"] if one["novelty"] is not None]
+    assert numbers(page.xpath("//table[@class='ranking']")[0]) == known
+    for one, article in zip(values["sections"], articles(page), strict=True):
+        shown = numbers(article.xpath(".//p[@class='score']")[0])
+        assert shown == ([] if one["novelty"] is None else [one["novelty"]])
+        for table in article.xpath(".//table[@class='contributions']"):
+            rows = [numbers(row)[0] for row in table.xpath("./tbody/tr")]
+            assert rows == [part["contribution"] for part in one["hit"]["parts"]]
+            assert sum(rows) == pytest.approx(1 - one["novelty"], abs=1e-5)
+
+
+def test_sections_are_named_most_novel_first_with_what_came_nearest(found: Novelty) -> None:
+    shown = [" ".join(one.text_content().split()) for one in articles(parsed(found.to_html()))]
+    assert [text.split(" Novelty")[0] for text in shown] == ["1 Ships", "2 Seen before", "3 Of the"]
+    novelty = found[1].novelty
+    assert novelty is not None and f"Nearest: fox fox, which contains {1 - novelty:.4f} of it." in shown[1]
+    assert "Nothing to compare: the section has no content words." in shown[2]
+    assert all(text.count("section ") for text in shown) and "section 1, pp. 1–2; body" in shown[1]
+
+
+def test_the_whole_section_is_there_and_what_matches_is_marked(found: Novelty) -> None:
+    ships, seen, nothing = articles(parsed(found.to_html()))
+    for heading, article in (("Ships", ships), ("Seen before", seen), ("Of the", nothing)):
+        section = next(one for one in QUERY.sections if one.heading == heading)
+        texts = ["".join(one.text_content().split()) for one in article.xpath(".//p[@class='text']")]
+        assert "".join(QUERY.text[section.start : section.stop].split()) in texts
+    (part, *_) = found.to_dict(n_pairs=1)["sections"][1]["hit"]["parts"]
+    marked = {one.text_content().strip().lower() for one in seen.iter("mark")}
+    assert {word["term"].lower() for word in part["words"] if " " not in word["term"]} <= marked
+
+
+def test_every_link_has_its_place_and_every_place_one_name(found: Novelty) -> None:
+    page = parsed(novelty_page([found, found]))
+    names = page.xpath("//@id")
+    assert len(names) == len(set(names))
+    assert {link[1:] for link in page.xpath("//a/@href")} <= set(names)
+
+
+def test_the_pieces_are_the_sections_of_the_page(found: Novelty) -> None:
+    pieces = list(novelty_pieces(found))
+    assert [kind for kind, _ in pieces] == ["head", "hit", "hit", "hit", "tail"]
+    whole = [numbers(one) for one in articles(parsed(found.to_html()))]
+    assert [numbers(lxml.html.fromstring(html)) for kind, html in pieces if kind == "hit"] == whole
+
+
+def test_hostile_documents_add_no_element(tmp_path: Path) -> None:
+    build(tmp_path / "x.lm", [hostile("a"), hostile("b")], encoder=FakeEncoder(), language="english")
+    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
+        html = index.novelty(hostile("q")).to_html(command=HOSTILE)
+    page = parsed(html)
+    assert page.xpath("//img | //iframe | //link | //@onerror | //@src") == []
+    assert len(page.xpath("//script")) == 1 and "alert" not in page.xpath("//script")[0].text
+    assert page.xpath("//h1")[0].text_content() == HOSTILE
