@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import UnionType
@@ -25,6 +25,8 @@ from typing import (
     runtime_checkable,
 )
 
+from benchmarks.code_digests import digests, digests_at
+from benchmarks.measured import MEASURED
 from engine.errors import EngineError
 from indexer.origin import Origin
 
@@ -33,7 +35,8 @@ if TYPE_CHECKING:
 
 
 KIND = "kind"
-RESULTS = Path(__file__).resolve().parent / "results"
+CHECKOUT = Path(__file__).resolve().parents[1]
+RESULTS = CHECKOUT / "benchmarks" / "results"
 
 RecordT = TypeVar("RecordT", bound="DataclassInstance")
 
@@ -77,8 +80,20 @@ def write_record(record: Recorded, folder: Path = RESULTS) -> Path:
         refuse_smaller(record, record.extent, folder)
     folder.mkdir(parents=True, exist_ok=True)
     path = record_path(record, folder)
-    path.write_text(record_text(record), "utf-8")
+    path.write_text(record_text(with_code(record, MEASURED.get(record.kind, ()))), "utf-8")
     return path
+
+
+def with_code(record: RecordT, paths: Sequence[str]) -> RecordT:
+    """The record with digests of the code at these paths, at the commit of its origin, or as the code is now.
+
+    Now, if the checkout differed from its commit. A record that has digests keeps them.
+    """
+    origin: Origin | None = getattr(record, "origin", None)
+    if origin is None or origin.code or not paths:
+        return record
+    code = digests(paths, CHECKOUT) if origin.is_dirty else digests_at(origin.commit, paths, CHECKOUT)
+    return replace(record, origin=replace(origin, code=code))
 
 
 def refuse_smaller(record: Sized, extent: Mapping[str, int], folder: Path) -> None:

@@ -19,10 +19,9 @@ from benchmarks.behaviour.on_demand import demand_table
 from benchmarks.behaviour.sample_sizes import samples_table
 from benchmarks.behaviour.stability import stability_table
 from benchmarks.figures import draw_figures
-from benchmarks.freshness import NOTE, ROOT, FreshnessError, History, stale_note
+from benchmarks.freshness import Age, age_of, stale_note
 from benchmarks.headlines import findings_table, headline_table
 from benchmarks.markdown import origins
-from benchmarks.options import log
 from benchmarks.pairs.tables import pairs_table
 from benchmarks.papers.tables import paper_table
 from benchmarks.partitions.partition_failures import failures_table
@@ -39,7 +38,7 @@ from benchmarks.quality_tables import (
     retrieval_table,
 )
 from benchmarks.quick import SUFFIX, WHOLE
-from benchmarks.record_file import RESULTS
+from benchmarks.record_file import CHECKOUT, RESULTS
 from benchmarks.records import Record, read_records
 from benchmarks.runs import Run
 from benchmarks.sections.contained import contained_table
@@ -67,7 +66,6 @@ from engine.errors import EngineError
 _FOLDER = Path(__file__).resolve().parent
 _ROOT = _FOLDER.parent
 PAGES = (_ROOT / "README.md", _FOLDER / "RESULTS.md", _ROOT / "docs/explanation/on-demand.md")
-_STALE_LINE = re.compile(rf"\n{NOTE}.*\n(?=<!-- /results -->)")
 _BLOCK = re.compile(r"(<!-- results:(\w+) -->\n)(.*?)(<!-- /results -->)", re.DOTALL)
 
 
@@ -174,8 +172,8 @@ def not_shown(pages: Iterable[str], records: Sequence[Record]) -> list[str]:
     return list(dict.fromkeys(missing.values()))
 
 
-def drawn(text: str, records: Sequence[Record], history: History | None = None) -> str:
-    """The text with each of its tables drawn again; with a history, a line below a table names its stale records.
+def drawn(text: str, records: Sequence[Record], checkout: Path = CHECKOUT) -> str:
+    """The text with each of its tables drawn again; a line below a table names its stale records.
 
     Raises:
         ReportError: it holds no table, or one that is not known.
@@ -185,8 +183,8 @@ def drawn(text: str, records: Sequence[Record], history: History | None = None) 
         if match[2] not in TABLES:
             raise ReportError(f"there is no table {match[2]!r}; name one of {', '.join(TABLES)}")
         table = TABLES[match[2]]
-        ages = [history.age(record) for record in table.shown(records)] if history and not table.is_summary else []
-        note = stale_note(ages)
+        aged = [] if table.is_summary else table.shown(records)
+        note = stale_note([age_of(record, checkout) for record in aged])
         lines = [f"{table.text(records)}\n", *([f"{note}\n"] if note else [])]
         return match[1] + "\n".join(lines) + match[4]
 
@@ -208,15 +206,15 @@ def drawn(text: str, records: Sequence[Record], history: History | None = None) 
     help="Where tables stand; may be given again.  [default: README.md and benchmarks/RESULTS.md]",
 )
 @click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Folder of the records.")
-@click.option("--checkout", default=ROOT, type=click.Path(path_type=Path), help="Code that the records measured.")
+@click.option("--checkout", default=CHECKOUT, type=click.Path(path_type=Path), help="Code that the records measured.")
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if a table differs from its records, or is missing.")
 @click.option("--plots", type=click.Path(path_type=Path), help="Also draw every plot into this folder, PNG and SVG.")
 @click.option("--stale", is_flag=True, help="Write nothing; list records older than their code; exit 1 if any.")
 def main(pages: tuple[Path, ...], results: Path, checkout: Path, check: bool, plots: Path | None, stale: bool) -> None:
     """Draw the tables of the pages from records and runs.
 
-    A line below a table names the records that are older than the code they measure. --check ignores these lines,
-    and fails for a kind of record that no table shows.
+    A line below a table names the records that are older than the code they measure. --check also fails for a kind
+    of record that no table shows.
 
     \b
     Example:
@@ -228,40 +226,31 @@ def main(pages: tuple[Path, ...], results: Path, checkout: Path, check: bool, pl
         for path in draw_figures(results, plots):
             click.echo(path.name)
     if stale:
-        _list_stale(records, History(checkout))
+        _list_stale([age_of(record, checkout) for record in records])
         return
     before = {page: page.read_text("utf-8") for page in pages}
+    after = {page: _drawn_page(page, text, records, checkout) for page, text in before.items()}
     if check:
-        after = {page: _drawn_page(page, text, records, None) for page, text in before.items()}
-        _check({page: _STALE_LINE.sub("", text) for page, text in before.items()}, after, records)
+        _check(before, after, records)
         return
-    history = _history(checkout)
-    for page, text in before.items():
-        page.write_text(_drawn_page(page, text, records, history), "utf-8")
+    for page, text in after.items():
+        page.write_text(text, "utf-8")
 
 
-def _history(checkout: Path) -> History | None:
-    try:
-        return History(checkout)
-    except FreshnessError as error:
-        log(f"tables are drawn without their age: {error}")
-        return None
-
-
-def _list_stale(records: Sequence[Record], history: History) -> None:
-    stale = [age for age in map(history.age, records) if age.is_stale]
+def _list_stale(ages: Sequence[Age]) -> None:
+    stale = [age for age in ages if age.is_stale]
     for age in stale:
-        click.echo(f"{age.name}, {age.commit or 'no commit'}: {', '.join(age.changed) or 'not in the history'}")
+        click.echo(f"{age.name}, {age.commit or 'no commit'}: {', '.join(age.changed) or 'no digests of its code'}")
     if stale:
         raise click.ClickException(
-            f"{len(stale)} of {len(records)} records are older than the code they measure; rerun the commands of "
+            f"{len(stale)} of {len(ages)} records are older than the code they measure; rerun the commands of "
             "those that you rely on"
         )
 
 
-def _drawn_page(page: Path, text: str, records: Sequence[Record], history: History | None) -> str:
+def _drawn_page(page: Path, text: str, records: Sequence[Record], checkout: Path) -> str:
     try:
-        return drawn(text, records, history)
+        return drawn(text, records, checkout)
     except ReportError as error:
         raise click.ClickException(f"{page.name}: {error}") from error
 

@@ -6,7 +6,7 @@ import os
 import platform
 import re
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 
@@ -52,6 +52,7 @@ class Origin:
     seed: int
     machine: Machine
     versions: dict[str, str]
+    code: dict[str, str] = field(default_factory=dict)  # of a record: digests of the code that it measures, by path
 
 
 def describe_origin(command: str, seed: int) -> Origin:

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from benchmarks.code_digests import digests
+from benchmarks.measured import modules_of
 from benchmarks.measuring.timing import Percentiles
 from benchmarks.record_file import write_record
 from benchmarks.report import ReportError, drawn, is_partial, main, not_shown
@@ -40,14 +41,17 @@ End
 
 
 @pytest.fixture
-def records(origin: Origin) -> list[Run]:
+def records(origin: Origin, tmp_path: Path) -> list[Run]:
+    """Fresh in a checkout without code, the folder of the test."""
+    paths = {path for system in ("bm25", "document") for path in modules_of("retrieval", system)}
+    origin = replace(origin, code=digests(sorted(paths), tmp_path))
     systems = [("bm25", "", 0.25), ("document", "mean@0f", 0.5), ("evidence", "mean@0f", 0.75)]
     return [made_run(system, [value] * 5, origin, "proposals", encoder=encoder) for system, encoder, value in systems]
 
 
-def test_a_table_is_drawn_from_its_records(records: list[Run]) -> None:
-    assert drawn(README, records) == DRAWN
-    assert drawn(DRAWN, records) == DRAWN
+def test_a_table_is_drawn_from_its_records(records: list[Run], tmp_path: Path) -> None:
+    assert drawn(README, records, tmp_path) == DRAWN
+    assert drawn(DRAWN, records, tmp_path) == DRAWN
 
 
 def test_records_of_other_queries_are_not_compared(records: list[Run]) -> None:
@@ -165,34 +169,26 @@ def test_each_kind_of_record_needs_one_table_on_one_of_the_pages(
     assert "| pets | none |" in (tmp_path / "OTHER.md").read_text()
 
 
-def test_a_line_below_a_table_names_stale_records_and_check_ignores_it(tmp_path: Path, records: list[Run]) -> None:
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    (tmp_path / "README.md").write_text(README)
-    for each in records:
-        write_run(each, tmp_path / "results")
-    options = ["--page", str(tmp_path / "README.md"), "--results", str(tmp_path / "results"), "--checkout"]
-    assert CliRunner().invoke(main, [*options, str(tmp_path)]).exit_code == 0
-    line = "\nStale: 3 of 3 records measured at a commit that the history lacks.\n"
-    assert (tmp_path / "README.md").read_text() == DRAWN.replace("<!-- /results -->", f"{line}<!-- /results -->")
-    assert CliRunner().invoke(main, [*options, str(tmp_path), "--check"]).exit_code == 0
-
-
-def test_stale_records_are_listed(tmp_path: Path, records: list[Run]) -> None:
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    for each in records:
-        write_run(each, tmp_path / "results")
-    done = CliRunner().invoke(main, ["--stale", "--results", str(tmp_path / "results"), "--checkout", str(tmp_path)])
-    assert done.exit_code == 1 and "proposals-bm25-test, 0123456789: not in the history\n" in done.stdout
-    assert done.stderr.startswith("Error: 3 of 3 records are older than the code they measure;")
-
-
-def test_without_a_history_nothing_is_listed_and_tables_are_drawn(tmp_path: Path, records: list[Run]) -> None:
+def test_a_line_below_a_table_names_stale_records(tmp_path: Path, records: list[Run]) -> None:
     (tmp_path / "README.md").write_text(README)
     for each in records:
         write_run(each, tmp_path / "results")
     options = ["--page", str(tmp_path / "README.md"), "--results", str(tmp_path / "results")]
-    done = CliRunner().invoke(main, [*options, "--checkout", str(tmp_path)])
-    assert done.exit_code == 0 and "tables are drawn without their age" in done.stderr
-    assert (tmp_path / "README.md").read_text() == DRAWN
-    refused = CliRunner().invoke(main, [*options, "--checkout", str(tmp_path), "--stale"])
-    assert refused.exit_code == 1 and "has no history of git" in refused.stderr
+    options += ["--checkout", str(tmp_path)]
+    assert CliRunner().invoke(main, options).exit_code == 0
+    metrics = tmp_path / "benchmarks/metrics.py"
+    metrics.parent.mkdir()
+    metrics.write_text("DEPTH = 11\n")
+    assert CliRunner().invoke(main, [*options, "--check"]).exit_code == 1
+    assert CliRunner().invoke(main, options).exit_code == 0
+    line = "\nStale: 3 of 3 records measured before the code of `benchmarks/metrics.py` changed.\n"
+    assert (tmp_path / "README.md").read_text() == DRAWN.replace("<!-- /results -->", f"{line}<!-- /results -->")
+    assert CliRunner().invoke(main, [*options, "--check"]).exit_code == 0
+
+
+def test_stale_records_are_listed(tmp_path: Path, records: list[Run], origin: Origin) -> None:
+    for each in [replace(records[0], origin=origin), *records[1:]]:
+        write_run(each, tmp_path / "results")
+    done = CliRunner().invoke(main, ["--stale", "--results", str(tmp_path / "results"), "--checkout", str(tmp_path)])
+    assert (done.exit_code, done.stdout) == (1, "proposals-bm25-test, 0123456789: no digests of its code\n")
+    assert done.stderr.startswith("Error: 1 of 3 records are older than the code they measure;")

@@ -1,0 +1,99 @@
+"""Which code each kind of record measures: files and folders of the checkout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_ENCODING = (
+    *("engine/segmentation.py", "engine/encoders/chunking.py", "engine/encoders/backbone/tokenizer.py"),
+    *("engine/encoders/backbone/backbone.py", "engine/encoders/mean.py"),
+)
+_SCORING = (
+    *(
+        "engine/scoring",
+        "engine/words",
+        "engine/store/reference.py",
+        "engine/store/coarse.py",
+        "engine/section_kinds.py",
+    ),
+    *(
+        f"engine/search/{name}.py"
+        for name in (
+            *("searcher", "scorer", "query", "long_query", "candidates", "document_lists"),
+            *("local_partition", "pool", "merging", "section_weights", "skipping"),
+        )
+    ),
+)
+_STORING = (
+    *("engine/store/catalog.py", "engine/store/documents.py", "engine/store/durable.py", "engine/store/publishing.py"),
+    *("engine/store/seal.py", "engine/store/shards.py", "engine/store/writer.py", "indexer/building/pipeline.py"),
+)
+_LISTS = (
+    *("engine/store/ann.py", "engine/store/postings.py", "engine/search/candidates.py"),
+    *("engine/search/document_lists.py", "indexer/generation/new_generation.py"),
+)
+_METRICS = ("benchmarks/metrics.py",)
+_SYSTEMS = (*_ENCODING, *_SCORING)
+_MODELS = ("engine/encoders", "engine/training")
+_PAIRS = ("benchmarks/pairs/judging.py", "benchmarks/pairs/splitting.py", "benchmarks/baselines", *_MODELS)
+_GROWTH = ("benchmarks/speed/growth/stream.py", "benchmarks/speed/growth/texts.py")
+
+# By kind of record: files and folders of the checkout. Of a wide program only what decides its values.
+MEASURED: Mapping[str, tuple[str, ...]] = {
+    "retrieval": (*_METRICS, *_SYSTEMS),  # of our own systems, see `modules_of`
+    "positions": (*_SYSTEMS, "benchmarks/tasks/positions.py"),
+    "samples": (*_METRICS, *_SYSTEMS),
+    "demand": (*_METRICS, *_SYSTEMS, "engine/search/on_demand.py"),
+    "boilerplate": _SYSTEMS,
+    "pairs": _PAIRS,
+    "rerank": (*_METRICS, "benchmarks/tasks/rerank.py", *_PAIRS),
+    "probe": ("benchmarks/probing.py", *_ENCODING),
+    "papers": ("benchmarks/papers", "benchmarks/probing.py", *_PAIRS),
+    "training": ("engine/training",),
+    "summaries": ("benchmarks/scisumm.py", *_SYSTEMS),
+    "facets": ("benchmarks/sections", *_SYSTEMS),
+    "faithfulness": ("benchmarks/sections", *_SYSTEMS),
+    "planted": ("benchmarks/sections", *_SYSTEMS),
+    "contained": ("engine/search/novelty.py", *_SCORING),
+    "duplicates": ("indexer/pairs", "engine/search/pair_search.py", *_SCORING),
+    "peers": ("benchmarks/peers", *_SYSTEMS, *_LISTS),
+    "ann": ("benchmarks/speed/vectors", *_LISTS),
+    "recall": (*_SCORING, *_LISTS),
+    "exactness": _SCORING,
+    "stability": (*_SCORING, *_LISTS),
+    "throughput": (
+        *("benchmarks/speed/encode", *_ENCODING),
+        *("engine/encoders/backbone/cpu_bert.py", "indexer/building/pipeline.py"),
+    ),
+    "plan": ("indexer/plan", "indexer/generation/footprint.py"),
+    "scale": (*_GROWTH, *_SCORING, *_LISTS),
+    "addition": (*_GROWTH, *_SCORING, *_STORING),
+    "memory": ("indexer/reading/reader.py", "engine/encoders/backbone/batching.py", *_STORING),
+    "faults": (*_STORING, "indexer/upkeep", "indexer/generation", "indexer/partitions"),
+    "concurrency": (*_STORING, "engine/store/snapshot.py", "indexer/upkeep", "indexer/generation"),
+    "row_checks": tuple(f"engine/store/{name}.py" for name in ("catalog", "checks", "documents", "opened")),
+    "fuzz": ("engine/readers", "indexer/reading/reader.py", "indexer/reading/process.py"),
+    "load": ("indexer/serving", *_SCORING),
+    "startup": ("longmatch/__main__.py", "engine/index.py", "indexer/cli/query.py", "indexer/cli/query_files.py"),
+    "first_answer": tuple(
+        f"engine/store/{name}.py"
+        for name in ("snapshot", "roster_blocks", "opened", "checks", "seal", "shards", "postings")
+    ),
+    "reading": ("indexer/reading", "engine/readers/reader.py", "engine/readers/text.py"),
+    "partitions": ("engine/remote", "indexer/serving/rounds.py", *_SCORING),
+    "partition_plan": ("indexer/plan/partitioned.py", "engine/remote/values.py", *_SCORING, *_LISTS),
+    "ray_kills": ("indexer/cluster", "indexer/building", "engine/store/writer.py", "engine/store/writable.py"),
+    "partition_failures": ("engine/remote", "indexer/serving/rounds.py", "engine/search/searcher.py"),
+}
+TASKS = (  # of runs
+    *("retrieval", "pairs", "rerank", "probe", "summaries", "papers", "peers"),
+    *("facets", "faithfulness", "planted", "contained", "positions"),
+)
+_OWN = frozenset(("evidence", "chunks", "words", "document"))  # systems of retrieval
+
+
+def modules_of(kind: str, system: str = "") -> tuple[str, ...]:
+    """The files and folders that a record measures; `system` is that of a run."""
+    if kind == "retrieval" and system not in _OWN:
+        return (*_METRICS, "benchmarks/baselines")
+    return MEASURED[kind]
