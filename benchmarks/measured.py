@@ -40,13 +40,13 @@ _GROWTH = ("benchmarks/speed/growth/stream.py", "benchmarks/speed/growth/texts.p
 
 # By kind of record: files and folders of the checkout. Of a wide program only what decides its values.
 MEASURED: Mapping[str, tuple[str, ...]] = {
-    "retrieval": (*_METRICS, *_SYSTEMS),  # of our own systems, see `modules_of`
+    "retrieval": _SYSTEMS,  # of the evidence; the others have fewer, see `modules_of`
     "positions": (*_SYSTEMS, "benchmarks/tasks/positions.py"),
     "samples": (*_METRICS, *_SYSTEMS),
     "demand": (*_METRICS, *_SYSTEMS, "engine/search/on_demand.py"),
     "boilerplate": _SYSTEMS,
     "pairs": _PAIRS,
-    "rerank": (*_METRICS, "benchmarks/tasks/rerank.py", *_PAIRS),
+    "rerank": ("benchmarks/tasks/rerank.py", *_PAIRS),
     "probe": ("benchmarks/probing.py", *_ENCODING),
     "papers": ("benchmarks/papers", "benchmarks/probing.py", *_PAIRS),
     "training": ("engine/training",),
@@ -89,11 +89,22 @@ TASKS = (  # of runs
     *("retrieval", "pairs", "rerank", "probe", "summaries", "papers", "peers"),
     *("facets", "faithfulness", "planted", "contained", "positions"),
 )
-_OWN = frozenset(("evidence", "chunks", "words", "document"))  # systems of retrieval
+# By system of retrieval what its ranking depends on, where this is not all of `MEASURED`. Metrics are none of it: a
+# run keeps rankings, and its values are computed from them.
+_LEXICAL, _WORD_VECTORS = "benchmarks/baselines/lexical.py", "benchmarks/baselines/word_vectors.py"
+_DISTANCES = ("benchmarks/baselines/word_distances.py", _WORD_VECTORS)
+_OF_SYSTEM: Mapping[str, tuple[str, ...]] = {
+    "words": _SCORING,
+    "document": _ENCODING,
+    "bm25": (_LEXICAL,),
+    "tfidf": (_LEXICAL,),
+    "doc2vec": ("benchmarks/baselines/doc2vec.py", _LEXICAL, _WORD_VECTORS),
+    "wmd": _DISTANCES,
+    "wrd": _DISTANCES,
+    "hidden_topics": ("benchmarks/baselines/hidden_topics.py", _LEXICAL, *_DISTANCES),
+}
 
 
 def modules_of(kind: str, system: str = "") -> tuple[str, ...]:
     """The files and folders that a record measures; `system` is that of a run."""
-    if kind == "retrieval" and system not in _OWN:
-        return (*_METRICS, "benchmarks/baselines")
-    return MEASURED[kind]
+    return _OF_SYSTEM.get(system, MEASURED[kind]) if kind == "retrieval" else MEASURED[kind]

@@ -11,9 +11,9 @@ import pytest
 from benchmarks.code_digests import digests, digests_at
 from benchmarks.freshness import Age, age_of, stale_note
 from benchmarks.measured import MEASURED, TASKS, modules_of
-from benchmarks.record_file import CHECKOUT
+from benchmarks.record_file import CHECKOUT, RESULTS
 from benchmarks.records import Record
-from benchmarks.runs import Run
+from benchmarks.runs import RUNS, Run, read_header
 from benchmarks.store.records import ExactnessRecord
 from indexer.origin import Origin
 
@@ -57,10 +57,18 @@ def test_every_module_of_the_search_is_declared_or_scores_nothing() -> None:
     assert not declared & SCORE_NOTHING
 
 
-def test_a_system_that_is_not_ours_does_not_measure_our_scores() -> None:
-    assert "engine/scoring" in modules_of("retrieval", "words")
-    assert modules_of("retrieval", "bm25")[-1] == "benchmarks/baselines"
-    assert modules_of("retrieval", "tfidf")[-1] == "benchmarks/baselines"
+def test_a_system_measures_the_code_that_its_ranking_depends_on() -> None:
+    of = {system: modules_of("retrieval", system) for system in ("evidence", "words", "document", "bm25", "tfidf")}
+    assert "engine/scoring" in of["words"] and "engine/encoders/mean.py" not in of["words"]
+    assert "engine/scoring" not in of["document"] and set(of["evidence"]) == {*of["words"], *of["document"]}
+    assert of["bm25"] == of["tfidf"] == ("benchmarks/baselines/lexical.py",)
+
+
+def test_every_system_of_retrieval_declares_code_that_exists() -> None:
+    systems = {read_header(path)["system"] for path in (RESULTS / RUNS / "retrieval").glob("*.gz")}
+    declared = {system: modules_of("retrieval", system) for system in systems}
+    assert {system for system, paths in declared.items() if paths == MEASURED["retrieval"]} <= {"evidence", "chunks"}
+    assert [path for paths in declared.values() for path in paths if not (CHECKOUT / path).exists()] == []
 
 
 def test_a_record_is_stale_once_its_code_changes(tmp_path: Path, measured: Callable[[Path], ExactnessRecord]) -> None:

@@ -43,7 +43,7 @@ End
 @pytest.fixture
 def records(origin: Origin, tmp_path: Path) -> list[Run]:
     """Fresh in a checkout without code, the folder of the test."""
-    paths = {path for system in ("bm25", "document") for path in modules_of("retrieval", system)}
+    paths = {path for system in ("bm25", "evidence") for path in modules_of("retrieval", system)}
     origin = replace(origin, code=digests(sorted(paths), tmp_path))
     systems = [("bm25", "", 0.25), ("document", "mean@0f", 0.5), ("evidence", "mean@0f", 0.75)]
     return [made_run(system, [value] * 5, origin, "proposals", encoder=encoder) for system, encoder, value in systems]
@@ -176,12 +176,12 @@ def test_a_line_below_a_table_names_stale_records(tmp_path: Path, records: list[
     options = ["--page", str(tmp_path / "README.md"), "--results", str(tmp_path / "results")]
     options += ["--checkout", str(tmp_path)]
     assert CliRunner().invoke(main, options).exit_code == 0
-    metrics = tmp_path / "benchmarks/metrics.py"
-    metrics.parent.mkdir()
-    metrics.write_text("DEPTH = 11\n")
+    lexical = tmp_path / "benchmarks/baselines/lexical.py"
+    lexical.parent.mkdir(parents=True)
+    lexical.write_text("K1 = 1.2\n")
     assert CliRunner().invoke(main, [*options, "--check"]).exit_code == 1
     assert CliRunner().invoke(main, options).exit_code == 0
-    line = "\nStale: 3 of 3 records measured before the code of `benchmarks/metrics.py` changed.\n"
+    line = "\nStale: 1 of 3 records measured before the code of `benchmarks/baselines/lexical.py` changed.\n"
     assert (tmp_path / "README.md").read_text() == DRAWN.replace("<!-- /results -->", f"{line}<!-- /results -->")
     assert CliRunner().invoke(main, [*options, "--check"]).exit_code == 0
 
