@@ -95,21 +95,30 @@ def read_words(document: Document, vocabulary: Vocabulary, max_words: int) -> Do
     Sentences are those of `engine.segmentation`, paragraphs end at blank lines and where a section
     ends. A document without a word is read as one unknown word.
     """
+    sentences = words_by_sentence(document, max_words)
+    ids = [vocabulary.ids.get(word, UNKNOWN) for _, words in sentences for word in words]
+    paragraphs = np.unique([paragraph for paragraph, _ in sentences] or [0], return_counts=True)[1]
+    lengths = [len(words) for _, words in sentences]
+    return DocumentWords(np.array(ids or [UNKNOWN]), np.array(lengths or [1]), paragraphs.astype(np.int64))
+
+
+def words_by_sentence(document: Document, max_words: int) -> list[tuple[int, list[str]]]:
+    """The first `max_words` words by sentence, each sentence with the number of its paragraph; see `read_words`.
+
+    A sentence without a word is left out; a document without one has none.
+    """
     paragraph_starts = _paragraph_starts(document)
     starts = sorted({*sentence_starts(document.text), *paragraph_starts})
-    ids: list[int] = []
-    sentences: list[int] = []
-    paragraph_of_sentence: list[int] = []
+    sentences: list[tuple[int, list[str]]] = []
+    left = max_words
     for start, stop in zip(starts, [*starts[1:], len(document.text)], strict=True):
-        words = words_of(document.text[start:stop])[: max_words - len(ids)]
+        words = words_of(document.text[start:stop])[:left]
         if words:
-            ids += (vocabulary.ids.get(word, UNKNOWN) for word in words)
-            sentences.append(len(words))
-            paragraph_of_sentence.append(bisect_right(paragraph_starts, start))
-        if len(ids) == max_words:
+            sentences.append((bisect_right(paragraph_starts, start), words))
+        left -= len(words)
+        if not left:
             break
-    paragraphs = np.unique(paragraph_of_sentence or [0], return_counts=True)[1]
-    return DocumentWords(np.array(ids or [UNKNOWN]), np.array(sentences or [1]), paragraphs.astype(np.int64))
+    return sentences
 
 
 def pad_words(documents: Sequence[DocumentWords], device: torch.device) -> tuple[Tensor, Tensor]:
