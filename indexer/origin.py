@@ -24,6 +24,7 @@ _PACKAGES = (
     "scikit-learn",
     "gensim",
     "POT",
+    "networkx",
     "sentence-transformers",
     "txtai",
     "lancedb",
