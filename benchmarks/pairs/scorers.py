@@ -24,7 +24,10 @@ from engine.encoders.backbone.weights import MINILM_NAME
 from engine.errors import EngineError
 from indexer.cli.option_groups import DecoratedT, together
 
-NEURAL = ("dssm", "arc-i", "han", "smash", "re2", "matchbert", "s-bert-512", "s-longformer", "s-bigbird")
+NEURAL = (
+    *("dssm", "arc-i", "han", "smash", "re2", "concept-graph"),
+    *("matchbert", "s-bert-512", "s-longformer", "s-bigbird"),
+)
 GIVEN = ("cosine", "maxsim")
 TRAINED = (
     "cosine-bce",
@@ -136,7 +139,8 @@ def systems_option(default: str, known: Sequence[str]) -> Callable[[DecoratedT],
     def read(context: click.Context, parameter: click.Parameter, names: str) -> tuple[str, ...]:
         return tuple(known) if names == "all" else names_of(known)(context, parameter, names)
 
-    return click.option("--systems", default=default, show_default=True, callback=read, help="By commas; or: all.")
+    listed = f"By commas, of {', '.join(known)}; or: all."
+    return click.option("--systems", default=default, show_default=True, callback=read, help=listed)
 
 
 def budget_of(given: Mapping[str, Any], *, quick: bool) -> Budget:

@@ -3,10 +3,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from benchmarks.baselines.neural_scorers import NEURAL_SCORERS
 from benchmarks.pairs.recipes import RECIPES
-from benchmarks.pairs.scorers import NEURAL, SCORERS, TRAINED, ScorerOptions, make_scorer
+from benchmarks.pairs.scorers import LEARNED, NEURAL, SCORERS, TRAINED, ScorerOptions, make_scorer
+from benchmarks.tasks.pairs import main as pairs
+from benchmarks.tasks.rerank import main as rerank
 
 
 def test_the_names_are_those_of_whoever_makes_them() -> None:
@@ -17,3 +20,10 @@ def test_the_names_are_those_of_whoever_makes_them() -> None:
 @pytest.mark.parametrize("name", SCORERS)
 def test_a_scorer_has_the_name_that_it_was_asked_by(bert_folder: Path, name: str) -> None:
     assert make_scorer(name, ScorerOptions(encoder=str(bert_folder), is_small=True)).name == name
+
+
+def test_the_help_of_pairs_and_rerank_lists_their_scorers() -> None:
+    for program, names in ((pairs, SCORERS), (rerank, LEARNED)):
+        text = "".join(CliRunner().invoke(program, ["--help"]).output.split())
+        assert f"Bycommas,of{','.join(names)};or:all." in text
+    assert "concept-graph" in LEARNED
