@@ -53,6 +53,13 @@ def test_concepts_without_copies_are_those_of_a_plain_loop(seed: int) -> None:
     assert grouped(sentences, 18, grouping) == group_by_networkx(sentences, 18, grouping)
 
 
+def test_a_group_is_cut_by_its_size_and_by_its_busiest_edge() -> None:
+    grouping = Grouping(most=6, least=2)
+    assert grouping.is_concept(2, 100.0) and grouping.is_concept(1, 0.0)
+    assert (grouping.is_concept(4, 3.58), grouping.is_concept(4, 3.59)) == (True, False)  # log2(6) + 1 = 3.585
+    assert (grouping.is_concept(6, 4.9), grouping.is_concept(7, 1.0)) == (True, False)  # log2(15) + 1 = 4.907
+
+
 def test_a_keyword_of_two_topics_belongs_to_both_concepts() -> None:
     # Of the sentences of 4 three quarters hold 3 too, of those of 3 a third hold 4.
     sentences = [(0, 1, 2, 3), (0, 1, 2, 3), (3, 4), (3, 4), (3, 4), (4, 5)]
