@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.document import Chunk, Coverage, Document
+from engine.encoders.explanation import ModelExplanation
 from engine.errors import EncoderError
 
 Vectors = NDArray[np.float32]
@@ -116,6 +117,27 @@ class Encoder(ABC):
             DocumentError: some document has no token.
         """
         return self.encode_segmented([self.segment(document) for document in documents])
+
+    @property
+    def cannot_explain(self) -> str | None:
+        """Why `explain` has nothing to return, and the next step; None for an encoder that can explain itself."""
+        return (
+            f"encoder {self.name!r} computes nothing by itself that explains a match; encoders of the kinds colde and "
+            "smith do: train one (longmatch train OUT CORPUS --new colde) and index with it, or take the evidence"
+        )
+
+    def explain(self, query: Document, targets: Sequence[Document]) -> list[ModelExplanation]:
+        """The encoder's own numbers for the sections and chunks of a query and of each target; none by default.
+
+        Args:
+            query: read once.
+            targets: whole documents; each is read again, whatever an index holds of it.
+
+        Raises:
+            DocumentError: a document has no token.
+            EncoderError: see `cannot_explain`.
+        """
+        raise EncoderError(self.cannot_explain)
 
     @abstractmethod
     def save_pretrained(self, folder: Path) -> None:

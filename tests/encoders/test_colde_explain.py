@@ -92,6 +92,28 @@ def test_section_scores_sum_to_what_all_chunks_give_together(explanation: Explan
     assert together == pytest.approx(float(explanation.weighted.sum(axis=1).mean()), abs=1e-6)
 
 
+def test_the_encoders_own_pairs_sum_to_the_mean_attended_cosine(
+    encoder: ColdeEncoder, explanation: Explanation
+) -> None:
+    (found,) = encoder.explain(QUERY, [TARGET])
+    weighted = explanation.weighted / len(explanation.query_chunks)
+    np.testing.assert_allclose(found.chunk_pairs, weighted, atol=1e-6)
+    np.testing.assert_allclose(found.query_weights, weighted.sum(axis=1), atol=1e-6)
+    np.testing.assert_allclose(found.target_weights, weighted.sum(axis=0), atol=1e-6)
+    assert found.total == pytest.approx(float(explanation.weighted.sum(axis=1).mean()), abs=1e-6)
+    assert (found.query_chunks, found.target_chunks) == (explanation.query_chunks, explanation.target_chunks)
+
+
+def test_a_pair_of_sections_is_its_score_times_its_share_of_the_query(
+    encoder: ColdeEncoder, explanation: Explanation
+) -> None:
+    found = encoder.explain(QUERY, [QUERY, TARGET])[1]
+    counts = np.bincount([chunk.section for chunk in explanation.query_chunks])
+    shares = (counts / counts.sum())[:, None]
+    np.testing.assert_allclose(found.pairs, shares * explanation.section_scores, atol=1e-6)
+    assert found.pairs[:, 1].tolist() == [0, 0, 0]  # that section has no token
+
+
 def test_every_number_is_in_its_bounds(explanation: Explanation) -> None:
     for name in ("sections", "query_sections", "target_sections", "chunks", "weighted", "section_scores"):
         assert np.abs(getattr(explanation, name)).max() <= 1 + 1e-6
@@ -134,6 +156,8 @@ def test_an_encoder_without_attention_cannot_explain(bert_folder: Path, config: 
     )
     with pytest.raises(EncoderError, match=message):
         explain(encoder, QUERY, TARGET)
+    with pytest.raises(EncoderError, match=message):
+        encoder.explain(QUERY, [TARGET])
 
 
 @pytest.mark.parametrize("picture", Picture)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from engine.encoders.colde.sections import PlacedChunk
 from engine.encoders.encoder import EncodedDocument, SegmentedDocument, Vectors
 from engine.encoders.loading import load_encoder
 from engine.encoders.trainable import Embedded, TrainableEncoder, inference
-from engine.errors import DocumentError
+from engine.errors import DocumentError, EncoderError
 from engine.index import Index
 from tests.encoders.tiny import ENCODERS
 from tests.fakes import make_document
@@ -27,6 +28,7 @@ from tests.fakes import make_document
 AGAIN = ", loaded"
 # Those that leave out what is in a document, as published: long sentences, or all but the first chunks.
 PARTIAL = ("smith paper", "smith released", "matchbert paper", "colde released")
+WITHOUT_ATTENTION = ("mean", "matchbert", "colde released", "colde without lstm", "tde")  # these explain nothing
 WITHOUT = {  # weights that no document vector depends on
     "mean": ("pooler.",),
     "smith released": ("heads.1.",),
@@ -277,3 +279,20 @@ def test_an_index_finds_with_it_and_its_parts_sum_to_the_score(
     for hit in result.hits:
         assert hit.breakdown.score == pytest.approx(hit.score, abs=1e-5)
     assert result.query_coverage == encoder.segment(corpus[3]).coverage
+
+
+def test_it_explains_matches_by_chunks_that_are_indexed_or_says_why_not(case: Case, documents: list[Document]) -> None:
+    query, *targets = documents
+    if case.name.startswith(WITHOUT_ATTENTION):
+        assert case.encoder.cannot_explain
+        with pytest.raises(EncoderError, match=re.escape(case.encoder.cannot_explain)):
+            case.encoder.explain(query, targets)
+        return
+    assert case.encoder.cannot_explain is None
+    found = case.encoder.explain(query, targets)
+    for one, target, encoded in zip(found, targets, case.encoded[1:], strict=True):
+        assert (one.query_chunks, one.target_chunks) == (case.encoded[0].chunk_spans, encoded.chunk_spans)
+        assert one.pairs.shape == (len(query.sections), len(target.sections))
+        assert -1 - 1e-5 <= one.total <= 1 + 1e-5
+        np.testing.assert_allclose(one.pairs.sum(), one.chunk_pairs.sum(), atol=1e-5)
+        assert one.encoder == case.encoder.kind

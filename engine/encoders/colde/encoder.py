@@ -22,6 +22,7 @@ from engine.encoders.colde.layers import ColdeLayers
 from engine.encoders.colde.sections import PlacedChunk, PlacedSection, place, split_document
 from engine.encoders.description import CONFIG_FILE, read_configuration, write_description
 from engine.encoders.encoder import SegmentedDocument
+from engine.encoders.explanation import ModelExplanation
 from engine.encoders.own_weights import Loaded, load_weights, save_weights, sha256_of
 from engine.encoders.trainable import (
     Embedded,
@@ -255,6 +256,58 @@ class ColdeEncoder(TrainableEncoder):
         words = model.get_input_embeddings()(ids)  # (B, L, H)
         return {"inputs_embeds": words + self.layers.positions(p, q).unsqueeze(1).to(words.dtype)}
 
+    @property
+    def cannot_explain(self) -> str | None:
+        """See `Encoder`; an encoder without chunkwise attention has nothing to explain by."""
+        if self.layers.attention is not None:
+            return None
+        return (
+            f"a CoLDE of variant {str(self.config.variant)!r} with without_lstm {self.config.without_lstm} "
+            "has no attention to explain by; train one of variant 'fixed' or 'paper', and with its LSTM"
+        )
+
+    def explain(self, query: Document, targets: Sequence[Document]) -> list[ModelExplanation]:
+        """Attended cosines of chunks, as parts of one sum; see `Encoder.explain`.
+
+        With c the chunk vectors, g the chunk states, C the chunks of the query, and the trained W_Q, W_K of the
+        attention (section 3.2 of the paper), which looks from one document into another here alone:
+
+            alpha(q, r) = mean over heads of softmax_r( <W_Q g_q, W_K g_r> / sqrt(d_k) )
+            pair(q, r)  = alpha(q, r) <c_q, c_r> / C
+            query(q)    = sum_r pair(q, r),   target(r) = sum_q pair(q, r)
+
+        The paper shows weighted similarities and prints no formula. The division by C is ours, so that chunk pairs,
+        and with them sections and section pairs, sum to the mean attended cosine, in [-1, 1]. A section pair (i, j)
+        is `Explanation.section_scores` times the share of the query's chunks that stand in i.
+        """
+        attention = self.layers.attention
+        if attention is None:
+            raise EncoderError(self.cannot_explain)
+        mine = self.segment(query)
+        explained = []
+        with self.inference():
+            states, vectors = self._chunks(mine)
+            for target in targets:
+                theirs = self.segment(target)
+                their_states, their_vectors = self._chunks(theirs)
+                alpha = attention.weights(states, their_states)
+                pairs = (alpha * (vectors @ their_vectors.T) / len(vectors)).float().cpu().numpy()
+                explained.append(
+                    ModelExplanation.of_chunks(
+                        self.kind,
+                        _NOTE,
+                        (query, mine.chunks, pairs.sum(axis=1)),
+                        (target, theirs.chunks, pairs.sum(axis=0)),
+                        pairs,
+                    )
+                )
+        return explained
+
+    def _chunks(self, document: SegmentedDocument) -> tuple[Tensor, Tensor]:
+        """The states (C, H) and the vectors (C, D) of the chunks of one document."""
+        states = self.states([document])[0].float()
+        return states, self.combine([document], [states]).chunks[0]
+
     def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
         """Write backbone, layers, configuration and model card; see `TrainableEncoder.save_pretrained`."""
         as_loaded = dtype is None and self._loaded is not None and self._loaded.are_in(self.module)
@@ -272,6 +325,11 @@ def _new_layers(backbone: Backbone, config: ColdeConfig) -> ColdeLayers:
 def _weights(module: nn.Module | None) -> list[nn.Parameter]:
     return [] if module is None else list(module.parameters())
 
+
+_NOTE = (
+    "Cosines of the chunks of both documents, weighted by the attention of each query chunk to the target's chunks. "
+    "Section pairs sum to the mean attended cosine of the query's chunks, in [-1, 1]. They are no parts of the score."
+)
 
 _CARD = """# CoLDE
 

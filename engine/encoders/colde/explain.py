@@ -90,10 +90,7 @@ def explain(encoder: ColdeEncoder, query: Document, target: Document) -> Explana
     """
     attention = encoder.layers.attention
     if attention is None:
-        raise EncoderError(
-            f"a CoLDE of variant {str(encoder.config.variant)!r} with without_lstm {encoder.config.without_lstm} "
-            "has no attention to explain by; train one of variant 'fixed' or 'paper', and with its LSTM"
-        )
+        raise EncoderError(encoder.cannot_explain)
     one, other = encoder.segment(query), encoder.segment(target)
     with inference(encoder.module):
         states = [own.float() for own in encoder.states([one, other])]

@@ -20,6 +20,7 @@ from engine.encoders.backbone.weights import tokenizer_sha256
 from engine.encoders.chunking import chunk_document
 from engine.encoders.description import CONFIG_FILE, read_configuration, write_description
 from engine.encoders.encoder import SegmentedDocument
+from engine.encoders.explanation import ModelExplanation
 from engine.encoders.own_weights import Loaded, load_weights, save_weights, sha256_of
 from engine.encoders.smith.blocks import BlockFilling, document_windows
 from engine.encoders.smith.config import SmithConfig
@@ -212,6 +213,61 @@ class SmithEncoder(TrainableEncoder):
         padded, mask = pad_chunks([torch.cat(own) for own in rows])
         return Embedded(normalize(torch.stack(sums), dim=-1), padded, mask)
 
+    @property
+    def cannot_explain(self) -> str | None:
+        """See `Encoder`; without a document encoder no block attends to another one."""
+        if self.config.is_hierarchical:
+            return None
+        return (
+            "a SMITH with 0 document layers (MatchBERT) has no attention over blocks to explain by; train one with "
+            "document layers (longmatch train OUT CORPUS --new smith), or take the evidence"
+        )
+
+    def explain(self, query: Document, targets: Sequence[Document]) -> list[ModelExplanation]:
+        """Attention of the document encoder to the blocks of either document; see `Encoder.explain`.
+
+        With w the weights of `SmithModule.block_weights`, n_w the tokens of a window and N those of the document,
+
+            a_b        = n_w / N * w_b,   b in window w           sums to 1
+            pair(b, c) = a_b a'_c <v_b, v_c>
+
+        for the blocks b of the query and c of the target, and v their vectors. SMITH is siamese: its attention never
+        leaves a document, so a and a' do not depend on the other document; the pairs do. They sum to <x, x'>, in
+        [-1, 1], with x = sum_b a_b v_b the attended mean of a document's blocks. Windows count as in the class, by
+        their tokens. The paper explains no match; both equations are ours. Attention weights are not
+        contributions, neither to the score of a hit nor to the cosine of the documents.
+        """
+        if self.cannot_explain is not None:
+            raise EncoderError(self.cannot_explain)
+        mine = self.segment(query)
+        explained = []
+        with self.inference():
+            weights, vectors = self._attended(mine)
+            for target in targets:
+                theirs = self.segment(target)
+                their_weights, their_vectors = self._attended(theirs)
+                pairs = weights[:, None] * their_weights * (vectors @ their_vectors.T)
+                explained.append(
+                    ModelExplanation.of_chunks(
+                        self.kind,
+                        _NOTE,
+                        (query, mine.chunks, weights.cpu().numpy()),
+                        (target, theirs.chunks, their_weights.cpu().numpy()),
+                        pairs.cpu().numpy(),
+                    )
+                )
+        return explained
+
+    def _attended(self, document: SegmentedDocument) -> tuple[Tensor, Tensor]:
+        """The attention (C,) to the blocks of one document, and their vectors (C, D)."""
+        states = self.states([document])[0].float()
+        n_tokens = sum(chunk.n_tokens for chunk in document.chunks)
+        weights = []
+        for window in document_windows(document.chunks, self.config.max_blocks):
+            share = sum(chunk.n_tokens for chunk in document.chunks[window.first : window.stop]) / n_tokens
+            weights.append(share * self.module.block_weights(states[window.first : window.stop], tower=self.tower))
+        return torch.cat(weights), self.combine([document], [states]).chunks[0]
+
     def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
         """Write weights, tokenizer, configuration and model card; see `TrainableEncoder.save_pretrained`."""
         self.tokenizer.save_pretrained(folder)
@@ -230,6 +286,12 @@ class SmithEncoder(TrainableEncoder):
         if file == self._file:
             self._loaded, self._file = None, None
 
+
+_NOTE = (
+    "Attention that the vector of each document pays to its sections; those of a document sum to 1. A section pair is "
+    "the cosine of its blocks times the attention to both; pairs sum to the inner product of the attended means, in "
+    "[-1, 1]. Attention weights are not contributions, and no parts of the score."
+)
 
 _CARD = """# SMITH
 

@@ -7,6 +7,7 @@ of a document (padded), H width of a state, D width of a vector.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -96,6 +97,46 @@ class DocumentEncoder(nn.Module):
         attended = None if mask.all() else mask[:, None, None, :].expand(-1, -1, n, -1)
         contextual: Tensor = self.encoder(self.dropout(self.norm(placed)), attention_mask=attended)[0]
         return contextual
+
+    def attention(
+        self,
+        blocks: Tensor,  # (n, H), of one document, before positions
+    ) -> list[Tensor]:
+        """What each block attends to in each layer: (n, n), the mean over heads, rows sum to 1.
+
+        The fused attention of `forward` returns no weights, so softmax_j(<q_i, k_j> / sqrt(d_k)) is computed here.
+        """
+        hidden = self.norm(blocks.to(self.norm.weight.dtype) + self.positions.weight[: len(blocks)])[None]
+        found = []
+        for layer in self.encoder.layer:
+            own = layer.attention.self
+            query, key = (
+                part(hidden).unflatten(-1, (own.num_attention_heads, -1)).transpose(1, 2).float()
+                for part in (own.query, own.key)
+            )  # (1, heads, n, d_k)
+            found.append((query @ key.mT / query.shape[-1] ** 0.5).softmax(dim=-1).mean(dim=(0, 1)))
+            hidden = layer(hidden)
+        return found
+
+
+def rollout(attention: Sequence[Tensor]) -> Tensor:
+    """How much of each output of a transformer comes from each of its inputs, if attention alone mixed them.
+
+    Attention rollout of Abnar & Zuidema (2020, arXiv:2005.00928), with half of every layer passed on unchanged, as
+    its residual connection does:
+
+        R = A'_L ... A'_1,   A'_l = (A_l + I) / 2
+
+    Args:
+        attention: of each layer from the first, (n, n), rows sum to 1.
+
+    Returns:
+        (n, n), rows sum to 1.
+    """
+    rolled = torch.eye(len(attention[0]), device=attention[0].device)
+    for weights in attention:
+        rolled = (weights + torch.eye(len(weights), device=weights.device)) / 2 @ rolled
+    return rolled
 
 
 class BlockAttention(nn.Module):
@@ -194,6 +235,39 @@ class SmithModule(nn.Module):
         if self.config.variant is Variant.FIXED:
             return torch.cat([normalize(beside, dim=-1), rows[:, 0]], -1) * _HALF, chunks
         return normalize(torch.cat([beside, rows[:, 0]], -1), dim=-1), chunks
+
+    def block_weights(self, blocks: Tensor, *, tower: int = 0) -> Tensor:
+        """How much attention the vector of a document pays to each of its blocks.
+
+        E is the output at the first block, so its weights are R_1 of `rollout`. Where g stands beside it, with a_i
+        the weights of its sum (1 / n for sum and mean),
+
+            w_i = lambda a_i + (1 - lambda) R_1i
+
+        and lambda the share of g in the squared length of the document vector: 1/2 in `fixed`. Weights of the
+        padding that `released` reads are left out of a, which then sums to 1 over the real blocks.
+
+        Attention weights are not contributions: a block that is attended to may change the vector little (Jain &
+        Wallace 2019, arXiv:1902.10186). Neither the values that are attended to nor the dense layers count here.
+
+        Args:
+            blocks: (n, H) float32, unit rows, of one document.
+            tower: as of `documents`.
+
+        Returns:
+            (n,) float32, at least 0, sum 1.
+        """
+        assert self.document is not None
+        attended = rollout(self.document.attention(blocks))[0]
+        if self.config.combination is Combination.NORMAL:
+            return attended
+        mask = torch.ones((1, len(blocks)), dtype=torch.bool, device=blocks.device)
+        beside = torch.full_like(attended, 1 / len(blocks))
+        if self.attention is not None:
+            beside = self.attention(blocks[None], mask)[0]
+        document = self.documents(blocks[None], mask, tower=tower)[0][0]
+        share = document[: self.config.width].square().sum() / document.square().sum()
+        return share * beside + (1 - share) * attended
 
     def _head(self, contextual: Tensor, tower: int) -> Tensor:
         assert self.document is not None
