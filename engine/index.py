@@ -16,7 +16,7 @@ from engine.comparison import Comparison, compare
 from engine.devices import check_device, is_gpu
 from engine.document import Coverage, Document
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
-from engine.errors import EngineError, IndexChanged, IndexMismatch, QueryError
+from engine.errors import EncoderError, EngineError, IndexChanged, IndexMismatch, QueryError
 from engine.faults import named_faults
 from engine.gpu.acceleration import Acceleration, accelerate
 from engine.provenance import (
@@ -37,7 +37,7 @@ from engine.search.diversity import ranked
 from engine.search.on_demand import OnDemand
 from engine.search.partition import Selection
 from engine.search.query import Query, as_stored
-from engine.search.request import Mode, Request
+from engine.search.request import Explain, Mode, Request
 from engine.search.searcher import Searcher
 from engine.search.section_weights import with_section_weights
 from engine.search.skipping import kinds_of
@@ -222,6 +222,7 @@ class Index:
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
+        explain: str = Explain.EVIDENCE,
     ) -> Result:
         """Rank the index against a document of any length; the arguments are those of `longmatch.Index.search`.
 
@@ -229,17 +230,24 @@ class Index:
 
         Raises:
             DocumentError: the document has no token.
+            EncoderError: `explain` is "model", and the encoder computes nothing by itself.
             QueryError: k, offset, filter, mode, a kind to skip or a weight cannot be used, or a document to leave out
                 is not there.
         """
 
         def search() -> Result:
             left_out = self._check_filters(where, without)
-            given = skip, weights or {}, mode, diversify, min_pair, exact, scoring, allowance
-            used = Request(k, offset, where, left_out, *given)
+            given = skip, weights or {}, mode, diversify, min_pair, exact, scoring, allowance, explain
+            used = self._checked(Request(k, offset, where, left_out, *given))
             return self._found(self._query(document), used, used)
 
         return self._begun(search)
+
+    def _checked(self, request: Request) -> Request:
+        """The request, if the encoder can explain what is to be explained; nothing is encoded before."""
+        if request.explain == Explain.MODEL and (reason := self.encoder.cannot_explain) is not None:
+            raise EncoderError(reason)
+        return request
 
     def _begun(self, search: Callable[[], Found], *, needs_all: bool = False) -> Found:
         """Search, and once more where a served partition was written between two rounds.
@@ -273,7 +281,14 @@ class Index:
         encoding = self._encode_candidates(query, request)
         found = ranked(self.searcher(request.scoring), query, request)
         origin = self._provenance(search_parameters(recorded), is_indexed=is_indexed)
-        return self._completed(found, encoding, request.scoring, origin)
+        completed = self._completed(found, encoding, request.scoring, origin)
+        return self._explained(completed) if request.explain == Explain.MODEL else completed
+
+    def _explained(self, found: Result) -> Result:
+        """The same hits with what the encoder computes for each; their texts are those that the index holds."""
+        models = self.encoder.explain(found.query, [hit.document for hit in found.hits])
+        hits = tuple(replace(hit, model=model) for hit, model in zip(found.hits, models, strict=True))
+        return replace(found, hits=hits)
 
     def _query(self, document: Document) -> Query:
         """A document with its vectors; with none where the index holds words alone."""
@@ -360,6 +375,7 @@ class Index:
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
+        explain: str = Explain.EVIDENCE,
     ) -> Result:
         """Rank the index against one of its own documents, itself left out; see `search`.
 
@@ -371,8 +387,8 @@ class Index:
 
         def search() -> Result:
             left_out = self._check_filters(where, without)
-            given = skip, weights or {}, mode, diversify, min_pair, exact, scoring, allowance
-            used = Request(k, offset, where, left_out, *given)
+            given = skip, weights or {}, mode, diversify, min_pair, exact, scoring, allowance, explain
+            used = self._checked(Request(k, offset, where, left_out, *given))
             return self._found(self.stored_query(doc_id), used.leaving_out(doc_id), used, is_indexed=True)
 
         return self._begun(search)

@@ -79,6 +79,7 @@ def search_parameters(request: Request) -> dict[str, Any]:
         "exact": request.exact,
         "candidates": allowed.candidates,
         "encode_tokens": allowed.tokens,
+        "explain": str(request.explain),
         "scoring": asdict(request.scoring or Scoring()),
     }
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from engine.document import Coverage, Document, MetadataValue, Span
 from engine.encoders.encoder import Vectors
+from engine.encoders.explanation import ModelExplanation
 from engine.errors import QueryError
 from engine.extras import check_extra
 from engine.scoring.breakdown import Breakdown, SectionPair
@@ -65,6 +66,7 @@ class Hit:
     breakdown: Breakdown
     coverage: Coverage
     has_vectors: bool = True  # False: it was scored by words alone, and has no vectors yet
+    model: ModelExplanation | None = None  # what the encoder computes by itself; None unless it was requested
     # The result that it belongs to, without the hits of that; snippets need the query.
     _answer: Result | None = field(default=None, repr=False, compare=False)
 

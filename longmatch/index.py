@@ -204,6 +204,7 @@ class Index:
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
+        explain: str = "evidence",
     ) -> Result: ...
 
     @overload
@@ -223,6 +224,7 @@ class Index:
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
+        explain: str = "evidence",
     ) -> list[Result]: ...
 
     def search(
@@ -241,6 +243,7 @@ class Index:
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
+        explain: str = "evidence",
     ) -> Result | list[Result]:
         """Rank the index against a document of any length.
 
@@ -269,12 +272,16 @@ class Index:
             scoring: the constants of the score.
             allowance: how many of the best candidates by words are encoded before they are scored, where they
                 have no vectors yet. Documents without vectors are scored by words alone.
+            explain: "evidence", or "model": each hit also has `hit.model`, what the encoder computes by itself for
+                the sections of both documents, see `engine.encoders.explanation`. The encoder then reads the query
+                and the hits of the page again, also what `skip` and `weights` leave out of the score.
 
         Returns:
             A result for a query, a list of results for a list of queries, also of one or of none.
 
         Raises:
             DocumentError: a query has no text, or its file cannot be read.
+            EncoderError: the encoder computes nothing by itself that explains a match, as the bundled one.
             QueryError: a file does not exist, an argument cannot be used, or a document to leave out is not in
                 the index.
         """
@@ -287,7 +294,8 @@ class Index:
         documents = [query_document(one) for one in (query if isinstance(query, list | tuple) else [query])]
         rank = partial(self.opened.search, k=k, offset=offset, where=where, without=without, skip=skip)
         rank = partial(rank, weights=weight_mapping(weights), mode=mode, diversify=diversify, min_pair=min_pair)
-        found = [rank(one, exact=exact, scoring=scoring, allowance=allowance) for one in documents]
+        rank = partial(rank, exact=exact, scoring=scoring, allowance=allowance, explain=explain)
+        found = [rank(one) for one in documents]
         return found if isinstance(query, list | tuple) else found[0]
 
     def search_id(
@@ -306,10 +314,11 @@ class Index:
         exact: bool = False,
         scoring: Scoring | None = None,
         allowance: Allowance | None = None,
+        explain: str = "evidence",
     ) -> Result:
         """Rank the index against one of its own documents, itself left out; see `search` for the arguments.
 
-        Nothing is encoded where all documents have vectors.
+        Nothing is encoded where all documents have vectors, and `explain` is "evidence".
 
         Raises:
             QueryError: there is no such document, or an argument cannot be used.
@@ -320,7 +329,7 @@ class Index:
         without, skip = doc_id_list("without", without), (skip,) if isinstance(skip, str) else skip
         rank = partial(self.opened.search_id, k=k, offset=offset, where=where, without=without, skip=skip)
         rank = partial(rank, weights=weight_mapping(weights), mode=mode, diversify=diversify, min_pair=min_pair)
-        return rank(doc_id, exact=exact, scoring=scoring, allowance=allowance)
+        return rank(doc_id, exact=exact, scoring=scoring, allowance=allowance, explain=explain)
 
     def novelty(
         self,

@@ -49,6 +49,7 @@ def test_a_search_records_all_its_parameters(index: Index, corpus: list[Document
         "without": ["doc004"],
         "candidates": 5,
         "encode_tokens": 900,
+        "explain": "evidence",
         "scoring": SCORING,
     }
     assert not origin_of(result).is_indexed

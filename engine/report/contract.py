@@ -12,7 +12,11 @@ from dataclasses import asdict
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from engine.document import Coverage, Document, Span
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.document import Chunk, Coverage, Document, Span
+from engine.encoders.explanation import ModelExplanation
 from engine.report.term_places import TermPlaces
 from engine.scoring.breakdown import N_TERMS, ChunkPart, SectionPair, SmallPairs, TermPart
 from engine.store.documents import content_hash
@@ -150,7 +154,7 @@ def _hit(hit: Hit, mine: TermPlaces, language: str | None, n_pairs: int | None) 
     if hidden:
         in_words = sum(pair.words for pair in hidden)
         parts.append(_part("rest", sum(pair.contribution for pair in hidden), in_words=in_words))
-    return {
+    values = {
         "rank": hit.rank,
         "score": hit.score,
         "id": hit.doc_id,
@@ -165,6 +169,32 @@ def _hit(hit: Hit, mine: TermPlaces, language: str | None, n_pairs: int | None) 
         "n_pairs": hit.breakdown.n_pairs,
         "parts": parts,
     }
+    return values if hit.model is None else values | {"model": _model(hit.model, mine.document, hit.document)}
+
+
+def _model(model: ModelExplanation, query: Document, target: Document) -> dict[str, Any]:
+    """What the encoder computes by itself; the numbers of `pairs` sum to `total`, to 1e-5."""
+    return {
+        "encoder": model.encoder,
+        "note": model.note,
+        "total": model.total,
+        "pairs": model.pairs.tolist(),
+        "query_sections": _model_sections(query, model.query_sections),
+        "target_sections": _model_sections(target, model.target_sections),
+        "query_chunks": _model_chunks(model.query_chunks, model.query_weights),
+        "target_chunks": _model_chunks(model.target_chunks, model.target_weights),
+    }
+
+
+def _model_sections(document: Document, weights: NDArray[np.float32]) -> list[dict[str, Any]]:
+    return [_section(document, index) | {"weight": weight} for index, weight in enumerate(weights.tolist())]
+
+
+def _model_chunks(chunks: Sequence[Chunk], weights: NDArray[np.float32]) -> list[dict[str, Any]]:
+    return [
+        {"section": chunk.section, "start": chunk.start, "end": chunk.stop, "weight": weight}
+        for chunk, weight in zip(chunks, weights.tolist(), strict=True)
+    ]
 
 
 def _part(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.document import KIND, LEFT_OUT, Document, MetadataValue, Scalar, Span
+from engine.encoders.explanation import strongest_pairs
 from engine.report.contract import head_dict, hit_dicts
 from engine.report.marked_text import Mark, Run, excerpts, marked_runs
 from engine.report.section_map import SectionMap, section_map
@@ -69,6 +70,15 @@ class SectionText:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelRow:
+    """A section pair of what the encoder computes by itself."""
+
+    value: float
+    query: str  # label of the section
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
 class HitView:
     """A hit."""
 
@@ -80,6 +90,7 @@ class HitView:
     map: SectionMap
     query: tuple[SectionText, ...]
     target: tuple[SectionText, ...]
+    model: tuple[ModelRow, ...] = ()  # strongest first; none where the hit has no numbers of the encoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +152,16 @@ def hit_view(query: Document, hit: Hit, values: Mapping[str, Any]) -> HitView:
         map=section_map(*documents, hit.breakdown.pairs, len(listed)),
         query=tuple(_sections(query, "query", hit, listed, marks[0])),
         target=tuple(_sections(hit.document, "target", hit, listed, marks[1])),
+        model=tuple(_model_rows(query, hit, len(listed))),
     )
+
+
+def _model_rows(query: Document, hit: Hit, n_pairs: int) -> Iterator[ModelRow]:
+    """As many section pairs as are shown of the evidence, at least one."""
+    if hit.model is not None:
+        for pair in strongest_pairs(hit.model, max(1, n_pairs)):
+            labels = section_label(query, pair.query_section), section_label(hit.document, pair.target_section)
+            yield ModelRow(pair.value, *labels)
 
 
 def _listed(metadata: Mapping[str, MetadataValue]) -> Iterator[tuple[str, tuple[Scalar, ...]]]:

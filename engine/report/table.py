@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 from engine.document import Coverage, Document
+from engine.encoders.explanation import strongest_pairs
 from engine.report.durations import duration
 from engine.report.lines import Line, Run, Style, columns, cut, line, pad, plain, shortened, table
 from engine.report.snippets import Snippet, pair_snippets, term_weights
@@ -132,7 +133,35 @@ def hit_lines(result: Result, hit: Hit, n_pairs: int, width: int, *, has_styles:
             lines.append(cut(line(" " * _INDENT, "scored by words alone: it has no vectors yet"), width))
     elif hit.coverage.tokens_read != hit.coverage.tokens_total:
         lines.append(cut(line(" " * _INDENT, f"of the document {coverage_note(hit.coverage)}"), width))
+    return [*lines, *model_lines(result.query, hit, n_pairs, width)]
+
+
+def model_lines(query: Document, hit: Hit, n_pairs: int, width: int) -> list[Line]:
+    """What the encoder computes by itself for a hit: the sum, then its strongest section pairs; nothing without it.
+
+    Args:
+        query: that the hit was found with.
+        hit: of a search with `explain="model"`, or another.
+        n_pairs: section pairs shown.
+        width: columns of the terminal.
+    """
+    if hit.model is None:
+        return []
+    margin = " " * _INDENT
+    note = f"by the model alone ({hit.model.encoder}): {hit.model.total:.4f} over all section pairs"
+    lines = [cut(line(margin, Run(note, Style.FAINT)), width)]
+    for pair in strongest_pairs(hit.model, n_pairs):
+        head = line(margin, Run(f"{pair.value:.4f}", Style.NUMBER), "  ")
+        mine, theirs = section_label(query, pair.query_section), section_label(hit.document, pair.target_section)
+        lines.append(_section_names(head, mine, theirs, width))
     return lines
+
+
+def _section_names(head: Line, mine: str, theirs: str, width: int) -> Line:
+    """A line that begins with `head`, and then names a section of the query and one of the target."""
+    room = width - columns(head) - 4
+    mine = shortened(mine, max(room // 2, room - columns(theirs)))
+    return (*head, *line(mine, Run(" -> ", Style.FAINT), shortened(theirs, room - columns(mine))))
 
 
 def _pair(
@@ -140,11 +169,8 @@ def _pair(
 ) -> list[Line]:
     margin = " " * _INDENT
     head = line(margin, Run(f"{pair.contribution:.4f}", Style.NUMBER), "  ")
-    room = width - columns(head) - 4
-    mine = section_label(result.query, pair.query_section)
-    theirs = section_label(hit.document, pair.target_section)
-    mine = shortened(mine, max(room // 2, room - columns(theirs)))
-    lines = [(*head, *line(mine, Run(" -> ", Style.FAINT), shortened(theirs, room - columns(mine))))]
+    mine, theirs = section_label(result.query, pair.query_section), section_label(hit.document, pair.target_section)
+    lines = [_section_names(head, mine, theirs, width)]
     snippets = pair_snippets(result, hit, pair, weights)
     for mark, snippet in (("<", snippets.query), (">", snippets.target)):
         begin = line(f"{margin}        ", Run(f"{mark} ", Style.FAINT))

@@ -18,6 +18,13 @@ class Mode(StrEnum):
     CONTAINMENT = "containment"  # how much of the query a document contains
 
 
+class Explain(StrEnum):
+    """What explains hits."""
+
+    EVIDENCE = "evidence"  # the parts of the score alone
+    MODEL = "model"  # these, and beside them what the encoder computes by itself
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """The parameters of a search, as they were given; the defaults are those of `longmatch.Index.search`."""
@@ -34,15 +41,19 @@ class Request:
     exact: bool = False
     scoring: Scoring | None = None
     allowance: Allowance | None = None
+    explain: str = Explain.EVIDENCE
 
     def __post_init__(self) -> None:
-        """Check mode and minimum, and choose the scoring of the mode.
+        """Check mode, minimum and explanation, and choose the scoring of the mode.
 
         Raises:
-            QueryError: there is no such mode, the scoring is that of another one, or the minimum is out of range.
+            QueryError: there is no such mode or explanation, the scoring is that of another mode, or the minimum is
+                out of range.
         """
         if self.mode not in list(Mode):
             raise QueryError(f"mode is {self.mode!r:.40}; it must be one of: {', '.join(Mode)}")
+        if self.explain not in list(Explain):
+            raise QueryError(f"explain is {self.explain!r:.40}; it must be one of: {', '.join(Explain)}")
         if not 0 <= self.min_pair <= 1:
             raise QueryError(f"min_pair is {self.min_pair:g}; it must be from 0 to 1, as contributions are")
         is_cover = self.mode == Mode.CONTAINMENT

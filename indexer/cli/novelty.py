@@ -27,6 +27,7 @@ _OF_RANKINGS = (
     "weights",
     "diversify",
     "min_pair",
+    "explain",
     "exact",
     "matrix",
     "is_partial",

@@ -25,7 +25,13 @@ from indexer.cli.options import (
 )
 from indexer.cli.output_file import write_output
 from indexer.cli.query_files import Failure, left_out_note, missing_files, opened_reader, read_named
-from indexer.cli.question_options import diversify_option, min_pair_option, skip_option, weight_option
+from indexer.cli.question_options import (
+    diversify_option,
+    explain_option,
+    min_pair_option,
+    skip_option,
+    weight_option,
+)
 from indexer.cli.search_options import (
     exact_option,
     file_options,
@@ -43,6 +49,9 @@ if TYPE_CHECKING:
     from engine.result import SectionMatrix
 
     _Found: TypeAlias = tuple[Result, tuple[SectionMatrix, ...]]
+
+
+_OF_MODELS = ("table", "json", "jsonl", "html")  # formats that show what an encoder computes by itself
 
 
 @click.command()
@@ -78,6 +87,7 @@ if TYPE_CHECKING:
 )
 @diversify_option
 @min_pair_option
+@explain_option
 @click.option("--with-itself", is_flag=True, help="Keep documents with the same content as the query among the hits.")
 @click.option(
     "--candidates",
@@ -111,6 +121,7 @@ def query(
     mode: str,
     diversify: bool,
     min_pair: float,
+    explain: str,
     with_itself: bool,
     candidates: int,
     encode_tokens: int | None,
@@ -138,6 +149,8 @@ def query(
         longmatch query papers.lm draft.pdf --mode novelty
     """
     _check_use([*documents, *doc_ids, *texts], texts, mode, form, output, matrix=matrix)
+    if explain == "model" and form not in _OF_MODELS:
+        raise click.UsageError(f"--format {form} shows no --explain model; take one of: {', '.join(_OF_MODELS)}")
     suffix = check_form(form_of_stdin)
     failed = missing_files(documents)
     named = [name for name in documents if name not in {failure.source for failure in failed}]
@@ -151,7 +164,7 @@ def query(
             "allowance": Allowance(candidates, encode_tokens),
         }
         of_ranking = {"k": k, "offset": offset, "weights": weights, "mode": mode, "diversify": diversify}
-        of_ranking |= {"min_pair": min_pair}
+        of_ranking |= {"min_pair": min_pair, "explain": explain}
         reading = opened_reader(named, read_seconds, read_memory)
         with (
             reading as reader,

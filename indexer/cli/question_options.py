@@ -42,6 +42,13 @@ min_pair_option = click.option(
     metavar="X",
     help="List section pairs that contribute at least X to the score, and the sum of the others.",
 )
+explain_option = click.option(
+    "--explain",
+    type=click.Choice(["evidence", "model"]),
+    default="evidence",
+    show_default=True,
+    help="Show the parts of the score; or also the section pairs that a CoLDE or SMITH encoder computes by itself.",
+)
 diversify_option = click.option(
     "--diversify", is_flag=True, help="Order the first 50 hits so that each adds other sections of the query."
 )
