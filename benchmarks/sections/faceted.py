@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from benchmarks.datasets import Dataset, DatasetError, Qrels, checksum, read_qrels
 from engine.document import Document, Section
 from engine.encoders.encoder import Vectors
+from engine.encoders.explanation import ModelExplanation, strongest_pairs
 from engine.errors import MissingExtra
 from engine.index import Index
 from engine.result import Hit, Result
@@ -133,10 +134,29 @@ class Ranking(StrEnum):
     EVIDENCE = "evidence"  # the whole score
     FACET_COSINE = "facet cosine"  # largest cosine between sections of the facet
     DOCUMENT = "document"  # cosine of document vectors
+    MODEL = "model"  # the encoder's own section pairs, from the facet's sections to such of the target
+
+
+def model_explanations(index: Index, result: Result, candidates: Collection[str]) -> dict[str, ModelExplanation]:
+    """What the encoder computes by itself for a query and each candidate; nothing where it explains nothing.
+
+    Args:
+        index: holds the candidates.
+        result: of the query.
+        candidates: their doc_ids.
+    """
+    if index.encoder.cannot_explain is not None:
+        return {}
+    found = index.encoder.explain(result.query, [index.document(name) for name in candidates])
+    return dict(zip(candidates, found, strict=True))
 
 
 def candidate_scores(
-    index: Index, result: Result, facet: str, candidates: Collection[str]
+    index: Index,
+    result: Result,
+    facet: str,
+    candidates: Collection[str],
+    models: Mapping[str, ModelExplanation] | None = None,
 ) -> dict[Ranking, dict[str, float]]:
     """Score the candidates of a query in every way.
 
@@ -145,12 +165,13 @@ def candidate_scores(
         result: all hits of the query, which is a document of the index.
         facet: of `FACETS`.
         candidates: their doc_ids.
+        models: what the encoder computes for each of them; nothing where it explains nothing.
 
     Returns:
         For each ranking the score of every candidate; 0 where the score says nothing of it, and -1, the least
-        cosine, for `FACET_COSINE` where query or candidate has no section of the facet.
+        cosine, for `FACET_COSINE` where query or candidate has no section of the facet. `MODEL` with models alone.
     """
-    scores = {ranking: dict.fromkeys(candidates, 0.0) for ranking in Ranking}
+    scores = {ranking: dict.fromkeys(candidates, 0.0) for ranking in Ranking if models or ranking is not Ranking.MODEL}
     own = facet_sections(result.query, facet)
     for hit in result.hits:
         if hit.doc_id in scores[Ranking.EVIDENCE]:
@@ -158,6 +179,9 @@ def candidate_scores(
                 scores[ranking][hit.doc_id] = score
     scores[Ranking.DOCUMENT] = _document_cosines(index, result.query.doc_id, candidates)
     scores[Ranking.FACET_COSINE] = _facet_cosines(index, result.query.doc_id, candidates, facet)
+    for name, model in (models or {}).items():
+        theirs = facet_sections(index.document(name), facet)
+        scores[Ranking.MODEL][name] = float(model.pairs[np.ix_(sorted(own), sorted(theirs))].sum())
     return scores
 
 
@@ -194,7 +218,11 @@ def _facet_vectors(index: Index, doc_id: str, facet: str) -> Vectors:
 
 
 def largest_pair_shares(
-    index: Index, result: Result, facet: str, relevance: Mapping[str, int]
+    index: Index,
+    result: Result,
+    facet: str,
+    relevance: Mapping[str, int],
+    models: Mapping[str, ModelExplanation] | None = None,
 ) -> dict[str, float | None]:
     """How often the largest pair of a hit starts in the facet's section.
 
@@ -203,6 +231,7 @@ def largest_pair_shares(
         result: all hits of the query.
         facet: of `FACETS`.
         relevance: of each candidate.
+        models: the pairs are those of the encoder, of these candidates; by default those of the breakdown.
 
     Returns:
         In [0, 1], or None where there is no such hit with a pair: "relevant" for candidates of relevance 1 and
@@ -211,9 +240,9 @@ def largest_pair_shares(
     """
     own = facet_sections(result.query, facet)
     starts: dict[bool, list[bool]] = {True: [], False: []}
-    for hit in result.hits:
-        if hit.doc_id in relevance and hit.breakdown.pairs:
-            starts[relevance[hit.doc_id] > 0].append(hit.breakdown.pairs[0].query_section in own)
+    for name, section in (_largest_of_hits(result) if models is None else _largest_of_models(models)).items():
+        if name in relevance:
+            starts[relevance[name] > 0].append(section in own)
     chunks = index.stored_query(result.query.doc_id).vectors.chunk_spans
     weights = chunk_weights(np.array([chunk.n_tokens for chunk in chunks]))
     is_own = np.array([chunk.section in own for chunk in chunks])
@@ -222,6 +251,16 @@ def largest_pair_shares(
         "irrelevant": _mean(starts[False]),
         "by chance": float(weights[is_own].sum() / weights.sum()),
     }
+
+
+def _largest_of_hits(result: Result) -> dict[str, int]:
+    """By doc_id the query section of the largest pair; hits without a pair are left out."""
+    return {hit.doc_id: hit.breakdown.pairs[0].query_section for hit in result.hits if hit.breakdown.pairs}
+
+
+def _largest_of_models(models: Mapping[str, ModelExplanation]) -> dict[str, int]:
+    strongest = {name: strongest_pairs(model, 1) for name, model in models.items()}
+    return {name: pairs[0].query_section for name, pairs in strongest.items() if pairs}
 
 
 def _mean(values: list[bool]) -> float | None:

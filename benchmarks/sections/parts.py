@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from engine.document import Chunk, Document, Span
 from engine.encoders.encoder import EncodedDocument, Vectors
+from engine.encoders.explanation import ModelExplanation
 from engine.scoring.breakdown import Breakdown, TermPart
 from engine.search.query import Query
 from engine.words.counts import WordTables, counted
@@ -78,6 +79,7 @@ class OrderKind(StrEnum):
     BREAKDOWN = "breakdown"  # the largest contribution to the score
     COSINE = "cosine"  # the largest plain cosine to a chunk of the other document
     RANDOM = "random"
+    MODEL = "model"  # the largest weight of the encoder's own explanation, where it has one
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ class Parts:
     n_tokens: NDArray[np.int64]
     contribution: NDArray[np.float64]  # what the breakdown says of it
     cosine: NDArray[np.float64]
+    model: NDArray[np.float64] | None = None  # what the encoder says of it; None where it explains nothing
 
     def __len__(self) -> int:
         return len(self.n_tokens)
@@ -133,7 +136,15 @@ def _chunks_at(spans: NDArray[np.int64], chunks: Sequence[Chunk]) -> NDArray[np.
     return np.where((at >= 0) & (ends < stops[at]), at, -1)
 
 
-def parts_of(breakdown: Breakdown, side: Side, query: Query, target: Query, unit: Unit, language: str) -> Parts:
+def parts_of(
+    breakdown: Breakdown,
+    side: Side,
+    query: Query,
+    target: Query,
+    unit: Unit,
+    language: str,
+    model: ModelExplanation | None = None,
+) -> Parts:
     """Take one document of a hit apart.
 
     A breakdown names the passages of chunks, and the terms that both documents have, wherever these stand.
@@ -145,13 +156,24 @@ def parts_of(breakdown: Breakdown, side: Side, query: Query, target: Query, unit
         target: with its stored vectors.
         unit: chunks, or sections that have a chunk.
         language: by which words are segmented.
+        model: what the encoder says of the two documents.
     """
     cosines = query.vectors.chunks @ target.vectors.chunks.T
     own, cosine = (query, cosines.max(axis=1)) if side is Side.QUERY else (target, cosines.max(axis=0))
     segmenter = segmenter_of(language)
     contributions = _of_passages(breakdown, side, own.vectors)
     contributions += ChunkTerms(own.document, own.vectors.chunk_spans, segmenter).spread(breakdown.terms, segmenter)
-    return _parts(own.vectors.chunk_spans, contributions, cosine, unit)
+    by_model = None if model is None else _of_model(model, side, own.vectors.chunk_spans)
+    return _parts(own.vectors.chunk_spans, contributions, cosine, by_model, unit)
+
+
+def _of_model(model: ModelExplanation, side: Side, chunks: Sequence[Chunk]) -> NDArray[np.float64]:
+    """(C,) weights of the encoder; where chunks of a long query are pooled, the sum of those that one stands for."""
+    is_query = side is Side.QUERY
+    own = model.query_chunks if is_query else model.target_chunks
+    weights = model.query_weights if is_query else model.target_weights
+    at = _chunks_at(np.array([[chunk.start, chunk.start + 1] for chunk in own]), chunks)[:, 0]
+    return np.bincount(at[at >= 0], weights[at >= 0], minlength=len(chunks)).astype(np.float64)
 
 
 def _of_passages(breakdown: Breakdown, side: Side, document: EncodedDocument) -> NDArray[np.float64]:
@@ -164,7 +186,13 @@ def _of_passages(breakdown: Breakdown, side: Side, document: EncodedDocument) ->
     return contributions
 
 
-def _parts(chunks: tuple[Chunk, ...], contributions: NDArray[np.float64], cosines: Vectors, unit: Unit) -> Parts:
+def _parts(
+    chunks: tuple[Chunk, ...],
+    contributions: NDArray[np.float64],
+    cosines: Vectors,
+    by_model: NDArray[np.float64] | None,
+    unit: Unit,
+) -> Parts:
     keys = [chunk.section for chunk in chunks] if unit is Unit.SECTION else range(len(chunks))
     of_chunk = np.unique(np.array(keys, np.int64), return_inverse=True)[1]
     largest = np.full(int(of_chunk.max()) + 1, -np.inf)
@@ -172,18 +200,22 @@ def _parts(chunks: tuple[Chunk, ...], contributions: NDArray[np.float64], cosine
     tokens = np.array([chunk.n_tokens for chunk in chunks], np.int64)
     n_tokens = np.bincount(of_chunk, tokens).astype(np.int64)
     contribution = np.bincount(of_chunk, contributions).astype(np.float64)
-    return Parts(of_chunk, n_tokens, contribution, largest)
+    model = None if by_model is None else np.bincount(of_chunk, by_model).astype(np.float64)
+    return Parts(of_chunk, n_tokens, contribution, largest, model)
 
 
 def removal_orders(parts: Parts, n_random: int, rng: np.random.Generator) -> dict[OrderKind, list[Order]]:
-    """The orders to compare: one of the breakdown, one of the cosine, and some at random.
+    """The orders to compare: one of the breakdown, one of the cosine, some at random, and one of the encoder.
 
     Parts of which the breakdown says nothing come after all others, at random.
     """
     shuffled = rng.permutation(len(parts))
     by_contribution = shuffled[np.argsort(-parts.contribution[shuffled], kind="stable")]
-    return {
+    orders = {
         OrderKind.BREAKDOWN: [by_contribution],
         OrderKind.COSINE: [np.argsort(-parts.cosine, kind="stable")],
         OrderKind.RANDOM: [rng.permutation(len(parts)) for _ in range(n_random)],
     }
+    if parts.model is not None:
+        orders[OrderKind.MODEL] = [np.argsort(-parts.model, kind="stable")]
+    return orders

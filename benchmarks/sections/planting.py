@@ -14,6 +14,8 @@ import numpy as np
 from benchmarks.datasets import DatasetError
 from benchmarks.systems import DocumentCosine
 from engine.document import Document, Section, Span
+from engine.encoders.encoder import Encoder
+from engine.encoders.explanation import ModelExplanation, strongest_pairs
 from engine.index import Index
 from engine.scoring.breakdown import Breakdown
 from engine.segmentation import sentence_starts
@@ -296,7 +298,7 @@ class Ranks:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What the breakdown says of a planted passage."""
+    """What the breakdown, or the encoder, says of a planted passage."""
 
     is_first: bool  # the first pair is the planted section and the one that it was taken from
     spans: Overlap  # of the passages of the target in the first pair, which words alone do not name, with the planted
@@ -308,9 +310,15 @@ NOT_NAMED = Named(False, Overlap(0.0, 0.0, 0.0))
 class Asker:
     """Asks one index, whose lists must be exact; holds its names and document vectors."""
 
-    def __init__(self, index: Index) -> None:
-        """Read the document vectors."""
+    def __init__(self, index: Index, encoder: Encoder | None = None) -> None:
+        """Read the document vectors.
+
+        Args:
+            index: of the hosts.
+            encoder: of the index, if it is asked too where it explains matches by itself.
+        """
         self._index = index
+        self._encoder = encoder if encoder is not None and encoder.cannot_explain is None else None
         self._document = DocumentCosine(index, "")
 
     def ranks(self, adoption: Adoption) -> Ranks:
@@ -320,11 +328,21 @@ class Asker:
         by_document = [name for name, _ in self._document.search(self._index.document(adoption.query), n)]
         return Ranks(_rank(by_evidence, adoption.host, n - 1), _rank(by_document, adoption.host, n - 1))
 
-    def named(self, adoption: Adoption, planted: Planted) -> Named:
-        """What the host's breakdown says, where it is among the `DEPTH` best."""
+    def named(self, adoption: Adoption, planted: Planted) -> tuple[Named, Named | None]:
+        """What the host's breakdown says and what the encoder does, where the host is among the `DEPTH` best.
+
+        The second is None for an encoder that explains nothing.
+        """
         result = self._index.search_id(adoption.query, k=DEPTH, exact=True)
-        found = [hit.breakdown for hit in result.hits if hit.doc_id == adoption.host]
-        return judge(found[0], adoption.section, planted) if found else NOT_NAMED
+        found = [hit for hit in result.hits if hit.doc_id == adoption.host]
+        nothing = None if self._encoder is None else NOT_NAMED
+        if not found:
+            return NOT_NAMED, nothing
+        by_evidence = judge(found[0].breakdown, adoption.section, planted)
+        if self._encoder is None:
+            return by_evidence, None
+        (model,) = self._encoder.explain(result.query, [found[0].document])
+        return by_evidence, judge_model(model, adoption.section, planted)
 
 
 def judge(breakdown: Breakdown, query_section: int, planted: Planted) -> Named:
@@ -334,6 +352,23 @@ def judge(breakdown: Breakdown, query_section: int, planted: Planted) -> Named:
     first = breakdown.pairs[0]
     is_first = (first.query_section, first.target_section) == (query_section, planted.section)
     return Named(is_first, overlap((part.target for part in first.parts), planted.span))
+
+
+def judge_model(model: ModelExplanation, query_section: int, planted: Planted) -> Named:
+    """Hold the strongest section pair of the encoder against what was planted; without one above 0 nothing is named.
+
+    Its passages are, as of a breakdown, the best chunk of the target section for each chunk of the query section.
+    """
+    strongest = strongest_pairs(model, 1)
+    if not strongest:
+        return NOT_NAMED
+    first = strongest[0]
+    mine = [at for at, chunk in enumerate(model.query_chunks) if chunk.section == first.query_section]
+    theirs = [at for at, chunk in enumerate(model.target_chunks) if chunk.section == first.target_section]
+    best = {theirs[at] for at in model.chunk_pairs[np.ix_(mine, theirs)].argmax(axis=1).tolist()}
+    spans = (Span(model.target_chunks[at].start, model.target_chunks[at].stop) for at in sorted(best))
+    is_first = (first.query_section, first.target_section) == (query_section, planted.section)
+    return Named(is_first, overlap(spans, planted.span))
 
 
 def _rank(names: list[str], name: str, last: int) -> int:

@@ -282,7 +282,7 @@ class Arm:
 
     method: str  # stored or re-encoded
     side: str  # query or target
-    order: str  # breakdown, cosine or random
+    order: str  # breakdown, cosine, random or model
     query_ids: list[str]
     curves: dict[str, list[float]]  # means over queries, at the shares of the method in `METHODS`
     per_query: dict[str, list[float]]  # areas, comprehensiveness, sufficiency; in the order of `query_ids`
@@ -321,6 +321,7 @@ def follow_hits(
     courses = Courses()
     corpus = Corpus(index, Scoring())
     row = {name: number for number, name in enumerate(index.snapshot.doc_ids())}
+    explains = index.encoder.cannot_explain is None
     for number, doc_id in enumerate(queries):
         rng = np.random.default_rng([seed, number])
         stored = index.stored_query(doc_id)
@@ -333,8 +334,9 @@ def follow_hits(
             target = index.stored_query(hit.doc_id)
             pairing = Pairing(corpus, query, prepared, target, targets, matches, column)
             courses.n_hits += 1
+            model = index.encoder.explain(query.document, [target.document])[0] if explains else None
             for side in Side:
-                parts = parts_of(hit.breakdown, side, query, target, plan.unit, corpus.language)
+                parts = parts_of(hit.breakdown, side, query, target, plan.unit, corpus.language, model)
                 orders = removal_orders(parts, plan.random, rng)
                 for method, rescore in _rescores(pairing, side, index, is_encoded=number < plan.encoded):
                     courses.add(method, side, doc_id, _follow_orders(parts, orders, rescore, method))

@@ -29,6 +29,7 @@ from benchmarks.sections.faceted import (
     average_precision,
     candidate_scores,
     largest_pair_shares,
+    model_explanations,
     open_facets,
     pool_ndcg,
     read_labelled,
@@ -38,8 +39,9 @@ from benchmarks.sections.faceted import (
 from benchmarks.sections.subcorpus import index_documents
 from benchmarks.significance import bootstrap_interval, randomization_p
 from benchmarks.systems import Settings
-from engine import Index, Scoring, load_encoder
+from engine import Index, Result, Scoring, load_encoder
 from engine.encoders.backbone.weights import BUNDLED_NAME
+from engine.encoders.explanation import ModelExplanation
 from indexer.origin import Origin
 
 _SHOWN = "nDCG@20"
@@ -53,6 +55,8 @@ _NOTE = (
     "test of nDCG@20, adjusted after Holm over the rankings. An abstract that is asked with in several "
     "facets is drawn, or swapped, with all of them."
 )
+_MODEL_NOTE = " Model: the encoder's own section pairs, from sections of the facet to such of the candidate."
+_MODEL_LARGEST_NOTE = " Model: the largest pair is that of the encoder."
 _LARGEST_NOTE = (
     "Share of hits among the candidates whose largest pair starts in the facet's section, by relevance, and the share "
     "of that section in the weights of the query. p: the same test over the queries that have both, adjusted after "
@@ -78,9 +82,12 @@ def facets_table(runs: Sequence[Run]) -> str:
         of_encoder[run.encoder, run.dataset, run.origin.seed][run.system] = run
     rows = [row for of_one in of_encoder.values() for row in _rows(of_one)]
     largest_head = ["Encoder", "Facet", "Relevant", "Irrelevant", "By chance", "p, irrelevant", "p, chance"]
-    evidence = [of_one[Ranking.EVIDENCE] for of_one in of_encoder.values() if Ranking.EVIDENCE in of_one]
-    largest = [row for run in evidence for row in _largest_rows(run)]
-    tables = [*markdown(head, rows), "", _NOTE, "", *markdown(largest_head, largest), "", _LARGEST_NOTE]
+    named = (Ranking.EVIDENCE, Ranking.MODEL)
+    of_pairs = [of_one[one] for of_one in of_encoder.values() for one in named if one in of_one]
+    largest = [row for run in of_pairs for row in _largest_rows(run)]
+    has_model = any(run.system == Ranking.MODEL for run in runs)
+    note, largest_note = _NOTE + _MODEL_NOTE * has_model, _LARGEST_NOTE + _MODEL_LARGEST_NOTE * has_model
+    tables = [*markdown(head, rows), "", note, "", *markdown(largest_head, largest), "", largest_note]
     return "\n".join([*tables, "", *origins(runs)])
 
 
@@ -129,7 +136,8 @@ def _largest_rows(run: Run) -> list[list[str]]:
     for facet, *p_values in zip(facets, *columns, strict=True):
         known = [[case.facts[kind] for case in cases[facet] if kind in case.facts] for kind in KINDS]
         cells = [f"{np.mean(column):.3f} ({len(column)})" if column else "none" for column in known]
-        rows.append([run.encoder_name, facet, *cells, *p_values])
+        name = run.encoder_name + (", model" if run.system == Ranking.MODEL else "")
+        rows.append([name, facet, *cells, *p_values])
     return rows
 
 
@@ -162,23 +170,26 @@ def measure(index: Index, tasks: Sequence[FacetTask], encoder: str, origin: Orig
         is_quick: whether `tasks` are a part only.
 
     Returns:
-        A run for each ranking; that of the evidence also has the shares of the largest pairs.
+        A run for each ranking, of the model where the encoder explains matches by itself; those of evidence and
+        model also have the shares of the largest pairs.
     """
     cases: dict[Ranking, list[Case]] = {ranking: [] for ranking in Ranking}
     zeros: dict[Ranking, dict[str, list[float]]] = {ranking: defaultdict(list) for ranking in Ranking}
     for one in tasks:
         for query, relevance in one.qrels.items():
             result = index.search_id(query, k=index.n_documents, exact=True)
-            shares = largest_pair_shares(index, result, one.facet, relevance)
+            models = model_explanations(index, result, relevance.keys())
             fold = {"fold": float(one.folds[query])}
-            largest = {kind: round(share, 4) for kind, share in shares.items() if share is not None}
-            for ranking, scores in candidate_scores(index, result, one.facet, relevance.keys()).items():
+            largest = {Ranking.EVIDENCE: _largest(index, result, one.facet, relevance, None)}
+            if models:
+                largest[Ranking.MODEL] = _largest(index, result, one.facet, relevance, models)
+            for ranking, scores in candidate_scores(index, result, one.facet, relevance.keys(), models).items():
                 zeros[ranking][one.facet].append(float(np.mean([score == 0 for score in scores.values()])))
                 cases[ranking].append(
                     Case(
                         id=f"{one.facet} {query}",
                         values={name: round(measured(relevance, scores), 4) for name, measured in METRICS.items()},
-                        facts={**fold, **(largest if ranking is Ranking.EVIDENCE else {})},
+                        facts={**fold, **largest.get(ranking, {})},
                         labels={"facet": one.facet},
                         group=query,
                     )
@@ -199,7 +210,20 @@ def measure(index: Index, tasks: Sequence[FacetTask], encoder: str, origin: Orig
             is_quick=is_quick,
         )
         for ranking in Ranking
+        if cases[ranking]
     ]
+
+
+def _largest(
+    index: Index,
+    result: Result,
+    facet: str,
+    relevance: Mapping[str, int],
+    models: Mapping[str, ModelExplanation] | None,
+) -> dict[str, float]:
+    """The shares of largest pairs that there are, as facts of a case."""
+    shares = largest_pair_shares(index, result, facet, relevance, models)
+    return {kind: round(share, 4) for kind, share in shares.items() if share is not None}
 
 
 def facets_run(

@@ -167,6 +167,7 @@ def main(
 ) -> None:
     """Remove, from the documents of hits in DATASET, the parts that the breakdown names, and follow score and rank.
 
+    The parts that the encoder names are removed too, where it explains matches by itself (CoLDE, SMITH).
     DATASET is a task by name or a folder. With --quick, queries are drawn of a part of the corpus, whatever the split.
 
     \b
@@ -210,15 +211,22 @@ _NOTE = (
 )
 
 
-_RIVALS = (OrderKind.RANDOM, OrderKind.COSINE)
+_MODEL_NOTE = (
+    " Model: parts in the order of the encoder's own explanation, which knows no score; the score that is followed is "
+    "the same."
+)
+_RIVALS = (OrderKind.RANDOM, OrderKind.COSINE, OrderKind.MODEL)
 
 
 def faithfulness_table(runs: Sequence[Run]) -> str:
-    """A row for each corpus, method, side and measure."""
-    head = ["Corpus", "Encoder", "Removed from (queries)", "Measure", *OrderKind]
-    tests = [f"{kind} {cell}" for kind in ("less random", "less cosine") for cell in ("[95 %]", "p")]
-    rows = [row for of_corpus in _by_corpus(runs).values() for row in _rows(list(of_corpus.values()))]
-    return "\n".join([*markdown([*head, *tests], rows), "", _NOTE, "", *origins(runs)])
+    """A row for each corpus, method, side and measure; columns of the model where some encoder explains itself."""
+    kinds = [kind for kind in OrderKind if kind is not OrderKind.MODEL or any(run.system == kind for run in runs)]
+    rivals = [kind for kind in _RIVALS if kind in kinds]
+    head = ["Corpus", "Encoder", "Removed from (queries)", "Measure", *kinds]
+    tests = [f"less {kind} {cell}" for kind in rivals for cell in ("[95 %]", "p")]
+    rows = [row for of_corpus in _by_corpus(runs).values() for row in _rows(list(of_corpus.values()), kinds, rivals)]
+    note = _NOTE + _MODEL_NOTE * (OrderKind.MODEL in kinds)
+    return "\n".join([*markdown([*head, *tests], rows), "", note, "", *origins(runs)])
 
 
 Orders: TypeAlias = dict[str, Run]  # by kind of order, of one corpus, method and side
@@ -235,17 +243,18 @@ def _by_corpus(runs: Sequence[Run]) -> dict[tuple[object, ...], dict[str, Orders
     return dict(sorted(found.items(), key=lambda item: str(item[0])))
 
 
-def _rows(places: Sequence[Orders]) -> list[list[str]]:
+def _rows(places: Sequence[Orders], kinds: Sequence[OrderKind], rivals: Sequence[OrderKind]) -> list[list[str]]:
     cases = [(own, measure) for own in places for measure in _MEASURES]
     columns = [
-        p_cells([run_p(own[OrderKind.BREAKDOWN], own[rival], measure) for own, measure in cases]) for rival in _RIVALS
+        p_cells([run_p(own[OrderKind.BREAKDOWN], own.get(rival), measure) for own, measure in cases])
+        for rival in rivals
     ]
     rows = []
     for (own, measure), *p_values in zip(cases, *columns, strict=True):
         run = own[OrderKind.BREAKDOWN]
         details = run.details_as(FaithfulnessDetails)
-        cells = [f"{np.mean(own[kind].values(measure)):.3f}" for kind in OrderKind]
-        differences = [_difference(run, own[rival], measure) for rival in _RIVALS]
+        cells = [f"{np.mean(own[kind].values(measure)):.3f}" if kind in own else "" for kind in kinds]
+        differences = [_difference(run, own[rival], measure) if rival in own else "" for rival in rivals]
         tested = [cell for pair in zip(differences, p_values, strict=True) for cell in pair]
         place = f"{details.side}, {details.method} ({len(run.cases)})"
         corpus = run.corpus.removesuffix(SUFFIX) + (", quick" if run.corpus.endswith(SUFFIX) else "")
@@ -267,13 +276,13 @@ def draw_faithfulness(runs: Sequence[Run], folder: Path) -> list[Path]:
     """
     paths: list[Path] = []
     for own in (orders for of_corpus in _by_corpus(runs).values() for orders in of_corpus.values()):
-        details = {kind: own[kind].details_as(FaithfulnessDetails) for kind in OrderKind}
+        details = {kind: own[kind].details_as(FaithfulnessDetails) for kind in OrderKind if kind in own}
         run, one = own[OrderKind.BREAKDOWN], details[OrderKind.BREAKDOWN]
         for change, said in (("deletion", "removed"), ("insertion", "put in")):
             start = "from the" if change == "deletion" else "to an empty"
             title = f"{run.corpus}: {said} {start} {one.side}, {one.method}"
             figure, axes = new_figure(title, f"share of tokens {said}", "score, relative to the whole")
-            draw_curves(axes, [Curve(kind, one.shares, details[kind].curves[change]) for kind in OrderKind])
+            draw_curves(axes, [Curve(kind, one.shares, of_kind.curves[change]) for kind, of_kind in details.items()])
             axes.set_ylim(bottom=0)
             paths += save_plot(figure, folder / f"faithfulness-{run.name}-{change}")
     return paths

@@ -1,4 +1,4 @@
-"""Measures whether a planted passage is found by the document it was taken from, and named; writes two runs."""
+"""Measures whether a planted passage is found by the document it was taken from, and named; a run for each system."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from benchmarks.sections.planting import (
     Asker,
     Damage,
     Form,
+    Named,
     Passage,
     Planted,
     Position,
@@ -60,7 +61,13 @@ _NOTE = (
 )
 
 
-EVIDENCE, DOCUMENT = "evidence", "document"  # the systems
+_MODEL_NOTE = (
+    " Model: the strongest pair that the encoder computes by itself, and for each chunk of its query section the best "
+    "chunk of its target section; hosts below rank 100 of the evidence count as not named. p, named: evidence against "
+    "model, named first, over pairs of query and host, adjusted after Holm over the rows of a corpus."
+)
+EVIDENCE, DOCUMENT, MODEL = "evidence", "document", "model"  # the systems; the model names passages and ranks nothing
+_NAMED = ("is_first", "iou", "span_precision", "span_recall")
 RANK, BEFORE = "rank", "rank_before"  # of the host among all documents, from 1
 
 
@@ -83,12 +90,15 @@ def planted_table(runs: Sequence[Run]) -> str:
     for run in runs:
         of_corpus[run.dataset, run.encoder, run.variant, run.origin.seed][run.system] = run
     both = [own for own in of_corpus.values() if own.keys() >= {EVIDENCE, DOCUMENT}]
-    rows = [row for own in both for row in _rows(own[EVIDENCE], own[DOCUMENT])]
+    has_model = any(MODEL in own for own in both)
+    rows = [row for own in both for row in _rows(own[EVIDENCE], own[DOCUMENT], own.get(MODEL), has_model=has_model)]
     named = ["Named first [95 %]", "IoU", "Precision", "Recall"]
-    return "\n".join([*markdown([*head, *named], rows), "", _NOTE, "", *origins(runs)])
+    of_model = [f"{cell}, model" for cell in named] + ["p, named"] if has_model else []
+    note = _NOTE + _MODEL_NOTE * has_model
+    return "\n".join([*markdown([*head, *named, *of_model], rows), "", note, "", *origins(runs)])
 
 
-def _rows(run: Run, rival: Run) -> list[list[str]]:
+def _rows(run: Run, rival: Run, model: Run | None, *, has_model: bool) -> list[list[str]]:
     cases = [(name, value, _is(run, name, value)) for name, values in _GROUPS.items() for value in values]
     before = np.ones(len(run.cases), bool)
     tested = [_p(run, rival, BEFORE, before), *(_p(run, rival, RANK, chosen) for _, _, chosen in cases)]
@@ -99,12 +109,20 @@ def _rows(run: Run, rival: Run) -> list[list[str]]:
     )
     place = [corpus, run.encoder_name]
     ranks = [*_found(run, BEFORE, before), *_found(rival, BEFORE, before, with_ends=False)]
-    rows = [[*place, "before planting", *ranks, p_values[0], "", "", "", ""]]
-    for (name, value, chosen), p in zip(cases, p_values[1:], strict=True):
+    n_model = 5 * has_model  # columns
+    rows = [[*place, "before planting", *ranks, p_values[0], "", "", "", "", *[""] * n_model]]
+    p_named = p_cells([None if model is None else _p_named(run, model, chosen) for _, _, chosen in cases])
+    for (name, value, chosen), p, of_named in zip(cases, p_values[1:], p_named, strict=True):
         ranks = [*_found(run, RANK, chosen), *_found(rival, RANK, chosen, with_ends=False)]
         label = f"{name}: {_label(details, value)}"
-        rows.append([*place, label, *ranks, p, *_named(run, chosen)])
+        of_model = [""] * n_model if model is None else [*_named(model, chosen), of_named]
+        rows.append([*place, label, *ranks, p, *_named(run, chosen), *of_model])
     return rows
+
+
+def _p_named(run: Run, model: Run, chosen: NDArray[np.bool_]) -> float:
+    own, other = (_by_pair(one, np.array(one.values("is_first")), chosen) for one in (run, model))
+    return randomization_p(own, other, seed=run.origin.seed)
 
 
 def _label(details: PlantedDetails, value: str) -> str:
@@ -140,7 +158,7 @@ def _found(run: Run, measure: str, chosen: NDArray[np.bool_], *, with_ends: bool
 
 
 def _named(run: Run, chosen: NDArray[np.bool_]) -> list[str]:
-    spans = [f"{np.array(run.values(name))[chosen].mean():.3f}" for name in ("iou", "span_precision", "span_recall")]
+    spans = [f"{np.array(run.values(name))[chosen].mean():.3f}" for name in _NAMED[1:]]
     return [_share(run, np.array(run.values("is_first")), chosen), *spans]
 
 
@@ -183,10 +201,10 @@ def measure(
         log: gets lines of progress.
 
     Returns:
-        A case for each planting, of both systems.
+        A case for each planting, of both systems, and of the encoder where it explains matches by itself.
     """
     by_id = {document.doc_id: document for document in documents}
-    cases: dict[str, list[Case]] = {EVIDENCE: [], DOCUMENT: []}
+    cases: dict[str, list[Case]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "hosts.lm"
         index_documents(path, documents, encoder, log)
@@ -202,10 +220,11 @@ def measure(
                 ]
                 index_documents(path, [one.document for one in planted], encoder)
                 with Index.open(path, encoder=encoder) as index:
-                    for of_both in _planted_cases(index, adoptions, planted, before, damage, position):
-                        for system, case in of_both.items():
+                    asker = Asker(index, encoder)
+                    for of_systems in _planted_cases(asker, adoptions, planted, before, damage, position):
+                        for system, case in of_systems.items():
                             cases[system].append(case)
-    return cases
+    return dict(cases)
 
 
 def _damaged(adoption: Adoption, damage: Damage, number: int, seed: int) -> Passage:
@@ -213,35 +232,38 @@ def _damaged(adoption: Adoption, damage: Damage, number: int, seed: int) -> Pass
 
 
 def _planted_cases(
-    index: Index,
+    asker: Asker,
     adoptions: Sequence[Adoption],
     planted: Sequence[Planted],
     before: Sequence[Ranks],
     damage: Damage,
     position: Position,
 ) -> Iterator[dict[str, Case]]:
-    asker = Asker(index)
     for adoption, one, unplanted in zip(adoptions, planted, before, strict=True):
-        ranks, named = asker.ranks(adoption), asker.named(adoption, one)
+        ranks, (by_evidence, by_model) = asker.ranks(adoption), asker.named(adoption, one)
         case = Case(
             id=f"{adoption.query} {adoption.section}, {adoption.host}, {damage}, {position}",
             labels={"damage": damage.value, "position": position.value, "length": adoption.length},
             group=adoption.query,
         )
-        found = {
-            "is_first": float(named.is_first),
-            "iou": round(named.spans.iou, 4),
-            "span_precision": round(named.spans.precision, 4),
-            "span_recall": round(named.spans.recall, 4),
-        }
-        yield {
-            EVIDENCE: replace(case, values={RANK: ranks.evidence, BEFORE: unplanted.evidence, **found}),
+        found = {RANK: ranks.evidence, BEFORE: unplanted.evidence, **_values(by_evidence)}
+        of_systems = {
+            EVIDENCE: replace(case, values=found),
             DOCUMENT: replace(case, values={RANK: ranks.document, BEFORE: unplanted.document}),
         }
+        if by_model is not None:
+            of_systems[MODEL] = replace(case, values=_values(by_model))
+        yield of_systems
+
+
+def _values(named: Named) -> dict[str, float]:
+    spans = named.spans
+    values = (float(named.is_first), round(spans.iou, 4), round(spans.precision, 4), round(spans.recall, 4))
+    return dict(zip(_NAMED, values, strict=True))
 
 
 def run(dataset: Dataset, encoder: str, plan: PlantingPlan, origin: Origin, log: Log, *, is_quick: bool) -> list[Run]:
-    """Draw documents, plant in them, and measure; a run of the evidence, and one of document vectors.
+    """Draw documents, plant in them, and measure; a run of the evidence, one of document vectors, one of the encoder.
 
     Raises:
         EngineError: the corpus or the encoder cannot be read, or the corpus is too small for the plan.

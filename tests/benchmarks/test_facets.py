@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from benchmarks.sections.faceted import FacetTask, Ranking
 from benchmarks.tasks.facets import METRICS, FacetsDetails, facets_run, facets_table, main, quick_part
 from indexer.origin import Origin
 from tests.benchmarks.sections.corpora import write_faceted
+from tests.encoders.tiny import ENCODERS
 
 LARGEST = {
     "relevant": [1.0, 0.5, None, 1.0, 0.5],
@@ -19,10 +21,13 @@ LARGEST = {
 }
 
 
-def made_runs(origin: Origin, *facets: str) -> list[Run]:
+OF_INDEX = tuple(ranking for ranking in Ranking if ranking is not Ranking.MODEL)  # of any encoder
+
+
+def made_runs(origin: Origin, *facets: str, rankings: Sequence[Ranking] = OF_INDEX) -> list[Run]:
     """Five queries of each facet; `facet to any` is a tenth better than evidence in each of them."""
     runs = []
-    for ranking in Ranking:
+    for ranking in rankings:
         better = 0.1 * (ranking is Ranking.FACET_TO_ANY)
         cases = [
             Case(
@@ -67,6 +72,15 @@ def test_largest_pairs_are_compared_over_queries_that_have_both(origin: Origin) 
     assert row == "| mean | method | 0.750 (4) | 0.250 (4) | 0.250 (5) | 0.250 | 0.125 |"
 
 
+def test_a_model_has_a_row_among_the_rankings_and_one_of_largest_pairs(origin: Origin) -> None:
+    assert "model" not in facets_table(made_runs(origin, "method")).lower()
+    runs = made_runs(origin, "method", rankings=tuple(Ranking))
+    assert row_of(runs, "| mean (5) | model |").startswith("| mean (5) | model | 0.325 | 0.325 | 0.325 | 0.325 [")
+    assert row_of(runs, "| mean, model |") == (
+        "| mean, model | method | 0.750 (4) | 0.250 (4) | 0.250 (5) | 0.250 | 0.125 |"
+    )
+
+
 pytest.importorskip("sklearn")
 
 
@@ -79,7 +93,7 @@ def test_the_command_writes_a_run_of_each_ranking(faceted_folder: Path, bert_fol
     out = ["--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, [str(faceted_folder), "--encoder", str(bert_folder), *out], catch_exceptions=False)
     runs = {run.system: run for run in map(read_run, run_files(tmp_path / "out"))}
-    assert runs.keys() == {ranking.value for ranking in Ranking}
+    assert runs.keys() == {ranking.value for ranking in OF_INDEX}
     run = runs["facet to facet"]
     assert (run.name, run.details["n_documents"]) == ("facets-facet to facet-bert-test", 5)
     assert run.case_ids == [
@@ -92,6 +106,20 @@ def test_the_command_writes_a_run_of_each_ranking(faceted_folder: Path, bert_fol
     # Of four candidates a fifth is none, so that no rank counts; one of relevance 2 comes first.
     assert (first["nDCG%20"], second["nDCG%20"], first["MAP"]) == (0.0, 0.0, 1.0)
     assert "| bert (6) | facet to facet | " in done.output
+
+
+@pytest.mark.parametrize("kind", ["colde fixed", "smith fixed normal"])
+def test_the_command_ranks_by_the_model_where_the_encoder_explains_itself(
+    kind: str, faceted_folder: Path, bert_folder: Path, tmp_path: Path
+) -> None:
+    ENCODERS[kind](bert_folder).save_pretrained(tmp_path / "encoder")
+    given = [str(faceted_folder), "--encoder", str(tmp_path / "encoder"), "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, given, catch_exceptions=False)
+    runs = {run.system: run for run in map(read_run, run_files(tmp_path / "out"))}
+    assert runs.keys() == {ranking.value for ranking in Ranking}
+    assert runs["model"].case_ids == runs["evidence"].case_ids
+    assert all({"relevant", "by chance"} & case.facts.keys() for case in runs["model"].cases)
+    assert "| encoder (6) | model | " in done.output and "| encoder, model | method |" in done.output
 
 
 def test_a_quick_run_writes_no_record_unless_asked(

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ from benchmarks.runs import Case, Run, read_run, run_files
 from benchmarks.tasks.faithfulness import FaithfulnessDetails, draw_faithfulness, faithfulness_table, main
 from indexer.origin import Origin
 from tests.benchmarks.sections.corpora import write_long
+from tests.encoders.tiny import ENCODERS
 
 MEASURES = (
     *("deletion_area", "insertion_area", "comprehensiveness", "sufficiency"),
@@ -45,6 +46,37 @@ def test_a_row_has_the_area_between_two_curves_and_its_test(runs: list[Run]) -> 
         "| rfc | mean | query, stored (5) | deletion, area (low) | 0.300 | 0.300 | 0.700 "
         "| -0.400 [-0.400, -0.400] | 0.375 | +0.000 [+0.000, +0.000] | 1.000 |"
     )
+
+
+def test_a_model_is_an_order_more_where_an_encoder_has_one(runs: list[Run], origin: Origin) -> None:
+    assert "model" not in faithfulness_table(runs)
+    other = [replace(run, dataset="pets@0") for run in runs]
+    table = faithfulness_table([*runs, *other, made_run("model", 0.2, origin)])
+    assert "| breakdown | cosine | random | model | less random [95 %] | less random p |" in table
+    assert "| less model [95 %] | less model p |" in table
+    rows = [line for line in table.splitlines() if "deletion, area (low)" in line]
+    # With a model: three rivals, each with a family of its own. Without: its cells are empty.
+    assert rows == [
+        "| pets | mean | query, stored (5) | deletion, area (low) | 0.300 | 0.300 | 0.700 |  "
+        "| -0.400 [-0.400, -0.400] | 0.375 | +0.000 [+0.000, +0.000] | 1.000 |  |  |",
+        "| rfc | mean | query, stored (5) | deletion, area (low) | 0.300 | 0.300 | 0.700 | 0.400 "
+        "| -0.400 [-0.400, -0.400] | 0.375 | +0.000 [+0.000, +0.000] | 1.000 | -0.100 [-0.100, -0.100] | 0.375 |",
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["colde fixed", "smith fixed normal"])
+def test_the_model_is_followed_where_the_encoder_explains_itself(
+    kind: str, long_folder: Path, bert_folder: Path, tmp_path: Path
+) -> None:
+    ENCODERS[kind](bert_folder).save_pretrained(tmp_path / "encoder")
+    given = [str(long_folder), "--encoder", str(tmp_path / "encoder"), "--quick", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, given, catch_exceptions=False)
+    runs = [read_run(path) for path in run_files(tmp_path / "out")]
+    assert len(runs) == 16  # four orders of two sides, rescored in two ways
+    for run in (run for run in runs if run.system == "model"):
+        assert (run.details["curves"]["deletion"][0], run.details["curves"]["deletion"][-1]) == (1, 0)
+    assert "less model [95 %]" in done.output
 
 
 def test_deletion_and_insertion_are_drawn(runs: list[Run], tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import permutations
 from pathlib import Path
 
@@ -18,12 +18,15 @@ from benchmarks.sections.faceted import (
     candidate_scores,
     facet_sections,
     largest_pair_shares,
+    model_explanations,
     open_facets,
     pool_ndcg,
     read_labelled,
     tied_ndcg,
 )
 from benchmarks.sections.subcorpus import index_documents
+from engine.document import Document
+from engine.encoders.explanation import ModelExplanation
 from engine.index import Index
 from engine.result import Result
 from tests.fakes import FakeEncoder
@@ -127,6 +130,35 @@ def test_the_largest_pair_of_the_relevant_hit_starts_in_the_facet(index: Index, 
     # Title, background, method and result have 2, 4, 5 and 2 words; a chunk weighs the root of its tokens.
     assert shares["by chance"] == pytest.approx(5**0.5 / (2**0.5 + 4**0.5 + 5**0.5 + 2**0.5))
     assert largest_pair_shares(index, result, "method", {"same method": 2})["irrelevant"] is None
+
+
+class Explaining(FakeEncoder):
+    """Has a number for each section pair: 10 i + j + 1 of sections i and j."""
+
+    cannot_explain = None
+
+    def explain(self, query: Document, targets: Sequence[Document]) -> list[ModelExplanation]:
+        nothing = np.zeros(0, np.float32)
+        found = []
+        for target in targets:
+            rows, columns = np.arange(len(query.sections)), np.arange(len(target.sections))
+            pairs = (10 * rows[:, None] + columns + 1).astype(np.float32)
+            found.append(ModelExplanation("made", "", (), (), nothing, nothing, nothing, nothing, nothing, pairs))
+        return found
+
+
+def test_a_model_ranks_by_its_pairs_of_sections_of_the_facet(index: Index, result: Result, tmp_path: Path) -> None:
+    assert model_explanations(index, result, CANDIDATES) == {}
+    assert Ranking.MODEL not in candidate_scores(index, result, "method", CANDIDATES, {})
+    with Index.open(tmp_path / "facets.lm", encoder=Explaining()) as explained:
+        models = model_explanations(explained, result, CANDIDATES)
+        scores = candidate_scores(explained, result, "method", CANDIDATES, models)[Ranking.MODEL]
+        # The title is section 0, the method section 2, where there is one.
+        assert scores == {"same method": 23.0, "same background": 23.0, "no method": 0.0, "far": 23.0}
+        relevance = {"same method": 2, "far": 0}
+        # The largest of these made numbers is always in the last section, which is the result.
+        assert largest_pair_shares(explained, result, "result", relevance, models)["relevant"] == 1.0
+        assert largest_pair_shares(explained, result, "method", relevance, models)["irrelevant"] == 0.0
 
 
 RELEVANCE = {"a": 3, "b": 0, "c": 2, "d": 1, "e": 0, "f": 2, "g": 3}

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from benchmarks.sections.parts import ChunkTerms, OrderKind, Parts, Side, Unit, parts_of, removal_orders
 from engine.document import Chunk
+from engine.encoders.explanation import ModelExplanation
 from engine.index import Index
-from engine.scoring.breakdown import TermPart
+from engine.scoring.breakdown import Breakdown, TermPart
+from engine.search.long_query import pool_long
+from engine.search.query import Query
 from engine.words.counts import count_words
 from engine.words.segmenter import segmenter_of
 from tests.fakes import make_document
@@ -43,8 +48,54 @@ def test_orders_begin_with_what_is_largest() -> None:
     orders = removal_orders(parts, 3, np.random.default_rng(0))
     assert orders[OrderKind.BREAKDOWN][0][:2].tolist() == [2, 0]
     assert orders[OrderKind.COSINE][0].tolist() == [0, 1, 2, 3]
-    assert [sorted(order.tolist()) for kind in OrderKind for order in orders[kind]] == [[0, 1, 2, 3]] * 5
+    assert [sorted(order.tolist()) for kind in orders for order in orders[kind]] == [[0, 1, 2, 3]] * 5
     assert parts.chunks_of(np.array([1, 3])).tolist() == [False, True, True, False, True]
+
+
+def test_an_encoder_that_explains_adds_an_order_and_changes_no_other() -> None:
+    given = np.arange(4), np.array([5, 9, 5, 5]), np.array([0.1, 0, 0.3, 0]), np.array([4, 3, 2, 1])
+    plain = removal_orders(Parts(*given), 2, np.random.default_rng(0))
+    named = removal_orders(Parts(*given, np.array([0.2, -0.1, 0.0, 0.4])), 2, np.random.default_rng(0))
+    assert [order.tolist() for order in named.pop(OrderKind.MODEL)] == [[3, 0, 2, 1]]
+    assert OrderKind.MODEL not in plain
+    for kind, orders in plain.items():
+        np.testing.assert_array_equal(named[kind], orders)
+
+
+@pytest.mark.parametrize("unit", Unit)
+@pytest.mark.parametrize("side", Side)
+def test_weights_of_the_encoder_are_those_of_its_chunks(index: Index, side: Side, unit: Unit) -> None:
+    query, hit = index.stored_query("doc007"), index.search_id("doc007", k=1, exact=True).hits[0]
+    target = index.stored_query(hit.doc_id)
+    model = explanation(query, target)
+    parts = parts_of(hit.breakdown, side, query, target, unit, "english", model)
+    chunks = (model.query_weights, model.query_sections), (model.target_weights, model.target_sections)
+    expected = chunks[side is Side.TARGET][unit is Unit.SECTION]
+    assert parts.model is not None
+    np.testing.assert_allclose(parts.model, expected, rtol=1e-6)
+
+
+def test_a_pooled_chunk_has_the_weights_of_all_that_it_stands_for(index: Index) -> None:
+    query, hit = index.stored_query("doc007"), index.search_id("doc007", k=1, exact=True).hits[0]
+    target = index.stored_query(hit.doc_id)
+    model = explanation(query, target)
+    pooled = replace(query, vectors=pool_long(query.vectors, 4))
+    assert len(pooled.vectors.chunks) < len(query.vectors.chunks)
+    nothing = Breakdown((), None, (), {})
+    parts = parts_of(nothing, Side.QUERY, pooled, target, Unit.CHUNK, "english", model)
+    assert parts.model is not None
+    for weight, run in zip(parts.model, pooled.vectors.chunk_spans, strict=True):
+        inside = [run.start <= chunk.start < run.stop for chunk in model.query_chunks]
+        assert weight == pytest.approx(model.query_weights[inside].sum(), rel=1e-6)
+
+
+def explanation(query: Query, target: Query) -> ModelExplanation:
+    """Of the stored chunks, with their cosines as the numbers of an encoder."""
+    cosines = query.vectors.chunks @ target.vectors.chunks.T
+    mine, theirs = (
+        (one.document, one.vectors.chunk_spans, cosines.sum(axis=axis)) for one, axis in ((query, 1), (target, 0))
+    )
+    return ModelExplanation.of_chunks("made", "", mine, theirs, cosines)
 
 
 def test_parts_of_which_nothing_is_said_come_last_in_no_order() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
 
@@ -23,17 +24,20 @@ from benchmarks.sections.planting import (
     Position,
     choose_adoptions,
     judge,
+    judge_model,
     merge,
     overlap,
     plant,
 )
 from benchmarks.sections.subcorpus import index_documents
-from benchmarks.tasks.planted import DOCUMENT, EVIDENCE, PlantedDetails, main, measure, planted_table
-from engine.document import Document, Span
+from benchmarks.tasks.planted import DOCUMENT, EVIDENCE, MODEL, PlantedDetails, main, measure, planted_table
+from engine.document import Chunk, Document, Span
+from engine.encoders.explanation import ModelExplanation
 from engine.index import Index
 from engine.scoring.breakdown import Breakdown, ChunkPart, SectionPair
 from indexer.origin import Origin
 from tests.benchmarks.sections.corpora import write_long
+from tests.encoders.tiny import ENCODERS
 from tests.fakes import FakeEncoder, make_document
 
 
@@ -80,7 +84,8 @@ def test_a_copy_is_found_and_named(corpus: list[Document], tmp_path: Path) -> No
     planted = plant(corpus[12], adoption.passage, Position.MIDDLE, Form.SECTION)
     index_documents(tmp_path / "a.lm", [planted.document], FakeEncoder())
     with Index.open(tmp_path / "a.lm") as index:
-        after, named = Asker(index).ranks(adoption), Asker(index).named(adoption, planted)
+        after, (named, by_model) = Asker(index).ranks(adoption), Asker(index).named(adoption, planted)
+    assert by_model is None  # no encoder was given
     assert before.evidence > 1 and after.evidence == 1 and after.document < before.document
     assert named.is_first and named.spans.iou == pytest.approx(1, abs=0.02)  # spaces between chunks
 
@@ -88,7 +93,41 @@ def test_a_copy_is_found_and_named(corpus: list[Document], tmp_path: Path) -> No
 def test_a_host_without_a_score_has_the_last_place(index: Index) -> None:
     adoption = Adoption("doc007", 1, Passage("", "text"), "absent", "short", 0)
     assert Asker(index).ranks(adoption).evidence == 59
-    assert Asker(index).named(adoption, Planted(index.document("doc001"), Span(0, 9), 0)) == NOT_NAMED
+    planted = Planted(index.document("doc001"), Span(0, 9), 0)
+    assert Asker(index, FakeEncoder()).named(adoption, planted) == (NOT_NAMED, None)
+    assert Asker(index, Explaining()).named(adoption, planted) == (NOT_NAMED, NOT_NAMED)
+
+
+class Explaining(FakeEncoder):
+    """Has the cosines of its chunks as numbers of its own."""
+
+    cannot_explain = None
+
+    def explain(self, query: Document, targets: Sequence[Document]) -> list[ModelExplanation]:
+        mine, *theirs = self.encode([query, *targets])
+        found = []
+        for target, own in zip(targets, theirs, strict=True):
+            cosines = mine.chunks @ own.chunks.T
+            sides = (query, mine.chunk_spans, cosines.sum(axis=1)), (target, own.chunk_spans, cosines.sum(axis=0))
+            found.append(ModelExplanation.of_chunks("made", "", *sides, cosines))
+        return found
+
+
+def test_the_pair_of_the_encoder_is_held_against_what_was_planted() -> None:
+    query_chunks = (Chunk(0, 0, 5, 1), Chunk(1, 10, 20, 1), Chunk(1, 20, 30, 1))
+    target_chunks = (Chunk(0, 0, 50, 1), Chunk(2, 100, 150, 1), Chunk(2, 150, 200, 1), Chunk(2, 200, 250, 1))
+    values = np.array([[0.1, 0, 0, 0], [0, 0.1, 0.3, 0.2], [0, 0.1, 0.4, 0.2]], np.float32)
+    documents = make_document("q", [("A", "a"), ("B", "b")]), make_document("t", [("X", "x"), ("Y", "y"), ("Z", "z")])
+    ones = (np.ones(3, np.float32), np.ones(4, np.float32))
+    sides = zip(documents, (query_chunks, target_chunks), ones, strict=True)
+    model = ModelExplanation.of_chunks("made", "", *sides, values)
+    host = make_document("host", "text")
+    named = judge_model(model, 1, Planted(host, Span(100, 200), 2))
+    # Both chunks of the section prefer the third chunk of the target, which is half of what was planted.
+    assert (named.is_first, named.spans) == (True, Overlap(0.5, 1.0, 0.5))
+    assert not judge_model(model, 0, Planted(host, Span(100, 200), 2)).is_first
+    assert not judge_model(model, 1, Planted(host, Span(100, 200), 0)).is_first
+    assert judge_model(replace(model, pairs=-model.pairs), 1, Planted(host, Span(100, 200), 2)) == NOT_NAMED
 
 
 @pytest.fixture
@@ -125,6 +164,49 @@ def test_rows_say_what_was_found_and_named(runs: list[Run]) -> None:
     assert row[10:] == ["0.333 [0.000, 1.000]", "0.167", "0.250", "0.200"]
     assert cells(runs, "length: long, 1,000 to 2,000 words")[3:6] == ["0.200", "0.200 [0.200, 0.200]", "11"]
     assert cells(runs, "before planting")[3:9] == ["0.000", "0.000 [0.000, 0.000]", "30", "0.000", "0.000", "40"]
+
+
+def test_a_model_has_columns_of_its_own_and_a_test_against_the_evidence(runs: list[Run]) -> None:
+    assert "model" not in planted_table(runs).lower()
+    evidence = next(run for run in runs if run.system == EVIDENCE)
+    spans = {"iou": 0.1, "span_precision": 0.2, "span_recall": 0.3}
+    cases = [replace(case, values={"is_first": 0.0, **spans}) for case in evidence.cases]
+    given = [*runs, replace(evidence, system=MODEL, cases=cases)]
+    assert "| Named first [95 %], model | IoU, model | Precision, model | Recall, model | p, named |" in (
+        planted_table(given)
+    )
+    row = cells(given, "damage: copy")
+    assert row[:3] == ["rfc (3)", "mean", "damage: copy"]
+    assert row[10:] == [
+        *("1.000 [1.000, 1.000]", "0.500", "0.750", "0.600", "0.000 [0.000, 0.000]", "0.100", "0.200", "0.300"),
+        "1.000",  # two of eight sign patterns are as extreme, and Holm takes that eleven times
+    ]
+    (before,) = (line for line in planted_table(given).splitlines() if "| before planting" in line)
+    assert [cell.strip() for cell in before.split("|")[11:-1]] == [""] * 9  # nothing is named before it is planted
+
+
+@pytest.mark.slow
+def test_an_encoder_that_explains_is_judged_too(long_folder: Path) -> None:
+    documents = list(read_documents(open_dataset(str(long_folder))))
+    adoptions = choose_adoptions(documents, 1, seed=0)
+    cases = measure(documents, adoptions, Explaining(), Form.SECTION, seed=0, log=lambda _: None)
+    assert set(cases) == {EVIDENCE, DOCUMENT, MODEL}
+    assert [case.id for case in cases[MODEL]] == [case.id for case in cases[EVIDENCE]]
+    copies = [case.values for case in cases[MODEL] if case.labels["damage"] == "copy"]
+    assert set(copies[0]) == {"is_first", "iou", "span_precision", "span_recall"}
+    assert np.mean([values["is_first"] for values in copies]) > 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["colde fixed", "smith fixed normal"])
+def test_the_command_writes_a_run_of_the_model(kind: str, long_folder: Path, bert_folder: Path, tmp_path: Path) -> None:
+    ENCODERS[kind](bert_folder).save_pretrained(tmp_path / "encoder")
+    given = [str(long_folder), "--encoder", str(tmp_path / "encoder"), "--quick", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, given, catch_exceptions=False)
+    runs = {run.system: run for run in map(read_run, run_files(tmp_path / "out"))}
+    assert set(runs) == {EVIDENCE, DOCUMENT, MODEL}
+    assert all(0 <= value <= 1 for case in runs[MODEL].cases for value in case.values.values())
+    assert "IoU, model" in done.output
 
 
 @pytest.fixture
