@@ -226,9 +226,9 @@ class SmithEncoder(TrainableEncoder):
     def explain(self, query: Document, targets: Sequence[Document]) -> list[ModelExplanation]:
         """Attention of the document encoder to the blocks of either document; see `Encoder.explain`.
 
-        With w the weights of `SmithModule.block_weights`, n_w the tokens of a window and N those of the document,
+        With w the weights of `SmithModule.block_weights`, n_k the tokens of window k and N those of the document,
 
-            a_b        = n_w / N * w_b,   b in window w           sums to 1
+            a_b        = n_k / N * w_b,   b in window k           sums to 1
             pair(b, c) = a_b a'_c <v_b, v_c>
 
         for the blocks b of the query and c of the target, and v their vectors. SMITH is siamese: its attention never
