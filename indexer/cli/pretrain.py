@@ -190,6 +190,7 @@ def _views(given: Mapping[str, Any], batch: int) -> PretrainingObjective:
         Sampling(given["task"]),
         batch_size=batch,
         view_tokens=given["view_tokens"],
+        joined_views=is_paper,
         temperature=given["temperature"],
         symmetric=given["symmetric"],
         mlm_weight=(0.1 if is_paper else 0.0) if given["mlm_weight"] is None else given["mlm_weight"],

@@ -94,6 +94,7 @@ class ViewsObjective:
     sampling: Sampling = Sampling.DOCSPLIT
     batch_size: int = 36
     view_tokens: int = 512  # most of a view
+    joined_views: bool = False  # a view is one chunk, across headings, as published
     temperature: float = 0.05
     symmetric: bool = False
     mlm_weight: float = 0.0  # of hidden words

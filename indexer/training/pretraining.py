@@ -111,7 +111,13 @@ def _pairs(
     seed: int,
 ) -> ViewPairs:
     return ViewPairs(
-        encoder, documents, sampler, batch_size=objective.batch_size, max_tokens=objective.view_tokens, seed=seed
+        encoder,
+        documents,
+        sampler,
+        batch_size=objective.batch_size,
+        max_tokens=objective.view_tokens,
+        joined=isinstance(objective, ViewsObjective) and objective.joined_views,
+        seed=seed,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.document import Document, Section, Span
-from engine.training.tasks.views import keep, n_words, sentences, words
+from engine.training.tasks.views import keep, n_words, one_section, sentences, words
 from tests.fakes import make_document
 
 DOCUMENT = make_document(
@@ -73,3 +73,9 @@ def test_a_span_over_several_sections_is_cut_at_their_borders() -> None:
 def test_the_whole_is_the_whole() -> None:
     assert keep(DOCUMENT, [Span(0, len(DOCUMENT.text))]) == DOCUMENT
     assert keep(DOCUMENT, sentences(DOCUMENT)) == DOCUMENT
+
+
+def test_one_section_has_all_of_the_text_and_no_heading() -> None:
+    joined = one_section(DOCUMENT)
+    assert joined.text == DOCUMENT.text
+    assert joined.sections == (Section("", (), 0, len(DOCUMENT.text)),)

@@ -22,7 +22,14 @@ _REDRAWS = 100
 
 
 class PairSampler(Protocol):
-    """Draws two views of a document."""
+    """Draws two views of a document, or of a window of one that is too long to be read."""
+
+    @property
+    def room(self) -> int:
+        """How many times as long as a view the text may be that both are drawn from.
+
+        2 where the views share the text out, 1 where one view may be all of it.
+        """
 
     def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
         """Draw.
@@ -58,6 +65,7 @@ class DocSplit:
 
     min_sentences: int = 4  # a document with fewer is too small
     min_share: float = 0.1  # of the words, in each view
+    room: int = 2
 
     def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
         """See `PairSampler.views`."""
@@ -82,6 +90,8 @@ class CropHalf:
     The cut is the sentence's end that is nearest to the middle, of one sentence the
     middle itself.
     """
+
+    room: int = 2
 
     def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
         """See `PairSampler.views`; nothing is left to chance."""
@@ -109,6 +119,7 @@ class IndependentCrops:
     min_share: float = 0.1
     max_share: float = 0.5
     deletion: float = 0.1  # chance of each word to go
+    room: int = 2  # no crop is longer than half of its stretch
 
     def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
         """See `PairSampler.views`."""
@@ -137,6 +148,7 @@ class InverseCloze:
 
     max_share: float = 0.2  # of the words, in a span of several sentences
     kept: float = 0.1  # chance that the span stays in the rest
+    room: int = 1  # the rest is nearly all of it
 
     def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
         """See `PairSampler.views`."""
@@ -158,6 +170,8 @@ class InverseCloze:
 @dataclass(frozen=True, slots=True)
 class SameTwice:
     """The document, twice: dropout makes the difference in SimCSE, and another encoder in Contrastive Tension."""
+
+    room: int = 1
 
     def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
         """See `PairSampler.views`; nothing is left to chance."""

@@ -1,4 +1,4 @@
-"""Batches of two views a document, cut to what one step can read. No vectors here."""
+"""Batches of two views a document, drawn from one window of it and cut to what one step can read. No vectors here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.errors import DocumentError, TrainingError
 from engine.training.task import epoch_slice, step_generator
 from engine.training.tasks.samplers import PairSampler
-from engine.training.tasks.views import keep
+from engine.training.tasks.views import keep, one_section, sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,12 @@ class PairBatch:
 
 
 class ViewPairs:
-    """Draws the batches of a corpus: every document once an epoch, its views anew each time."""
+    """Draws the batches of a corpus: every document once an epoch, its views anew each time.
+
+    A document that is too long for a step is first cut to a window of consecutive sentences, and the
+    views are drawn from that window. Both views therefore lie in the same place. Two windows, one for
+    each view, would mostly be two passages that share no text, whatever the sampler.
+    """
 
     def __init__(
         self,
@@ -36,6 +41,7 @@ class ViewPairs:
         *,
         batch_size: int,
         max_tokens: int,
+        joined: bool = False,
         seed: int = 0,
     ) -> None:
         """Hold a corpus.
@@ -45,8 +51,11 @@ class ViewPairs:
             documents: at least two.
             sampler: of the two views.
             batch_size: documents of a batch, at least two.
-            max_tokens: most tokens of a view, special ones not counted. Of a longer one
-                a run of chunks is read, drawn at random.
+            max_tokens: most tokens of a view, special ones not counted. A window has at most
+                `sampler.room` times as many. What a view has beyond `max_tokens` is not read.
+            joined: read a view as one chunk, across headings, as DocSplit and SimCSE do; text
+                beyond what the encoder reads at once is not read. Otherwise chunks end at headings,
+                as they do when the encoder is used.
             seed: of everything.
 
         Raises:
@@ -63,6 +72,7 @@ class ViewPairs:
         self.sampler = sampler
         self.batch_size = batch_size
         self.max_tokens = max_tokens
+        self.joined = joined
         self.seed = seed
 
     def batch(self, step: int) -> PairBatch:
@@ -75,7 +85,8 @@ class ViewPairs:
         queries, targets, positions = [], [], []
         for position in epoch_slice(len(self.documents), self.batch_size, step, self.seed):
             try:
-                query, target = (self.read(view, rng) for view in self.sampler.views(self.documents[position], rng))
+                window = self._window(self.documents[position], rng, self.sampler.room)
+                query, target = map(self._read, self.sampler.views(window, rng))
             except DocumentError:
                 continue
             queries.append(query)
@@ -85,28 +96,49 @@ class ViewPairs:
             raise TrainingError(f"the {self.batch_size} documents of step {step} have no text that can be read")
         return PairBatch(tuple(queries), tuple(targets), tuple(positions), int(rng.integers(2**62)))
 
-    def read(self, view: Document, rng: np.random.Generator) -> SegmentedDocument:
-        """Segment a view; where it is too long, a run of its chunks, segmented by itself.
-
-        Every run that cannot begin earlier or end later without being too long may be drawn.
+    def stretch(self, document: Document, rng: np.random.Generator) -> SegmentedDocument:
+        """Segment a document; where it is too long, a window of at most `max_tokens` tokens.
 
         Raises:
             DocumentError: it has no token.
             TrainingError: a chunk has more than `max_tokens` tokens.
         """
-        segmented = self.encoder.segment(view)
-        sizes = [len(ids) for ids in segmented.token_ids]
-        if sum(sizes) <= self.max_tokens:
-            return segmented
-        if max(sizes) > self.max_tokens:
-            raise TrainingError(
-                f"a chunk of {view.doc_id} has {max(sizes)} tokens, a view at most {self.max_tokens}; "
-                "give the encoder a smaller window, or allow longer views"
-            )
+        return self._read(self._window(document, rng, 1))
+
+    def _window(self, document: Document, rng: np.random.Generator, room: int) -> Document:
+        """A run of sentences of about `room` times `max_tokens` tokens; the document itself where it is not longer.
+
+        It is drawn as a run of chunks, so that tokens are counted by the encoder. Every run that
+        cannot begin earlier or end later without being too long may be drawn. The sentences are
+        those that begin in the run.
+        """
+        segmented = self.encoder.segment(document)
+        sizes, most = [len(ids) for ids in segmented.token_ids], room * self.max_tokens
+        if sum(sizes) <= most:
+            return document
+        self._check(document, max(sizes))
         ends = np.cumsum(sizes)
-        last_first = int(np.searchsorted(ends, ends[-1] - self.max_tokens)) + 1
+        last_first = int(np.searchsorted(ends, ends[-1] - most)) + 1
         first = int(rng.integers(last_first + 1))
         before = int(ends[first - 1]) if first else 0
-        stop = int(np.searchsorted(ends, before + self.max_tokens, side="right"))
+        stop = int(np.searchsorted(ends, before + most, side="right"))
         run = Span(segmented.chunks[first].start, segmented.chunks[stop - 1].stop)
-        return self.encoder.segment(keep(view, [run]))
+        inside = [sentence for sentence in sentences(document) if run.start <= sentence.start < run.stop]
+        return keep(document, inside or [run])  # a run inside one endless sentence has no sentence of its own
+
+    def _read(self, view: Document) -> SegmentedDocument:
+        """Segment a view, and cut its end off where it is too long."""
+        whole = self.encoder.segment(one_section(view) if self.joined else view)
+        ends = np.cumsum([len(ids) for ids in whole.token_ids])
+        n_read = 1 if self.joined else int(np.searchsorted(ends, self.max_tokens, side="right"))
+        self._check(view, int(ends[0]))
+        if n_read == len(whole.chunks):
+            return whole
+        return self.encoder.segment(keep(whole.document, [Span(0, whole.chunks[n_read - 1].stop)]))
+
+    def _check(self, document: Document, chunk_tokens: int) -> None:
+        if chunk_tokens > self.max_tokens:
+            raise TrainingError(
+                f"a chunk of {document.doc_id} has {chunk_tokens} tokens, a view at most {self.max_tokens}; "
+                "give the encoder a smaller window, or allow longer views"
+            )

@@ -60,3 +60,8 @@ def keep(document: Document, spans: Sequence[Span]) -> Document:
             text += inside
             size += length
     return replace(document, text="".join(text), sections=tuple(kept), pages=())
+
+
+def one_section(document: Document) -> Document:
+    """The same text as one section without a heading; what is read of a heading stays in the text."""
+    return replace(document, sections=(Section("", (), 0, len(document.text)),))

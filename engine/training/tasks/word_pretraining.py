@@ -66,7 +66,7 @@ class WordPretraining:
         read = []
         for position in epoch_slice(len(pairs.documents), pairs.batch_size, step, pairs.seed):
             try:
-                read.append(pairs.read(pairs.documents[position], rng))
+                read.append(pairs.stretch(pairs.documents[position], rng))
             except DocumentError:
                 continue
         if not read:
