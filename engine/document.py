@@ -58,9 +58,12 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A window of tokens, cut from one section, that is encoded as one vector."""
+    """A window of tokens that is encoded as one vector.
 
-    section: int  # position in the document, from 0
+    Windows end where sections end, but for encoders that follow a paper in which they do not.
+    """
+
+    section: int  # position in the document, from 0, of the section in which the window begins
     start: int
     stop: int
     n_tokens: int  # without the special tokens

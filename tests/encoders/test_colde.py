@@ -16,7 +16,8 @@ from transformers import AutoModel, DistilBertConfig, DistilBertModel, Longforme
 from engine.document import Document
 from engine.encoders.backbone.backbone import Pooling
 from engine.encoders.backbone.tokenizer import Tokenizer
-from engine.encoders.colde.config import Freeze
+from engine.encoders.chunking import tokens_of_sections
+from engine.encoders.colde.config import ColdeConfig, Freeze
 from engine.encoders.colde.encoder import TOKEN_BUDGET, ColdeEncoder
 from engine.encoders.colde.sections import PlacedChunk, PlacedSection, headed_sections, place
 from engine.encoders.loading import load_encoder
@@ -191,6 +192,51 @@ def test_the_paper_cuts_a_chunk_where_it_is_full(bert_folder: Path) -> None:
     paper = tiny_colde(bert_folder, replace(COLDE, variant=Variant.PAPER)).segment(document)
     assert [chunk.n_tokens for chunk in paper.chunks] == [12, 4]
     assert [chunk.n_tokens for chunk in tiny_colde(bert_folder).segment(document).chunks] == [10, 6]
+
+
+HEADED = [("Part", "One two three four five. Six seven."), ("", "Eight."), ("Last", "The old fox was red. " * 6)]
+
+
+@pytest.mark.parametrize("variant", [Variant.PAPER, Variant.RELEASED])
+def test_chunks_of_the_paper_are_full_and_run_on_over_headings(bert_folder: Path, variant: Variant) -> None:
+    encoder = tiny_colde(bert_folder, replace(COLDE, variant=variant))
+    document = make_document("d", HEADED)
+    segmented = encoder.segment(document)
+    assert [chunk.n_tokens for chunk in segmented.chunks[:-1]] == [12] * (len(segmented.chunks) - 1)
+    every = [token for ids in tokens_of_sections(document, encoder.backbone.tokenizer) for token in ids]
+    assert [token for ids in segmented.token_ids for token in ids] == every
+    starts = [section.start for section in document.sections]
+    assert [chunk.section for chunk in segmented.chunks] == [
+        sum(start <= chunk.start for start in starts) - 1 for chunk in segmented.chunks
+    ]
+    assert any(chunk.stop > document.sections[chunk.section].stop for chunk in segmented.chunks)
+    fixed = tiny_colde(bert_folder).segment(document)
+    assert all(chunk.stop <= document.sections[chunk.section].stop for chunk in fixed.chunks)
+
+
+@pytest.mark.parametrize("variant", [Variant.PAPER, Variant.RELEASED])
+def test_in_training_a_section_is_cut_from_its_own_first_token(bert_folder: Path, variant: Variant) -> None:
+    encoder = tiny_colde(bert_folder, replace(COLDE, variant=variant))
+    document = make_document("d", HEADED)
+    tokens = tokens_of_sections(document, encoder.backbone.tokenizer)
+    parts = encoder.split(encoder.segment(document), 2)
+    for part, expected in zip(parts, ([*tokens[0], *tokens[1]], tokens[2]), strict=True):
+        assert [token for chunk in part for token in chunk.token_ids] == list(expected)
+        assert {len(chunk.token_ids) for chunk in part[:-1]} <= {12}
+
+
+def test_the_released_reads_ten_chunks_of_each_section_in_training(bert_folder: Path) -> None:
+    config = ColdeConfig(Variant.RELEASED, chunk_tokens=12, lstm_width=16, projection_width=24)
+    encoder = tiny_colde(bert_folder, config)
+    segmented = encoder.segment(make_document("d", "fox " * 500))
+    assert [len(part) for part in encoder.split(segmented, 2)] == [10, 10]
+    assert [len(part) for part in encoder.split(segmented, 1)] == [10]
+
+
+@pytest.mark.parametrize(("variant", "most"), [(Variant.PAPER, 64), (Variant.RELEASED, 10), (Variant.FIXED, 16)])
+def test_the_most_chunks_in_training_are_those_of_the_variant(variant: Variant, most: int) -> None:
+    assert ColdeConfig(variant).training_chunks == most
+    assert ColdeConfig(variant, max_chunks=3).training_chunks == 3
 
 
 def test_the_released_reads_ten_chunks_and_its_coverage_says_so(bert_folder: Path) -> None:

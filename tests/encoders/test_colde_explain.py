@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from engine.encoders.chunking import tokens_of_sections
 from engine.encoders.colde.config import ColdeConfig
 from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.colde.explain import Explanation, Picture, explain
-from engine.encoders.colde.sections import headed_sections, place
+from engine.encoders.colde.sections import full_chunks, headed_sections, place
 from engine.encoders.trainable import inference
 from engine.encoders.variant import Variant
 from engine.errors import EncoderError, MissingExtra
+from tests.encoders.tiny import COLDE, tiny_colde
 from tests.fakes import make_document
 
 QUERY = make_document(
@@ -145,6 +148,17 @@ def test_a_document_resembles_itself(encoder: ColdeEncoder) -> None:
     assert own.similarity == pytest.approx(1, abs=1e-5)
     np.testing.assert_allclose(own.sections, own.query_sections, atol=1e-6)
     np.testing.assert_allclose(np.diag(own.chunks), 1, atol=1e-5)
+
+
+def test_of_the_paper_each_headed_section_is_cut_by_itself(bert_folder: Path) -> None:
+    encoder = tiny_colde(bert_folder, replace(COLDE, variant=Variant.PAPER, chunk_tokens=20))
+    own = explain(encoder, QUERY, TARGET)
+    assert len(own.query_chunks) < len(explain(tiny_colde(bert_folder), QUERY, TARGET).query_chunks)
+    tokens = tokens_of_sections(QUERY, encoder.backbone.tokenizer)
+    sections = place([full_chunks(ids, 20) for ids in tokens if ids])
+    with inference(encoder.module):
+        one = encoder.embed_sections([sections]).numpy()
+    np.testing.assert_allclose(own.query_sections, one @ one.T, atol=1e-5)
 
 
 @pytest.mark.parametrize("config", [ColdeConfig(variant=Variant.RELEASED), ColdeConfig(without_lstm=True)])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.document import Chunk, Coverage
-from engine.encoders.colde.sections import PlacedChunk, headed_sections, place, split_document
+from engine.encoders.colde.sections import PlacedChunk, headed_sections, place, split_document, split_tokens
 from engine.encoders.encoder import SegmentedDocument
 from tests.fakes import make_document
 
@@ -83,3 +85,18 @@ def test_a_split_keeps_every_token_once_and_in_order(sections: list[list[int]], 
     assert tokens == list(range(document.coverage.tokens_total))
     assert len(parts) == min(n_sections, len(tokens))
     assert all(1 <= len(ids) <= 9 for part in parts for ids in part)
+
+
+@given(
+    sizes=st.lists(st.integers(0, 30), min_size=1, max_size=6).filter(any),
+    n_sections=st.integers(1, 8),
+)
+def test_parts_of_tokens_are_those_of_chunks_cut_full(sizes: list[int], n_sections: int) -> None:
+    ends = [sum(sizes[:number]) for number in range(len(sizes) + 1)]
+    sections = [list(range(a, b)) for a, b in pairwise(ends)]
+    parts = split_tokens(sections, n_sections, 9)
+    by_chunks = split_document(segmented(*([1] * size for size in sizes)), n_sections, 9)
+    flat = [[[token for ids in part for token in ids] for part in parts] for parts in (parts, by_chunks)]
+    assert flat[0] == flat[1]
+    assert all(len(ids) == 9 for part in parts for ids in part[:-1])
+    assert all(1 <= len(part[-1]) <= 9 for part in parts)

@@ -11,6 +11,8 @@ from engine.errors import EncoderError
 
 N_SECTION_IDS = 8  # rows of the table of section numbers
 N_CHUNK_IDS = 64  # and of that of chunk numbers
+RELEASED_CHUNKS = 10  # of a text that is read at once; the authors' code drops the rest
+_MOST_CHUNKS = {Variant.PAPER: N_CHUNK_IDS, Variant.RELEASED: RELEASED_CHUNKS, Variant.FIXED: 16}
 
 
 class Freeze(StrEnum):
@@ -24,12 +26,15 @@ class Freeze(StrEnum):
 class ColdeConfig:
     """Sizes and choices of one CoLDE.
 
-    `released` is what InterDigitalInc/CoLDE runs at commit 81d8617: section and chunk
-    numbers added to token ids, no attention, one LSTM forwards that is as wide as the
-    backbone, ten chunks a document; it was trained with `Freeze.ALL_BUT_LAST`. That
-    code also shuffles the chunks of every document and lets the LSTM run on over
-    padding. Neither is repeated here. `fixed` is the paper with sentences kept whole, and
-    without chunk numbers that were never trained.
+    In `paper` and `released` a section, or a document that is read unsplit, is cut into chunks
+    of 512 tokens (510 and the special ones), and a chunk ends where it is full: headings inside
+    do not end it. `released` is what InterDigitalInc/CoLDE runs at commit 81d8617: section and
+    chunk numbers added to token ids, no attention, one LSTM forwards that is as wide as the
+    backbone, ten chunks of each section in training and of a document; it was trained with
+    `Freeze.ALL_BUT_LAST`. That code also shuffles the chunks of every document and lets the LSTM
+    run on over padding. Neither is repeated here. `fixed` is the paper with sentences kept whole,
+    chunks that end at headings, so that each is a part of one section, and without chunk numbers
+    that were never trained.
 
     Raises:
         EncoderError: a value is out of its range.
@@ -38,7 +43,7 @@ class ColdeConfig:
     variant: Variant = Variant.FIXED
     n_sections: int = 2  # S, of a document in training; with 1 documents stay whole
     chunk_tokens: int = 510  # cut down to what the backbone can read at once
-    max_chunks: int = 16  # of a section in training; encoding has no limit
+    max_chunks: int | None = None  # of a section in training; 10 in `released`, 16 in `fixed`, 64 in `paper`
     heads: int = 4
     lstm_width: int = 256  # per direction
     projection_width: int = 256  # D
@@ -50,6 +55,9 @@ class ColdeConfig:
     freeze: Freeze = Freeze.NONE
 
     def __post_init__(self) -> None:
+        if self.max_chunks is None:
+            # The paper has no limit; as many as there are chunk numbers is none for its documents.
+            object.__setattr__(self, "max_chunks", _MOST_CHUNKS.get(self.variant))
         choices: tuple[tuple[str, type[StrEnum]], ...] = (
             ("variant", Variant),
             ("pooling", Pooling),
@@ -68,6 +76,17 @@ class ColdeConfig:
             raise EncoderError(f"temperature is {self.temperature}; it must be above 0")
         if not 0 <= self.dropout < 1:
             raise EncoderError(f"dropout is {self.dropout}; it must lie in [0, 1)")
+
+    @property
+    def training_chunks(self) -> int:
+        """Most chunks of a section in training: `max_chunks`, as it was resolved."""
+        assert self.max_chunks is not None
+        return self.max_chunks
+
+    @property
+    def runs_over_headings(self) -> bool:
+        """True where a chunk ends only when it is full."""
+        return self.variant != Variant.FIXED
 
     @property
     def has_attention(self) -> bool:

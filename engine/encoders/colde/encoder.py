@@ -16,10 +16,19 @@ from engine.encoders.backbone.batching import group_by_length
 from engine.encoders.backbone.hardware import default_dtype
 from engine.encoders.backbone.long_attention import PlainAttention, attention_of
 from engine.encoders.backbone.weights import tokenizer_sha256
-from engine.encoders.chunking import chunk_document
-from engine.encoders.colde.config import ColdeConfig, Freeze
+from engine.encoders.chunking import chunk_across_sections, chunk_document, tokens_of_sections
+from engine.encoders.colde.config import RELEASED_CHUNKS, ColdeConfig, Freeze
 from engine.encoders.colde.layers import ColdeLayers
-from engine.encoders.colde.sections import PlacedChunk, PlacedSection, place, split_document
+from engine.encoders.colde.sections import (
+    PlacedChunk,
+    PlacedSection,
+    TokenIds,
+    full_chunks,
+    headed_sections,
+    place,
+    split_document,
+    split_tokens,
+)
 from engine.encoders.description import CONFIG_FILE, read_configuration, write_description
 from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.explanation import ModelExplanation
@@ -32,11 +41,9 @@ from engine.encoders.trainable import (
 )
 from engine.encoders.variant import Variant
 from engine.errors import EncoderError
-from engine.segmentation import TokenWindow
 
 LAYERS_FILE = "colde.safetensors"
 TOKEN_BUDGET = 4096
-RELEASED_CHUNKS = 10  # of a document; the authors' code drops the rest
 _ONLY_TRAINING = ("temperature", "dropout", "freeze", "max_chunks")  # vectors do not depend on these
 
 
@@ -145,6 +152,7 @@ class ColdeEncoder(TrainableEncoder):
             "weights": sha256_of(self.module, self._loaded),
             "tokenizer": self._tokenizer_sha256,
             "chunk_tokens": self.chunk_tokens,
+            **({"chunks_end": "where they are full"} if self.config.runs_over_headings else {}),
         }
         settings = {name: value for name, value in self._config().items() if name not in _ONLY_TRAINING}
         return fingerprint_of({**settings, **read_by})
@@ -155,21 +163,19 @@ class ColdeEncoder(TrainableEncoder):
     def segment(self, document: Document) -> SegmentedDocument:
         """Cut a document into chunks; see `Encoder.segment`.
 
-        `fixed` fills them with whole sentences, the others cut wherever a chunk is full.
-        `released` reads the first `RELEASED_CHUNKS` alone, and its coverage says so.
+        `fixed` fills them with whole sentences of one section. In the others a chunk ends where it
+        is full (section 3.1 of the paper), over headings too, and counts to the section in which it
+        begins. `released` reads the first `RELEASED_CHUNKS` alone, and its coverage says so.
         """
-        if self.config.variant == Variant.FIXED:
-            return chunk_document(document, self.backbone.tokenizer, self.chunk_tokens)
-        whole = chunk_document(document, self.backbone.tokenizer, self._plain_windows)
+        tokenizer = self.backbone.tokenizer
+        if not self.config.runs_over_headings:
+            return chunk_document(document, tokenizer, self.chunk_tokens)
+        whole = chunk_across_sections(document, tokenizer, self.chunk_tokens)
         if self.config.variant == Variant.PAPER:
             return whole
         chunks = whole.chunks[:RELEASED_CHUNKS]
         coverage = Coverage(sum(chunk.n_tokens for chunk in chunks), whole.coverage.tokens_total)
         return SegmentedDocument(document, chunks, whole.token_ids[:RELEASED_CHUNKS], coverage)
-
-    def _plain_windows(self, sentence_ends: Sequence[int]) -> list[TokenWindow]:
-        stop = sentence_ends[-1] if sentence_ends else 0
-        return [TokenWindow(first, min(first + self.chunk_tokens, stop)) for first in range(0, stop, self.chunk_tokens)]
 
     def states(self, documents: Sequence[SegmentedDocument]) -> list[Tensor]:
         """The pooled output of the backbone, g (C, H), for chunks of documents left whole."""
@@ -184,10 +190,29 @@ class ColdeEncoder(TrainableEncoder):
     def split(self, document: SegmentedDocument, n_sections: int) -> tuple[PlacedSection, ...]:
         """Split a document for training, see `split_document`; long sections end after `max_chunks`.
 
-        With one section, the limit is that of the document's S sections together.
+        With one section, the limit is that of the document's S sections together. `released` has
+        the same limit for every text that is read at once, a section or a whole document.
+        Where chunks run on over headings, each part is cut anew, from its own first token.
         """
-        limit = self.config.max_chunks * (self.config.n_sections if n_sections == 1 else 1)
-        return place([part[:limit] for part in split_document(document, n_sections, self.chunk_tokens)])
+        limit = self.config.training_chunks
+        if self.config.variant != Variant.RELEASED and n_sections == 1:
+            limit *= self.config.n_sections
+        if self.config.runs_over_headings:
+            parts = split_tokens(self._tokens(document), n_sections, self.chunk_tokens)
+        else:
+            parts = split_document(document, n_sections, self.chunk_tokens)
+        return place([part[:limit] for part in parts])
+
+    def headed(self, document: SegmentedDocument) -> dict[int, tuple[TokenIds, ...]]:
+        """The chunks of each headed section by itself, by its number; sections without a token are left out."""
+        if self.config.runs_over_headings:
+            tokens = enumerate(self._tokens(document))
+            return {number: full_chunks(ids, self.chunk_tokens) for number, ids in tokens if len(ids)}
+        numbers = dict.fromkeys(chunk.section for chunk in document.chunks)
+        return dict(zip(numbers, headed_sections(document), strict=True))
+
+    def _tokens(self, document: SegmentedDocument) -> list[TokenIds]:
+        return tokens_of_sections(document.document, self.backbone.tokenizer)
 
     def embed_sections(self, documents: Sequence[Sequence[PlacedSection]]) -> Tensor:
         """The vectors of sections, each attending to the next one of its document, the last to the first.

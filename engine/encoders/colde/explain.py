@@ -15,7 +15,7 @@ from torch import Tensor
 
 from engine.document import Chunk, Document
 from engine.encoders.colde.encoder import ColdeEncoder
-from engine.encoders.colde.sections import headed_sections, place
+from engine.encoders.colde.sections import place
 from engine.encoders.encoder import SegmentedDocument, Vectors
 from engine.encoders.trainable import inference
 from engine.errors import EncoderError, MissingExtra
@@ -82,7 +82,8 @@ def explain(encoder: ColdeEncoder, query: Document, target: Document) -> Explana
 
     The paper shows weighted scores and no formula. This one stays in [-1, 1], and its
     sections sum to what all chunks give together. Section cosines are those of z, with
-    each headed section a section in the sense of `ColdeEncoder.embed_sections`.
+    each headed section a section in the sense of `ColdeEncoder.embed_sections`. Where chunks run
+    on over headings, the weights of a chunk count to the section in which the chunk begins.
 
     Raises:
         EncoderError: the encoder has no attention.
@@ -136,9 +137,8 @@ def _sections(chunks: Sequence[Chunk]) -> list[int]:
 def _section_vectors(encoder: ColdeEncoder, document: SegmentedDocument) -> Vectors:
     """(S, D), unit rows; zero where a section has no token."""
     vectors = np.zeros((len(document.document.sections), encoder.width), np.float32)
-    vectors[sorted(set(_sections(document.chunks)))] = _array(
-        encoder.embed_sections([place(headed_sections(document))])
-    )
+    headed = encoder.headed(document)
+    vectors[list(headed)] = _array(encoder.embed_sections([place(list(headed.values()))]))
     return vectors
 
 

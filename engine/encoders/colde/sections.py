@@ -63,6 +63,29 @@ def split_document(document: SegmentedDocument, n_sections: int, chunk_tokens: i
     return [tuple(ids for section in headed[a:b] for ids in section) for a, b in pairwise(borders)]
 
 
+def split_tokens(sections: Sequence[TokenIds], n_sections: int, chunk_tokens: int) -> list[tuple[TokenIds, ...]]:
+    """The same parts as `split_document` makes, each cut into full chunks that run on over headings.
+
+    Args:
+        sections: the tokens of each headed section; not all empty.
+        n_sections: S, at least 1.
+        chunk_tokens: tokens of a chunk; the last one of a part may be shorter.
+
+    Returns:
+        As `split_document`.
+    """
+    headed = [ids for ids in sections if len(ids)]
+    if len(headed) < n_sections:
+        return _equal_stretches([token for ids in headed for token in ids], n_sections, chunk_tokens)
+    borders = [0, *_balanced_cuts([len(ids) for ids in headed], n_sections), len(headed)]
+    return [full_chunks([token for ids in headed[a:b] for token in ids], chunk_tokens) for a, b in pairwise(borders)]
+
+
+def full_chunks(tokens: TokenIds, chunk_tokens: int) -> tuple[TokenIds, ...]:
+    """Cut tokens into chunks of `chunk_tokens`, the last one shorter."""
+    return tuple(tokens[first : first + chunk_tokens] for first in range(0, len(tokens), chunk_tokens))
+
+
 def _balanced_cuts(sizes: Sequence[int], n_parts: int) -> list[int]:
     """Where to cut a row of sizes, each cut as near to its share of the whole as the ones before it allow."""
     ends = [0, *accumulate(sizes)]
@@ -77,7 +100,4 @@ def _balanced_cuts(sizes: Sequence[int], n_parts: int) -> list[int]:
 def _equal_stretches(tokens: Sequence[int], n_parts: int, chunk_tokens: int) -> list[tuple[TokenIds, ...]]:
     n_parts = min(n_parts, len(tokens))
     borders = [len(tokens) * part // n_parts for part in range(n_parts + 1)]
-    return [
-        tuple(tuple(tokens[first : min(first + chunk_tokens, b)]) for first in range(a, b, chunk_tokens))
-        for a, b in pairwise(borders)
-    ]
+    return [full_chunks(tuple(tokens[a:b]), chunk_tokens) for a, b in pairwise(borders)]
