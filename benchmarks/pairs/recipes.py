@@ -7,13 +7,15 @@ for 100,000 steps (SMITH) or tens of epochs (CoLDE), a budget here is some hundr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 from benchmarks.pairs.comparing import Comparison
 from benchmarks.pairs.trained_encoders import Recipe
 from engine.encoders.backbone.weights import resolve_backbone
 from engine.encoders.description import parse_json
-from engine.errors import EncoderError
+from engine.encoders.variant import Variant
+from engine.errors import EncoderError, TrainingError
 from engine.training.tasks.fine_tuning import DEFAULT_LOSSES, FineTuningSettings, Loss
 from engine.training.tasks.section_contrast import ContrastSettings
 from engine.training.tasks.smith_pretraining import Objective
@@ -27,7 +29,9 @@ _NEW_RATE = 3e-4
 _HEAD_RATE = 1e-3
 _SHORT_BLOCK = 128  # tokens, special ones counted: four blocks of SMITH-Short are 512
 _GRAPH_TOKENS = 512  # of a document: 32 pairs through a MiniLM take 7.3 GB in all, computed twice 2.2
-_COLDE_CHUNK = 126  # tokens; of the published 510 a stretch of 1,536 has three, and a section one
+# Tokens of a CoLDE's chunk. The published 510 are 512 with the special ones; of those a stretch of
+# 1,536 has three, and a section one, so `fixed` cuts smaller ones.
+_COLDE_CHUNKS = {Variant.PAPER: 510, Variant.RELEASED: 510, Variant.FIXED: 126}
 _BERT_SIZES = {  # of a SMITH, and in the configuration of a BERT
     "width": "hidden_size",
     "sentence_layers": "num_hidden_layers",
@@ -38,29 +42,36 @@ _BERT_SIZES = {  # of a SMITH, and in the configuration of a BERT
 _BCE = FineTuningSettings(losses={Loss.BCE: 1.0})
 
 
-def recipe(name: str, encoder: str, training_tokens: int) -> Recipe:
+def recipe(name: str, encoder: str, training_tokens: int, variant: Variant = Variant.FIXED) -> Recipe:
     """A recipe of `RECIPES`.
 
     Args:
         name: of the recipe.
         encoder: where it starts from: an encoder to be trained, or the backbone of a new one.
         training_tokens: of a document that are read in a step, by which the chunks of a CoLDE are counted.
+        variant: of a new encoder.
 
     Raises:
         EncoderError: a backbone is needed that is a BERT, and this is none.
+        TrainingError: another variant is wanted of a recipe that makes no new encoder.
     """
-    return RECIPES[name](encoder, training_tokens)
+    return RECIPES[name](encoder, training_tokens, variant)
 
 
-def _fine_tuned(losses: Mapping[Loss, float], comparison: Comparison, encoder: str, training_tokens: int) -> Recipe:
+def _fine_tuned(
+    losses: Mapping[Loss, float], comparison: Comparison, encoder: str, training_tokens: int, variant: Variant
+) -> Recipe:
+    if variant is not Variant.FIXED:
+        raise TrainingError(f"{encoder} is trained as it is, and has no variant {variant.value!r}; take a new encoder")
     return Recipe(Start(encoder), FineTuningSettings(losses=losses), comparison, _BACKBONE_RATE)
 
 
-def _smith(pretraining: frozenset[Objective], encoder: str, training_tokens: int) -> Recipe:
-    return Recipe(Start(encoder, NewEncoder(Kind.SMITH)), _BCE, Comparison.COSINE, _NEW_RATE, pretraining=pretraining)
+def _smith(pretraining: frozenset[Objective], encoder: str, training_tokens: int, variant: Variant) -> Recipe:
+    start = Start(encoder, NewEncoder(Kind.SMITH, variant))
+    return Recipe(start, _BCE, Comparison.COSINE, _NEW_RATE, pretraining=pretraining)
 
 
-def _smith_short(encoder: str, training_tokens: int) -> Recipe:
+def _smith_short(encoder: str, training_tokens: int, variant: Variant) -> Recipe:
     """The backbone reads the sentences, whatever its size, as BERT-base does in the paper."""
     folder = resolve_backbone(encoder)
     config = parse_json(folder / "config.json")
@@ -68,27 +79,40 @@ def _smith_short(encoder: str, training_tokens: int) -> Recipe:
         raise EncoderError(f"{folder} holds no BERT, which SMITH-Short reads sentences by; name one: --encoder BERT")
     sizes = {size: str(config.get(name)) for size, name in _BERT_SIZES.items()}
     sizes["block_tokens"] = str(min(_SHORT_BLOCK, int(config.get("max_position_embeddings") or _SHORT_BLOCK)))
-    return Recipe(Start(encoder, NewEncoder(Kind.SMITH_SHORT, sizes=sizes)), _BCE, Comparison.COSINE, _BERT_RATE)
+    return Recipe(Start(encoder, NewEncoder(Kind.SMITH_SHORT, variant, sizes)), _BCE, Comparison.COSINE, _BERT_RATE)
 
 
-def _colde(sizes: Mapping[str, str], learned: ContrastSettings, encoder: str, training_tokens: int) -> Recipe:
-    n_sections = int(sizes.get("n_sections", "2"))
-    max_chunks = max(1, training_tokens // (n_sections * (_COLDE_CHUNK + 2)))
-    own = {"chunk_tokens": str(_COLDE_CHUNK), "max_chunks": str(max_chunks), **sizes}
+def _colde(
+    sizes: Mapping[str, str],
+    learned: ContrastSettings,
+    encoder: str,
+    training_tokens: int,
+    variant: Variant,
+    *,
+    always: Variant | None = None,
+) -> Recipe:
+    """Other variants than `fixed` never read documents unsplit in training, as in the paper."""
+    variant = always or variant
+    n_sections, chunk_tokens = int(sizes.get("n_sections", "2")), _COLDE_CHUNKS[variant]
+    max_chunks = max(1, training_tokens // (n_sections * (chunk_tokens + 2)))
+    own = {"chunk_tokens": str(chunk_tokens), "max_chunks": str(max_chunks), **sizes}
+    new = NewEncoder(Kind.COLDE, variant, own)
+    if variant is not Variant.FIXED:
+        learned = replace(learned, whole_probability=0.0)
     # All chunks of a batch have a graph at once; of long documents it fits where layers are computed twice.
-    start = Start(encoder, NewEncoder(Kind.COLDE, sizes=own), checkpoint_gradients=training_tokens > _GRAPH_TOKENS)
+    start = Start(encoder, new, checkpoint_gradients=training_tokens > _GRAPH_TOKENS)
     return Recipe(start, learned, Comparison.COSINE, _BERT_RATE, _HEAD_RATE)
 
 
-def _tde(sizes: Mapping[str, str], encoder: str, training_tokens: int) -> Recipe:
-    start = Start(encoder, NewEncoder(Kind.TDE, sizes=sizes))
+def _tde(sizes: Mapping[str, str], encoder: str, training_tokens: int, variant: Variant) -> Recipe:
+    start = Start(encoder, NewEncoder(Kind.TDE, variant, sizes))
     return Recipe(start, TextPairsSettings(), Comparison.HEAD, 2e-5, _HEAD_RATE)
 
 
 _WHOLE = {"n_sections": "1"}
 _PLACELESS = {**_WHOLE, "without_positions": "true"}
 
-RECIPES: Mapping[str, Callable[[str, int], Recipe]] = {
+RECIPES: Mapping[str, Callable[[str, int, Variant], Recipe]] = {
     "cosine-bce": partial(_fine_tuned, {Loss.BCE: 1.0}, Comparison.COSINE),
     "cosine-infonce": partial(_fine_tuned, {Loss.DOCUMENT: 1.0}, Comparison.COSINE),
     "cosine-supcon": partial(_fine_tuned, {Loss.SUPCON: 1.0}, Comparison.COSINE),
@@ -98,6 +122,8 @@ RECIPES: Mapping[str, Callable[[str, int], Recipe]] = {
     "smith-wp-sp": partial(_smith, frozenset(Objective)),
     "smith-short": _smith_short,
     "colde": partial(_colde, {}, ContrastSettings()),
+    "colde-paper": partial(_colde, {}, ContrastSettings(), always=Variant.PAPER),
+    "colde-released": partial(_colde, {}, ContrastSettings(), always=Variant.RELEASED),
     "colde-without-aug": partial(_colde, _PLACELESS, ContrastSettings()),
     "colde-without-lstm": partial(_colde, {"without_lstm": "true"}, ContrastSettings()),
     "colde-without-cl": partial(_colde, _PLACELESS, ContrastSettings(contrastive=False)),

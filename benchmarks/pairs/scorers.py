@@ -39,6 +39,8 @@ TRAINED = (
     "smith-wp-sp",
     "smith-short",
     "colde",
+    "colde-paper",
+    "colde-released",
     "colde-without-aug",
     "colde-without-lstm",
     "colde-without-cl",

@@ -92,6 +92,7 @@ class Made:
     best_step: int  # after which the parameters were kept
     seconds: float  # of making it
     comparison: str = "cosine"  # by which it scores pairs, of `benchmarks.pairs.comparing`
+    chunk_tokens: int = 0  # most tokens of a chunk, special ones not counted; 0 where that is not known
     remark: str = ""  # what else must be known to read the values
     order: Order | None = None  # None for documents as written
 
@@ -175,6 +176,7 @@ class Comparison:
         scale: by default.
         found: pairs of variants, the better one first, where the paper says so without numbers.
         seeds: trainings of each variant; a case counts the mean of their values.
+        is_long: whether short documents tell no variants apart, so that quick runs, too, read as many words.
     """
 
     name: str
@@ -186,6 +188,7 @@ class Comparison:
     scale: Scale
     found: tuple[tuple[str, str], ...] = field(default=())
     seeds: int = 1
+    is_long: bool = False
 
     @property
     def published_order(self) -> list[tuple[str, str]]:

@@ -10,22 +10,23 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from benchmarks.datasets import checksum, open_dataset, read_documents
+from benchmarks.datasets import DatasetError, checksum, open_dataset, read_documents
 from benchmarks.pairs.comparing import Comparison
 from benchmarks.pairs.pair_tasks import Learned
 from benchmarks.pairs.recipes import recipe
-from benchmarks.pairs.scorer import Budget, Fit
+from benchmarks.pairs.scorer import Budget, Fit, Pair
 from benchmarks.pairs.selection import Selection
 from benchmarks.pairs.sources import Asked, prepared_pairs
 from benchmarks.pairs.splitting import PairSplits, Split, SplitRule, documents_of, pairs_checksum
 from benchmarks.pairs.trained_encoders import Recipe, TrainedEncoder
 from benchmarks.papers.comparison import Conditions, Made, Order, Scale, Size, flat
+from benchmarks.papers.needs import Need
 from benchmarks.quick import first_words
 from benchmarks.record_file import rebuild
 from benchmarks.sections.subcorpus import sample_documents
@@ -66,6 +67,7 @@ class PairData:
 
     dataset: str  # of `benchmarks.datasets`
     protocol: str = "aan"  # of `benchmarks.pairs.building`
+    need: Need | None = None  # pairs with a document that does not meet it are left out
 
     def open(self, conditions: Conditions) -> OpenPairs:
         """Read the corpus and draw its pairs.
@@ -73,8 +75,8 @@ class PairData:
         Raises:
             DatasetError: the corpus is not there, or too few pairs are left.
         """
-        scale = conditions.scale
-        return _open(self, conditions.data, conditions.draw_seed, scale.n_train, scale.n_test, scale.max_words)
+        scale, encoder = conditions.scale, conditions.encoder if self.need else ""
+        return _open(self, conditions.data, conditions.draw_seed, scale.n_train, scale.n_test, scale.max_words, encoder)
 
     def settings(self, conditions: Conditions) -> Settings:
         """Which pairs these are."""
@@ -84,19 +86,44 @@ class PairData:
             "protocol": self.protocol,
             "split_rule": SplitRule.DOCUMENT.value,
             "pairs": pairs_checksum(pairs.splits),
+            **(self.need.settings if self.need else {}),
         }
 
 
 @lru_cache(maxsize=2)  # every variant and its judge read the same ones
-def _open(of: PairData, data: Path, seed: int, n_train: int, n_test: int, max_words: int) -> OpenPairs:
-    asked = Asked(of.protocol, SplitRule.DOCUMENT, None, seed, max(n_train, n_test))
+def _open(of: PairData, data: Path, seed: int, n_train: int, n_test: int, max_words: int, encoder: str) -> OpenPairs:
+    # Where documents are left out, all pairs are drawn, and those that are left are as many as wanted.
+    asked = Asked(of.protocol, SplitRule.DOCUMENT, None, seed, None if of.need else max(n_train, n_test))
     prepared = prepared_pairs(of.dataset, data, asked)
-    # Pairs alternate, so that any beginning of even length is balanced.
+    given = {id_: first_words(text, max_words) for id_, text in prepared.documents.items()}
     most = {Split.TRAIN: n_train, Split.VALID: n_test, Split.TEST: n_test}
-    splits = {split: pairs[: 2 * most[split]] for split, pairs in prepared.splits.items()}
+    splits: dict[Split, tuple[Pair, ...]] = {}
+    for split, pairs in prepared.splits.items():
+        fit = pairs if of.need is None else _meeting(pairs, given, of.need, encoder, 2 * most[split])
+        if not fit:
+            assert of.need is not None
+            raise DatasetError(
+                f"no pair of {split} in {prepared.dataset} has {of.need.text} in the first {max_words:,} words of both "
+                "documents, so that the variants are one and the same; raise max_words: --scale max_words=NUMBER"
+            )
+        # Pairs alternate, so that any beginning of even length is balanced.
+        splits[split] = tuple(fit[: 2 * most[split]])
     named = {doc_id for pairs in splits.values() for doc_id in documents_of(pairs)}
-    kept = {id_: first_words(text, max_words) for id_, text in prepared.documents.items() if id_ in named}
-    return OpenPairs(prepared.dataset, splits, kept)
+    return OpenPairs(prepared.dataset, splits, {id_: text for id_, text in given.items() if id_ in named})
+
+
+def _meeting(
+    pairs: Sequence[Pair], documents: Mapping[str, Document], need: Need, encoder: str, most: int
+) -> list[Pair]:
+    """The first pairs of documents that meet a need, at most so many: each match with its mismatch, or neither."""
+    met = cache(lambda doc_id: need.is_met(documents[doc_id], encoder))
+    found: list[Pair] = []
+    for two in zip(pairs[::2], pairs[1::2], strict=True):
+        if len(found) == most:
+            break
+        if all(met(doc_id) for pair in two for doc_id in (pair.first, pair.second)):
+            found += two
+    return found
 
 
 @dataclass(frozen=True)
@@ -106,7 +133,7 @@ class Matched:
     recipe: str  # of `benchmarks.pairs.recipes`
     data: PairData
     sizes: Mapping[str, str] = field(default_factory=dict)  # of a new encoder, beside those of the recipe
-    variant: Variant | None = None  # of a new encoder, in place of the recipe's
+    variant: Variant | None = None  # of a new encoder; `fixed` by default
     learned: Mapping[str, float] = field(default_factory=dict)  # what is minimised, beside the recipe's
     comparison: Comparison | None = None  # in place of the recipe's
     batch: int | None = None  # in place of the scale's
@@ -141,9 +168,16 @@ class Matched:
             TrainingError: what is to be otherwise is nothing of the recipe.
             EncoderError: the recipe needs another backbone.
         """
-        tokens = self.training_tokens or conditions.scale.training_tokens
-        made = self._changed(recipe(self.recipe, conditions.encoder, tokens))
+        made, tokens = self.recipe_of(conditions), self._tokens(conditions)
         return TrainedEncoder(self.recipe, made, training_tokens=tokens, device=conditions.device, selection=_SELECTION)
+
+    def recipe_of(self, conditions: Conditions) -> Recipe:
+        """The recipe with what is otherwise; raises as `scorer`."""
+        variant = self.variant or Variant.FIXED
+        return self._changed(recipe(self.recipe, conditions.encoder, self._tokens(conditions), variant))
+
+    def _tokens(self, conditions: Conditions) -> int:
+        return self.training_tokens or conditions.scale.training_tokens
 
     def _train(self, folder: Path, conditions: Conditions) -> Made:
         started = time.perf_counter()
@@ -159,6 +193,7 @@ class Matched:
             encoder=scorer.encoder,
             begins_with=str(scorer.settings["begins_with"]),
             size=size_of(scorer.trained),
+            chunk_tokens=scorer.trained.chunk_tokens,
             n_train=len(train),
             n_steps=course.pretraining_steps + course.n_steps,
             best_step=course.best_step,
@@ -170,9 +205,9 @@ class Matched:
         start, new = base.start, base.start.new
         if new is not None:
             sizes = {**new.sizes, **_refitted(new.sizes, self.sizes), **self.sizes}
-            start = replace(start, new=replace(new, sizes=sizes, variant=self.variant or new.variant))
-        elif self.sizes or self.variant:
-            raise TrainingError(f"the recipe {self.recipe} makes no new encoder, so its sizes and variant are given")
+            start = replace(start, new=replace(new, sizes=sizes))
+        elif self.sizes:
+            raise TrainingError(f"the recipe {self.recipe} makes no new encoder, so its sizes are given")
         return replace(
             base,
             start=start,
@@ -285,8 +320,11 @@ class Pretrained:
 
     def _made(self, folder: str, conditions: Conditions) -> Made:
         loaded = load_encoder(folder, device="cpu")
-        size = size_of(loaded) if isinstance(loaded, TrainableEncoder) else None
-        return Made(folder, conditions.backbone, conditions.backbone.partition("@")[0], size, 0, 0, 0, 0.0)
+        size, chunk_tokens = None, 0
+        if isinstance(loaded, TrainableEncoder):
+            size, chunk_tokens = size_of(loaded), loaded.chunk_tokens
+        label = conditions.backbone
+        return Made(folder, label, label.partition("@")[0], size, 0, 0, 0, 0.0, chunk_tokens=chunk_tokens)
 
     def _documents(self, conditions: Conditions) -> Path:
         """A file of the documents to learn from, whole, the same for all objectives and seeds."""

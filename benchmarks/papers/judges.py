@@ -16,7 +16,7 @@ from benchmarks.pairs.scorer import Pair
 from benchmarks.pairs.splitting import Split, documents_of
 from benchmarks.papers.comparison import Conditions, Judged, Made, Order
 from benchmarks.papers.encoders import PairData
-from benchmarks.papers.orders import document_vector, shuffled_order
+from benchmarks.papers.orders import reordered_vector
 from benchmarks.prepare import prepared_documents, prepared_index
 from benchmarks.probing import encoder_vectors, open_labelled, part_of
 from benchmarks.quick import Size, quick_part
@@ -90,7 +90,7 @@ class MatchingBench:
 
     def _vector(self, encoder: TrainableEncoder, document: SegmentedDocument, order: Order, number: int) -> Vectors:
         rng = np.random.default_rng([self._conditions.draw_seed, number, *document.document.doc_id.encode()])
-        return document_vector(encoder, document, shuffled_order(document, order.unit, rng), order.numbers)
+        return reordered_vector(encoder, document, order, rng)
 
 
 _N_DRAWS = 10  # of few labels, as in the paper

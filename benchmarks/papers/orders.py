@@ -7,48 +7,94 @@ sections were moved).
 
 from __future__ import annotations
 
-from itertools import groupby
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from torch import Tensor
 
-from benchmarks.papers.comparison import Numbers, Unit
+from benchmarks.papers.comparison import Numbers, Order, Unit
+from engine.document import Document, Section
 from engine.encoders.encoder import SegmentedDocument, Vectors
 from engine.encoders.trainable import TrainableEncoder, inference
+from engine.errors import TrainingError
 
 
-def shuffled_order(document: SegmentedDocument, unit: Unit, rng: np.random.Generator) -> list[int]:
-    """The chunks of a document by their places as written, in a random order of units."""
-    places = range(len(document.chunks))
-    if unit is Unit.CHUNKS:
-        return [int(place) for place in rng.permutation(len(places))]
-    sections = [list(own) for _, own in groupby(places, key=lambda place: document.chunks[place].section)]
-    return [place for number in rng.permutation(len(sections)) for place in sections[number]]
-
-
-def document_vector(
-    encoder: TrainableEncoder, document: SegmentedDocument, order: list[int], numbers: Numbers
+def reordered_vector(
+    encoder: TrainableEncoder, document: SegmentedDocument, order: Order, rng: np.random.Generator
 ) -> Vectors:
-    """The vector of a document whose chunks are read in another order.
+    """The vector of a document whose sections or chunks were shuffled; never the order as written.
+
+    Sections that are numbered anew are moved in the text, which is then cut into chunks as any other.
+    Where they follow, chunks are moved, each with the section in which the chunk begins.
 
     Args:
         encoder: of two stages, the first of which numbers chunks, as CoLDE's.
         document: segmented by it.
-        order: its chunks by their places as written.
-        numbers: those that they have.
+        order: what changes places, and which numbers chunks have.
+        rng: the same draws the same order of sections, whether numbers follow or not.
 
     Returns:
         (D,) float32, unit length.
+
+    Raises:
+        TrainingError: the document has one section, or one chunk, alone.
     """
+    if order.unit is Unit.CHUNKS:
+        places = _shuffled(range(len(document.chunks)), order, document, rng)
+        return chunks_moved(encoder, document, places, order.numbers)
+    sections = _shuffled(sections_with_text(document.document), order, document, rng)
+    if order.numbers is Numbers.ANEW:
+        return encoder.encode([sections_moved(document.document, sections)])[0].document
+    rank = {number: place for place, number in enumerate(sections)}
+    chunks = document.chunks
+    places = sorted(range(len(chunks)), key=lambda place: (rank[chunks[place].section], place))
+    return chunks_moved(encoder, document, places, Numbers.FOLLOW)
+
+
+def _shuffled(
+    units: Sequence[int], order: Order, document: SegmentedDocument, rng: np.random.Generator
+) -> Sequence[int]:
+    if len(units) < 2:
+        raise TrainingError(
+            f"{document.document.doc_id} has {len(units)} {order.unit}, which cannot change places; "
+            "read more of each document: --scale max_words=NUMBER"
+        )
+    shuffled = list(units)
+    while shuffled == list(units):
+        shuffled = [units[int(place)] for place in rng.permutation(len(units))]
+    return shuffled
+
+
+def sections_with_text(document: Document) -> list[int]:
+    """The numbers of the sections that have a word."""
+    return [number for number, one in enumerate(document.sections) if document.text[one.start : one.stop].strip()]
+
+
+def sections_moved(document: Document, numbers: Sequence[int]) -> Document:
+    """The document with these sections, in this order, and no others."""
+    text, sections = "", list[Section]()
+    for number in numbers:
+        own = document.sections[number]
+        body = document.text[own.start : own.stop]
+        sections.append(replace(own, start=len(text), stop=len(text) + len(body)))
+        text += body
+    return replace(document, text=text, sections=tuple(sections), pages=())
+
+
+def chunks_moved(
+    encoder: TrainableEncoder, document: SegmentedDocument, places: Sequence[int], numbers: Numbers
+) -> Vectors:
+    """The vector of a document whose chunks are read in another order, given by their places as written."""
     if numbers is Numbers.ANEW:
         moved = SegmentedDocument(
             document.document,
-            tuple(document.chunks[place] for place in order),
-            tuple(document.token_ids[place] for place in order),
+            tuple(document.chunks[place] for place in places),
+            tuple(document.token_ids[place] for place in places),
             document.coverage,
         )
         return encoder.encode_segmented([moved])[0].document
     with inference(encoder.module):
         states: Tensor = encoder.states([document])[0]  # (C, H), numbered as written
-        vector: Vectors = encoder.combine([document], [states[order]]).documents[0].float().cpu().numpy()
+        vector: Vectors = encoder.combine([document], [states[list(places)]]).documents[0].float().cpu().numpy()
     return vector

@@ -22,7 +22,7 @@ from engine.errors import EngineError
 # What a variant may fail of by itself: a size that does not fit, memory, a disk; a bug is not caught.
 _FAILURES = (EngineError, RuntimeError, ValueError, OSError, MemoryError)
 PAPERS = ("smith", "colde", "docsplit", "tde")
-_QUICK_TOKENS = 256  # at most
+_QUICK_TOKENS, _QUICK_WORDS = 256, 120  # at most
 _SIZES = ("batch", "training_tokens", "max_words", "n_train", "n_test", "layers")
 
 
@@ -32,10 +32,12 @@ def comparisons_of(paper: str) -> Mapping[str, Comparison]:
     return {comparison.name: comparison for comparison in declared}
 
 
-def quick_scale(scale: Scale) -> Scale:
+def quick_scale(comparison: Comparison) -> Scale:
     """So little that all variants of a paper are through in minutes."""
+    scale = comparison.scale
     tokens = min(scale.training_tokens, _QUICK_TOKENS)
-    return Scale(4, 8, training_tokens=tokens, max_words=120, n_train=24, n_test=8, layers=1)
+    max_words = scale.max_words if comparison.is_long else _QUICK_WORDS
+    return Scale(4, 8, training_tokens=tokens, max_words=max_words, n_train=24, n_test=8, layers=1)
 
 
 def quick_variants(comparison: Comparison) -> list[str]:
@@ -116,7 +118,7 @@ def main(
 
     runs, failed = list[Run](), list[str]()
     for comparison in comparisons:
-        scale = replace(quick_scale(comparison.scale) if call.is_quick else comparison.scale, **sizes)
+        scale = replace(quick_scale(comparison) if call.is_quick else comparison.scale, **sizes)
         scale = replace(scale, steps=steps or scale.steps, seconds=seconds or scale.seconds)
         try:
             backbone = shallow_backbone(encoder, scale.layers, call.work)

@@ -49,6 +49,7 @@ class PaperDetails:
     best_step: int  # after which the parameters were kept
     remark: str  # what else must be known to read the values
     metric: str = ""  # of the cases; "" where they have one value alone
+    chunk_tokens: int = 0  # most tokens of a chunk, special ones not counted; 0 in older runs
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,7 @@ def variant_run(trial: Trial, made: Made, judged: Judged, seconds: float) -> Run
         best_step=made.best_step,
         remark=made.remark,
         metric=comparison.judge.metric,
+        chunk_tokens=made.chunk_tokens,
     )
     corpus, _, checksum = str(trial.bench["dataset"]).partition("@")
     is_grouped = len({case.group for case in judged.cases}) < len(judged.cases)
@@ -204,6 +206,7 @@ def _caption(rows: Sequence[_Row]) -> str:
         for one in details
         if one.size is not None
     )
+    chunks = [f"{n:,}" for n in sorted({one.chunk_tokens for one in details} - {0})]
     backbone = str(bench.get("backbone", "")).partition("@")[0]
     begun = ", ".join(dict.fromkeys(one.begins_with for one in details if one.begins_with)) or backbone
     seeds = sorted({run.origin.seed for row in rows for run in row.runs})
@@ -214,6 +217,7 @@ def _caption(rows: Sequence[_Row]) -> str:
         f"{scale.training_tokens:,} tokens of a document in a step, {scale.max_words:,} words when it is judged;",
         f"learned from {max(one.n_train for one in details):,} examples, judged by {len(first.cases):,};",
         f"{'; '.join(sizes) or 'no encoder'}, begun with {begun};",
+        *([f"chunks of at most {' or '.join(chunks)} tokens;"] if chunks else []),
         f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}.",
     ]
     return " ".join(parts)

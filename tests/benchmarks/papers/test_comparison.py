@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from benchmarks.papers.comparison import Comparison, Variant, above_all, flat, rising
+from benchmarks.papers.comparison import Comparison, System, Variant, above_all, flat, rising
 from benchmarks.papers.encoders import Matched, PairData, Reordered
 from benchmarks.papers.judges import Matching
+from benchmarks.papers.needs import Need
 from benchmarks.papers.papers import PAPERS, comparisons_of, quick_scale
 from indexer.origin import Origin
 from tests.benchmarks.papers.cases import SCALE, conditions
@@ -48,7 +50,45 @@ def test_what_is_declared_fits_together(paper: str) -> None:
         assert len(set(systems)) == len(systems)  # no two variants are one
         is_matching = isinstance(comparison.judge, Matching)  # no other judge reads in another order
         assert is_matching or not any(isinstance(variant.system, Reordered) for variant in comparison.variants)
-        assert quick_scale(comparison.scale).steps < comparison.scale.steps
+        assert quick_scale(comparison).steps < comparison.scale.steps
+        assert comparison.is_long == any(_need(variant.system) is not None for variant in comparison.variants)
+
+
+def _need(system: System) -> Need | None:
+    data = getattr(system.system if isinstance(system, Reordered) else system, "data", None)
+    return data.need if isinstance(data, PairData) else None
+
+
+def test_sum_and_mean_are_two_rows_only_where_they_are_two_models() -> None:
+    rows = {name: [one.name for one in comparison.variants] for name, comparison in comparisons_of("smith").items()}
+    assert rows["combination-aan"] == rows["combination-wiki"] == ["normal", "mean", "attention"]
+    assert rows["combination-aan-released"] == ["normal", "sum", "mean", "attention"]
+
+
+def test_rows_of_batches_name_the_batch_that_is_run() -> None:
+    batch = comparisons_of("colde")["batch"]
+    budgets = [variant.system.budget(batch.scale) for variant in batch.variants if isinstance(variant.system, Matched)]
+    assert [variant.name for variant in batch.variants] == [str(budget.pairs_per_step) for budget in budgets]
+    seen = [budget.pairs_per_step * budget.steps for budget in budgets]
+    assert max(seen) - min(seen) <= 0.02 * max(seen)
+
+
+def test_every_colde_of_the_paper_has_chunks_of_512_tokens(bert_folder: Path, tmp_path: Path, origin: Origin) -> None:
+    for comparison in comparisons_of("colde").values():
+        given = replace(conditions(tmp_path, bert_folder, origin), scale=comparison.scale)
+        for variant in comparison.variants:
+            system = variant.system.system if isinstance(variant.system, Reordered) else variant.system
+            assert isinstance(system, Matched)
+            settings = system.scorer(given).settings
+            assert (settings["variant"], settings["size_chunk_tokens"]) == ("paper", "510")
+            assert settings["whole_probability"] == 0
+
+
+def test_lengths_of_training_are_those_that_are_read(bert_folder: Path, tmp_path: Path, origin: Origin) -> None:
+    for variant in comparisons_of("colde")["length"].variants:
+        assert isinstance(variant.system, Matched)
+        settings = variant.system.scorer(conditions(tmp_path, bert_folder, origin)).settings
+        assert str(int(settings["size_max_chunks"]) * 2 * 512) == variant.name
 
 
 @pytest.mark.parametrize("paper", ["smith", "colde", "tde"])
@@ -64,8 +104,9 @@ def test_every_declared_encoder_can_be_made(paper: str, bert_folder: Path, tmp_p
     ("paper", "name", "order"),
     [
         ("smith", "pretraining-aan", "wp-sp wp np"),
-        ("smith", "combination-aan", "normal attention sum mean"),
-        ("smith", "combination-wiki", "normal attention mean sum"),
+        ("smith", "combination-aan", "normal attention mean"),
+        ("smith", "combination-aan-released", "normal attention sum mean"),
+        ("smith", "combination-wiki", "normal attention mean"),
         ("colde", "ablations-aan", "colde without-lstm without-aug without-cl"),
         ("docsplit", "bbc", "docsplit contriever simcse backbone ct"),
         ("docsplit", "bbc-few", "docsplit simcse contriever ct backbone"),
