@@ -17,7 +17,6 @@ def test_the_released_smith_has_its_oddities_and_the_fixed_one_has_none() -> Non
     assert (released.sentence_layers, fixed.sentence_layers) == (4, 6)
     assert (released.overflow, fixed.overflow) == (Overflow.TRUNCATE, Overflow.WRAP)
     assert (released.final_activation, fixed.final_activation) == (Activation.RELU, Activation.NONE)
-    assert (released.tied, fixed.tied) == (False, True)
     assert fixed == SmithConfig()
 
 

@@ -38,7 +38,7 @@ SMITH = SmithConfig(
     document_positions=4,
 )
 SMITH_PAPER = replace(SMITH, variant=Variant.PAPER, overflow=Overflow.TRUNCATE)
-SMITH_RELEASED = replace(SMITH_PAPER, variant=Variant.RELEASED, final_activation=Activation.RELU, tied=False)
+SMITH_RELEASED = replace(SMITH_PAPER, variant=Variant.RELEASED, final_activation=Activation.RELU)
 SMITH_SHORT = replace(SMITH, block_tokens=40, max_blocks=2, sentence_positions=40, document_layers=1)
 MATCHBERT = replace(SMITH, max_blocks=1, document_layers=0)
 COLDE = ColdeConfig(chunk_tokens=12, lstm_width=16, projection_width=24)

@@ -9,7 +9,7 @@ import torch
 
 from engine.encoders.colde.config import Freeze
 from engine.encoders.colde.encoder import ColdeEncoder
-from engine.encoders.smith.config import Combination
+from engine.encoders.smith.config import Activation, Combination
 from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.variant import Variant
@@ -59,16 +59,16 @@ def test_only_the_seed_draws_the_weights(bert_folder: Path) -> None:
 def test_variants_bring_their_own_choices(bert_folder: Path) -> None:
     smith = make(NewEncoder(Kind.SMITH, Variant.RELEASED, SMITH), bert_folder).encoder
     colde = make(NewEncoder(Kind.COLDE, Variant.RELEASED, COLDE), bert_folder).encoder
-    assert isinstance(smith, SmithEncoder) and smith.config.variant is Variant.RELEASED and not smith.config.tied
+    assert isinstance(smith, SmithEncoder) and smith.config.final_activation is Activation.RELU
     assert isinstance(colde, ColdeEncoder) and colde.config.freeze is Freeze.ALL_BUT_LAST
     with pytest.raises(EncoderError, match="no code of TDE was published"):
         make(NewEncoder(Kind.TDE, Variant.RELEASED), bert_folder)
 
 
 def test_sizes_are_of_any_kind(bert_folder: Path) -> None:
-    sizes = {**SMITH, "combination": "attention", "tied": "false", "dropout": "0.2"}
+    sizes = {**SMITH, "combination": "attention", "dropout": "0.2"}
     config = make(NewEncoder(Kind.SMITH, sizes=sizes), bert_folder).encoder.config
-    assert (config.combination, config.tied, config.dropout) == (Combination.ATTENTION, False, 0.2)
+    assert (config.combination, config.dropout) == (Combination.ATTENTION, 0.2)
     tde = make(NewEncoder(Kind.TDE, sizes={**TDE, "pooling": "cls"}), bert_folder).encoder
     assert isinstance(tde, TdeEncoder) and tde.config.pooling == "cls" and tde.config.n_topics == 2
 
@@ -86,7 +86,7 @@ def test_the_smaller_smiths_can_be_made(kind: Kind, bert_folder: Path) -> None:
     [
         ({"widht": "128"}, "smith has no size 'widht'; it has block_tokens, max_blocks, width, "),
         ({"width": "wide"}, "size width cannot be 'wide'; give a number"),
-        ({"tied": "maybe"}, "size tied cannot be 'maybe'; give true, false"),
+        ({"tied": "false"}, "smith has no size 'tied'; it has block_tokens, max_blocks, width, "),
         ({"combination": "most"}, "size combination cannot be 'most'; give normal, sum, mean, attention"),
         ({"variant": "paper"}, "smith has no size 'variant'; it has "),
     ],

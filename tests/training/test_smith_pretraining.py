@@ -43,7 +43,7 @@ FIXED = SmithConfig(
     document_positions=6,
 )
 PAPER = replace(FIXED, variant=Variant.PAPER, overflow=Overflow.TRUNCATE)
-RELEASED = replace(PAPER, variant=Variant.RELEASED, tied=False)
+RELEASED = replace(PAPER, variant=Variant.RELEASED)
 BY_VARIANT = {Variant.FIXED: FIXED, Variant.PAPER: PAPER, Variant.RELEASED: RELEASED}
 WORDS, BLOCKS = frozenset({Objective.WORDS}), frozenset({Objective.BLOCKS})
 

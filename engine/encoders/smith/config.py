@@ -43,6 +43,11 @@ class SmithConfig:
     document; `fixed` ends it with one, and reads every block, `max_blocks` of them
     in one pass. The fields of a whole variant come from `smith`.
 
+    In every variant both documents of a pair go through the same layers, as the paper says. The released
+    code gives the last layer of each side parameters of its own. That is not repeated in `released`: an
+    index holds one vector of each document, which is a query in one search and a target in another, and
+    a document would not match itself.
+
     Raises:
         EncoderError: the sizes do not fit each other.
     """
@@ -62,7 +67,6 @@ class SmithConfig:
     combination: Combination = Combination.NORMAL
     overflow: Overflow = Overflow.WRAP
     final_activation: Activation = Activation.NONE
-    tied: bool = True  # one last layer for both documents of a pair
     dropout: float = 0.1
 
     def __post_init__(self) -> None:
@@ -134,7 +138,6 @@ def smith(variant: Variant = Variant.FIXED) -> SmithConfig:
                 sentence_layers=4,
                 overflow=Overflow.TRUNCATE,
                 final_activation=Activation.RELU,
-                tied=False,
             )
         case Variant.FIXED:
             return SmithConfig()
@@ -154,7 +157,6 @@ def smith_short(variant: Variant = Variant.FIXED) -> SmithConfig:
         sentence_positions=512,
         overflow=whole.overflow,
         final_activation=whole.final_activation,
-        tied=whole.tied,
     )
 
 

@@ -59,9 +59,7 @@ class SmithEncoder(TrainableEncoder):
 
     kind = "smith"
 
-    def __init__(
-        self, module: SmithModule, tokenizer: Tokenizer, *, name: str = "", device: str = "cpu", tower: int = 0
-    ) -> None:
+    def __init__(self, module: SmithModule, tokenizer: Tokenizer, *, name: str = "", device: str = "cpu") -> None:
         """Wrap a module that lies on `device`.
 
         Args:
@@ -69,7 +67,6 @@ class SmithEncoder(TrainableEncoder):
             tokenizer: whose ids the module reads.
             name: what `load_encoder` was given; empty for one that was never saved.
             device: of the module.
-            tower: which last layer, where towers are not tied.
 
         Raises:
             EncoderError: the tokenizer is not BERT's kind.
@@ -89,7 +86,6 @@ class SmithEncoder(TrainableEncoder):
         self.reader = BatchReader()
         self.width = self.config.vector_width
         self.chunk_tokens = self.config.capacity
-        self.tower = tower
         self._tokenizer_sha256 = tokenizer_sha256(tokenizer.folder)
         self._loaded: Loaded | None = None
         self._file: Path | None = None  # that it was loaded from
@@ -152,14 +148,6 @@ class SmithEncoder(TrainableEncoder):
         read_by = {"weights": sha256_of(self.module, self._loaded), "tokenizer": self._tokenizer_sha256}
         return fingerprint_of({"encoder": self.kind, **settings, **read_by})
 
-    def second_tower(self) -> Self:
-        """The encoder of the second documents of pairs, over the same weights; the same where towers are tied."""
-        second = type(self)(
-            self.module, self.tokenizer, name=self.name, device=self.device, tower=0 if self.config.tied else 1
-        )
-        second._loaded, second._file = self._loaded, self._file
-        return second
-
     def segment(self, document: Document) -> SegmentedDocument:
         """Cut a document into blocks; see `Encoder.segment`."""
         return chunk_document(document, self.tokenizer, BlockFilling(self.config))
@@ -200,7 +188,7 @@ class SmithEncoder(TrainableEncoder):
         for batch in token_budget_batches([window.stop - window.first for _, window in spans], BLOCK_BUDGET):
             picked = [spans[position] for position in batch]
             blocks, mask = pad_chunks([states[number][window.first : window.stop] for number, window in picked])
-            vectors, chunks = self.module.documents(blocks.float(), mask, tower=self.tower)
+            vectors, chunks = self.module.documents(blocks.float(), mask)
             for row, (position, (_, window)) in enumerate(zip(batch, picked, strict=True)):
                 read[position] = vectors[row], chunks[row, : window.stop - window.first]
         sums = [torch.zeros(self.width, device=self.device) for _ in documents]

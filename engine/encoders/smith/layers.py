@@ -171,8 +171,8 @@ class SmithModule(nn.Module):
         with torch.random.fork_rng(devices=[]):  # transformers draws weights of its own, to be drawn again here
             self.sentence = SentenceEncoder(config, vocabulary_size)
             self.document = DocumentEncoder(config) if config.is_hierarchical else None
-            n_heads = (1 if config.tied else 2) if config.is_hierarchical else 0
-            self.heads = nn.ModuleList(nn.Linear(config.width, config.width) for _ in range(n_heads))
+            # A list of one layer or none, by which saved encoders name it.
+            self.heads = nn.ModuleList(nn.Linear(config.width, config.width) for _ in range(config.is_hierarchical))
             attends = config.combination is Combination.ATTENTION
             self.attention = BlockAttention(config) if attends else None
         self._initialize(torch.Generator().manual_seed(seed))
@@ -201,13 +201,13 @@ class SmithModule(nn.Module):
         ids = torch.full((1, self.config.block_tokens), self.pad_id, device=device)
         return self.blocks(ids, None)[1][0]
 
-    def documents(self, blocks: Tensor, mask: Tensor, *, tower: int = 0) -> tuple[Tensor, Tensor]:
+    def documents(self, blocks: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Second stage.
 
             v_i = unit(W_d tanh(W_dp C_i + b) + b_d),  E = v_1
 
-        `released` has a ReLU before `unit`, and a W_d for each tower. With a
-        combination, g is the sum, mean or attended sum of the h_i, and vectors are
+        `released` has a ReLU before `unit`. With a combination, g is the sum, mean or attended sum
+        of the h_i, and vectors are
 
             paper, released: document unit([g; E]), block unit([h_i; v_i])
             fixed:           document [unit(g); E] / sqrt 2, block [h_i; v_i] / sqrt 2
@@ -220,14 +220,13 @@ class SmithModule(nn.Module):
         Args:
             blocks: (B, n, H) float32, unit rows, padded along n; n = 1 without a document encoder.
             mask: (B, n) bool, True where a block is real; the first of each document is.
-            tower: 0, or 1 for the second documents of pairs where towers are not tied.
 
         Returns:
             The documents (B, D) and their blocks (B, n, D), float32, unit rows; padded blocks hold anything.
         """
         if self.document is None:
             return blocks[:, 0], blocks
-        rows = self._head(self.document(blocks, mask), tower)
+        rows = self._head(self.document(blocks, mask))
         if self.config.combination is Combination.NORMAL:
             return rows[:, 0], rows
         beside = self._beside(blocks, mask)
@@ -236,7 +235,7 @@ class SmithModule(nn.Module):
             return torch.cat([normalize(beside, dim=-1), rows[:, 0]], -1) * _HALF, chunks
         return normalize(torch.cat([beside, rows[:, 0]], -1), dim=-1), chunks
 
-    def block_weights(self, blocks: Tensor, *, tower: int = 0) -> Tensor:
+    def block_weights(self, blocks: Tensor) -> Tensor:
         """How much attention the vector of a document pays to each of its blocks.
 
         E is the output at the first block, so its weights are R_1 of `rollout`. Where g stands beside it, with a_i
@@ -252,7 +251,6 @@ class SmithModule(nn.Module):
 
         Args:
             blocks: (n, H) float32, unit rows, of one document.
-            tower: as of `documents`.
 
         Returns:
             (n,) float32, at least 0, sum 1.
@@ -265,13 +263,13 @@ class SmithModule(nn.Module):
         beside = torch.full_like(attended, 1 / len(blocks))
         if self.attention is not None:
             beside = self.attention(blocks[None], mask)[0]
-        document = self.documents(blocks[None], mask, tower=tower)[0][0]
+        document = self.documents(blocks[None], mask)[0][0]
         share = document[: self.config.width].square().sum() / document.square().sum()
         return share * beside + (1 - share) * attended
 
-    def _head(self, contextual: Tensor, tower: int) -> Tensor:
+    def _head(self, contextual: Tensor) -> Tensor:
         assert self.document is not None
-        rows: Tensor = self.heads[tower](torch.tanh(self.document.pooler(contextual)))
+        rows: Tensor = self.heads[0](torch.tanh(self.document.pooler(contextual)))
         if self.config.final_activation is Activation.RELU:
             rows = torch.relu(rows)
         return normalize(rows.float(), dim=-1)
