@@ -19,7 +19,7 @@ from engine.errors import EncoderError, TrainingError
 from engine.training.tasks.fine_tuning import DEFAULT_LOSSES, FineTuningSettings, Loss
 from engine.training.tasks.section_contrast import ContrastSettings
 from engine.training.tasks.smith_pretraining import Objective
-from engine.training.tasks.text_pairs import TextPairsSettings
+from engine.training.tasks.text_pairs import BACKBONE_RATE, HEAD_RATE, TextPairsSettings
 from indexer.training.new_encoder import Kind, NewEncoder
 from indexer.training.start import Start
 
@@ -106,7 +106,7 @@ def _colde(
 
 def _tde(sizes: Mapping[str, str], encoder: str, training_tokens: int, variant: Variant) -> Recipe:
     start = Start(encoder, NewEncoder(Kind.TDE, variant, sizes))
-    return Recipe(start, TextPairsSettings(), Comparison.HEAD, 2e-5, _HEAD_RATE)
+    return Recipe(start, TextPairsSettings(), Comparison.HEAD, BACKBONE_RATE, HEAD_RATE)
 
 
 _WHOLE = {"n_sections": "1"}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from indexer.cli.option_groups import GroupedCommand, heading, together
 from indexer.cli.training_options import (
@@ -122,7 +123,9 @@ _batch_options = together(
 @encoder_options
 @heading("Encoder")("--freeze-first-stage", is_flag=True, help="Encode chunks once, and train only the second stage.")
 @_batch_options
-@speed_options(steps=300, learning_rate=3e-5)
+@speed_options(
+    steps=300, learning_rate=3e-5, rate="; 2e-05 by default for text-pairs", head_rate=", 0.001 for text-pairs"
+)
 @valid_options
 @saved_options
 @indexes_option
@@ -175,11 +178,20 @@ def _recipe(context: click.Context, given: Mapping[str, Any]) -> TrainingRecipe:
         start=read_start(context, given, frozen_first_stage=given["freeze_first_stage"]),
         objective=_objective(given),
         label=given["label"],
-        trainer=read_trainer(given),
+        trainer=read_trainer({**given, "learning_rate": _learning_rate(context, given)}),
         saved_dtype=saved_dtype(given),
         licence=given["licence"],
         **read_valid(given),
     )
+
+
+def _learning_rate(context: click.Context, given: Mapping[str, Any]) -> float:
+    """The rate that was given, or the default of the objective."""
+    from engine.training.tasks.text_pairs import BACKBONE_RATE
+
+    is_default = context.get_parameter_source("learning_rate") is ParameterSource.DEFAULT
+    chosen: float = BACKBONE_RATE if is_default and given["objective"] == "text-pairs" else given["learning_rate"]
+    return chosen
 
 
 def _objective(given: Mapping[str, Any]) -> FineTuningObjective:

@@ -76,14 +76,26 @@ encoder_options = together(
 )
 
 
-def speed_options(*, steps: int, learning_rate: float) -> Callable[[DecoratedT], DecoratedT]:
-    """Options of the trainer, with the defaults of a command."""
+def speed_options(
+    *, steps: int, learning_rate: float, rate: str = "", head_rate: str = ""
+) -> Callable[[DecoratedT], DecoratedT]:
+    """Options of the trainer, with the defaults of a command; `rate` and `head_rate` name others in the help."""
     speed = heading("Steps, memory, speed")
-    rate = click.FloatRange(0, min_open=True)
+    above_zero = click.FloatRange(0, min_open=True)
     return together(
         speed("--steps", default=steps, show_default=True, type=click.IntRange(1), help="Training steps."),
-        speed("--learning-rate", default=learning_rate, show_default=True, type=rate, help="Highest learning rate."),
-        speed("--head-learning-rate", type=rate, help="Learning rate outside the backbone; the same by default."),
+        speed(
+            "--learning-rate",
+            default=learning_rate,
+            show_default=True,
+            type=above_zero,
+            help=f"Highest learning rate{rate}.",
+        ),
+        speed(
+            "--head-learning-rate",
+            type=above_zero,
+            help=f"Learning rate outside the backbone; the same by default{head_rate}.",
+        ),
         speed(
             "--dropout",
             type=click.FloatRange(0, 1, max_open=True),

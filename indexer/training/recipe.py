@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias
@@ -12,11 +12,13 @@ import torch
 
 from engine.errors import TrainingError
 from engine.training.run.trainer import TrainerSettings
+from engine.training.tasks.text_pairs import HEAD_RATE
 from indexer.training.objectives import (
     FineTuningObjective,
     PairsObjective,
     PretrainingObjective,
     TensionObjective,
+    TextPairsObjective,
     ViewsObjective,
 )
 from indexer.training.start import Start
@@ -43,6 +45,9 @@ class Recipe:
 class TrainingRecipe(Recipe):
     """How an encoder learns from pairs of documents.
 
+    Topics and pair head of a TDE begin at random: with the objective text-pairs they learn at `HEAD_RATE` where the
+    trainer names no rate for what stands outside the backbone.
+
     Raises:
         TrainingError: the first stage shall be frozen, and objective or rates do not fit that.
     """
@@ -60,6 +65,8 @@ class TrainingRecipe(Recipe):
             raise TrainingError(
                 "with a frozen first stage heads are all that is trained; give their rate as --learning-rate"
             )
+        if isinstance(self.objective, TextPairsObjective) and self.trainer.head_learning_rate is None:
+            object.__setattr__(self, "trainer", replace(self.trainer, head_learning_rate=HEAD_RATE))
 
 
 @dataclass(frozen=True, kw_only=True)

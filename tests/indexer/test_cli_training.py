@@ -112,6 +112,8 @@ def test_new_encoders_are_made_and_trained(
     result = run(*words, *FEW)
     assert result.exit_code == 0, result.output
     assert json.loads((tmp_path / "out" / "longmatch.json").read_text())["encoder"] == new
+    settings = json.loads((tmp_path / "out" / "run" / "recipe.json").read_text())["settings"]
+    assert settings["head learning rate"] == (1e-3 if new == "tde" else None)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,10 @@ from torch import nn
 from engine.encoders.colde.config import ColdeConfig
 from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.mean import MeanEncoder
+from engine.encoders.trainable import TrainableEncoder
 from engine.training.run.trainer import TrainerSettings, _groups
+from indexer.training import TextPairsObjective, TrainingRecipe
+from tests.encoders.tiny import tiny_tde
 
 RATE, HEAD_RATE = 1e-4, 1e-2
 
@@ -22,7 +25,7 @@ def colde(bert_folder: Path) -> ColdeEncoder:
     )
 
 
-def rates(module: nn.Module, encoder: ColdeEncoder | MeanEncoder, settings: TrainerSettings) -> dict[str, float]:
+def rates(module: nn.Module, encoder: TrainableEncoder, settings: TrainerSettings) -> dict[str, float]:
     """The rate of each weight, by name."""
     names = {id(weight): name for name, weight in module.named_parameters()}
     return {names[id(one)]: group["lr"] for group in _groups(module, encoder, settings) for one in group["params"]}
@@ -53,3 +56,18 @@ def test_an_encoder_that_is_its_backbone_has_heads_outside_of_it_alone(mean_enco
     task = nn.ModuleDict({"encoder": mean_encoder.module, "scale": nn.Linear(1, 1)})
     found = rates(task, mean_encoder, TrainerSettings(learning_rate=RATE, head_learning_rate=HEAD_RATE))
     assert {name for name, rate in found.items() if rate == HEAD_RATE} == {"scale.weight", "scale.bias"}
+
+
+def test_topics_and_head_of_a_tde_learn_faster_than_its_backbone(bert_folder: Path) -> None:
+    tde = tiny_tde(bert_folder)
+    settings = TrainingRecipe(objective=TextPairsObjective(), trainer=TrainerSettings(learning_rate=2e-5)).trainer
+    found = rates(tde.module, tde, settings)
+    assert {name.partition(".")[0] for name, rate in found.items() if rate == 2e-5} == {"backbone"}
+    assert {name.partition(".")[0] for name, rate in found.items() if rate == 1e-3} == {"topics", "head"}
+    assert set(found.values()) == {2e-5, 1e-3}
+
+
+def test_a_rate_that_was_given_for_the_head_of_a_tde_is_kept() -> None:
+    trainer = TrainerSettings(head_learning_rate=HEAD_RATE)
+    assert TrainingRecipe(objective=TextPairsObjective(), trainer=trainer).trainer.head_learning_rate == HEAD_RATE
+    assert TrainingRecipe().trainer.head_learning_rate is None

@@ -22,6 +22,9 @@ from engine.training.task import Backward, epoch_slice, step_generator, tokens_r
 from engine.training.tasks.gradient_cache import GradientCache
 from engine.training.tasks.objectives import supervised_contrastive
 
+# The paper gives no learning rates. A BERT is tuned at the usual rate; topics and head begin at random.
+BACKBONE_RATE = 2e-5
+HEAD_RATE = 1e-3
 _FEWEST_PAIRS = 8  # a matched pair alone has no negatives
 
 
