@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -54,14 +52,13 @@ class Doc2Vec:
         self._digests: list[bytes] = []
         self._vectors: Vectors = np.empty((0, config.width), np.float32)
 
-    def fit(self, documents: Iterable[Document], *, seconds: float = math.inf) -> Doc2Vec:
+    def fit(self, documents: Iterable[Document]) -> Doc2Vec:
         """As `TextBaseline.fit`; all words are read, stop words too.
 
         Raises:
             MissingExtra: gensim is not installed.
-            TrainingError: no word is frequent enough, or all epochs would not be made in time.
+            TrainingError: no word is frequent enough.
         """
-        started = time.monotonic()
         models = optional("gensim.models.doc2vec", "the Doc2Vec baseline", "gensim")
         self._digests = []
         texts, config = read_texts(self._remembered(documents)), self._config
@@ -77,8 +74,7 @@ class Doc2Vec:
             seed=config.seed,
             workers=1,
         )
-        left = seconds - (time.monotonic() - started)
-        train(self._model, _Tagged(Stretches(texts), models.TaggedDocument), left)
+        train(self._model, _Tagged(Stretches(texts), models.TaggedDocument))
         self._doc_ids = texts.doc_ids
         self._row = {doc_id: row for row, doc_id in enumerate(texts.doc_ids)}
         known = np.array([word in self._model.wv.key_to_index for word in texts.vocabulary])

@@ -129,8 +129,8 @@ def han(
 ) -> TrainedScorer[DocumentWords]:
     """HAN as a `PairScorer`."""
 
-    def prepare(documents: Mapping[str, Document], *, seed: int, seconds: float) -> Prepared[DocumentWords]:
-        table = make_word_table(documents.values(), config.words, seed=seed, seconds=seconds)
+    def prepare(documents: Mapping[str, Document], *, seed: int) -> Prepared[DocumentWords]:
+        table = make_word_table(documents.values(), config.words, seed=seed)
         model = Han(config, table.embedding)
         return Prepared(model, lambda document: read_words(document, table.vocabulary, config.max_words))
 
@@ -213,8 +213,8 @@ def smash(
 ) -> TrainedScorer[DocumentWords]:
     """SMASH RNN as a `PairScorer`."""
 
-    def prepare(documents: Mapping[str, Document], *, seed: int, seconds: float) -> Prepared[DocumentWords]:
-        table = make_word_table(documents.values(), config.words, seed=seed, seconds=seconds)
+    def prepare(documents: Mapping[str, Document], *, seed: int) -> Prepared[DocumentWords]:
+        table = make_word_table(documents.values(), config.words, seed=seed)
         model = Smash(config, table.embedding)
         return Prepared(model, lambda document: read_words(document, table.vocabulary, config.max_words))
 

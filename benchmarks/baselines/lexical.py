@@ -4,7 +4,6 @@ A word counts as often as it stands in the query document. Letters in shapes: N 
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -115,8 +114,8 @@ class TfIdf:
         self._vectorizer: Any = None
         self._vectors: Any = None  # (N, V) sparse, unit rows
 
-    def fit(self, documents: Iterable[Document], *, seconds: float = math.inf) -> TfIdf:
-        """As `TextBaseline.fit`; it takes seconds, and does not look at the clock.
+    def fit(self, documents: Iterable[Document]) -> TfIdf:
+        """As `TextBaseline.fit`.
 
         Raises:
             MissingExtra: scikit-learn is not installed.

@@ -79,7 +79,7 @@ def dssm(
 ) -> TrainedScorer[TrigramCounts]:
     """DSSM as a `PairScorer`."""
 
-    def prepare(documents: Mapping[str, Document], *, seed: int, seconds: float) -> Prepared[TrigramCounts]:
+    def prepare(documents: Mapping[str, Document], *, seed: int) -> Prepared[TrigramCounts]:
         words = count_words(documents.values())
         ids = frequent_trigrams(words, min_count=config.min_count, most=config.max_trigrams)
         return Prepared(Dssm(config, len(ids)), lambda document: count_trigrams(document, ids))
@@ -144,8 +144,8 @@ def arc_i(
 ) -> TrainedScorer[DocumentWords]:
     """ARC-I as a `PairScorer`."""
 
-    def prepare(documents: Mapping[str, Document], *, seed: int, seconds: float) -> Prepared[DocumentWords]:
-        table = make_word_table(documents.values(), config.words, seed=seed, seconds=seconds)
+    def prepare(documents: Mapping[str, Document], *, seed: int) -> Prepared[DocumentWords]:
+        table = make_word_table(documents.values(), config.words, seed=seed)
         model = ArcI(config, table.embedding)
         return Prepared(model, lambda document: read_words(document, table.vocabulary, config.max_words))
 

@@ -5,10 +5,9 @@ the logit is then the difference of theirs. Letters in shapes: B pairs, N docume
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
@@ -169,7 +168,6 @@ def train_pairs(
     """Train a model in place, and leave it with the weights of the best accuracy on valid.
 
     Adam (Kingma & Ba 2015, arXiv:1412.6980), with decoupled weight decay where there is any.
-    Whichever part of the budget is spent first ends it.
 
     Args:
         model: on the device where it is to be trained.
@@ -203,7 +201,6 @@ def train_pairs(
         validate if looked_at else None,
         trainer,
         selection=settings.selection,
-        seconds=budget.seconds,
         rate=lambda step, of: settings.rate_share(step, of.steps),
     )
 
@@ -283,13 +280,12 @@ class Prepared(Generic[InputT]):
 class Prepare(Protocol[InputT]):
     """Makes a model for a corpus."""
 
-    def __call__(self, documents: Mapping[str, Document], *, seed: int, seconds: float) -> Prepared[InputT]:
+    def __call__(self, documents: Mapping[str, Document], *, seed: int) -> Prepared[InputT]:
         """Learn what the texts alone teach, as words and their vectors.
 
         Args:
             documents: of train alone, by doc_id.
             seed: of everything drawn; torch's own random numbers are seeded with it already.
-            seconds: most that it may take, half of the budget.
         """
 
 
@@ -332,23 +328,21 @@ class TrainedScorer(Generic[InputT]):
         self._inputs: dict[str, InputT] = {}
 
     def fit(self, given: Fit) -> None:
-        """See `PairScorer.fit`. What the budget's seconds count begins here: reading texts is part of it.
+        """See `PairScorer.fit`.
 
         Raises:
             TrainingError: as `train_pairs`, a pair names a document that is not there, or the device cannot be used.
         """
-        started = time.monotonic()
         self._documents, self._inputs = given.documents, {}
         named = documents_of(given.train)
         texts = {doc_id: document for doc_id, document in given.documents.items() if doc_id in named}
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(given.seed)
-            self._prepared = self._prepare(texts, seed=given.seed, seconds=given.budget.seconds / 2)
+            self._prepared = self._prepare(texts, seed=given.seed)
             model = self._on_device(self._prepared.model)
             inputs = self._read((*given.train, *given.valid))
-            left = replace(given.budget, seconds=given.budget.seconds - (time.monotonic() - started))
             self.course = train_pairs(
-                model, inputs, given.train, given.valid, settings=self._training, budget=left, seed=given.seed
+                model, inputs, given.train, given.valid, settings=self._training, budget=given.budget, seed=given.seed
             )
         self.encoder = self._prepared.encoder
         self.settings |= {**self._prepared.settings, "n_parameters": n_parameters(model)}

@@ -146,8 +146,8 @@ def re2(
 ) -> TrainedScorer[DocumentWords]:
     """RE2 as a `PairScorer`. The paper's learning rate falls over millions of pairs; here it stays."""
 
-    def prepare(documents: Mapping[str, Document], *, seed: int, seconds: float) -> Prepared[DocumentWords]:
-        table = make_word_table(documents.values(), config.words, seed=seed, seconds=seconds)
+    def prepare(documents: Mapping[str, Document], *, seed: int) -> Prepared[DocumentWords]:
+        table = make_word_table(documents.values(), config.words, seed=seed)
         model = Re2(config, table.embedding)
         return Prepared(model, lambda document: read_words(document, table.vocabulary, config.max_words))
 

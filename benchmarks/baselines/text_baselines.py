@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -25,8 +24,8 @@ from engine.document import Document
 class TextBaseline(System, Protocol):
     """A `System` that is fitted on a corpus, and can compare any two of its documents."""
 
-    def fit(self, documents: Iterable[Document], *, seconds: float = math.inf) -> Self:
-        """Read a corpus once; each call starts from nothing. Learning may take at most `seconds`."""
+    def fit(self, documents: Iterable[Document]) -> Self:
+        """Read a corpus once; each call starts from nothing."""
 
     def score(self, first: str, second: str) -> float:
         """Finite; higher is closer. The names are those of documents that were fitted."""
@@ -35,8 +34,8 @@ class TextBaseline(System, Protocol):
 class TextScorer:
     """A `PairScorer` that looks at no pair: a `TextBaseline` over the documents of all pairs.
 
-    It reads the texts of test documents as well, never their judgments. Of the budget
-    it keeps the seconds; steps and pairs are for those who learn from pairs.
+    It reads the texts of test documents as well, never their judgments. The budget is for
+    those who learn from pairs.
     """
 
     encoder = ""
@@ -59,12 +58,8 @@ class TextScorer:
         return self._baseline.settings
 
     def fit(self, given: Fit) -> None:
-        """As `PairScorer.fit`.
-
-        Raises:
-            TrainingError: it cannot be fitted within the seconds of the budget.
-        """
-        self._baseline = self._make(given.seed).fit(given.documents.values(), seconds=given.budget.seconds)
+        """As `PairScorer.fit`."""
+        self._baseline = self._make(given.seed).fit(given.documents.values())
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
         """As `PairScorer.score`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -155,7 +154,7 @@ class WordTable:
     embedding: nn.Embedding  # (vocabulary.size, width)
 
 
-def make_word_table(documents: Iterable[Document], config: WordConfig, *, seed: int, seconds: float) -> WordTable:
+def make_word_table(documents: Iterable[Document], config: WordConfig, *, seed: int) -> WordTable:
     """Number the words of a corpus and give them vectors.
 
     Padding is zero, the unknown word the mean of all. A word that a file does not know, or that stands in
@@ -165,14 +164,12 @@ def make_word_table(documents: Iterable[Document], config: WordConfig, *, seed: 
         documents: of the corpus. Of a large one word2vec reads some, whole ones taken at random.
         config: see there.
         seed: of word2vec and of all that is drawn.
-        seconds: most that counting words and word2vec may take.
 
     Raises:
         MissingExtra: gensim is not installed.
-        TrainingError: no word is frequent enough, or all epochs of word2vec would not be made in time.
+        TrainingError: no word is frequent enough.
         DatasetError: the file holds no word vectors, or none of these words.
     """
-    started = time.monotonic()
     corpus = list(documents)
     counts = count_words(corpus)
     vocabulary = make_vocabulary(counts, min_count=config.min_count, max_words=config.max_vocabulary)
@@ -185,8 +182,7 @@ def make_word_table(documents: Iterable[Document], config: WordConfig, *, seed: 
         texts = read_texts(_some(corpus, share, rng))
     else:
         source, texts = config.vectors, Texts((), tuple(vocabulary.ids), ())
-    left = seconds - (time.monotonic() - started)
-    rows = _rows(word_vectors(source, texts, seconds=left), vocabulary, rng)
+    rows = _rows(word_vectors(source, texts), vocabulary, rng)
     embedding = nn.Embedding(vocabulary.size, rows.shape[1], padding_idx=PADDING, _weight=torch.from_numpy(rows))
     embedding.weight.requires_grad_(config.tuned)
     return WordTable(vocabulary, embedding)

@@ -62,7 +62,7 @@ def sbert_512(
     read in one run as there: `engine.encoders.smith.encoder` ends a block where a section ends.
     """
 
-    def prepare(documents: Mapping[str, Document], *, seed: int, seconds: float) -> Prepared[list[int]]:
+    def prepare(documents: Mapping[str, Document], *, seed: int) -> Prepared[list[int]]:
         backbone = Backbone(resolve_backbone(config.weights), device=device, dtype=torch.float32)
         pooler = getattr(backbone.model, "pooler", None)
         if backbone.model.config.model_type != "bert" or pooler is None:
@@ -135,7 +135,7 @@ def siamese_long(
     read. Vectors are compared by cosine, as in section 4.1.3 of Jha et al. (2022).
     """
 
-    def prepare(documents: Mapping[str, Document], *, seed: int, seconds: float) -> Prepared[list[int]]:
+    def prepare(documents: Mapping[str, Document], *, seed: int) -> Prepared[list[int]]:
         made = given_backbone if config.weights else random_backbone
         backbone = made(config, device=device)
         backbone.checkpoint_gradients(config.checkpoint_gradients)

@@ -5,8 +5,6 @@ Letters in shapes: V words with a vector, n and m words of two documents, N docu
 from __future__ import annotations
 
 import heapq
-import math
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -93,18 +91,16 @@ class WordVectorBaseline(ABC):
         self._doc_ids: tuple[str, ...] = ()
         self._row: dict[str, int] = {}
 
-    def fit(self, documents: Iterable[Document], *, seconds: float = math.inf) -> Self:
+    def fit(self, documents: Iterable[Document]) -> Self:
         """As `TextBaseline.fit`.
 
         Raises:
             MissingExtra: gensim is not installed.
-            TrainingError: no word is frequent enough, or all epochs would not be made in time.
+            TrainingError: no word is frequent enough.
             DatasetError: the file of word vectors holds none.
         """
-        started = time.monotonic()
         texts = read_texts(documents)
-        left = seconds - (time.monotonic() - started)
-        return self.fit_words(texts, word_vectors(self._source, texts, seconds=left))
+        return self.fit_words(texts, word_vectors(self._source, texts))
 
     def fit_words(self, texts: Texts, vectors: WordVectors) -> Self:
         """The same with vectors that are there already; they must be of the source that the settings name."""

@@ -28,11 +28,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a scorer may spend on learning, the same for all."""
+    """What a scorer may spend on learning, the same for all, and on every machine."""
 
     steps: int = 1000  # updates of the weights, at most
     pairs_per_step: int = 32
-    seconds: float = 3600.0  # of one machine's time, at most
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ def _scorer_of_ours(name: str, options: ScorerOptions) -> PairScorer:
 
 QUICK_PAIRS = 12  # matching ones of a split
 _QUICK_WORDS = 300
-_QUICK_BUDGET = Budget(steps=4, pairs_per_step=8, seconds=20)
+_QUICK_BUDGET = Budget(steps=4, pairs_per_step=8)
 _QUICK_TOKENS = 256
 _BUDGET = Budget()
 
@@ -117,9 +117,6 @@ fitting_options = together(
         show_default=True,
         type=click.IntRange(8),
         help="Budget: of an update.",
-    ),
-    click.option(
-        "--seconds", default=_BUDGET.seconds, show_default=True, type=click.FloatRange(1), help="Budget: of a scorer."
     ),
     click.option("--encoder", default=MINILM_NAME, show_default=True, help="Compared, trained, or a backbone."),
     click.option("--training-tokens", default=TRAINING_TOKENS, show_default=True, type=click.IntRange(16)),
@@ -147,7 +144,7 @@ def systems_option(default: str, known: Sequence[str]) -> Callable[[DecoratedT],
 
 def budget_of(given: Mapping[str, Any], *, quick: bool) -> Budget:
     """What a scorer may spend, of what `fitting_options` read."""
-    return _QUICK_BUDGET if quick else Budget(given["steps"], given["pairs_per_step"], given["seconds"])
+    return _QUICK_BUDGET if quick else Budget(given["steps"], given["pairs_per_step"])
 
 
 def read_scorer_options(given: Mapping[str, Any], prepared: PreparedPairs, work: Path, *, quick: bool) -> ScorerOptions:

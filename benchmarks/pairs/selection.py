@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -87,7 +86,6 @@ def train_to_best(
     settings: TrainerSettings,
     *,
     selection: Selection,
-    seconds: float,
     rate: Callable[[int, TrainerSettings], float] | None = None,
 ) -> Course:
     """Run the trainer of the engine, and leave the model with the weights that were best on valid.
@@ -98,14 +96,12 @@ def train_to_best(
         validate: how good the weights are now; higher is better. None keeps the last ones.
         settings: of the trainer; when valid is looked at is the selection's.
         selection: when valid pairs are looked at, and when that ends it.
-        seconds: of updates and looks; a step that has begun is finished.
         rate: see `Trainer`.
 
     Raises:
         TrainingError: the loss is no number any more.
         MissingExtra: accelerate is not installed.
     """
-    deadline = time.monotonic() + seconds
     values: list[float] = []
 
     def look() -> float:
@@ -125,7 +121,6 @@ def train_to_best(
             Path(folder),
             settings,
             validate=look if validate else None,
-            stop=lambda step: time.monotonic() >= deadline,
             rate=rate,
         ).run()
     kept.module.load_state_dict(kept.best)

@@ -34,6 +34,22 @@ _SHARED_NOTE = "; by this split some of them are matches of valid and test"
 
 
 @dataclass(frozen=True)
+class GivenBudget(Budget):
+    """The budget of a run. Older runs were also cut off by the clock, and can therefore not be repeated."""
+
+    seconds: float = 0.0  # at most; 0 for no limit
+
+    @classmethod
+    def of(cls, budget: Budget) -> GivenBudget:
+        """A budget of steps alone."""
+        return cls(budget.steps, budget.pairs_per_step)
+
+    def __str__(self) -> str:
+        limit = f", cut off at {self.seconds:,.0f} s" if self.seconds else ""
+        return f"{self.steps:,} steps of {self.pairs_per_step} pairs{limit}"
+
+
+@dataclass(frozen=True)
 class PairsDetails:
     """What a run of pairs says beside its cases; each has a `score`, and whether the pair is a `match`."""
 
@@ -44,7 +60,7 @@ class PairsDetails:
     n_documents: dict[str, int]  # that the pairs of a split name
     n_lost: dict[str, int]  # by split: pairs that went, as no mismatch or no text was left for them
     chosen: Settings  # settings that are not the scorer's defaults
-    budget: Budget | None  # None where nothing is learned from pairs
+    budget: GivenBudget | None  # None where nothing is learned from pairs
     course: Course | None  # of learning; None likewise
     accuracy_threshold: float  # of best accuracy on valid
     f1_threshold: float  # of best F1 on valid
@@ -103,12 +119,12 @@ def pairs_table(runs: Sequence[Run], against: str = AGAINST) -> str:
     return "\n".join([*tables, _NOTE.format(against=against)]) if tables else ""
 
 
-def _budgets(runs: Iterable[_Scored]) -> list[Budget | None]:
+def _budgets(runs: Iterable[_Scored]) -> list[GivenBudget | None]:
     found = {run.details.budget for run in runs if run.details.budget is not None}
     return [*sorted(found, key=lambda budget: (budget.steps, budget.pairs_per_step, budget.seconds))] or [None]
 
 
-def _table(runs: Sequence[_Scored], budget: Budget | None, against: str) -> str:
+def _table(runs: Sequence[_Scored], budget: GivenBudget | None, against: str) -> str:
     of_scorer: dict[tuple[str, ...], list[_Scored]] = defaultdict(list)
     for one in runs:
         of_scorer[one.run.system, one.run.encoder, str(sorted(one.details.chosen.items()))].append(one)
@@ -124,7 +140,7 @@ def _table(runs: Sequence[_Scored], budget: Budget | None, against: str) -> str:
     )
 
 
-def _caption(one: _Scored, budget: Budget | None) -> str:
+def _caption(one: _Scored, budget: GivenBudget | None) -> str:
     shared = {
         SplitRule.DOCUMENT: "no document in two splits",
         SplitRule.PAIR: "split over pairs, documents shared",
@@ -134,7 +150,7 @@ def _caption(one: _Scored, budget: Budget | None) -> str:
         f"{split} {one.details.n_pairs[split]:,} of {one.details.n_documents[split]:,} documents{_lost(one, split)}"
         for split in reversed(Split)
     )
-    given = f"{budget.steps:,} steps of {budget.pairs_per_step} pairs, {budget.seconds:,.0f} s" if budget else "none"
+    given = str(budget) if budget else "none"
     return f"**{one.run.corpus}**, protocol {one.details.protocol}, {shared}; pairs: {counts}. Budget: {given}."
 
 
@@ -149,7 +165,13 @@ def _label(row: _Row) -> str:
     of = [f"seeds {', '.join(map(str, seeds))}"] if len(seeds) > 1 else [f"seed {seeds[0]}"] if seeds[0] else []
     encoder = [first.run.encoder_name] if first.run.encoder else []
     name = first.run.system + "*" * _takes_unlabelled(first)
-    return ", ".join([name, *encoder, *chosen_texts(first.details.chosen), *of])
+    return ", ".join([name, *encoder, *_chunk(first), *chosen_texts(first.details.chosen), *of])
+
+
+def _chunk(one: _Scored) -> list[str]:
+    """The length of a chunk of CoLDE, which is a choice of ours."""
+    tokens = one.run.settings.get("size_chunk_tokens")
+    return [f"chunks of {tokens} tokens"] if tokens else []
 
 
 def _quality(row: _Row) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -82,9 +81,8 @@ class TrainedEncoder:
     """A `PairScorer` that trains an encoder, reads each document by itself and to its end, and compares vectors.
 
     What is fitted before (the topics of a TDE: as many epochs as there are steps, 200 at
-    most) and looks at valid pairs count against the seconds of the budget, but only
-    training is cut off by them. In training, and when valid pairs are looked at, documents
-    are read in stretches; never when pairs are scored.
+    most) and looks at valid pairs are no steps of the budget. In training, and when valid pairs are looked
+    at, documents are read in stretches; never when pairs are scored.
     """
 
     is_trained = True
@@ -122,7 +120,6 @@ class TrainedEncoder:
             MissingExtra: accelerate is not installed.
         """
         budget, seed = given.budget, given.seed
-        deadline = time.monotonic() + budget.seconds
         named = documents_of(given.train)
         texts = {doc_id: document for doc_id, document in given.documents.items() if doc_id in named}
         encoder = self._begin(list(texts.values()), budget, seed)
@@ -134,7 +131,7 @@ class TrainedEncoder:
         chunks = n_chunks(encoder, tokens)
         validate = ValidAccuracy(encoder, given.documents, looked_at, self._recipe.comparison, chunks=chunks)
         steps = budget.steps - pretraining_steps
-        course = self._run(task, encoder, validate, steps, deadline - time.monotonic(), seed)
+        course = self._run(task, encoder, validate, steps, seed)
         self.course = replace(course, pretraining_steps=pretraining_steps)
         self._trained, self._documents, self._sides = encoder, given.documents, {}
 
@@ -181,7 +178,7 @@ class TrainedEncoder:
             objectives=self._recipe.pretraining, batch_size=min(budget.pairs_per_step, len(texts)), seed=seed
         )
         task = SmithPretraining(encoder, [encoder.segment(text) for text in texts.values()], config)
-        return self._run(task, encoder, None, budget.steps // 2, budget.seconds / 2, seed).n_steps
+        return self._run(task, encoder, None, budget.steps // 2, seed).n_steps
 
     def _run(
         self,
@@ -189,7 +186,6 @@ class TrainedEncoder:
         encoder: TrainableEncoder,
         validate: ValidAccuracy | None,
         steps: int,
-        seconds: float,
         seed: int,
     ) -> Course:
         settings = TrainerSettings(
@@ -198,7 +194,7 @@ class TrainedEncoder:
             head_learning_rate=self._recipe.head_learning_rate,
             seed=seed,
         )
-        return train_to_best(task, encoder, validate, settings, selection=self._selection, seconds=seconds)
+        return train_to_best(task, encoder, validate, settings, selection=self._selection)
 
 
 def _settings(recipe: Recipe) -> Settings:

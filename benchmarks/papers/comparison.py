@@ -28,7 +28,6 @@ class Scale:
     n_train: int  # cases to learn from, at most
     n_test: int  # cases to judge by, at most, and as many to choose by
     layers: int = 0  # of the backbone, from the bottom; 0 for all
-    seconds: float = 0.0  # of training on pairs, at most; 0 for no limit, so that steps alone decide
 
 
 @dataclass(frozen=True)

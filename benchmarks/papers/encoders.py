@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -154,7 +153,6 @@ class Matched:
         return Budget(
             steps=max(1, round(scale.steps * self.budgets)),
             pairs_per_step=self.batch or scale.batch,
-            seconds=scale.seconds * max(1.0, self.budgets) or math.inf,
         )
 
     def make(self, conditions: Conditions) -> Made:

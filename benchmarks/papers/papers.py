@@ -67,7 +67,6 @@ def read_scale(_context: click.Context, _parameter: click.Parameter, given: str)
 @click.option("--encoder", default=MINILM_NAME, show_default=True, help="Backbone: a folder, or a name.")
 @click.option("--seeds", type=click.IntRange(1), help="Trainings of a variant; by default those of the comparison.")
 @click.option("--steps", type=click.IntRange(1), help="Updates of a variant; by default those of the comparison.")
-@click.option("--seconds", type=click.FloatRange(1), help="Of training on pairs, at most; no limit by default.")
 @click.option(
     "--scale",
     "sizes",
@@ -91,7 +90,6 @@ def main(
     encoder: str,
     seeds: int | None,
     steps: int | None,
-    seconds: float | None,
     sizes: Mapping[str, int],
     device: str | None,
 ) -> None:
@@ -119,7 +117,7 @@ def main(
     runs, failed = list[Run](), list[str]()
     for comparison in comparisons:
         scale = replace(quick_scale(comparison) if call.is_quick else comparison.scale, **sizes)
-        scale = replace(scale, steps=steps or scale.steps, seconds=seconds or scale.seconds)
+        scale = replace(scale, steps=steps or scale.steps)
         try:
             backbone = shallow_backbone(encoder, scale.layers, call.work)
             conditions = Conditions(

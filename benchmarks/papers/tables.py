@@ -30,6 +30,18 @@ _SEEDS_NOTE = (
 
 
 @dataclass(frozen=True)
+class GivenScale(Scale):
+    """The scale of a run. Older runs were also cut off by the clock, and can therefore not be repeated."""
+
+    seconds: float = 0.0  # of training on pairs, at most; 0 for no limit
+
+    @classmethod
+    def of(cls, scale: Scale) -> GivenScale:
+        """A scale of steps alone."""
+        return cls(**asdict(scale))
+
+
+@dataclass(frozen=True)
 class PaperDetails:
     """What a run of a variant says beside its cases."""
 
@@ -40,7 +52,7 @@ class PaperDetails:
     reference: str  # the variant that others are tested against
     published: float | None  # as printed; None where the paper gives no number
     below: list[str]  # variants that the paper puts below this one
-    scale: Scale  # what might be spent
+    scale: GivenScale  # what might be spent
     bench: Settings  # datasets with checksums, how cases were drawn, and the backbone that was given
     begins_with: str  # for people: which parameters were taken of the encoder
     size: Size | None  # of the encoder that was trained
@@ -89,7 +101,7 @@ def variant_run(trial: Trial, made: Made, judged: Judged, seconds: float) -> Run
         reference=comparison.reference,
         published=variant.published,
         below=[worse for better, worse in comparison.published_order if better == variant.name],
-        scale=conditions.scale,
+        scale=GivenScale.of(conditions.scale),
         bench=trial.cases,
         begins_with=made.begins_with,
         size=made.size,
@@ -122,7 +134,7 @@ def is_of(run: Run, trial: Trial) -> bool:
     details, conditions = run.details_as(PaperDetails), trial.conditions
     return (
         (run.variant, run.system) == (trial.name, trial.variant.name)
-        and (details.scale, details.bench) == (conditions.scale, trial.cases)
+        and (details.scale, details.bench) == (GivenScale.of(conditions.scale), trial.cases)
         and (run.settings, run.origin.seed) == (trial.settings, conditions.origin.seed)
     )
 
@@ -210,7 +222,7 @@ def _caption(rows: Sequence[_Row]) -> str:
     backbone = str(bench.get("backbone", "")).partition("@")[0]
     begun = ", ".join(dict.fromkeys(one.begins_with for one in details if one.begins_with)) or backbone
     seeds = sorted({run.origin.seed for row in rows for run in row.runs})
-    limit = f" and {scale.seconds:,.0f} s" if scale.seconds else ""
+    limit = f", cut off at {scale.seconds:,.0f} s" if scale.seconds else ""
     parts = [
         f"**{details[0].paper}, {details[0].comparison}** (published: {details[0].source}), here on {first.dataset}.",
         f"Scale: at most {scale.steps:,} steps of {scale.batch}{limit},",

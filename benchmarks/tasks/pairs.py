@@ -29,7 +29,7 @@ from benchmarks.pairs.scorers import (
 )
 from benchmarks.pairs.sources import Asked, prepared_pairs
 from benchmarks.pairs.splitting import PairSplits, Split, SplitRule, documents_of, pairs_checksum
-from benchmarks.pairs.tables import AGAINST, PairsDetails, pairs_table
+from benchmarks.pairs.tables import AGAINST, GivenBudget, PairsDetails, pairs_table
 from benchmarks.program import task
 from benchmarks.quick import SUFFIX
 from benchmarks.runs import Case, Run
@@ -91,7 +91,7 @@ def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) ->
         n_documents={split.value: len(documents_of(pairs)) for split, pairs in trial.splits.items()},
         n_lost={split.value: n for split, n in trial.n_lost.items()},
         chosen=chosen or {},
-        budget=budget,
+        budget=GivenBudget.of(budget) if budget else None,
         course=scorer.course,
         accuracy_threshold=accuracy_threshold(valid_scores, labels),
         f1_threshold=f1_threshold(valid_scores, labels),

@@ -14,7 +14,7 @@ from benchmarks.pairs.judging import judge
 from benchmarks.pairs.scorer import Budget, Course, Fit, Pair
 from benchmarks.pairs.scorers import ScorerOptions, make_scorer
 from benchmarks.pairs.splitting import Split, SplitRule
-from benchmarks.pairs.tables import PairsDetails
+from benchmarks.pairs.tables import GivenBudget, PairsDetails
 from benchmarks.runs import Run, read_run, run_files
 from benchmarks.systems import Settings
 from benchmarks.tasks.pairs import Trial, main, measure
@@ -63,7 +63,7 @@ def test_scorers_are_measured_on_the_same_pairs(linked: Dataset, bert_folder: Pa
     assert details(tfidf).n_pairs["test"] == len(tfidf.cases)
     trained, learned = records["cosine-bce"], details(records["cosine-bce"])
     assert learned.course is not None and learned.course.n_steps in (1, 2, 3, 4)
-    assert (learned.budget, details(tfidf).budget, details(tfidf).course) == (Budget(4, 8), None, None)
+    assert (learned.budget, details(tfidf).budget, details(tfidf).course) == (GivenBudget(4, 8), None, None)
     assert learned.chosen == {"training_tokens": 96}
     assert trained.encoder.startswith("bert@") and records["maxsim"].encoder.startswith("bert@")
     assert tfidf.origin.command.startswith("python -m benchmarks run pairs linked --systems tfidf,")
@@ -187,7 +187,7 @@ def trial(origin: Origin) -> Trial:
         Split.TEST: (Pair("c", "c1", True), Pair("d", "c2", True), Pair("d", "c3", False), Pair("c", "c4", False)),
     }
     n_lost = {Split.TRAIN: 2, Split.VALID: 0, Split.TEST: 1}
-    return Trial("pets@0a", "aan", SplitRule.PAIR, {}, splits, n_lost, Budget(7, 8, 9.0), origin)
+    return Trial("pets@0a", "aan", SplitRule.PAIR, {}, splits, n_lost, Budget(7, 8), origin)
 
 
 SCORES = {"b1": 0.8, "b2": 0.2, "c1": 0.9, "c2": 0.2, "c3": 0.1, "c4": 0.0}
@@ -200,8 +200,8 @@ def test_thresholds_are_those_of_valid_and_cases_those_of_test(origin: Origin) -
     assert (own.accuracy_threshold, own.f1_threshold) == (0.5, 0.5)
     assert (run.values("score"), run.values("match")) == ([0.9, 0.2, 0.1, 0.0], [1, 1, 0, 0])
     assert (run.case_ids[0], run.groups) == ("c c1", ["c", "d", "d", "c"])
-    assert scorer.fitted_on == [*map(list, list(trial(origin).splits.values())[:2]), Budget(7, 8, 9.0), 0]
-    assert (run.encoder, own.budget, own.course) == ("mine@0a", Budget(7, 8, 9.0), Course(3, 2, 0.75))
+    assert scorer.fitted_on == [*map(list, list(trial(origin).splits.values())[:2]), Budget(7, 8), 0]
+    assert (run.encoder, own.budget, own.course) == ("mine@0a", GivenBudget(7, 8), Course(3, 2, 0.75))
     assert (own.n_lost, own.n_documents["test"]) == ({"train": 2, "valid": 0, "test": 1}, 6)
 
 

@@ -20,7 +20,7 @@ pytest.importorskip("sklearn")
 
 DOCUMENTS = {document.doc_id: document for document in random_documents(12, 60, 20)}
 PAIRS = [Pair("doc0", f"doc{number}", number % 2 == 0) for number in range(1, 12)]
-BUDGET = Budget(steps=1, pairs_per_step=1, seconds=60)
+BUDGET = Budget(steps=1, pairs_per_step=1)
 
 
 def fitted(scorer: PairScorer, *, seed: int = 0, budget: Budget = BUDGET) -> PairScorer:
@@ -88,7 +88,7 @@ def test_pairs_are_scored_by_the_same_baseline(fitted_text_baselines: dict[str, 
     pairs = [Pair("doc0", "doc1", True), Pair("doc2", "doc5", False)]
     for name in TEXT_BASELINES:
         scorer = text_scorer(name, vectors)
-        scorer.fit(Fit(documents, pairs, pairs, Budget(steps=1, pairs_per_step=1, seconds=60), 3))
+        scorer.fit(Fit(documents, pairs, pairs, Budget(steps=1, pairs_per_step=1), 3))
         expected = [fitted_text_baselines[name].score(pair.first, pair.second) for pair in pairs]
         np.testing.assert_allclose(scorer.score(pairs), expected, atol=1e-6)
         assert (scorer.name, scorer.settings) == (name, fitted_text_baselines[name].settings)

@@ -89,11 +89,11 @@ def file(tmp_path: Path) -> Path:
 
 def table(path: Path, *, min_count: int = 1, tuned: bool = True) -> torch.nn.Embedding:
     config = WordConfig(vectors=path, min_count=min_count, tuned=tuned)
-    return make_word_table(CORPUS, config, seed=0, seconds=60.0).embedding
+    return make_word_table(CORPUS, config, seed=0).embedding
 
 
 def test_a_file_gives_the_vectors_of_its_words(file: Path) -> None:
-    made = make_word_table(CORPUS, WordConfig(vectors=file, min_count=2), seed=0, seconds=60.0)
+    made = make_word_table(CORPUS, WordConfig(vectors=file, min_count=2), seed=0)
     assert dict(made.vocabulary.ids) == {"cat": 2, "dog": 3, "bird": 4}
     rows = made.embedding.weight.detach()
     assert rows[[PADDING, UNKNOWN, 2, 3]].tolist() == [[0, 0, 0], [2, 3, 4], [1, 2, 3], [3, 4, 5]]
@@ -118,7 +118,7 @@ def test_vectors_of_another_language_are_refused(tmp_path: Path) -> None:
 def test_word2vec_brings_words_of_a_topic_together_the_same_way_each_time() -> None:
     documents = list(topical_documents(12).values())
     config = replace(TINY_WORDS, epochs=30)
-    made, again, other = (make_word_table(documents, config, seed=seed, seconds=60.0) for seed in (0, 0, 1))
+    made, again, other = (make_word_table(documents, config, seed=seed) for seed in (0, 0, 1))
     assert torch.equal(made.embedding.weight, again.embedding.weight)
     assert not torch.equal(made.embedding.weight, other.embedding.weight)
     rows = torch.nn.functional.normalize(made.embedding.weight.detach(), dim=-1)

@@ -2,13 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks.baselines import word_vectors as gensim_training
 from benchmarks.baselines.word_vectors import (
     Stretches,
     Texts,
@@ -17,7 +14,6 @@ from benchmarks.baselines.word_vectors import (
     read_texts,
     read_vectors,
     source_settings,
-    train,
     word_vectors,
     words_of,
 )
@@ -91,57 +87,6 @@ def test_a_file_of_no_use_is_told(tmp_path: Path, content: str, n_words: int) ->
     (tmp_path / "vectors.txt").write_text(content)
     with pytest.raises(DatasetError, match=f"has vectors of {n_words} words, of which none is among the 1 wanted"):
         read_vectors(tmp_path / "vectors.txt", {"cat"})
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-
-class Gensim:
-    """What gensim's models do with the time: five seconds to count words, two an epoch."""
-
-    def __init__(self, clock: Clock, *, epochs: int) -> None:
-        self.wv = SimpleNamespace(key_to_index={"word": 0})
-        self.epochs, self.corpus_count = epochs, 1
-        self.n_epochs = 0
-        self._clock = clock
-
-    def build_vocab(self, examples: object) -> None:
-        self._clock.now += 5
-
-    def train(self, examples: object, *, total_examples: int, epochs: int, callbacks: list[Any]) -> None:
-        (deadline,) = callbacks
-        deadline.on_train_begin(self)
-        for _ in range(epochs):
-            deadline.on_epoch_begin(self)
-            self._clock.now += 2
-            self.n_epochs += 1
-            deadline.on_epoch_end(self)
-        deadline.on_train_end(self)
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(gensim_training, "time", clock)
-    return clock
-
-
-def test_counting_words_is_part_of_the_time(clock: Clock) -> None:
-    model = Gensim(clock, epochs=10)
-    train(model, [], seconds=25)
-    assert (model.n_epochs, clock.now) == (10, 125.0)
-
-
-def test_the_first_epoch_shows_that_all_would_take_too_long(clock: Clock) -> None:
-    model = Gensim(clock, epochs=10)
-    with pytest.raises(TrainingError, match="1 of 10 epochs took 7 s, 24 s were given for all; ask for fewer epochs"):
-        train(model, [], seconds=24)
-    assert model.n_epochs == 1
 
 
 pytest.importorskip("gensim")

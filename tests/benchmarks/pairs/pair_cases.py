@@ -6,7 +6,7 @@ from benchmarks.pairs.scorer import Budget, Pair
 from engine.document import Document
 from tests.training.made import pairs_of_texts
 
-BUDGET = Budget(steps=4, pairs_per_step=8, seconds=600)
+BUDGET = Budget(steps=4, pairs_per_step=8)
 
 
 def texts(n: int = 24) -> dict[str, Document]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any
 
-from benchmarks.pairs.scorer import Budget, Course
-from benchmarks.pairs.tables import PairsDetails
+from benchmarks.pairs.scorer import Course
+from benchmarks.pairs.tables import GivenBudget, PairsDetails
 from benchmarks.runs import Case, Run
 from indexer.origin import Origin
 
@@ -40,6 +40,6 @@ def changed(run: Run, **details: Any) -> Run:  # noqa: ANN401
     return replace(run, details=asdict(replace(run.details_as(PairsDetails), **details)))
 
 
-def learned(run: Run, budget: Budget | None = None, course: Course | None = None) -> Run:
+def learned(run: Run, budget: GivenBudget | None = None, course: Course | None = None) -> Run:
     """The same of a scorer that learned."""
-    return changed(run, budget=budget or Budget(), course=course or Course(1000, 800, 0.9))
+    return changed(run, budget=budget or GivenBudget(), course=course or Course(1000, 800, 0.9))

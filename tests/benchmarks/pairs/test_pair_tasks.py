@@ -18,7 +18,7 @@ from tests.benchmarks.pairs.pair_cases import TRAIN, texts
 from tests.encoders.tiny import tiny_colde, tiny_smith, tiny_tde
 
 TEXTS = texts(12)
-BUDGET = Budget(steps=3, pairs_per_step=8, seconds=60)
+BUDGET = Budget(steps=3, pairs_per_step=8)
 
 
 def task(encoder: TrainableEncoder, learned: Learned) -> Task[object]:

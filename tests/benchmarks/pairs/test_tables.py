@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.pairs.scorer import Budget, Course
-from benchmarks.pairs.tables import pairs_table
+from benchmarks.pairs.scorer import Course
+from benchmarks.pairs.tables import GivenBudget, pairs_table
 from indexer.origin import Origin
 from tests.benchmarks.pairs.pair_runs import changed, learned, pairs_run
 
@@ -23,7 +23,7 @@ def test_scorers_stand_beside_each_other_and_a_constant_below(origin: Origin) ->
     lines = pairs_table(records).splitlines()
     assert lines[0] == (
         "**pets**, protocol aan, no document in two splits; pairs: train 40 of 1,030 documents, valid 6 of 7 "
-        "documents, test 6 of 8 documents. Budget: 1,000 steps of 32 pairs, 3,600 s."
+        "documents, test 6 of 8 documents. Budget: 1,000 steps of 32 pairs."
     )
     assert lines[2] == "| Scorer | Accuracy [95 %] | P | R | F1 | AUC | F1 at best F1 | Steps | p, bm25 |"
     assert lines[4] == "| mine | 1.000 [1.000, 1.000] | 1.000 | 1.000 | 1.000 | 1.000 | 1.000 | 1,000 (800) | 0.500 |"
@@ -65,11 +65,12 @@ def test_who_learns_nothing_stands_beside_every_budget(origin: Origin) -> None:
     records = [
         pairs_run(origin, "bm25", WORSE),
         learned(mine),
-        learned(mine, Budget(10, 8, 5.0), Course(9, 0, 0.5)),
+        learned(mine, GivenBudget(10, 8, 5.0), Course(9, 0, 0.5)),
     ]
     table = pairs_table(records)
     assert [row[0] for row in rows_of(table)] == ["mine", "bm25"] * 2
-    assert "Budget: 10 steps of 8 pairs, 5 s." in table
+    assert "Budget: 10 steps of 8 pairs, cut off at 5 s." in table
+    assert "Budget: 1,000 steps of 32 pairs." in table
     assert "| 9 (0) |" in table
     assert "Budget: none." in pairs_table(records[:1])
 
@@ -82,6 +83,11 @@ def test_seeds_are_one_row_of_means(origin: Origin) -> None:
     rival = pairs_run(origin, "bm25", WORST)
     # By the mean of both seeds four pairs are right whenever, two in half of the cases: all six differ from the rival.
     assert rows_of(pairs_table([*records, rival]))[0][-1] == "0.031"
+
+
+def test_the_row_of_a_colde_says_how_long_its_chunks_are(origin: Origin) -> None:
+    run = replace(pairs_run(origin, "colde", BETTER), settings={"size_chunk_tokens": "126"})
+    assert [row[0] for row in rows_of(pairs_table([run]))] == ["colde, chunks of 126 tokens"]
 
 
 def test_other_pairs_make_another_table(origin: Origin) -> None:
