@@ -191,8 +191,8 @@ def concept_matcher(
 ) -> TrainedScorer[ConceptText]:
     """Matching over concept graphs as a `PairScorer`. Terms are as rare as in the documents of train."""
 
-    def prepare(documents: Mapping[str, Document], *, seed: int, seconds: float) -> Prepared[ConceptText]:
-        table = make_word_table(documents.values(), config.words, seed=seed, seconds=seconds)
+    def prepare(documents: Mapping[str, Document], *, seed: int) -> Prepared[ConceptText]:
+        table = make_word_table(documents.values(), config.words, seed=seed)
         weights = weigh_terms(documents.values())
 
         def read(document: Document) -> ConceptText:

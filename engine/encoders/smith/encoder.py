@@ -253,7 +253,7 @@ class SmithEncoder(TrainableEncoder):
         weights = []
         for window in document_windows(document.chunks, self.config.max_blocks):
             share = sum(chunk.n_tokens for chunk in document.chunks[window.first : window.stop]) / n_tokens
-            weights.append(share * self.module.block_weights(states[window.first : window.stop], tower=self.tower))
+            weights.append(share * self.module.block_weights(states[window.first : window.stop]))
         return torch.cat(weights), self.combine([document], [states]).chunks[0]
 
     def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:

@@ -61,7 +61,7 @@ def share_right(scorer: PairScorer, pairs: Sequence[Pair]) -> float:
 
 def fitted(scorer: PairScorer, *, steps: int = 60, seed: int = 0) -> PairScorer:
     """Trained on the pairs to the end, all of them in each step."""
-    scorer.fit(Fit(topical_documents(), topical_pairs(), [], Budget(steps, 32, 600.0), seed))
+    scorer.fit(Fit(topical_documents(), topical_pairs(), [], Budget(steps, 32), seed))
     return scorer
 
 

@@ -165,7 +165,7 @@ def pairs_of(numbers: tuple[int, int], topics: Sequence[int] = range(8)) -> list
 
 def fitted_matcher(config: ConceptMatcherConfig = SMALL, *, steps: int = 30) -> TrainedScorer[ConceptText]:
     scorer = concept_matcher(config, OVERFITTING)
-    scorer.fit(Fit(topical_documents(), [*pairs_of((0, 1)), *pairs_of((1, 2))], [], Budget(steps, 32, 600.0), 0))
+    scorer.fit(Fit(topical_documents(), [*pairs_of((0, 1)), *pairs_of((1, 2))], [], Budget(steps, 32), 0))
     return scorer
 
 
@@ -202,7 +202,7 @@ def test_documents_without_words_have_finite_scores() -> None:
     documents = topical_documents() | {name: make_document(name, text) for name, text in (("no", ""), ("the", "the."))}
     scorer = concept_matcher(SMALL, OVERFITTING)
     train = [*pairs_of((0, 1)), Pair("no", "t0d0", False), Pair("the", "no", False)]
-    scorer.fit(Fit(documents, train, [], Budget(3, 32, 60.0), 0))
+    scorer.fit(Fit(documents, train, [], Budget(3, 32), 0))
     pairs = [Pair("no", "the", False), Pair("the", "t1d1", False), Pair("no", "no", True)]
     assert np.isfinite(scorer.score(pairs)).all()
 

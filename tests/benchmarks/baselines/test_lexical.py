@@ -140,7 +140,7 @@ def bm25_by_hand(query: str, target: str) -> float:
 
 def scores(*pairs: tuple[str, str]) -> list[float]:
     bm25 = BM25Pairs()
-    bm25.fit(Fit(DOCUMENTS, [], [], Budget(0, 0, 0.0), 0))
+    bm25.fit(Fit(DOCUMENTS, [], [], Budget(0, 0), 0))
     return bm25.score([Pair(first, second, True) for first, second in pairs]).tolist()
 
 

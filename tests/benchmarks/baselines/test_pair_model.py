@@ -40,7 +40,7 @@ class Linear(SiameseModel[list[float]]):
 
 INPUTS = {f"d{number}": [float(np.cos(number * row)) for row in range(1, 5)] for number in range(12)}
 PAIRS = [Pair(f"d{number}", f"d{(number * 5 + 1) % 12}", number % 2 == 0) for number in range(12)]
-BUDGET = Budget(30, 4, 60.0)
+BUDGET = Budget(30, 4)
 
 
 def train(settings: PairTraining, budget: Budget = BUDGET, *, valid: Sequence[Pair] = (), seed: int = 0) -> Linear:
@@ -60,13 +60,13 @@ def test_the_first_step_is_the_plain_one_of_adam() -> None:
     labels = torch.tensor([float(pair.is_match) for pair in PAIRS])
     (-labels * logits.sigmoid().log() - (1 - labels) * (1 - logits.sigmoid()).log()).mean().backward()  # type: ignore[no-untyped-call]
     optimizer.step()
-    model = train(PairTraining(learning_rate=1e-2, gradient_norm=1e9), Budget(1, 12, 60.0))
+    model = train(PairTraining(learning_rate=1e-2, gradient_norm=1e9), Budget(1, 12))
     torch.testing.assert_close(weights_of(model), weights_of(expected))
 
 
 def test_a_batch_in_parts_has_the_gradient_of_the_whole() -> None:
-    whole = train(PairTraining(pairs_at_once=12), Budget(5, 12, 60.0))
-    parts = train(PairTraining(pairs_at_once=5), Budget(5, 12, 60.0))
+    whole = train(PairTraining(pairs_at_once=12), Budget(5, 12))
+    parts = train(PairTraining(pairs_at_once=5), Budget(5, 12))
     torch.testing.assert_close(weights_of(parts), weights_of(whole), atol=1e-5, rtol=1e-4)
 
 
@@ -74,13 +74,6 @@ def test_it_stops_when_patience_is_at_its_end() -> None:
     settings = PairTraining(learning_rate=1e-9, selection=Selection(pairs=12, looks=15, patience=3))
     course = train_pairs(Linear(), INPUTS, PAIRS, PAIRS, settings=settings, budget=BUDGET, seed=0)
     assert (course.n_steps, course.best_step) == (6, 0)  # looked at before the first step, after 2, 4 and 6
-
-
-def test_time_that_is_up_leaves_the_weights_as_they_were() -> None:
-    model = Linear()
-    course = train_pairs(model, INPUTS, PAIRS, PAIRS, settings=PairTraining(), budget=Budget(1000, 4, 0.0), seed=0)
-    assert (course.n_steps, course.best_step) == (0, 0)
-    assert torch.equal(weights_of(model), weights_of(Linear()))
 
 
 def test_without_valid_pairs_all_steps_are_made_and_the_last_weights_kept() -> None:
@@ -111,7 +104,7 @@ def test_pairs_of_one_kind_teach_nothing() -> None:
 
 def test_a_budget_without_steps_is_refused() -> None:
     with pytest.raises(TrainingError, match="a budget of 0 steps of 4 pairs trains nothing"):
-        train(PairTraining(), Budget(0, 4, 60.0))
+        train(PairTraining(), Budget(0, 4))
 
 
 def test_a_loss_that_is_no_number_ends_it() -> None:
@@ -164,7 +157,7 @@ def test_words_are_learned_from_documents_of_train_alone() -> None:
     scorers = [dssm(SMALL, OVERFITTING) for _ in range(2)]
     given = (documents, {doc_id: documents[doc_id] for doc_id in documents if doc_id in named})
     for scorer, texts in zip(scorers, given, strict=True):
-        scorer.fit(Fit(texts, train, [], Budget(2, 16, 60.0), 0))
+        scorer.fit(Fit(texts, train, [], Budget(2, 16), 0))
     assert len(given[1]) < len(documents)
     np.testing.assert_array_equal(*(scorer.score(train) for scorer in scorers))
 
@@ -172,7 +165,7 @@ def test_words_are_learned_from_documents_of_train_alone() -> None:
 def test_a_device_that_is_not_there_is_told() -> None:
     scorer = dssm(SMALL, OVERFITTING, device="cuda:63")
     with pytest.raises(TrainingError, match=r"device 'cuda:63' cannot be used .*; take another, as cpu"):
-        scorer.fit(Fit(topical_documents(), topical_pairs(), [], Budget(1, 8, 60.0), 0))
+        scorer.fit(Fit(topical_documents(), topical_pairs(), [], Budget(1, 8), 0))
 
 
 def test_settings_hold_no_folder_of_a_machine(tmp_path: Path) -> None:
@@ -208,17 +201,17 @@ def test_a_small_one_scores_pairs_and_says_that_it_is_small(name: str) -> None:
     scorer, pairs = neural_scorer(name, is_small=True), topical_pairs()
     assert scorer.settings["is_small"] is True
     assert "is_small" not in neural_scorer(name).settings
-    scorer.fit(Fit(topical_documents(), pairs, pairs[:4], Budget(1, 4, 60.0), 0))
+    scorer.fit(Fit(topical_documents(), pairs, pairs[:4], Budget(1, 4), 0))
     assert np.isfinite(scorer.score(pairs[:6])).sum() == 6
 
 
 def test_given_weights_are_used(bert_folder: Path, tmp_path: Path) -> None:
     pairs = topical_pairs()
     scorer = neural_scorer("matchbert", given=Given(bert=str(bert_folder), device="cpu"), is_small=True)
-    scorer.fit(Fit(topical_documents(), pairs, [], Budget(1, 4, 60.0), 0))
+    scorer.fit(Fit(topical_documents(), pairs, [], Budget(1, 4), 0))
     assert scorer.encoder == f"{bert_folder.name}@{weights_sha256(bert_folder)[:12]}"
     file = tmp_path / "glove.txt"
     file.write_text("one 1 2 3\ntwo 3 2 1\n")
     han = neural_scorer("han", given=Given(word_vectors=file), is_small=True)
-    han.fit(Fit(topical_documents(), pairs, [], Budget(1, 4, 60.0), 0))
+    han.fit(Fit(topical_documents(), pairs, [], Budget(1, 4), 0))
     assert str(han.settings["words_word_vectors"]).startswith("glove.txt@")
