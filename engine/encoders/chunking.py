@@ -1,4 +1,4 @@
-"""A document cut into chunks, of whole sentences or of equal length, with the token ids that an encoder will read."""
+"""A document cut into chunks of whole sentences, with the token ids that an encoder will read; no weights here."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def chunk_document(document: Document, tokenizer: Tokenizer, windows: int | Wind
         DocumentError: the document has no token.
     """
     cut: Windows = windows if callable(windows) else (lambda ends: fill_windows(ends, windows))
-    texts = _section_texts(document)
+    texts = [document.text[section.start : section.stop] for section in document.sections]
     chunks: list[Chunk] = []
     token_ids: list[Sequence[int]] = []
     n_tokens = 0
@@ -43,45 +43,6 @@ def chunk_document(document: Document, tokenizer: Tokenizer, windows: int | Wind
             start, stop = offsets[window.first][0], offsets[window.stop - 1][1]
             chunks.append(Chunk(number, base + start, base + stop, window.stop - window.first))
             token_ids.append(array("i", ids[window.first : window.stop]))  # a tenth of the memory of a tuple
-    return _segmented(document, chunks, token_ids, n_tokens)
-
-
-def chunk_across_sections(document: Document, tokenizer: Tokenizer, most: int) -> SegmentedDocument:
-    """Cut a document into windows of exactly `most` tokens, the last one shorter, which run on over headings.
-
-    Args:
-        document: any length.
-        tokenizer: of the encoder.
-        most: tokens of a window, at least 1.
-
-    Returns:
-        Chunks, each of the section in which it begins; every token is in one of them. A section in
-        which no chunk begins has none.
-
-    Raises:
-        DocumentError: the document has no token.
-    """
-    tokens: list[tuple[int, int, int, int]] = []  # section, start, stop, id
-    for number, (ids, offsets) in enumerate(tokenizer.tokenize(_section_texts(document))):
-        base = document.sections[number].start
-        tokens += [(number, base + a, base + b, one) for one, (a, b) in zip(ids, offsets, strict=True)]
-    windows = [tokens[first : first + most] for first in range(0, len(tokens), most)]
-    chunks = [Chunk(window[0][0], window[0][1], window[-1][2], len(window)) for window in windows]
-    return _segmented(document, chunks, [array("i", [one[3] for one in window]) for window in windows], len(tokens))
-
-
-def tokens_of_sections(document: Document, tokenizer: Tokenizer) -> list[Sequence[int]]:
-    """The token ids of each section, of one without text none."""
-    return [ids for ids, _ in tokenizer.tokenize(_section_texts(document))]
-
-
-def _section_texts(document: Document) -> list[str]:
-    return [document.text[section.start : section.stop] for section in document.sections]
-
-
-def _segmented(
-    document: Document, chunks: Sequence[Chunk], token_ids: Sequence[Sequence[int]], n_tokens: int
-) -> SegmentedDocument:
     if not chunks:
         raise DocumentError(f"{document.doc_id}: no text that the tokenizer can read")
     read = sum(chunk.n_tokens for chunk in chunks)

@@ -16,9 +16,9 @@ from transformers import AutoModel, DistilBertConfig, DistilBertModel, Longforme
 from engine.document import Document
 from engine.encoders.backbone.backbone import Pooling
 from engine.encoders.backbone.tokenizer import Tokenizer
-from engine.encoders.chunking import tokens_of_sections
 from engine.encoders.colde.config import ColdeConfig, Freeze
 from engine.encoders.colde.encoder import TOKEN_BUDGET, ColdeEncoder
+from engine.encoders.colde.full_chunks import tokens_of_sections
 from engine.encoders.colde.sections import PlacedChunk, PlacedSection, headed_sections, place
 from engine.encoders.loading import load_encoder
 from engine.encoders.trainable import inference

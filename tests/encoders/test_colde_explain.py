@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import torch
 
-from engine.encoders.chunking import tokens_of_sections
 from engine.encoders.colde.config import ColdeConfig
 from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.colde.explain import Explanation, Picture, explain
+from engine.encoders.colde.full_chunks import tokens_of_sections
 from engine.encoders.colde.sections import full_chunks, headed_sections, place
 from engine.encoders.trainable import inference
 from engine.encoders.variant import Variant

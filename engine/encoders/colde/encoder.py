@@ -16,8 +16,9 @@ from engine.encoders.backbone.batching import group_by_length
 from engine.encoders.backbone.hardware import default_dtype
 from engine.encoders.backbone.long_attention import PlainAttention, attention_of
 from engine.encoders.backbone.weights import tokenizer_sha256
-from engine.encoders.chunking import chunk_across_sections, chunk_document, tokens_of_sections
+from engine.encoders.chunking import chunk_document
 from engine.encoders.colde.config import RELEASED_CHUNKS, ColdeConfig, Freeze
+from engine.encoders.colde.full_chunks import chunk_across_sections, tokens_of_sections
 from engine.encoders.colde.layers import ColdeLayers
 from engine.encoders.colde.sections import (
     PlacedChunk,
