@@ -260,6 +260,7 @@ class ScaleRecord:
     origin: Origin
     words_bytes: int | None = None  # of `disk`: term counts, postings and reference
     texts: str = ""  # index that the words of made documents were drawn from; empty for copies of the originals'
+    label: str = ""  # tells records of one size apart, for example of two processors
 
     @property
     def added_share(self) -> float | None:
@@ -274,7 +275,13 @@ class ScaleRecord:
         capped = f"-cap{round(self.cap_bytes / 2**20)}m" if self.cap_bytes else ""
         quick = "-quick" if self.is_quick else ""
         drawn = f"-words-{self.texts}" if self.texts else ""
-        return f"scale-{self.source.partition('@')[0]}{drawn}-{self.n_chunks}{capped}{quick}"
+        label = f"-{self.label}" if self.label else ""
+        return f"scale-{self.corpus}{drawn}-{self.n_chunks}{capped}{label}{quick}"
+
+    @property
+    def corpus(self) -> str:
+        """The source without its checksum."""
+        return self.source.partition("@")[0]
 
 
 @dataclass(frozen=True)

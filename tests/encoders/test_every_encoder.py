@@ -28,6 +28,7 @@ from tests.fakes import make_document
 AGAIN = ", loaded"
 # Those that leave out what is in a document, as published: long sentences, or all but the first chunks.
 PARTIAL = ("smith paper", "smith released", "matchbert paper", "colde released")
+OVER_HEADINGS = ("colde paper", "colde released")  # a chunk ends where it is full
 WITHOUT_ATTENTION = ("mean", "matchbert", "colde released", "colde without lstm", "tde")  # these explain nothing
 WITHOUT = {  # weights that no document vector depends on
     "mean": ("pooler.",),
@@ -146,7 +147,8 @@ def test_chunks_lie_in_their_sections_and_show_their_tokens(case: Case, document
         segmented = case.encoder.segment(document)
         for chunk, ids in zip(segmented.chunks, segmented.token_ids, strict=True):
             section = document.sections[chunk.section]
-            assert section.start <= chunk.start < chunk.stop <= section.stop
+            assert section.start <= chunk.start < min(chunk.stop, section.stop)
+            assert chunk.stop <= section.stop or case.name.startswith(OVER_HEADINGS)
             assert 1 <= chunk.n_tokens == len(ids) <= case.encoder.chunk_tokens
             pieces = "".join(piece.removeprefix("##") for piece in tokenizer.convert_ids_to_tokens(ids))
             shown = "".join(document.text[chunk.start : chunk.stop].lower().split())

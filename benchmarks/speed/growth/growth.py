@@ -48,6 +48,7 @@ QUICK_REAL, QUICK_GROWTH, QUICK_QUERIES = 60, (2, 4, 8), 5
 @click.option("-k", "--top", "k", default=10, show_default=True, type=click.IntRange(1), help="Targets to return.")
 @click.option("--threads", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(1), help="Of a search.")
 @click.option("--workers", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(1), help="Of a batch.")
+@click.option("--label", default="", help="Tells records of one size apart, as those of two processors.")
 @measurement(
     seed="Of growth and queries.",
     quick="A few real documents, grown a little",
@@ -70,6 +71,7 @@ def main(
     k: int,
     threads: int,
     workers: int,
+    label: str,
 ) -> None:
     """Grow INDEX to one or more sizes, in one folder from small to large, and measure each.
 
@@ -103,6 +105,7 @@ def main(
             workers=workers,
             is_quick=run.is_quick,
             origin=run.origin,
+            label=label,
         )
         for n_chunks in sorted(sizes):
             if n_added is None:

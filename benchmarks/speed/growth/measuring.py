@@ -42,6 +42,7 @@ class Trial:
     workers: int
     is_quick: bool
     origin: Origin
+    label: str = ""  # of the records
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,7 @@ def measure(trial: Trial, n_chunks: int, log: Callable[[str], None]) -> ScaleRec
             origin=trial.origin,
             words_bytes=queries.words_bytes(folder),
             texts="" if trial.real.texts is None else trial.real.texts.stem.partition("@")[0],
+            label=trial.label,
         )
 
 

@@ -33,8 +33,9 @@ def _added(record: ScaleRecord) -> str:
     """What thresholds and words add to time and size, in a sentence."""
     times = [f"{asked.added_ms:.1f} ms ({kind})" for kind, asked in record.asked.items() if asked.added_ms is not None]
     drawn = f", words of made documents drawn from `{record.texts}`" if record.texts else ""
+    label = f" ({record.label})" if record.label else ""
     return (
-        f"At {record.n_chunks:,} chunks of `{record.source.partition('@')[0]}`{drawn}, thresholds and words add "
+        f"At {record.n_chunks:,} chunks of `{record.corpus}`{label}{drawn}, thresholds and words add "
         f"{', '.join(times)} to the median of the same queries without them, and "
         f"{100 * (record.added_share or 0):.1f} % to the size of the index: term counts, postings and reference."
     )
@@ -59,7 +60,7 @@ def _row(record: ScaleRecord, kind: str) -> list[str]:
     asked, memory, growth = record.asked[kind], record.memory["search"], record.growth
     made = growth.generate_seconds + growth.commit_seconds
     return [
-        record.source.partition("@")[0],
+        f"{record.corpus}, {record.label}" if record.label else record.corpus,
         f"{record.n_documents:,}",
         f"{record.n_chunks:,}",
         f"{record.neighbours.nearest_chunk[_MEDIAN]:.2f}",
@@ -80,7 +81,7 @@ def _row(record: ScaleRecord, kind: str) -> list[str]:
 
 
 def _by_size(records: Sequence[ScaleRecord]) -> list[ScaleRecord]:
-    return sorted(records, key=lambda record: (record.source, record.n_chunks, record.cap_bytes or 0))
+    return sorted(records, key=lambda record: (record.source, record.n_chunks, record.cap_bytes or 0, record.label))
 
 
 def additions_table(records: Sequence[AdditionRecord]) -> str:

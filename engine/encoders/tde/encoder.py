@@ -213,7 +213,7 @@ class TdeEncoder(TrainableEncoder):
                 )
         one, other = (torch.as_tensor(given, device=self.backbone.device) for given in (query, target))
         with inference(self.module):
-            probability: Vectors = self.module.head(one, other).softmax(-1)[..., 1].cpu().numpy()
+            probability: Vectors = self.module.head(one, other).softmax(-1)[..., 1].float().cpu().numpy()
         return probability
 
     def top_words(self, n: int = 10) -> list[list[str]]:

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from benchmarks.papers.comparison import Conditions, Size, Variant
 from benchmarks.papers.papers import PAPERS, main, run_comparison
-from benchmarks.papers.tables import PaperDetails
+from benchmarks.papers.tables import GivenScale, PaperDetails
 from benchmarks.runs import Run, read_run, run_files
 from indexer.origin import Origin
 from tests.benchmarks.papers.cases import conditions, write_citations
@@ -101,7 +101,12 @@ def test_runs_hold_the_measured_and_the_published(given: Conditions, tmp_path: P
     details = one.details_as(PaperDetails)
     assert (one.values("accuracy"), one.groups, details.size) == ([0.0, 1.0, 0.0], ["0", "1", "1"], Size(2, 32, 1000))
     assert (details.published, details.below, other.details_as(PaperDetails).below) == (0.7, [], ["np"])
-    assert (details.scale, details.n_train, details.n_steps, details.best_step) == (given.scale, 24, 3, 2)
+    assert (details.scale, details.n_train, details.n_steps, details.best_step) == (
+        GivenScale.of(given.scale),
+        24,
+        3,
+        2,
+    )
 
 
 def test_a_measured_variant_is_not_measured_again(given: Conditions, tmp_path: Path) -> None:
