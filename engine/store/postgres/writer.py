@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psycopg
 from pgvector.psycopg import register_vector
 from psycopg.types.json import Json
 
@@ -59,11 +60,17 @@ class PostgresWriter(Writer):
                 register_vector(self._session)
                 self.meta: dict[str, Any] = read_settings(self._session, address)
         except BaseException:
-            self._session.close()
+            self.close()
             raise
 
     def close(self) -> None:
-        """End the session, and the lock with it."""
+        """Release the lock and end the session.
+
+        The server notices the end of a session a moment later, and until then a lock that was not released would
+        refuse the next writer. A session that is broken has no lock any more.
+        """
+        with suppress(psycopg.Error):
+            self._session.execute("SELECT pg_advisory_unlock(%s, hashtext(%s))", [_LOCK, self.folder.schema])
         self._session.close()
 
     @property

@@ -228,6 +228,17 @@ def test_an_empty_schema_holds_no_index(address: Address) -> None:
         open_snapshot(address)
 
 
+def test_a_closed_writer_holds_no_lock_while_the_server_still_ends_its_session(
+    address: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = PostgresWriter(address)
+    with monkeypatch.context() as patched:
+        patched.setattr(first._session, "close", lambda: None)  # the server has not noticed yet
+        first.close()
+    PostgresWriter(address).close()
+    first.close()
+
+
 def test_only_an_empty_index_is_removed(address: Address) -> None:
     PostgresWriter(address).close()
     with connect(address) as session:
