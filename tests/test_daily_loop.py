@@ -27,6 +27,7 @@ def test_slow():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [(), ("-n", "2")])
 def test_workers_start_no_workers_and_leave_slow_tests_out(arguments: tuple[str, ...], tmp_path: Path) -> None:
     source = (ROOT / "tests" / "conftest.py").read_text("utf-8")

@@ -79,6 +79,7 @@ def test_every_option_has_a_help_text_that_begins_a_sentence(name: str) -> None:
     ] == []
 
 
+@pytest.mark.slow
 def test_messages_are_in_plain_english() -> None:
     found = {f"{file.relative_to(ROOT)}: {text[:70]}": faults(text) for file in MODULES for text in messages(file)}
     assert {place: words for place, words in found.items() if words} == {}

@@ -36,6 +36,7 @@ def test_filter(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert "where {'number': {'>=': 2000, '<': 4000}}: 4 documents" in printed
 
 
+@pytest.mark.slow
 def test_notebook(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -46,6 +47,7 @@ def test_notebook(
     assert sums == scores and folder.exists()
 
 
+@pytest.mark.slow
 def test_train_own(
     folder: Path,
     tmp_path: Path,

@@ -140,6 +140,7 @@ def test_a_path_may_be_text(built_folder: Path) -> None:
         assert index.n_documents == 60
 
 
+@pytest.mark.slow
 def test_a_question_by_id_loads_no_torch(built_folder: Path) -> None:
     code = (
         "import sys; from engine.index import Index; "

@@ -64,6 +64,7 @@ def _longest(name: str, known: set[str]) -> str:
     return name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", BELOW)
 def test_a_package_imports_only_itself_and_what_lies_below(package: str) -> None:
     allowed = BELOW[package] | {package}
@@ -76,12 +77,14 @@ def test_a_package_imports_only_itself_and_what_lies_below(package: str) -> None
     assert wrong == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", BELOW)
 def test_no_package_imports_in_a_circle(package: str) -> None:
     graph = imported_modules(package, at_top_only=package in ("engine", "benchmarks"))
     tuple(TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
 
 
+@pytest.mark.slow
 def test_only_the_command_line_imports_training() -> None:
     users = {
         module

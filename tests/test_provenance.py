@@ -68,6 +68,7 @@ def test_a_search_by_id_leaves_itself_out_of_what_it_records(index: Index) -> No
     assert found.is_indexed and found.parameters["without"] == ["doc004"]
 
 
+@pytest.mark.slow
 def test_a_text_is_kept_and_a_file_is_not(index: Index, corpus: list[Document]) -> None:
     kept = check(index.search(replace(corpus[3], source="")).to_dict())["query"]["document"]
     assert kept["text"] == corpus[3].text

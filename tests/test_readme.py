@@ -128,6 +128,7 @@ def transcripts(page: Path) -> Iterator[tuple[str, str]]:
             yield command, output
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_workspace")
 @pytest.mark.parametrize("page", parameters(page for page in PAGES if "$ longmatch" in page.read_text()))
 def test_transcripts_are_what_the_program_prints(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,6 +139,7 @@ def test_transcripts_are_what_the_program_prints(page: Path, monkeypatch: pytest
         assert OutputChecker().check_output(output, printed, ELLIPSIS), f"longmatch {command}\n{printed}"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_workspace")
 @pytest.mark.parametrize("page", parameters(page for page in PAGES if "```python" in page.read_text()))
 def test_the_python_of_a_page_runs(
@@ -157,6 +159,7 @@ def test_the_python_of_a_page_runs(
     assert capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 @pytest.mark.usefixtures("in_workspace")
 def test_the_sql_of_a_page_runs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from longmatch.index import Index as PublicIndex
 from tests.fakes import FakeEncoder, make_document
 
 
+@pytest.mark.slow
 def test_fifty_stored_results_are_equal_on_the_same_index(index: Index, tmp_path: Path) -> None:
     results = [index.search_id(f"doc{number:03}", k=3).to_dict(n_pairs=2) for number in range(50)]
     (tmp_path / "x.json").write_text(json.dumps(envelope(results)))

@@ -52,6 +52,7 @@ def ranked(index: Index, doc_id: str, k: int, offset: int = 0, **options: object
     return [(hit.doc_id, hit.score) for hit in result.hits]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("doc_id", QUERIES)
 def test_ranks_do_not_depend_on_k_or_page(index: Index, doc_id: str) -> None:
     whole = ranked(index, doc_id, 1_200)
@@ -63,6 +64,7 @@ def test_ranks_do_not_depend_on_k_or_page(index: Index, doc_id: str) -> None:
     assert len({name for name, _ in whole}) == len(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("doc_id", QUERIES)
 def test_scores_are_those_of_a_scan(index: Index, doc_id: str) -> None:
     exact = dict(ranked(index, doc_id, 3_000, exact=True))
@@ -70,6 +72,7 @@ def test_scores_are_those_of_a_scan(index: Index, doc_id: str) -> None:
         assert score == exact[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("doc_id", QUERIES)
 @pytest.mark.parametrize("where", ["family = 'even'", "year >= 2020", "topic = 3"])
 def test_a_filter_changes_no_score(index: Index, doc_id: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,6 +84,7 @@ def test_a_filter_changes_no_score(index: Index, doc_id: str, where: str, monkey
         assert score == everything[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("doc_id", QUERIES)
 def test_threads_change_no_digit(index: Index, doc_id: str) -> None:
     answers = []
@@ -100,6 +104,7 @@ def test_copies_stand_beside_each_other_by_name(index: Index) -> None:
             assert equal == sorted(equal) and names.index(equal[0]) <= at
 
 
+@pytest.mark.slow
 def test_added_documents_change_no_score_until_the_reference_is_drawn_again(
     tmp_path: Path, folder: Path, index: Index, corpus: list[Document]
 ) -> None:

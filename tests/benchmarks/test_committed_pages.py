@@ -19,6 +19,7 @@ def test_every_table_is_that_of_its_records() -> None:
     assert (done.exit_code, done.output) == (0, "")
 
 
+@pytest.mark.slow
 def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
     records = [record for record in read_records(RESULTS) if not isinstance(record, Run)]  # those are written by case
     for record in records:

@@ -89,6 +89,7 @@ def faceted_folder(tmp_path: Path) -> Path:
     return write_faceted(tmp_path / "facets")
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_run_of_each_ranking(faceted_folder: Path, bert_folder: Path, tmp_path: Path) -> None:
     out = ["--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, [str(faceted_folder), "--encoder", str(bert_folder), *out], catch_exceptions=False)
@@ -108,6 +109,7 @@ def test_the_command_writes_a_run_of_each_ranking(faceted_folder: Path, bert_fol
     assert "| bert (6) | facet to facet | " in done.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["colde fixed", "smith fixed normal"])
 def test_the_command_ranks_by_the_model_where_the_encoder_explains_itself(
     kind: str, faceted_folder: Path, bert_folder: Path, tmp_path: Path

@@ -94,6 +94,7 @@ def long_folder(tmp_path: Path) -> Path:
     return write_long(tmp_path / "long")
 
 
+@pytest.mark.slow
 def test_the_command_follows_queries_of_the_split(long_folder: Path, bert_folder: Path, tmp_path: Path) -> None:
     options = ["--queries", "2", "--random", "2", "--encoded", "1", "--unit", "section"]
     folders = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
@@ -107,6 +108,7 @@ def test_the_command_follows_queries_of_the_split(long_folder: Path, bert_folder
     assert "| long | bert | query, stored (2) | deletion, area (low) |" in done.output
 
 
+@pytest.mark.slow
 def test_a_quick_run_writes_no_record_unless_asked(
     long_folder: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

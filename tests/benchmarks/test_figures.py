@@ -31,6 +31,7 @@ def results(tmp_path: Path, origin: Origin) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_records_that_have_a_plot_are_drawn_in_both_formats(results: Path, tmp_path: Path) -> None:
     written = draw_figures(results, tmp_path / "plots")
     names = ["quality-pets-0", "recall"]
@@ -38,6 +39,7 @@ def test_records_that_have_a_plot_are_drawn_in_both_formats(results: Path, tmp_p
     assert sorted((tmp_path / "plots").iterdir()) == sorted(written)
 
 
+@pytest.mark.slow
 def test_the_same_records_give_the_same_bytes(results: Path, tmp_path: Path) -> None:
     first, second = draw_figures(results, tmp_path / "one"), draw_figures(results, tmp_path / "two")
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
@@ -49,6 +51,7 @@ def test_other_data_of_a_task_has_a_file_of_its_own(results: Path, tmp_path: Pat
     assert (first.name, second.name) == ("quality-pets-0.png", "quality-pets-1.png")
 
 
+@pytest.mark.slow
 def test_the_largest_set_of_queries_is_drawn(tmp_path: Path, origin: Origin) -> None:
     whole = retrieval("evidence", 0.4, origin)
     few = made_run("bm25", [0.4], origin)

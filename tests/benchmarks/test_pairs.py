@@ -52,6 +52,7 @@ def auc(run: Run) -> float:
     return judge(run.values("score"), [bool(value) for value in run.values("match")], 0.0).auc
 
 
+@pytest.mark.slow
 def test_scorers_are_measured_on_the_same_pairs(linked: Dataset, bert_folder: Path, tmp_path: Path) -> None:
     options = ["--systems", "tfidf,bm25,maxsim,cosine-bce", "--encoder", str(bert_folder), "--training-tokens", "96"]
     records = records_of(linked, tmp_path / "out", *options)
@@ -70,6 +71,7 @@ def test_scorers_are_measured_on_the_same_pairs(linked: Dataset, bert_folder: Pa
     assert "--work" not in tfidf.origin.command
 
 
+@pytest.mark.slow
 def test_the_same_command_gives_the_same_scores(linked: Dataset, bert_folder: Path, tmp_path: Path) -> None:
     options = ["--systems", "cosine-bce", "--encoder", str(bert_folder), "--training-tokens", "48", "--seed", "3"]
     first, again = (records_of(linked, tmp_path / out, *options)["cosine-bce"] for out in ("first", "again"))

@@ -39,6 +39,7 @@ def test_the_front_is_what_no_other_point_beats(seed: int) -> None:
     assert [(point.x, point.y) for point in pareto_front(points)] == front_by_hand(points)
 
 
+@pytest.mark.slow
 def test_a_figure_is_named_and_its_files_are_the_same_each_time(tmp_path: Path) -> None:
     def written(name: str) -> list[bytes]:
         figure, axes = new_figure("Costs $5 to $9", "ms a query", "nDCG@10")

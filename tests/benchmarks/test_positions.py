@@ -139,6 +139,7 @@ def test_relevant_hits_are_a_group_of_their_own() -> None:
     assert cases[1].values["query 10"] == 1.0
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_run_and_a_quick_one_none(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
     options = [str(folder), "--encoder", str(bert_folder), "--work", str(tmp_path / "work")]
     done = CliRunner().invoke(main, [*options, "--out", str(tmp_path / "out")], catch_exceptions=False)

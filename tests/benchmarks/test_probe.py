@@ -60,6 +60,7 @@ def test_the_command_writes_a_run_and_a_table(folder: Path, tmp_path: Path) -> N
     assert run.details_as(ProbeDetails).few_shot == {"2": few, "4": few}
 
 
+@pytest.mark.slow
 def test_an_encoders_vectors_are_made_once(folder: Path, tmp_path: Path, bert_folder: Path) -> None:
     options = ["--encoder", str(bert_folder), "--systems", "document", "--shots", "2", "--draws", "2"]
     places = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]

@@ -92,6 +92,7 @@ def test_queries_that_chose_the_weights_are_refused(linked: Dataset, tmp_path: P
     assert list(run_files(tmp_path)) == []
 
 
+@pytest.mark.slow
 def test_a_quick_run_writes_nothing_and_wrong_names_are_refused(linked: Dataset) -> None:
     done = run(linked, "--quick", "--systems", "matchbert,re2", "--encoder", "nowhere-at-all")
     assert done.exit_code == 1 and "1 of 2 scorers failed; matchbert:" in done.stderr

@@ -174,6 +174,7 @@ def test_an_encoder_without_attention_cannot_explain(bert_folder: Path, config: 
         encoder.explain(QUERY, [TARGET])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("picture", Picture)
 def test_every_picture_can_be_drawn(explanation: Explanation, picture: Picture) -> None:
     pytest.importorskip("matplotlib")

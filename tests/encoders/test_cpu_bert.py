@@ -132,6 +132,7 @@ def test_positions_end_where_the_model_has_no_more() -> None:
     torch.testing.assert_close(found, one_by_one(model, ids, mask), atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=40))
 def test_a_batch_has_few_shapes(lengths: list[int]) -> None:
     model, shapes = make_bert(), set()

@@ -88,6 +88,7 @@ def slowly(encoder: TrainableEncoder, document: Document) -> Embedded:
         return encoder.combine([segmented], [states])
 
 
+@pytest.mark.slow
 def test_vectors_are_those_of_chunks_read_one_by_one(case: Case, documents: list[Document]) -> None:
     for document, encoded in zip(documents, case.encoded, strict=True):
         slow = slowly(case.encoder, document)
@@ -95,6 +96,7 @@ def test_vectors_are_those_of_chunks_read_one_by_one(case: Case, documents: list
         np.testing.assert_allclose(encoded.document, slow.documents[0].numpy(), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_company_and_order_never_change_a_vector(case: Case, documents: list[Document]) -> None:
     for document, one, other in zip(documents, case.encoded, case.encoder.encode(documents[::-1])[::-1], strict=True):
         (alone,) = case.encoder.encode([document])
@@ -216,6 +218,7 @@ def test_a_document_loss_reaches_every_weight_that_makes_its_vector(case: Case, 
     case.encoder.module.zero_grad()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENCODERS)
 def test_a_saved_encoder_loads_the_same(
     name: str, bert_folder: Path, documents: list[Document], tmp_path: Path
@@ -232,6 +235,7 @@ def test_a_saved_encoder_loads_the_same(
         assert (one.chunk_spans, one.coverage) == (other.chunk_spans, other.coverage)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENCODERS)
 def test_loading_leaves_torchs_random_numbers_alone(name: str, bert_folder: Path, tmp_path: Path) -> None:
     encoder = ENCODERS[name](bert_folder)
@@ -240,6 +244,7 @@ def test_loading_leaves_torchs_random_numbers_alone(name: str, bert_folder: Path
     assert torch.equal(torch.get_rng_state(), before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENCODERS)
 def test_each_weight_that_makes_vectors_is_in_the_fingerprint(name: str, bert_folder: Path) -> None:
     encoder = ENCODERS[name](bert_folder)
@@ -265,6 +270,7 @@ def corpus() -> list[Document]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENCODERS)
 def test_an_index_finds_with_it_and_its_parts_sum_to_the_score(
     name: str, bert_folder: Path, corpus: list[Document], tmp_path: Path
@@ -283,6 +289,7 @@ def test_an_index_finds_with_it_and_its_parts_sum_to_the_score(
     assert result.query_coverage == encoder.segment(corpus[3]).coverage
 
 
+@pytest.mark.slow
 def test_it_explains_matches_by_chunks_that_are_indexed_or_says_why_not(case: Case, documents: list[Document]) -> None:
     query, *targets = documents
     if case.name.startswith(WITHOUT_ATTENTION):

@@ -38,6 +38,7 @@ def lay_code(folder: Path) -> Path:
     return trace
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["backbone", *KINDS])
 def test_code_beside_a_known_model_is_never_run(
     take: Take, saved: dict[str, Path], kind: str, monkeypatch: pytest.MonkeyPatch
@@ -126,6 +127,7 @@ def imported(node: ast.AST) -> list[str]:
     return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
 
 
+@pytest.mark.slow
 def test_no_line_of_ours_trusts_code_or_pickles() -> None:
     root = Path(__file__).parents[2]
     sources = [file for package in ("engine", "indexer") for file in sorted((root / package).rglob("*.py"))]

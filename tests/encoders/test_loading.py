@@ -46,6 +46,7 @@ def test_a_plain_backbone_is_pooled_by_means(bert_folder: Path) -> None:
     assert encoder.window_tokens == min(WINDOW_TOKENS, 46)
 
 
+@pytest.mark.slow
 def test_the_bundled_encoder_is_the_default_and_faithful_in_half_the_bits() -> None:
     usual, precise = load_encoder(device="cpu"), load_encoder(BUNDLED_NAME, device="cpu", dtype=torch.float32)
     documents = [make_document("d", "Whole documents are asked for; sections of theirs meet sections of ours. " * 20)]

@@ -73,6 +73,7 @@ def sequences(*lengths: int) -> list[list[int]]:
     return [rng.integers(5, 100, length).tolist() for length in lengths]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_max_tokens_is_what_can_be_read(make: Make, kind: str) -> None:
     backbone = make(kind)
@@ -81,6 +82,7 @@ def test_max_tokens_is_what_can_be_read(make: Make, kind: str) -> None:
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("budget", [1, 100, 100_000])
 def test_company_never_changes_a_vector(make: Make, kind: str, budget: int) -> None:
@@ -162,6 +164,7 @@ def test_both_ways_of_bigbird_train_the_same_weights(make: Make) -> None:
     assert np.abs(backbone.encode(sequences(8), 1) - before).max() > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_saved_backbone_reads_the_same(make: Make, tmp_path: Path, kind: str) -> None:
     encoder = MeanEncoder(make(kind, pooling=Pooling.CLS), window_tokens=40)
@@ -190,6 +193,7 @@ def gradients(backbone: Backbone, lengths: tuple[int, ...]) -> tuple[dict[str, T
     return {name: weight.grad.clone() for name, weight in named if weight.grad is not None}, len(calls)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_checkpointed_gradients_are_the_same(make: Make, kind: str) -> None:
     backbone = make(kind)

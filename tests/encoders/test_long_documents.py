@@ -15,6 +15,7 @@ from tests.encoders.tiny import ENCODERS
 MOST_MIB = 200
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 @pytest.mark.parametrize(
     "name", ["mean", "smith fixed normal", "smith-short", "matchbert fixed", "colde fixed", "tde fixed"]

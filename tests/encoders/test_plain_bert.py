@@ -50,6 +50,7 @@ def plain(folder: Path) -> Backbone:
     return Backbone(folder, device="cpu", dtype=torch.float32)
 
 
+@pytest.mark.slow
 def test_the_bundled_encoder_encodes_without_transformers() -> None:
     code = (
         "import sys\n"
@@ -62,6 +63,7 @@ def test_the_bundled_encoder_encodes_without_transformers() -> None:
     assert run.stdout == "10 False\n", run.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("name", [BUNDLED_NAME, "tiny"])
 def test_vectors_and_fingerprint_are_those_through_transformers(

@@ -107,6 +107,7 @@ def test_a_document_of_one_window_is_its_first_block(smith: SmithEncoder) -> Non
     np.testing.assert_allclose(encoded.document, encoded.chunks[0], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_no_pass_is_longer_than_its_budget_however_long_the_document(smith: SmithEncoder) -> None:
     segmented = smith.segment(make_document("d", "fox. " * 40_000))
     passes: list[tuple[int, ...]] = []

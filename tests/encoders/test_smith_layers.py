@@ -194,6 +194,7 @@ def layer_size(width: int, ffn: int) -> int:
     return attention + norms + (width * ffn + ffn) + (ffn * width + width)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("variant", "sentence_layers"), [(Variant.FIXED, 6), (Variant.RELEASED, 4)])
 def test_the_parameters_are_as_many_as_the_papers(variant: Variant, sentence_layers: int) -> None:
     dense = 256 * 256 + 256
@@ -204,10 +205,12 @@ def test_the_parameters_are_as_many_as_the_papers(variant: Variant, sentence_lay
     assert layer_size(256, 512) == 527_104
 
 
+@pytest.mark.slow
 def test_the_whole_smith_has_about_13_million_parameters() -> None:
     assert n_parameters(SmithModule(smith(), 30_522)) == 12_920_576
 
 
+@pytest.mark.slow
 def test_bert_base_stands_under_smith_short_and_matchbert() -> None:
     one_layer = [replace(config, sentence_layers=1) for config in (match_bert(), smith_short())]
     sizes = [n_parameters(SmithModule(config, 1000)) for config in one_layer]

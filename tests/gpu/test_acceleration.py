@@ -57,6 +57,7 @@ def answers(folder: Path, gpus: StandInGpus, where: str | None = None) -> list[t
         return [(index.search_id(name, where=where), exact.search_id(name, where=where, exact=True)) for name in ASKED]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_gpus", [1, 2])
 @pytest.mark.parametrize("where", [None, "third = 1", "number < 30", "number = 7"])
 def test_hits_are_those_of_an_exact_scan(folder: Path, n_gpus: int, where: str | None) -> None:
@@ -65,6 +66,7 @@ def test_hits_are_those_of_an_exact_scan(folder: Path, n_gpus: int, where: str |
         assert there.status is Status.ESTIMATED  # lists chose the candidates
 
 
+@pytest.mark.slow
 def test_an_index_without_a_generation_is_searched_there(tmp_path: Path) -> None:
     for there, here in answers(write_index(tmp_path / "x.lm", SIZES, factory=None), StandInGpus()):
         assert_same(there, here)

@@ -29,6 +29,7 @@ def write(folder: Path, factory: str | None) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("factory", "n_gpus", "names"),
     [
@@ -71,6 +72,7 @@ class Picky(StandInGpus):
         return super().place(index, number)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("refused", "is_exact", "covers_all"), [(0, True, True), (1, False, False), (2, False, True), (3, False, True)]
 )
@@ -86,6 +88,7 @@ def test_each_type_holds_every_chunk_that_it_says_it_covers(
         assert (not fresh_chunks(snapshot, replica) and -1 not in found) is covers_all
 
 
+@pytest.mark.slow
 def test_what_is_refused_is_told(tmp_path: Path) -> None:
     with Snapshot(write(tmp_path / "x.lm", "IVF8,SQ8")) as snapshot:
         replica, told = replicate(snapshot, Picky(4))
@@ -96,6 +99,7 @@ def test_what_is_refused_is_told(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_room_decides(tmp_path: Path) -> None:
     with Snapshot(write(tmp_path / "x.lm", "IVF8,PQ8x4fs")) as snapshot:
         sizes = {rung.name: rung.size_bytes for rung in rungs(snapshot, StandInGpus())}
@@ -106,12 +110,14 @@ def test_the_room_decides(tmp_path: Path) -> None:
         assert replicate(snapshot, StandInGpus(free_bytes=RESERVED_BYTES + sizes[BYTES] - 1))[0] is None
 
 
+@pytest.mark.slow
 def test_where_comparing_all_is_slow_it_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replication_module, "FLAT_VECTORS", 100)
     with Snapshot(write(tmp_path / "x.lm", "IVF8,PQ8x4fs")) as snapshot:
         assert [rung.name for rung in rungs(snapshot, StandInGpus())] == [HALVES, BYTES, FLAT]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_chunks", [1, 50, 400, 100_000])
 def test_documents_are_spread_over_the_index(n_chunks: int, tmp_path: Path) -> None:
     with Snapshot(write(tmp_path / "x.lm", None)) as snapshot:

@@ -67,6 +67,7 @@ def test_scan_makes_no_generation(tmp_path: Path, corpus: list[Document]) -> Non
         assert index.search(corpus[3]).hits[0].doc_id == corpus[3].doc_id
 
 
+@pytest.mark.slow
 def test_documents_stay_when_the_generation_is_refused(tmp_path: Path, corpus: list[Document]) -> None:
     with pytest.raises(RecallTooLow):
         build(tmp_path / "x.lm", corpus, encoder=FakeEncoder(), factory="IVF4,Flat", recall_floor=1.5)

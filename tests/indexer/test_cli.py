@@ -53,6 +53,7 @@ def built(tmp_path_factory: pytest.TempPathFactory, papers: Path, bert_folder: P
     return path
 
 
+@pytest.mark.slow
 def test_index_tells_what_it_did(tmp_path: Path, papers: Path, bert_folder: Path, run: Run) -> None:
     path = tmp_path / "p.lm"
     first = run("index", path, papers, "--encoder", bert_folder)
@@ -62,6 +63,7 @@ def test_index_tells_what_it_did(tmp_path: Path, papers: Path, bert_folder: Path
     assert again.stdout.startswith("0 added, 0 replaced, 16 unchanged, 0 removed, 0 failed; 0 encoded: 0 tokens")
 
 
+@pytest.mark.slow
 def test_unchanged_chunks_keep_their_vectors(tmp_path: Path, bert_folder: Path, run: Run) -> None:
     path, file = tmp_path / "p.lm", tmp_path / "a.md"
     file.write_text(_text("fox", 1))
@@ -73,6 +75,7 @@ def test_unchanged_chunks_keep_their_vectors(tmp_path: Path, bert_folder: Path, 
     assert '"n_chunks_reused": 0' in run("index", path, file, "--json").stdout
 
 
+@pytest.mark.slow
 def test_an_index_of_words_stays_one_as_documents_come(
     tmp_path: Path, papers: Path, bert_folder: Path, run: Run
 ) -> None:
@@ -87,6 +90,7 @@ def test_an_index_of_words_stays_one_as_documents_come(
     assert json.loads(run("info", path, "--json").stdout)["encoded"] > 0
 
 
+@pytest.mark.slow
 def test_an_index_of_words_gets_vectors_from_a_named_encoder(
     tmp_path: Path, papers: Path, bert_folder: Path, run: Run
 ) -> None:
@@ -95,6 +99,7 @@ def test_an_index_of_words_gets_vectors_from_a_named_encoder(
     assert "words now" in run("index", path, papers, "--encoder", bert_folder).stderr
 
 
+@pytest.mark.slow
 def test_an_index_of_words_answers_and_gets_vectors_later(
     tmp_path: Path, papers: Path, bert_folder: Path, run: Run
 ) -> None:
@@ -112,6 +117,7 @@ def test_an_index_of_words_answers_and_gets_vectors_later(
     assert json.loads(run("info", path, "--json").stdout)["encoded"] == 16
 
 
+@pytest.mark.slow
 def test_a_query_says_what_it_encoded(
     tmp_path: Path, papers: Path, bert_folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,6 +171,7 @@ def test_dry_run_writes_nothing(tmp_path: Path, papers: Path, bert_folder: Path,
     assert not (tmp_path / "p.lm").exists()
 
 
+@pytest.mark.slow
 def test_plan_tells_each_total_with_its_parts(papers: Path, bert_folder: Path, run: Run) -> None:
     told = run("plan", papers, "--encoder", bert_folder, "--device", "cpu").stdout
     lines = [line.split("  ", 1)[0] for line in told.splitlines() if not line.startswith(" ")]
@@ -194,6 +201,7 @@ def test_an_impossible_budget_is_refused_with_both_numbers(
     assert not (tmp_path / "p.lm").exists()
 
 
+@pytest.mark.slow
 def test_a_run_under_a_budget_is_planned_and_compared_with_its_plan(
     tmp_path: Path, papers: Path, bert_folder: Path, run: Run
 ) -> None:
@@ -211,6 +219,7 @@ def test_a_run_under_a_budget_is_planned_and_compared_with_its_plan(
     assert told["peak_memory_bytes"] > 0 and told["plan"]["memory"]["total"] > 0
 
 
+@pytest.mark.slow
 def test_prune_removes_what_is_gone(tmp_path: Path, papers: Path, bert_folder: Path, run: Run) -> None:
     run("index", tmp_path / "p.lm", papers, "--encoder", bert_folder)
     result = run("index", tmp_path / "p.lm", papers / "fox", papers / "dog", "--prune")
@@ -331,6 +340,7 @@ def test_info_counts(built: Path, run: Run) -> None:
     assert "exact" in run("info", built).stdout
 
 
+@pytest.mark.slow
 def test_remove_verify_compact(tmp_path: Path, papers: Path, bert_folder: Path, run: Run) -> None:
     path = tmp_path / "p.lm"
     run("index", path, papers, "--encoder", bert_folder)
@@ -341,6 +351,7 @@ def test_remove_verify_compact(tmp_path: Path, papers: Path, bert_folder: Path, 
     assert run("verify", path).stdout == "all is well\n"
 
 
+@pytest.mark.slow
 def test_repair_rebuilds_faiss_and_names_lost_documents(
     tmp_path: Path, papers: Path, bert_folder: Path, run: Run, flip_byte: Callable[[Path, int], None]
 ) -> None:

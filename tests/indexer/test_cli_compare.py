@@ -75,6 +75,7 @@ def test_json_has_the_parts_and_on_request_the_matrix(files: Path, bert_folder: 
     assert matrix[1][0] == max(value for row in matrix for value in row)
 
 
+@pytest.mark.slow
 def test_an_index_gives_the_score_of_a_search(files: Path, built: Path, run: Run) -> None:
     search = ["query", str(built), str(files / "a.md"), "--format", "json"]
     hits = json.loads(CliRunner().invoke(main, search).stdout)["results"][0]["hits"]
@@ -96,6 +97,7 @@ def test_the_comparison_goes_to_a_file(files: Path, built: Path, run: Run, tmp_p
         assert result.stdout == "" and (tmp_path / form).read_text().startswith(start)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "status", "told"),
     [

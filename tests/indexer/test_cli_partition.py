@@ -133,6 +133,7 @@ def test_compare_takes_thresholds_from_the_shared_reference(one: Path, parts: Pa
     assert scores[1] == scores[0] > 0
 
 
+@pytest.mark.slow
 def test_a_corpus_that_changes_is_followed(parts: Path, papers: Path, tmp_path: Path, run: Run) -> None:
     changed = Path(shutil.copytree(papers, tmp_path / "papers"))
     unchanged = run("index", parts, papers, "--encode", "none")
@@ -145,6 +146,7 @@ def test_a_corpus_that_changes_is_followed(parts: Path, papers: Path, tmp_path: 
     assert "cat.md" in run("query", parts, "--text", "a cat over a house", "-k", "1").stdout
 
 
+@pytest.mark.slow
 def test_upkeep_takes_partitions(parts: Path, run: Run) -> None:
     assert run("remove", parts, "fox/0.md", "dog/1.md").stdout == "2 removed\n"
     absent = run("remove", parts, "fox/0.md")

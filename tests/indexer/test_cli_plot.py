@@ -25,6 +25,7 @@ def words(tmp_path_factory: pytest.TempPathFactory, corpus: list[Document]) -> P
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["map", "lengths", "coverage"])
 def test_the_name_of_the_file_gives_the_format(words: Path, tmp_path: Path, what: str) -> None:
     for name, start in (("x.png", b"\x89PNG"), ("x.SVG", b"<?xml")):

@@ -44,6 +44,7 @@ def run() -> Run:
     return invoke
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "name"),
     [

@@ -46,6 +46,7 @@ def replace_document(folder: Path, name: str) -> None:
     assert run("index", folder / "x.lm", folder / "corpus", "--encode", "none").exit_code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["json", "jsonl"])
 @pytest.mark.parametrize("sections", ["0", "3"])
 def test_results_of_files_texts_and_ids_are_repeated(folder: Path, form: str, sections: str) -> None:
@@ -56,6 +57,7 @@ def test_results_of_files_texts_and_ids_are_repeated(folder: Path, form: str, se
     assert [line.partition(":")[0] for line in result.stdout.splitlines()] == ["equal"] * 3
 
 
+@pytest.mark.slow
 def test_a_replaced_document_is_named_with_its_sections(folder: Path) -> None:
     path = stored(folder, folder / "draft.md")
     replace_document(folder, "house.md")
@@ -78,6 +80,7 @@ def test_a_removed_document_and_a_changed_query_are_named(folder: Path) -> None:
     assert "documents: 4, now 3" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_moved_index_and_query_are_named_on_the_command_line(folder: Path) -> None:
     path = stored(folder, folder / "draft.md")
     (folder / "x.lm").rename(folder / "y.lm")
@@ -111,6 +114,7 @@ def test_a_result_of_an_earlier_version_is_refused(folder: Path) -> None:
     assert "records no parameters" in run("replay", path).stderr
 
 
+@pytest.mark.slow
 def test_diff_names_the_documents_that_were_replaced(folder: Path) -> None:
     shutil.copytree(folder / "x.lm", folder / "old.lm")
     same = run("diff", folder / "old.lm", folder / "x.lm", "--queries", folder / "draft.md", "--id", "fox.md")
@@ -134,6 +138,7 @@ def sixty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_fifty_stored_results_are_equal(sixty: Path) -> None:
     queries = [word for number in range(50) for word in ("--id", f"doc{number:03}.md")]
     path = sixty / "results.json"
@@ -143,6 +148,7 @@ def test_fifty_stored_results_are_equal(sixty: Path) -> None:
     assert [line.partition(":")[0] for line in result.stdout.splitlines()] == ["equal"] * 50
 
 
+@pytest.mark.slow
 def test_diff_names_five_replaced_documents(sixty: Path) -> None:
     """The score depends on the query, the target and the pinned reference: no other hit has another score."""
     shutil.copytree(sixty / "x.lm", sixty / "new.lm")

@@ -50,6 +50,7 @@ def sizes(given: dict[str, str]) -> list[str]:
     return [word for name, value in given.items() for word in ("--size", f"{name}={value}")]
 
 
+@pytest.mark.slow
 def test_train_says_where_the_encoder_is_what_it_gained_and_what_comes_next(
     tmp_path: Path, papers: Path, bert_folder: Path, run: Run
 ) -> None:
@@ -65,12 +66,14 @@ def test_train_says_where_the_encoder_is_what_it_gained_and_what_comes_next(
     assert "papers: 24 documents, 28 pairs" in result.stderr
 
 
+@pytest.mark.slow
 def test_the_next_command_works(tmp_path: Path, papers: Path, bert_folder: Path, run: Run) -> None:
     run("train", tmp_path / "out", papers, "--encoder", bert_folder, *FEW, *PAIRS, "--half")
     indexed = run("index", tmp_path / "papers.lm", papers / "corpus.jsonl", "--encoder", tmp_path / "out")
     assert indexed.stdout.startswith("24 added, ")
 
 
+@pytest.mark.slow
 def test_the_card_has_the_command_without_folders(tmp_path: Path, papers: Path, bert_folder: Path, run: Run) -> None:
     out = tmp_path / "out"
     run("train", out, f"{papers}:", f"--encoder={bert_folder}", *FEW, *PAIRS, "--licence", "apache-2.0")
@@ -80,6 +83,7 @@ def test_the_card_has_the_command_without_folders(tmp_path: Path, papers: Path, 
     assert 'license: "apache-2.0"' in card and str(tmp_path) not in card
 
 
+@pytest.mark.slow
 def test_a_run_that_ended_is_not_made_again(tmp_path: Path, papers: Path, bert_folder: Path, run: Run) -> None:
     words = ("train", tmp_path / "out", papers, "--encoder", bert_folder, *FEW, *PAIRS)
     first, second = run(*words), run(*words)
@@ -91,6 +95,7 @@ def test_a_run_that_ended_is_not_made_again(tmp_path: Path, papers: Path, bert_f
     assert "began with negatives 3, not 1; give again what it began with, or name another folder" in other.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("new", "given", "objective"),
     [
@@ -116,6 +121,7 @@ def test_new_encoders_are_made_and_trained(
     assert settings["head learning rate"] == (1e-3 if new == "tde" else None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "settings"),
     [
@@ -142,6 +148,7 @@ def test_docsplit_as_published_is_a_variant(tmp_path: Path, notes: Path, bert_fo
     assert [recorded[name] for name in told] == [0.1, True, "cls", 60]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("given", "expected"), [((), None), (("--objectives", "wp"), "wp")])
 def test_smith_is_pretrained(
     given: tuple[str, ...], expected: str | None, tmp_path: Path, notes: Path, bert_folder: Path, run: Run
@@ -152,6 +159,7 @@ def test_smith_is_pretrained(
     assert json.loads((tmp_path / "out" / "run" / "recipe.json").read_text())["settings"]["losses"] == expected
 
 
+@pytest.mark.slow
 def test_speed_and_memory_are_for_the_asking(tmp_path: Path, papers: Path, bert_folder: Path, run: Run) -> None:
     asked = ("--group-tokens", "200", "--checkpoint-gradients", "--no-mixed-precision", "--head-learning-rate", "0.01")
     result = run("train", tmp_path / "out", papers, "--encoder", bert_folder, *FEW, *PAIRS, *asked)

@@ -83,6 +83,7 @@ def test_groups_hold_up_to_so_many_chunks_and_large_shards_stay(folder: Path, mo
     assert large <= shards(folder).keys(), "what is large enough is not written again"
 
 
+@pytest.mark.slow
 def test_few_small_shards_are_left_until_there_are_many(folder: Path, corpus: list[Document]) -> None:
     join(folder)
     for number in range(compaction.MANY_SHARDS - 2):

@@ -55,6 +55,7 @@ def test_a_file_of_another_folder_never_replaces_one_of_the_same_name(tmp_path: 
     assert held(tmp_path) == {"x.txt": "2021/x.txt", "y.txt": "2022/y.txt"}
 
 
+@pytest.mark.slow
 def test_a_prefix_keeps_both_and_leaves_known_files_their_doc_ids(tmp_path: Path) -> None:
     write(tmp_path, **{"2021__x": "foxes and rivers", "2022__x": "dogs and houses"})
     index(tmp_path, "2021")
@@ -124,6 +125,7 @@ def test_a_corpus_that_was_moved_is_still_the_same(tmp_path: Path) -> None:
     assert any(f"{tmp_path}/old/x.txt by {tmp_path}/new/x.txt" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_an_index_whose_paths_are_relative_finds_everything_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

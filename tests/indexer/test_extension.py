@@ -56,6 +56,7 @@ def assert_covers_all(folder: Path, number: int, factory: str) -> None:
             assert len(set(exact) & set(found)) >= 0.8 * len(exact)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factory", ["Flat", "SQ8", "IVF4,Flat", "IVF4,PQ16x4fs"])
 def test_new_documents_join_the_generation_there_is(tmp_path: Path, factory: str) -> None:
     folder = tmp_path / "x.lm"
@@ -68,6 +69,7 @@ def test_new_documents_join_the_generation_there_is(tmp_path: Path, factory: str
     assert_covers_all(folder, 2, factory)
 
 
+@pytest.mark.slow
 def test_the_vectors_that_were_there_are_not_moved(tmp_path: Path) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,PQ16x4fs")
@@ -85,6 +87,7 @@ def test_the_vectors_that_were_there_are_not_moved(tmp_path: Path) -> None:
     assert sorted(after) == sorted({*before, *range(last + 1, max(after) + 1)})
 
 
+@pytest.mark.slow
 def test_a_doubled_corpus_is_built_anew(tmp_path: Path) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,Flat")
@@ -94,6 +97,7 @@ def test_a_doubled_corpus_is_built_anew(tmp_path: Path) -> None:
     assert_covers_all(folder, 5, "IVF4,Flat")
 
 
+@pytest.mark.slow
 def test_another_number_of_lists_that_is_asked_for_is_built(tmp_path: Path) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,Flat")
@@ -102,6 +106,7 @@ def test_another_number_of_lists_that_is_asked_for_is_built(tmp_path: Path) -> N
     assert_covers_all(folder, 2, "IVF8,Flat")
 
 
+@pytest.mark.slow
 def test_another_type_is_built_anew(tmp_path: Path) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,Flat")
@@ -110,6 +115,7 @@ def test_another_type_is_built_anew(tmp_path: Path) -> None:
     assert_covers_all(folder, 2, "Flat")
 
 
+@pytest.mark.slow
 def test_removed_documents_stay_away(tmp_path: Path) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,Flat")
@@ -123,6 +129,7 @@ def test_removed_documents_stay_away(tmp_path: Path) -> None:
         assert "doc003" not in [hit.doc_id for hit in index.search(DOCUMENTS[3], k=70).hits]
 
 
+@pytest.mark.slow
 def test_a_generation_of_mostly_removed_vectors_is_built_anew(tmp_path: Path) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,Flat")
@@ -132,6 +139,7 @@ def test_a_generation_of_mostly_removed_vectors_is_built_anew(tmp_path: Path) ->
     assert refresh(folder, "IVF4,Flat")[0].startswith("building")
 
 
+@pytest.mark.slow
 def test_a_damaged_generation_is_built_anew(tmp_path: Path, flip_byte: Callable[[Path, int], None]) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,Flat")
@@ -142,6 +150,7 @@ def test_a_damaged_generation_is_built_anew(tmp_path: Path, flip_byte: Callable[
     assert_covers_all(folder, 2, "IVF4,Flat")
 
 
+@pytest.mark.slow
 def test_a_recall_under_the_floor_calls_for_building_and_then_for_refusal(tmp_path: Path) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,Flat")
@@ -152,6 +161,7 @@ def test_a_recall_under_the_floor_calls_for_building_and_then_for_refusal(tmp_pa
         assert snapshot.generation_row is not None and snapshot.generation_row.id == 1
 
 
+@pytest.mark.slow
 def test_what_the_disk_does_not_hold_is_not_written(tmp_path: Path) -> None:
     folder = tmp_path / "x.lm"
     start(folder, "IVF4,Flat")

@@ -6,6 +6,8 @@ import mmap
 import time
 from pathlib import Path
 
+import pytest
+
 from indexer.generation.footprint import Footprint, Watch, folder_bytes
 
 MIB = 1 << 20
@@ -28,6 +30,7 @@ def test_a_file_that_is_mapped_later_is_not_own_memory(tmp_path: Path) -> None:
         assert footprint.own_bytes() - before < 16 * MIB
 
 
+@pytest.mark.slow
 def test_a_watch_notes_the_most_there_was_in_between() -> None:
     footprint = Footprint()
     before = footprint.own_bytes()

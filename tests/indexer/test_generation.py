@@ -51,6 +51,7 @@ def test_a_flat_generation_is_exact_and_covers_every_chunk(folder: Path) -> None
     np.testing.assert_allclose(similarities[:, 0], (vectors[:50] ** 2).sum(1), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_new_generation_takes_the_place_of_the_old_one(folder: Path) -> None:
     made = publish(folder, "IVF4,Flat")
     assert (made.number, made.factory, made.nprobe, made.recall, made.is_exact) == (2, "IVF4,Flat", 4, 1.0, False)
@@ -58,6 +59,7 @@ def test_a_new_generation_takes_the_place_of_the_old_one(folder: Path) -> None:
     assert [path.name for path in (folder / "ann").iterdir()] == ["000002"]
 
 
+@pytest.mark.slow
 def test_a_recall_under_the_floor_is_refused_and_the_old_generation_stays(folder: Path) -> None:
     with pytest.raises(RecallTooLow) as raised:
         publish(folder, "IVF4,Flat", recall_floor=1.01)
@@ -70,6 +72,7 @@ def test_a_recall_under_the_floor_is_refused_and_the_old_generation_stays(folder
     assert [path.name for path in (folder / "ann").iterdir()] == ["000001"]
 
 
+@pytest.mark.slow
 def test_nprobe_is_raised_until_the_floor_is_reached(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recall_module, "_FIRST_NPROBE", 1)
     monkeypatch.setattr("engine.search.local_partition.TIERS", ((10, 13),))
@@ -84,6 +87,7 @@ def test_nprobe_is_raised_until_the_floor_is_reached(folder: Path, monkeypatch: 
     assert recalls[0] < recalls[-1]
 
 
+@pytest.mark.slow
 def test_the_measured_recall_is_that_of_a_comparison_by_hand(folder: Path) -> None:
     from engine.index import Index
 
@@ -142,6 +146,7 @@ def test_small_blocks_hold_the_same_vectors(folder: Path) -> None:
     assert np.array_equal(np.concatenate([rows for _, rows in small]), whole[1])
 
 
+@pytest.mark.slow
 def test_a_generation_that_the_disk_does_not_hold_is_not_written(folder: Path) -> None:
     with Writer(folder) as writer, pytest.raises(BudgetExceeded, match="the FAISS index needs"):
         publish_generation(writer, "IVF4,Flat", disk=DiskGuard(folder, 10))

@@ -21,6 +21,7 @@ PROGRAM_BYTES = 200 * 2**20  # that a process holds beside a document: modules a
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="documents are read without limits there")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_a_hostile_file_stays_within_the_limits(tmp_path: Path, name: str) -> None:
     path, after = tmp_path / name, tmp_path / "after.txt"

@@ -84,6 +84,7 @@ def test_the_ladder_marks_the_choice_and_says_why_not_the_others() -> None:
     assert best.startswith("> IVF4096,PQ192x4fs (codes in lists, rescored exactly from the shards) takes ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factory", ["Flat", "SQfp16", "SQ8", "IVF2048,PQ32x4fs"])
 def test_building_takes_no_more_than_was_told(factory: str) -> None:
     """The index itself is not moved as it grows; a fifth is left for what the interpreter does meanwhile."""

@@ -64,6 +64,7 @@ def pairs_by_hand(index: Index, settings: PairSettings) -> list[tuple[str, str, 
     return sorted(rows, key=lambda row: (-max(row[2:]), row[:2]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["similar", "containment"])
 @pytest.mark.parametrize("where", [None, "family = 'odd'"])
 def test_pairs_follow_the_rule(words: Index, mode: str, where: str | None) -> None:
@@ -74,6 +75,7 @@ def test_pairs_follow_the_rule(words: Index, mode: str, where: str | None) -> No
     assert found.is_certified and found.by_words
 
 
+@pytest.mark.slow
 def test_pairs_of_vectors_follow_the_rule(index: Index) -> None:
     settings = PairSettings(least=0.25, top=3)
     found = find_pairs(index, settings)

@@ -31,6 +31,7 @@ def ranks(folder: Path, encoder: FakeEncoder | None = None) -> list[tuple[str, f
         return [(hit.doc_id, hit.score) for hit in index.search_id("doc001", k=100, exact=True)]
 
 
+@pytest.mark.slow
 def test_it_answers_as_one_index_and_as_a_split_one(tmp_path: Path) -> None:
     one, new, split = (tmp_path / name for name in ("one.lm", "new.parts", "split.parts"))
     for folder, n_partitions in ((one, None), (new, P)):
@@ -71,6 +72,7 @@ def test_another_number_of_partitions_names_the_command(tmp_path: Path) -> None:
         build(tmp_path, make_corpus(3), encode="none", partitions=P)
 
 
+@pytest.mark.slow
 def test_a_run_that_commits_nothing_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nothing: list[list[Document | Unreadable]] = [
         [Unreadable("a.pdf", "no text", "a.pdf")],
@@ -93,6 +95,7 @@ def test_a_run_that_commits_nothing_leaves_nothing(tmp_path: Path, monkeypatch: 
         assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_failures_do_not_remove_what_was_committed(tmp_path: Path) -> None:
     build(tmp_path / "x.parts", [*make_corpus(3), Unreadable("a.pdf", "no text")], encode="none", partitions=P)
     build(tmp_path / "x.parts", [Unreadable("a.pdf", "no text")], encode="none", partitions=P)
@@ -120,6 +123,7 @@ build(Path(sys.argv[1]), make_corpus(12), encode="none", partitions=3)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "n_calls"), [("bind_partition", 1), ("commit", 0), ("commit", 2)])
 def test_a_killed_first_run_goes_on(tmp_path: Path, method: str, n_calls: int) -> None:
     command = [sys.executable, "-c", _KILLED, str(tmp_path / "x.parts"), method, str(n_calls)]
@@ -132,6 +136,7 @@ def test_a_killed_first_run_goes_on(tmp_path: Path, method: str, n_calls: int) -
     assert [path.name for path in tmp_path.glob("x.*")] == ["x.parts"]
 
 
+@pytest.mark.slow
 def test_one_command_makes_it_from_files(tmp_path: Path) -> None:
     (tmp_path / "papers").mkdir()
     for number in range(6):

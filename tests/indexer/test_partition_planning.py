@@ -110,6 +110,7 @@ def test_the_points_of_the_program_rise() -> None:
     assert plan.query_ms == pytest.approx(ONCE_MS + POINTS[-1].rank_ms)
 
 
+@pytest.mark.slow
 def test_the_command_says_what_is_measured_and_what_is_computed(tmp_path: Path, bert_folder: Path) -> None:
     (tmp_path / "papers").mkdir()
     for number in range(4):

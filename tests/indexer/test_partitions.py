@@ -74,6 +74,7 @@ def test_a_partition_by_itself_scores_by_the_shared_reference(both: tuple[Path, 
     assert {name: of_one[name] for name, _ in of_part} == dict(of_part)
 
 
+@pytest.mark.slow
 def test_a_run_adds_replaces_and_prunes_as_in_one_index(both: tuple[Path, Path]) -> None:
     changed: list[Document | Unreadable] = [
         *make_corpus(8)[1:],
@@ -112,6 +113,7 @@ def test_the_manifest_counts_documents_after_a_run(both: tuple[Path, Path]) -> N
     assert sum(entry.n_documents for entry in manifest.partitions) == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encode", ["all", "later"])
 def test_vectors_that_come_later_make_the_same_scores(
     both: tuple[Path, Path], encode: str, monkeypatch: pytest.MonkeyPatch
@@ -130,6 +132,7 @@ def test_vectors_that_come_later_make_the_same_scores(
     assert ranks(both[1], FakeEncoder()) == ranks(both[0], FakeEncoder())
 
 
+@pytest.mark.slow
 def test_a_query_encodes_its_candidates_in_their_partitions(
     both: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,6 +154,7 @@ def test_a_query_encodes_its_candidates_in_their_partitions(
     assert {answer.status for answer in answers} == {answers[0].status}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_commits", [0, 1, 2])
 def test_a_run_that_was_stopped_goes_on(
     both: tuple[Path, Path], n_commits: int, monkeypatch: pytest.MonkeyPatch
@@ -174,6 +178,7 @@ def test_a_run_that_was_stopped_goes_on(
     assert ranks(both[1]) == ranks(both[0])
 
 
+@pytest.mark.slow
 def test_an_encoder_that_only_some_partitions_know_is_completed(both: tuple[Path, Path]) -> None:
     encoder = FakeEncoder()
     with Writer(both[1] / "0000.lm") as writer:  # a run that was killed between the partitions
@@ -193,6 +198,7 @@ def test_novelty_is_that_of_one_index(both: tuple[Path, Path]) -> None:
     assert found[1] == found[0] != []
 
 
+@pytest.mark.slow
 def test_rebase_draws_one_reference_for_all(both: tuple[Path, Path]) -> None:
     more = make_corpus(30)
     for folder in both:
@@ -202,6 +208,7 @@ def test_rebase_draws_one_reference_for_all(both: tuple[Path, Path]) -> None:
     assert [file.name for file in (both[1] / "reference").iterdir()] == ["000002.safetensors"]
 
 
+@pytest.mark.slow
 def test_outgrown_partitions_draw_the_reference_again(both: tuple[Path, Path]) -> None:
     for folder in both:
         build(folder, make_corpus(50), encode="none")
@@ -218,6 +225,7 @@ def test_partitions_do_not_draw_a_reference_themselves(both: tuple[Path, Path]) 
         build(part, make_corpus(1), encode="none")
 
 
+@pytest.mark.slow
 def test_removed_documents_are_gone_and_their_space_comes_back(both: tuple[Path, Path]) -> None:
     for folder in both:
         assert remove(folder, ["doc002", "doc003", "doc002", "doc005"]) == 3
@@ -239,6 +247,7 @@ def test_sound_partitions_verify(both: tuple[Path, Path]) -> None:
     assert verify(both[1]) == []
 
 
+@pytest.mark.slow
 def test_damage_of_a_partition_is_found_and_mended(
     both: tuple[Path, Path], flip_byte: Callable[[Path, int], None]
 ) -> None:
@@ -299,6 +308,7 @@ def test_joining_gives_back_one_index(both: tuple[Path, Path], tmp_path: Path) -
     assert ranks(tmp_path / "joined.lm") == ranks(both[0])
 
 
+@pytest.mark.slow
 def test_splitting_again_gives_other_partitions(both: tuple[Path, Path], tmp_path: Path) -> None:
     report = partition(both[1], tmp_path / "y.parts", 40)  # more than there are documents
     assert (len(report.n_documents), sum(report.n_documents)) == (40, 12)
@@ -309,6 +319,7 @@ def test_splitting_again_gives_other_partitions(both: tuple[Path, Path], tmp_pat
     assert ranks(tmp_path / "y.parts") == ranks(both[0])
 
 
+@pytest.mark.slow
 def test_failures_go_along(both: tuple[Path, Path], tmp_path: Path) -> None:
     build(both[0], [Unreadable("a.pdf", "no text", "a.pdf"), Unreadable("b.pdf", "broken")], encode="none")
     partition(both[0], tmp_path / "y.parts", 2)
@@ -358,6 +369,7 @@ def test_a_split_that_fails_leaves_nothing(
     assert ranks(both[0])
 
 
+@pytest.mark.slow
 def test_an_approximate_index_pages_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.search.local_partition.TIERS", ((4, 6), (8, 12)))
     build(tmp_path / "one.lm", make_corpus(60), encoder=FakeEncoder(), factory="IVF4,SQ8", recall_floor=0.0)
@@ -373,6 +385,7 @@ def test_an_approximate_index_pages_alike(tmp_path: Path, monkeypatch: pytest.Mo
         assert all(exact[hit.doc_id] == hit.score for hit in whole)
 
 
+@pytest.mark.slow
 def test_duplicates_of_the_query_are_found_in_any_partition(tmp_path: Path) -> None:
     first = make_corpus(12)
     copies: list[Document] = [replace_id(first[3], name) for name in ("b", "a", "c")]

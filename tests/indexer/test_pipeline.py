@@ -87,6 +87,7 @@ def test_what_changed_is_replaced(folder: Path, encoder: FakeEncoder) -> None:
     assert contents(folder) == texts([*CORPUS[:4], changed, *CORPUS[5:]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("batch_chars", [1, 700, 1 << 19])
 def test_the_order_of_the_corpus_does_not_matter(
@@ -169,6 +170,7 @@ def test_failing_documents_are_recorded_and_the_rest_goes_on(folder: Path, encod
     assert (report.n_added, report.n_seen) == (2, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "broken",
     [
@@ -191,6 +193,7 @@ def test_what_cannot_be_stored_does_not_end_the_run(folder: Path, encoder: FakeE
     assert failure.reason.startswith("it cannot be stored (")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("well", ["changed", "as before"])
 @pytest.mark.parametrize("source", ["doc000.txt", ""])
 def test_a_failure_is_forgotten_when_the_document_is_well_again(
@@ -204,6 +207,7 @@ def test_a_failure_is_forgotten_when_the_document_is_well_again(
     assert failures(folder) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copies", [2, 3])
 @pytest.mark.parametrize("batch_chars", [1, 1 << 19])
 @pytest.mark.parametrize("is_there_before", [True, False])

@@ -39,6 +39,7 @@ def plan(path: Path | None, papers: Path, budget: Budget | None = None, factory:
     return make_plan(path, [str(papers)], FakeEncoder(), factory=factory, budget=budget)
 
 
+@pytest.mark.slow
 def test_a_plan_of_few_documents_counts_what_the_run_finds(tmp_path: Path, papers: Path) -> None:
     made = plan(tmp_path / "x.lm", papers)
     assert not (tmp_path / "x.lm").exists()
@@ -53,6 +54,7 @@ def test_a_plan_of_few_documents_counts_what_the_run_finds(tmp_path: Path, paper
     assert made.disk.afterwards == pytest.approx(report.disk_bytes, rel=0.15)
 
 
+@pytest.mark.slow
 def test_a_plan_of_an_index_tells_new_changed_and_unchanged(tmp_path: Path, papers: Path) -> None:
     build(tmp_path / "x.lm", read_corpus([str(papers)]), encoder=FakeEncoder())
     write(papers, "p03", 500)
@@ -64,6 +66,7 @@ def test_a_plan_of_an_index_tells_new_changed_and_unchanged(tmp_path: Path, pape
     assert (made.factory, made.ladder, made.memory.index) == ("", (), 0)  # the few are scanned
 
 
+@pytest.mark.slow
 def test_an_old_generation_stays_on_disk_until_the_new_one_is_there(tmp_path: Path, papers: Path) -> None:
     build(tmp_path / "x.lm", read_corpus([str(papers)]), encoder=FakeEncoder())
     old = sum(file.stat().st_size for file in (tmp_path / "x.lm" / "ann").glob("*/*"))
@@ -72,6 +75,7 @@ def test_an_old_generation_stays_on_disk_until_the_new_one_is_there(tmp_path: Pa
     assert made.disk.afterwards == made.disk.total - old
 
 
+@pytest.mark.slow
 def test_a_sample_estimates_a_corpus_of_many_lengths(tmp_path: Path) -> None:
     rng = random.Random(0)
     for number in range(300):
@@ -106,6 +110,7 @@ def test_a_total_is_the_sum_of_all_parts() -> None:
     assert (Disk(1, 2, 3, 4, 5).total, Disk(1, 2, 3, 4, 5).afterwards) == (15, 10)
 
 
+@pytest.mark.slow
 def test_the_plan_stays_inside_the_memory_and_says_what_was_given_up(papers: Path) -> None:
     usual = plan(None, papers)
     held = Footprint().own_bytes()
@@ -124,6 +129,7 @@ def test_an_impossible_memory_is_refused_before_the_corpus_is_looked_at(tmp_path
         plan(None, tmp_path / "none", Budget(memory_bytes=5_000_000))
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_too_small_is_refused(tmp_path: Path, papers: Path) -> None:
     needed = plan(None, papers).disk.total
     plan(None, papers, Budget(disk_bytes=int(needed) + 1))
@@ -134,6 +140,7 @@ def test_a_disk_that_is_too_small_is_refused(tmp_path: Path, papers: Path) -> No
     assert not (tmp_path / "x.lm").exists()
 
 
+@pytest.mark.slow
 def test_nothing_to_encode_takes_no_encoding(tmp_path: Path, papers: Path) -> None:
     build(tmp_path / "x.lm", read_corpus([str(papers)]), encoder=FakeEncoder())
     made = plan(tmp_path / "x.lm", papers)
@@ -143,6 +150,7 @@ def test_nothing_to_encode_takes_no_encoding(tmp_path: Path, papers: Path) -> No
     assert (made.n_unchanged, made.n_tokens) == (30, 0)
 
 
+@pytest.mark.slow
 def test_documents_that_join_a_generation_are_planned_as_such(
     tmp_path: Path, papers: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

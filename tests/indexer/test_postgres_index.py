@@ -76,6 +76,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[
             index.close()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     kind=st.sampled_from(["words", "vectors"]),
@@ -125,6 +126,7 @@ def texts(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_index_makes_and_updates(texts: Path) -> None:
     address = new_address()
     assert "5 added" in run("index", address, texts, "--encode", "none").output
@@ -138,6 +140,7 @@ def test_index_makes_and_updates(texts: Path) -> None:
     assert [line.split()[0] for line in run("show", address).output.splitlines()] == ["0.md", "3.md", "4.md", "1.md"]
 
 
+@pytest.mark.slow
 def test_a_built_index_answers_like_a_folder(texts: Path, tmp_path: Path) -> None:
     address, folder = new_address(), tmp_path / "x.lm"
     for place in (address, folder):
@@ -147,6 +150,7 @@ def test_a_built_index_answers_like_a_folder(texts: Path, tmp_path: Path) -> Non
             assert answer(mine.search(texts / name)) == answer(theirs.search(texts / name))
 
 
+@pytest.mark.slow
 def test_a_query_encodes_what_it_needs_and_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"FIRST_DOCUMENTS": 8, "FEWEST_FIRST": 4, "ALL_TOKENS": 0}.items():  # as of a large corpus
         monkeypatch.setattr(f"indexer.generation.reference.{name}", value)
@@ -176,6 +180,7 @@ def test_documents_are_removed_and_the_reference_drawn_again(texts: Path) -> Non
     assert run("remove", address, "0.md", status=1).output.startswith("Error: no document '0.md' in postgresql://")
 
 
+@pytest.mark.slow
 def test_copies_go_both_ways(tmp_path: Path) -> None:
     """Folder -> PostgreSQL -> three partitions -> PostgreSQL: the vectors and the reference stay, bit by bit."""
     folder, parts, addresses = tmp_path / "x.lm", tmp_path / "x.parts", [new_address(), new_address()]
@@ -227,6 +232,7 @@ def test_a_document_with_nul_fails_alone() -> None:
         assert (snapshot.doc_ids(), len(snapshot.failures())) == (["good"], 1)
 
 
+@pytest.mark.slow
 def test_results_replay_and_indexes_compare(texts: Path, tmp_path: Path) -> None:
     address, folder, stored = new_address(), tmp_path / "x.lm", tmp_path / "r.json"
     for place in (address.url, folder):
@@ -264,6 +270,7 @@ def test_partitions_of_a_server_are_refused(built_folder: Path) -> None:
         partition(built_folder, Address.of("postgresql://db/papers"), 2)
 
 
+@pytest.mark.slow
 def test_a_served_index_follows_the_server() -> None:
     address = new_address()
     build(address, corpus()[:10], encode="none")

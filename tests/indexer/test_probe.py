@@ -74,6 +74,7 @@ def test_what_stands_for_ten_counts_ten_times() -> None:
     assert ten.catalog_bytes == pytest.approx(10 * one.catalog_bytes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_words", [30, 400, 3_000])
 def test_the_size_of_the_catalog_is_that_of_sqlite(tmp_path: Path, n_words: int) -> None:
     documents = [

@@ -71,6 +71,7 @@ def lines(*words: str) -> str:
     return "".join(json.dumps({"_id": f"{at}", "text": word}) + "\n" for at, word in enumerate(words))
 
 
+@pytest.mark.slow
 def test_all_formats_read_alike_in_both_processes() -> None:
     smallest: dict[str, Path] = {}
     for file, _ in sorted(corpus_files([str(ROOT / "demo")]), key=lambda one: -one[0].stat().st_size):
@@ -92,6 +93,7 @@ def test_one_process_reads_many_documents(tmp_path: Path) -> None:
     assert reader.pid is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", REASONS)
 def test_a_hostile_document_fails_with_its_reason_alone(tmp_path: Path, reader: DocumentReader, suffix: str) -> None:
     names = ["a.txt", f"b{suffix}", "c.txt", f"d{suffix}", f"e{suffix}", "f.txt"]
@@ -101,6 +103,7 @@ def test_a_hostile_document_fails_with_its_reason_alone(tmp_path: Path, reader: 
     assert results == [(name, f"words of {name}" if ".txt" in name else REASONS[suffix]) for name in names]
 
 
+@pytest.mark.slow
 def test_a_document_may_take_long_by_the_clock_on_a_busy_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hostile: None
 ) -> None:
@@ -109,6 +112,7 @@ def test_a_document_may_take_long_by_the_clock_on_a_busy_machine(
         assert outcomes(reader.read(requests(tmp_path, "a.crawl"))) == [("a.crawl", "words of a.crawl")]
 
 
+@pytest.mark.slow
 def test_a_line_that_does_harm_fails_alone(tmp_path: Path, reader: DocumentReader) -> None:
     file = tmp_path / "many.jsonl"
     bad = {3: ".loop", 4: ".crash", 90: ".fill", 91: ".raise", 149: ".die"}
@@ -128,6 +132,7 @@ def test_a_line_that_does_harm_fails_alone(tmp_path: Path, reader: DocumentReade
     }
 
 
+@pytest.mark.slow
 def test_a_bad_file_among_small_ones_is_read_once(tmp_path: Path, reader: DocumentReader) -> None:
     names = [f"{at:02}{'.count' if at % 40 in (0, 17, 39) else '.txt'}" for at in range(90)]
     assert outcomes(reader.read(requests(tmp_path, *names))) == [
@@ -152,6 +157,7 @@ def test_small_files_cost_few_messages(tmp_path: Path, monkeypatch: pytest.Monke
     assert len(received) < 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".loop", ".crash"])
 def test_a_long_line_fails_at_the_first_attempt(tmp_path: Path, reader: DocumentReader, suffix: str) -> None:
     file = tmp_path / "many.jsonl.gz"
@@ -208,6 +214,7 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_the_caller_at_once(tmp_path: Path, reader: DocumentReader) -> None:
     pid = reader.pid
@@ -236,6 +243,7 @@ def test_the_process_ends_with_its_caller(tmp_path: Path) -> None:
         pytest.fail(f"process {pid} outlives its caller")
 
 
+@pytest.mark.slow
 def test_hostile_documents_do_not_stop_a_run(tmp_path: Path, hostile: None) -> None:
     harm = [".loop", ".fill", ".crash", ".die", ".cloop"]
     names = [f"{at:02}{harm[at // 10] if at % 10 == 9 else '.txt'}" for at in range(50)]
@@ -252,6 +260,7 @@ def test_hostile_documents_do_not_stop_a_run(tmp_path: Path, hostile: None) -> N
     }
 
 
+@pytest.mark.slow
 def test_a_query_document_is_read_within_the_limits(tmp_path: Path, hostile: None) -> None:
     requests(tmp_path, "a.txt", "b.txt", "c.loop")
     index = str(tmp_path / "x.lm")

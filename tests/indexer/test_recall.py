@@ -46,6 +46,7 @@ def sample_of(folder: Path, n_queries: int = 20) -> RecallSample:
     return RecallSample(Snapshot(folder), np.random.default_rng(0), n_queries=n_queries, scan_chunks=100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nprobe", [1, 4, 32])
 def test_recall_is_that_of_searches_one_by_one(folder: Path, candidate: OpenGeneration, nprobe: int) -> None:
     candidate.ann.nprobe = nprobe
@@ -80,6 +81,7 @@ def test_positions_are_those_of_the_hits_of_a_search(folder: Path) -> None:
             assert [names[position] for position in found] == [hit.doc_id for hit in index.search_id(name, k=5).hits]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("by_lists_alone")
 def test_the_least_nprobe_is_found_between_two_powers(folder: Path, candidate: OpenGeneration) -> None:
     sample, said = sample_of(folder), list[str]()
@@ -92,6 +94,7 @@ def test_the_least_nprobe_is_found_between_two_powers(folder: Path, candidate: O
     assert tried[:3] == [1, 2, 4] and len(tried) < 10
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("by_lists_alone")
 def test_what_is_under_the_target_by_chance_alone_is_left(folder: Path, candidate: OpenGeneration) -> None:
     sample = sample_of(folder)

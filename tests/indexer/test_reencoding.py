@@ -74,6 +74,7 @@ def test_a_stopped_run_answers_as_before_and_goes_on(folder: Path) -> None:
     assert len(hits(folder, other())[0]) == 11
 
 
+@pytest.mark.slow
 def test_what_changes_between_two_runs_is_encoded_by_the_second(folder: Path) -> None:
     with pytest.raises(RuntimeError):
         reencode(folder, encoder=other(breaks_on=["doc009"]))
@@ -109,6 +110,7 @@ def test_documents_without_vectors_stay_so(tmp_path: Path) -> None:
         assert snapshot.is_complete
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_same_command", [True, False])
 def test_a_run_that_is_stopped_after_the_switch_is_finished_by_the_next(
     is_same_command: bool, folder: Path, monkeypatch: pytest.MonkeyPatch

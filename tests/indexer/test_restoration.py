@@ -57,6 +57,7 @@ def test_a_sealed_catalog_that_is_gone_is_found(folder: Path) -> None:
         repair(folder)
 
 
+@pytest.mark.slow
 def test_a_generation_published_under_a_lower_floor_is_rebuilt(
     tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:

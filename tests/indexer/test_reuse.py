@@ -95,6 +95,7 @@ def assert_close(folder: Path, fresh: Path, doc_id: str) -> None:
         assert (unit(one) * unit(other)).sum(1).min() > _LEAST_COSINE
 
 
+@pytest.mark.slow
 def test_only_changed_chunks_are_encoded(folder: Path, tmp_path: Path) -> None:
     indexed(folder, [BEFORE, OTHER], ChunkEncoder())
     stored = vectors(folder, "a")[2]
@@ -170,6 +171,7 @@ def test_later_keeps_documents_encoded_that_changed_little(folder: Path, monkeyp
         assert dict(zip(snapshot.doc_ids(), snapshot.has_vectors.tolist(), strict=True)) == {"a": True, "b": False}
 
 
+@pytest.mark.slow
 def test_partitions_reuse_their_own(tmp_path: Path) -> None:
     folder, documents = tmp_path / "x.parts", [BEFORE, OTHER, replace(BEFORE, doc_id="c"), replace(BEFORE, doc_id="d")]
     build(folder, documents, encoder=ChunkEncoder(), language="english", partitions=2)

@@ -49,6 +49,7 @@ def test_a_query_imports_only_packages_that_it_needs(
     assert run.stdout.splitlines()[-1] == f"imported: {imported}", run.stderr
 
 
+@pytest.mark.slow
 def test_an_index_of_words_alone_is_built_without_torch(tmp_path: Path) -> None:
     (tmp_path / "fox.txt").write_text("the fox and the dog. " * 9)
     command = [sys.executable, "-c", _CODE, "index", "fox.lm", "fox.txt", "--encode", "none"]

@@ -63,6 +63,7 @@ def test_ctrl_c_after_a_commit_leaves_what_was_committed(tmp_path: Path, monkeyp
     assert build(tmp_path / "x.lm", make_corpus(3), encoder=FakeEncoder()).n_unchanged == 3
 
 
+@pytest.mark.slow
 def test_a_stub_of_a_killed_run_does_not_block_a_plan(tmp_path: Path, papers: Path, bert_folder: Path) -> None:
     with Writer(tmp_path / "x.lm"):
         pass

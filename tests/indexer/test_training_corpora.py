@@ -50,6 +50,7 @@ def test_documents_are_read_from_a_folder_of_any_files(tmp_path: Path) -> None:
     assert list(corpus.documents) == ["a.md", "b.txt"] and corpus.n_unreadable == 1
 
 
+@pytest.mark.slow
 def test_files_of_one_document_are_one_corpus(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     files = [tmp_path / "notes" / name for name in ("a.md", "b.txt")]

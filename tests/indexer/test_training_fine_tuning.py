@@ -79,6 +79,7 @@ def vectors(folder: Path) -> np.ndarray:
     return encoder.encode([make_document("d", "The old fox runs over the river bank. A dog sleeps.")])[0].document
 
 
+@pytest.mark.slow
 def test_train_leaves_an_encoder_with_card_curves_and_history(run: Run) -> None:
     trained = run()
     out = trained.folder
@@ -88,6 +89,7 @@ def test_train_leaves_an_encoder_with_card_curves_and_history(run: Run) -> None:
     assert found.corpus == "papers" and found.before == measured[0] and found.after == measured.max()
 
 
+@pytest.mark.slow
 def test_the_card_tells_the_command_data_and_settings_without_folders(run: Run, tmp_path: Path) -> None:
     trained = run(command="longmatch train out papers")
     card = (trained.folder / "README.md").read_text()
@@ -99,6 +101,7 @@ def test_the_card_tells_the_command_data_and_settings_without_folders(run: Run, 
     assert str(tmp_path) not in card
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("new", SIZES)
 def test_new_encoders_learn_from_pairs(new: Kind, run: Run) -> None:
     trained = run(new=new)
@@ -107,6 +110,7 @@ def test_new_encoders_learn_from_pairs(new: Kind, run: Run) -> None:
     assert f"began with the weights of bert{TAKEN[new]}." in (trained.folder / "README.md").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("new", SIZES)
 def test_a_saved_encoder_is_trained_on(new: Kind, run: Run, tmp_path: Path, unsplit: Path) -> None:
     first = run(new=new, trainer=replace(TRAINER, steps=1), corpora=[unsplit]).folder
@@ -117,11 +121,13 @@ def test_a_saved_encoder_is_trained_on(new: Kind, run: Run, tmp_path: Path, unsp
     assert not np.allclose(vectors(first), vectors(second.folder), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_sections_learn_from_a_graph_of_pairs(run: Run) -> None:
     trained = run(new=Kind.COLDE, objective=SectionsObjective(ContrastSettings(n_classes=4)))
     assert "| n classes | 4 |" in (trained.folder / "README.md").read_text()
 
 
+@pytest.mark.slow
 def test_sections_learn_from_a_label(run: Run, tmp_path: Path) -> None:
     folder = write_corpus(tmp_path / "labelled", has_pairs=False)
     objective = SectionsObjective(ContrastSettings(n_classes=3))
@@ -129,6 +135,7 @@ def test_sections_learn_from_a_label(run: Run, tmp_path: Path) -> None:
     assert trained.outcome.n_tokens > 0
 
 
+@pytest.mark.slow
 def test_text_pairs_teach_a_tde_with_its_topics(run: Run) -> None:
     told: list[str] = []
     objective = TextPairsObjective(TextPairsSettings(max_sentences=3), Negatives.NONE)
@@ -137,12 +144,14 @@ def test_text_pairs_teach_a_tde_with_its_topics(run: Run) -> None:
     assert set(trained.outcome.history.group("loss")) == {"", "topics", "contrastive", "classification"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("miner", [Negatives.MODEL, Negatives.BM25])
 def test_hard_negatives_come_from_a_miner(miner: Negatives, run: Run, tmp_path: Path) -> None:
     run(objective=replace(PAIRS, miner=miner), trainer=replace(TRAINER, steps=1), indexes=tmp_path / "lm")
     assert (tmp_path / "lm" / "papers-bert.lm").is_dir() == (miner is Negatives.MODEL)
 
 
+@pytest.mark.slow
 def test_a_teacher_is_learned_from(run: Run, other_bert_folder: Path, tmp_path: Path) -> None:
     settings = replace(PAIRS.settings, losses={Loss.DISTILLATION: 1.0})
     trained = run(objective=replace(PAIRS, settings=settings, teacher=str(other_bert_folder)))
@@ -150,6 +159,7 @@ def test_a_teacher_is_learned_from(run: Run, other_bert_folder: Path, tmp_path: 
     assert (tmp_path / "out" / "indexes" / "papers-other.lm").is_dir()
 
 
+@pytest.mark.slow
 def test_a_stopped_run_ends_as_one_that_never_stopped(run: Run) -> None:
     def stop(step: Step) -> None:
         if step.number == 3:
@@ -166,6 +176,7 @@ def test_a_stopped_run_ends_as_one_that_never_stopped(run: Run) -> None:
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
+@pytest.mark.slow
 def test_two_runs_that_mine_by_their_own_indexes_end_with_equal_weights(run: Run, unsplit: Path) -> None:
     mined = replace(PAIRS, miner=Negatives.MODEL)
     other_seed = replace(TRAINER, seed=1)
@@ -178,6 +189,7 @@ def test_two_runs_that_mine_by_their_own_indexes_end_with_equal_weights(run: Run
     assert not all(torch.equal(one[name], other[name]) for name in one)
 
 
+@pytest.mark.slow
 def test_a_changed_run_is_refused_or_told(run: Run) -> None:
     run()
     with pytest.raises(TrainingError, match="began with query chunks 3, not 2; give again what it began with"):
@@ -204,6 +216,7 @@ def test_a_frozen_first_stage_keeps_the_backbone(run: Run, bert_folder: Path, un
     assert all(before[name].equal(after[name]) for name in before if name.startswith("encoder."))
 
 
+@pytest.mark.slow
 def test_checkpointed_gradients_are_the_same(run: Run, unsplit: Path) -> None:
     few = replace(TRAINER, steps=2)
     one = run(out="one", trainer=few, corpora=[unsplit])
@@ -211,6 +224,7 @@ def test_checkpointed_gradients_are_the_same(run: Run, unsplit: Path) -> None:
     np.testing.assert_allclose(vectors(one.folder), vectors(other.folder), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_several_corpora_are_validated_by_their_mean(run: Run, papers: Path, tmp_path: Path) -> None:
     steps: list[Step] = []
     trained = run(corpora=[papers, write_corpus(tmp_path / "more", seed=1)], watch=steps.append)

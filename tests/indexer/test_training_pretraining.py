@@ -69,6 +69,7 @@ def moved(before: Path, after: Path) -> set[str]:
     return {name for name in one if not torch.equal(one[name], other[name])}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", [one for one in Sampling if one is not Sampling.CT])
 def test_each_sampler_trains_a_backbone(sampling: Sampling, run: Run, bert_folder: Path) -> None:
     trained = run(replace(VIEWS, sampling=sampling))
@@ -77,6 +78,7 @@ def test_each_sampler_trains_a_backbone(sampling: Sampling, run: Run, bert_folde
     assert f"| sampling | {sampling} |" in (trained.folder / "README.md").read_text()
 
 
+@pytest.mark.slow
 def test_hidden_words_stand_beside_the_views(run: Run) -> None:
     trained = run(replace(VIEWS, mlm_weight=0.1, mlp_head=True, symmetric=True, group_tokens=100))
     assert set(trained.outcome.history.group("loss")) == {"", "contrastive", "mlm"}
@@ -89,17 +91,20 @@ def test_docsplit_as_published_pools_by_the_first_token_of_a_whole_view(run: Run
     assert (encoder.backbone.pooling, encoder.window_tokens) == (Pooling.CLS, 30)
 
 
+@pytest.mark.slow
 def test_a_queue_holds_the_views_of_earlier_steps(run: Run, tmp_path: Path) -> None:
     run(replace(VIEWS, sampling=Sampling.CONTRIEVER, queue=16, momentum=0.9))
     checkpoint = max((tmp_path / "out" / "run" / "checkpoints").iterdir())
     assert int(load_file(checkpoint / "module.safetensors")["n_written"]) == 12  # three batches of four
 
 
+@pytest.mark.slow
 def test_words_alone_train_a_backbone(run: Run, bert_folder: Path) -> None:
     trained = run(WordsObjective(batch_size=4, view_tokens=60))
     assert "embeddings.word_embeddings.weight" in moved(bert_folder, trained.folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("losses", [None, frozenset({Objective.WORDS})])
 def test_smith_guesses_words_and_blocks(losses: frozenset[Objective] | None, run: Run) -> None:
     trained = run(SmithObjective(losses, batch_size=4), new=Kind.SMITH)
@@ -107,6 +112,7 @@ def test_smith_guesses_words_and_blocks(losses: frozenset[Objective] | None, run
     assert json.loads((trained.folder / "longmatch.json").read_text())["encoder"] == "smith"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("new", SIZES)
 def test_views_train_new_encoders_too(new: Kind, run: Run, tmp_path: Path) -> None:
     trained = run(new=new)
@@ -120,11 +126,13 @@ def test_views_train_new_encoders_too(new: Kind, run: Run, tmp_path: Path) -> No
     assert encoder.fingerprint != load_encoder(str(again.folder), device="cpu", dtype=torch.float32).fingerprint
 
 
+@pytest.mark.slow
 def test_tension_trains_two_encoders_and_keeps_the_first_without_valid(run: Run, bert_folder: Path) -> None:
     trained = run(TensionObjective(batch_size=6, view_tokens=60, negatives=2))
     assert moved(bert_folder, trained.folder)
 
 
+@pytest.mark.slow
 def test_tension_keeps_the_better_encoder_on_valid(run: Run, tmp_path: Path) -> None:
     told: list[str] = []
     objective = TensionObjective(batch_size=6, view_tokens=60, negatives=2)
@@ -135,6 +143,7 @@ def test_tension_keeps_the_better_encoder_on_valid(run: Run, tmp_path: Path) -> 
     assert f"the {'second' if second > first else 'first'} is kept" in line
 
 
+@pytest.mark.slow
 def test_valid_judgments_choose_the_weights(run: Run, tmp_path: Path) -> None:
     trained = run(corpora=[write_corpus(tmp_path / "papers")])
     values = History.read(trained.folder / "history.csv").validation("nDCG@10")["papers"]
@@ -142,6 +151,7 @@ def test_valid_judgments_choose_the_weights(run: Run, tmp_path: Path) -> None:
     assert "| papers | 24 | 0 | " in (trained.folder / "README.md").read_text()  # no pair was learned from
 
 
+@pytest.mark.slow
 def test_a_stopped_run_ends_as_one_that_never_stopped(run: Run) -> None:
     def stop(step: Step) -> None:
         if step.number == 3:
@@ -154,6 +164,7 @@ def test_a_stopped_run_ends_as_one_that_never_stopped(run: Run) -> None:
     assert moved(whole.folder, run(objective, out="stopped").folder) == set()
 
 
+@pytest.mark.slow
 def test_topics_are_not_fitted_again_when_a_run_goes_on(run: Run) -> None:
     told: list[str] = []
     run(new=Kind.TDE)
@@ -161,6 +172,7 @@ def test_topics_are_not_fitted_again_when_a_run_goes_on(run: Run) -> None:
     assert trained.outcome.steps == 3 and not any(line.startswith("topics") for line in told)
 
 
+@pytest.mark.slow
 def test_the_same_folder_is_not_trained_otherwise(run: Run, tmp_path: Path, bert_folder: Path) -> None:
     papers = write_corpus(tmp_path / "papers")
     run(corpora=[papers])
@@ -191,6 +203,7 @@ def test_patience_needs_something_to_validate_by(run: Run) -> None:
         run(trainer=replace(TRAINER, patience=2))
 
 
+@pytest.mark.slow
 def test_another_encoder_keeps_its_own_pooling(run: Run, notes: Path, tmp_path: Path) -> None:
     start = Start(str(run(new=Kind.SMITH).folder), pooling=Pooling.CLS)
     with pytest.raises(TrainingError, match=r"^an encoder of type smith has its own pooling and window; begin with a"):

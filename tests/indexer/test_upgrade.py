@@ -33,6 +33,7 @@ def scores(folder: Path) -> dict[str, float]:
         return {hit.doc_id: hit.score for hit in index.search_id("doc003", k=100).hits}
 
 
+@pytest.mark.slow
 def test_an_index_of_an_earlier_version_opens_and_is_upgraded_without_encoding(
     tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,6 +108,7 @@ def test_an_index_without_counted_titles_scores_a_file_like_its_own_copy(of_sche
         assert hit.breakdown.score == pytest.approx(hit.score, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["index", "repair"])
 def test_titles_are_counted_by_the_next_run_without_encoding(tmp_path: Path, of_schema_3: Path, by: str) -> None:
     new = tmp_path / "new.lm"
@@ -167,6 +169,7 @@ def has_apart(folder: Path) -> bool:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["index", "repair", "rules"])
 def test_kinds_are_counted_by_the_next_run_without_encoding(
     tmp_path: Path, of_schema_4: Path, monkeypatch: pytest.MonkeyPatch, by: str

@@ -104,6 +104,7 @@ def test_documents_that_came_later_are_scored_exactly(tmp_path: Path, corpus: li
     assert len(scores[0]) >= 1 and scores[0].items() >= scores[1].items()
 
 
+@pytest.mark.slow
 def test_postings_are_built_again_when_documents_outgrew_them(
     tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,6 +126,7 @@ def test_postings_go_when_all_documents_have_vectors(tmp_path: Path, corpus: lis
     assert not list((tmp_path / "x.lm" / "ann").glob("words/*"))
 
 
+@pytest.mark.slow
 def test_damaged_postings_are_found_and_built_again(
     tmp_path: Path, corpus: list[Document], flip_byte: Callable[[Path, int], None]
 ) -> None:

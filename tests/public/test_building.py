@@ -84,6 +84,7 @@ FAILURES: list[tuple[Any, dict[str, Any], type[BaseException]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("source", "options", "error"), FAILURES)
 @pytest.mark.parametrize("is_there", [True, False])
 def test_a_failed_build_leaves_no_folder(
@@ -195,6 +196,7 @@ def test_a_named_encoder_is_loaded_once(tmp_path: Path, bert_folder: Path, monke
     assert loaded == [str(bert_folder)]
 
 
+@pytest.mark.slow
 def test_two_folders_with_equal_file_names_never_replace_each_other(tmp_path: Path) -> None:
     for year, text in zip(("2021", "2022", "2023"), TEXTS, strict=True):
         (tmp_path / year).mkdir()

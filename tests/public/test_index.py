@@ -201,6 +201,7 @@ def test_nothing_is_removed_where_one_is_unknown(index: longmatch.Index) -> None
     assert len(index) == 3
 
 
+@pytest.mark.slow
 def test_many_documents_are_removed_together(tmp_path: Path) -> None:
     records = ({"id": number, "text": f"word{number}"} for number in range(1_500))
     with longmatch.build(tmp_path / "many.lm", records, encode="none") as index:

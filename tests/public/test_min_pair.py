@@ -12,6 +12,7 @@ from engine.index import Index
 from tests.strict_schema import check
 
 
+@pytest.mark.slow
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(number=st.integers(0, 59), least=st.sampled_from([0.001, 0.02, 0.05, 1.0]))
 def test_small_pairs_are_one_part_of_the_sum(index: Index, corpus: list[Document], number: int, least: float) -> None:

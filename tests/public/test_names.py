@@ -43,6 +43,7 @@ def test_importing_loads_nothing_heavy() -> None:
     assert run("-c", f"import sys, longmatch; print([name for name in {HEAVY} if name in sys.modules])") == "[]\n"
 
 
+@pytest.mark.slow
 def test_opening_and_searching_by_id_loads_no_torch(built_folder: Path) -> None:
     code = f"import sys, longmatch; longmatch.open({str(built_folder)!r}).search_id('doc003'); "
     assert run("-c", code + "print('torch' in sys.modules)") == "False\n"

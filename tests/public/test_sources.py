@@ -32,6 +32,7 @@ def ids(source: object, **columns: str) -> list[str]:
     return [one.doc_id for one in found]
 
 
+@pytest.mark.slow
 def test_a_folder_may_be_a_path_or_a_string(papers: Path) -> None:
     for source in (papers, "papers", str(papers), [papers], ["papers"], "papers/*", iter([papers])):
         assert ids(source) == ["one.md", "two.txt"]

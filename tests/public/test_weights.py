@@ -58,6 +58,7 @@ QUERY = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(number=st.integers(0, 59), weights=st.tuples(*[st.sampled_from([0.0, 0.25, 1.0, 3.0, 50.0])] * 3))
 def test_parts_of_weighted_sections_sum_to_the_score(

@@ -98,6 +98,7 @@ def parts(**of: str) -> str:
 A, B, AB = letter("a"), letter("b"), letter("a+b")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("equation", "text"),
     [
@@ -201,6 +202,7 @@ def nested_tables(number: int) -> tuple[str, str]:
     return body, ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [many_styles, nested_tables])
 def test_time_is_linear(made: object) -> None:
     assert callable(made)

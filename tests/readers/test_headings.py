@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from engine.readers.headings import find_headings
 
 BODY = "This is the body of a section, which runs on for a line or so.\n"
@@ -96,5 +98,6 @@ def test_many_blank_lines_count_as_a_few() -> None:
     assert titles(text) == [(1, "Title"), (1, "1. Introduction"), (1, "SUMMARY OF ALL")]
 
 
+@pytest.mark.slow
 def test_more_numbers_than_headings_can_be_are_a_list() -> None:
     assert titles("".join(f"{number % 90 + 1}. Item Name\n\n{BODY}\n" for number in range(50_001))) == []

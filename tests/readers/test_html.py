@@ -112,6 +112,7 @@ def test_too_many_elements_are_refused_before_they_are_parsed() -> None:
         read(b"x" + b"<br>" * 2_000_001, "a", "a.html")
 
 
+@pytest.mark.slow
 def test_a_row_of_very_many_cells_is_read() -> None:
     text = read(page("<table><tr>" + "<td>" * 5 + "<td>a" * 80_000 + "</table>"), "a", "a.html").text
     assert text == " | ".join("a" * 80_000)

@@ -152,6 +152,7 @@ def test_each_author_is_listed_without_an_identifier() -> None:
     assert "5077" not in document.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part",
     [

@@ -94,6 +94,7 @@ def test_circles_and_deep_chains_end(tmp_path: Path) -> None:
     assert words == ["a", "b", "o", "c", *(f"p{number}" for number in range(10))]
 
 
+@pytest.mark.slow
 def test_files_that_include_each_other_many_times_are_limited(tmp_path: Path) -> None:
     files = {f"part{number}": rf"\input{{part{number + 1}}}" * 9 for number in range(8)}
     main = folder_of(tmp_path, main=r"Words \input{part0}", **files)

@@ -173,6 +173,7 @@ def test_a_picture_with_hardly_any_text_asks_for_ocr() -> None:
     assert read(pdf_of_contents([words]), "a", "a.pdf").text == "Scanned by a machine"
 
 
+@pytest.mark.slow
 def test_a_page_of_too_many_characters_is_refused() -> None:
     content = b"BT /F1 10 Tf 72 700 Td " + b"(%s) Tj " % (b"word " * 200) * 1_100 + b"ET"
     with pytest.raises(DocumentError, match=r"page 1 holds .* characters, the limit is 1,000,000"):
@@ -188,6 +189,7 @@ def test_too_many_pages_are_refused() -> None:
         read(many, "a", "a.pdf")
 
 
+@pytest.mark.slow
 def test_an_outline_of_many_entries_to_one_page_is_soon_read() -> None:
     lines = b"".join(b"(Line of the page, %d) Tj T* " % number for number in range(1_000))
     content = b"BT /F1 1 Tf 12 TL 72 700 Td " + lines + b"ET"

@@ -129,6 +129,7 @@ def test_substitutions_do_not_grow() -> None:
     assert len(text_of(f"{definitions}\n.. |a60| replace:: {'x' * 900}\n\n{'|a0| |a58| ' * 500}")) < 30_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", ["T\n---\n\n", ".. _t: http://x\n\n", "*a `b |c ", ".. |t| replace:: x\n\n", ".. foo:: bar\n\n   baz\n\n"]
 )

@@ -76,6 +76,7 @@ _MADE: dict[str, Callable[[Parts], bytes]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _MADE)
 @settings(max_examples=15, deadline=None)
 @given(parts=_PARTS)

@@ -76,6 +76,7 @@ TEXT = make_document("q", "topic1word2 topic2word3 common1 " * 4)
 QUERIES: list[str | Document] = ["doc003", "a-copy-of-doc006", TEXT]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -116,6 +117,7 @@ def test_documents_and_counts_are_those_of_one_index(spread: Spread) -> None:
             index.document_vectors()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", ["doc003", TEXT], ids=["id", "text"])
 def test_novelty_is_that_of_one_index(spread: Spread, query: str | Document) -> None:
     options: dict[str, Any] = {"where": "topic in (1, 2, 3)", "without": ["doc007"]}
@@ -128,6 +130,7 @@ def test_novelty_is_that_of_one_index(spread: Spread, query: str | Document) -> 
             assert any(section["hit"] for section in found["sections"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["similar", "containment"])
 def test_pairs_are_those_of_one_index(spread: Spread, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("indexer.pairs.run.BLOCK_DOCUMENTS", 7)
@@ -147,6 +150,7 @@ def test_novelty_and_pairs_need_all_partitions(spread: Spread) -> None:
     spread.relays[1].spoil(Fault.NONE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", ["words"], indirect=True)
 @pytest.mark.parametrize("fault", BROKEN)
 @pytest.mark.parametrize("after", [0, 1, 2])
@@ -181,6 +185,7 @@ def test_no_partition_at_all_is_an_error(tmp_path: Path, spread: Spread) -> None
         index.search(TEXT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", ["words"], indirect=True)
 def test_a_replica_answers_for_a_partition_that_fails(tmp_path: Path, spread: Spread) -> None:
     shutil.copytree(spread.folder, tmp_path / "x.parts")
@@ -203,6 +208,7 @@ def test_another_partition_at_an_address_is_not_searched(spread: Spread, tmp_pat
         index.search_id("doc003")
 
 
+@pytest.mark.slow
 def test_a_search_begins_again_where_a_partition_was_written(tmp_path: Path) -> None:
     build(tmp_path / "one.lm", corpus(), encode="none")
     partition(tmp_path / "one.lm", tmp_path / "x.parts", 2)
@@ -219,6 +225,7 @@ def test_a_search_begins_again_where_a_partition_was_written(tmp_path: Path) -> 
             assert [hit.score for hit in after if hit.doc_id != "new"][:5] == [hit.score for hit in before][:5]
 
 
+@pytest.mark.slow
 def test_connect_makes_an_index_for_commands(tmp_path: Path) -> None:
     build(tmp_path / "one.lm", corpus(), encode="none")
     partition(tmp_path / "one.lm", tmp_path / "x.parts", 2)

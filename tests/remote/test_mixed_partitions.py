@@ -60,6 +60,7 @@ def mixed(folders: Path) -> Iterator[Mixed]:
         yield Mixed(folders / "one.lm", parts, folders / "x.net", schema)
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 @pytest.mark.parametrize("query", ["doc003", "a-copy-of-doc006", TEXT], ids=["id", "copy", "text"])
 def test_all_places_together_answer_like_one_index(mixed: Mixed, query: str | Document) -> None:

@@ -41,6 +41,7 @@ def opened_evidence(page: lxml.html.HtmlElement) -> list[str]:
     return [str(one) for one in page.xpath("//details[@class='evidence' and @open]/@id")]
 
 
+@pytest.mark.slow
 def test_a_link_to_a_folded_match_opens_its_hit(report: Path, tmp_path: Path) -> None:
     page, log = opened(report, "q1-h2-match-1", tmp_path)
     assert opened_evidence(page) == [
@@ -50,6 +51,7 @@ def test_a_link_to_a_folded_match_opens_its_hit(report: Path, tmp_path: Path) ->
     assert "CONSOLE" not in log
 
 
+@pytest.mark.slow
 def test_a_report_without_a_place_shows_the_first_hit(report: Path, tmp_path: Path) -> None:
     page, log = opened(report, "", tmp_path)
     assert opened_evidence(page) == ["q1-h1-evidence"]

@@ -86,6 +86,7 @@ def test_a_result_of_vectors_without_words_is_valid(index: Index, corpus: list[D
     assert all(not part["words"] for hit in result["hits"] for part in hit["parts"])
 
 
+@pytest.mark.slow
 def test_a_result_of_an_index_without_all_vectors_is_valid(
     tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,7 @@ def test_hits_that_add_nothing_keep_their_order() -> None:
     assert diverse_order(np.array([[0.5, 0.4], [0.3, 0.3], [0.2, 0.4], [0.3, 0.1]])) == [0, 1, 2, 3]
 
 
+@pytest.mark.slow
 def test_scores_and_parts_stay(index: Index, corpus: list[Document]) -> None:
     plain, diverse = (index.search_id("doc003", k=50, diversify=is_so) for is_so in (False, True))
     assert {hit.doc_id: hit.score for hit in diverse} == {hit.doc_id: hit.score for hit in plain}

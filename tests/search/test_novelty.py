@@ -113,6 +113,7 @@ def test_filters_and_kinds_leave_documents_and_sections_out(words: Index) -> Non
         words.novelty(DRAFT, without="nothing")
 
 
+@pytest.mark.slow
 def test_documents_without_vectors_make_an_estimate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few_first_vectors(monkeypatch)
     longmatch.build(tmp_path / "x.lm", CORPUS, encoder=FakeEncoder(), encode="later", progress=False).close()

@@ -138,6 +138,7 @@ def test_other_scores_stay_when_a_document_is_encoded(tmp_path: Path, corpus: li
     assert all(some[name].score >= none[name].score for name in none)  # vectors only add
 
 
+@pytest.mark.slow
 def test_once_all_is_encoded_the_index_is_that_of_all(tmp_path: Path, corpus: list[Document]) -> None:
     later, whole = built(tmp_path / "later.lm", corpus, "later"), built(tmp_path / "all.lm", corpus, "all")
     with opened(later) as index:
@@ -156,6 +157,7 @@ def test_once_all_is_encoded_the_index_is_that_of_all(tmp_path: Path, corpus: li
     assert verify(later) == []
 
 
+@pytest.mark.slow
 def test_words_alone_become_an_index_of_all(tmp_path: Path, corpus: list[Document]) -> None:
     words, whole = tmp_path / "words.lm", built(tmp_path / "all.lm", corpus, "all")
     build(words, corpus, encode="none")
@@ -218,6 +220,7 @@ def test_tokens_are_a_limit(tmp_path: Path, corpus: list[Document]) -> None:
     assert result.encoding.n_encoded < result.encoding.n_candidates == 20
 
 
+@pytest.mark.slow
 def test_what_queries_wanted_is_encoded_first(tmp_path: Path, corpus: list[Document]) -> None:
     folder = built(tmp_path / "x.lm", corpus, "later")
     wanted = best_by_words(folder, corpus[50], 50)
@@ -228,6 +231,7 @@ def test_what_queries_wanted_is_encoded_first(tmp_path: Path, corpus: list[Docum
     assert set(encoder.encoded[: len(waiting)]) == set(waiting)
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_where_it_was(
     tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:

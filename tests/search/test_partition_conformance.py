@@ -145,6 +145,7 @@ def test_a_selection_limits_the_ranking(case: Case, where: str | None, without: 
     assert not set(found.best.doc_ids) & set(without)
 
 
+@pytest.mark.slow
 def test_containment_is_scored_too(kind: OpenPartition, folders: dict[str, Path]) -> None:
     with kind(folders["vectors"], CONTAINMENT) as partition, Snapshot(folders["vectors"]) as snapshot:
         case = Case(partition, snapshot, CONTAINMENT)
@@ -165,6 +166,7 @@ def test_a_filter_that_does_not_parse_is_an_error(case: Case, where: str) -> Non
         case.partition.rank(case.prepared("doc003"), Selection(where, exact=True), 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selection", [EXACT, Selection("family = 'even'", ("doc004",))], ids=["all", "some"])
 def test_many_queries_find_what_one_index_finds(case: Case, selection: Selection) -> None:
     queries = [case.prepared(name) for name in ("doc003", "a-copy-of-doc005", "doc012")]

@@ -61,6 +61,7 @@ def answer(result: Result) -> dict[str, Any]:
     return {name: value for name, value in result.to_dict().items() if name not in ("seconds", "provenance")}
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(
     kind=st.sampled_from(["words", "vectors"]),

@@ -215,6 +215,7 @@ def scoring(request: pytest.FixtureRequest) -> Scoring | None:
     return request.param  # type: ignore[no-any-return]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exact", [False, True])
 def test_a_search_equals_the_equation(
     any_index: Index, corpus: list[Document], scoring: Scoring | None, exact: bool
@@ -223,6 +224,7 @@ def test_a_search_equals_the_equation(
     assert_is(any_index.search(QUERY, scoring=scoring, exact=exact), expected)
 
 
+@pytest.mark.slow
 def test_a_search_by_id_leaves_the_document_itself_out(any_index: Index, corpus: list[Document]) -> None:
     for document in corpus[::9]:
         others = [one for one in corpus if one is not document]
@@ -251,6 +253,7 @@ FILTERS: dict[str, Callable[..., bool]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", FILTERS)
 def test_a_filter_leaves_hits_out_and_scores_as_they_are(any_index: Index, corpus: list[Document], where: str) -> None:
     kept = [one for one in corpus if FILTERS[where](one.doc_id, **one.metadata)]
@@ -293,6 +296,7 @@ def test_a_scan_of_few_chunks_at_once_finds_the_same(flat_folder: Path, corpus: 
     assert_same(small.hits, whole.hits)
 
 
+@pytest.mark.slow
 def test_a_query_longer_than_a_block_scores_the_same(any_index: Index, corpus: list[Document]) -> None:
     long = make_document("long", [("all", " ".join(document.text for document in corpus[:35]))])
     query = stored([long])["long"]
@@ -305,6 +309,7 @@ def test_k_larger_than_the_corpus_gives_all_that_is_found(any_index: Index, corp
     assert_is(any_index.search(QUERY, k=10_000), expected, k=10_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 3, 7])
 def test_pages_join_to_the_whole_list(any_index: Index, size: int) -> None:
     whole = any_index.search(QUERY, k=1000)
@@ -313,6 +318,7 @@ def test_pages_join_to_the_whole_list(any_index: Index, size: int) -> None:
     assert pages[-1].hits == ()
 
 
+@pytest.mark.slow
 def test_pages_of_equal_scores_neither_repeat_nor_skip(tmp_path: Path) -> None:
     originals = make_corpus(150, seed=5)
     copies = [replace(one, doc_id=f"{one.doc_id}-{copy}") for one in originals for copy in range(4)]
@@ -325,6 +331,7 @@ def test_pages_of_equal_scores_neither_repeat_nor_skip(tmp_path: Path) -> None:
     assert len(set(joined)) == whole.n_found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factory", ["Flat", "IVF4,Flat"])
 def test_equal_scores_stand_in_the_order_of_their_names(tmp_path: Path, factory: str) -> None:
     copies = [make_document(f"copy{number}", [("s", QUERY.text)]) for number in (3, 0, 5, 1, 4, 2)]
@@ -340,6 +347,7 @@ def test_scores_never_rise_down_the_list(any_index: Index) -> None:
     assert scores == sorted(scores, reverse=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factory", ["Flat", "IVF4,Flat"])
 def test_passages_of_boilerplate_contribute_exactly_nothing(tmp_path: Path, factory: str) -> None:
     documents = make_corpus(40, boilerplate=BOILERPLATE)
@@ -387,6 +395,7 @@ def test_an_index_of_one_document_finds_it(tmp_path: Path, corpus: list[Document
         assert index.search(QUERY, where="doc_id != 'doc003'").hits == ()
 
 
+@pytest.mark.slow
 def test_a_ranking_equals_the_equation(any_index: Index, corpus: list[Document], scoring: Scoring | None) -> None:
     expected = scores_by_hand(QUERY, corpus, corpus, scoring or Scoring())
     ranked = sorted(expected, key=lambda name: -expected[name])
@@ -412,6 +421,7 @@ def test_a_ranking_of_no_places_is_refused(any_index: Index) -> None:
     assert str(raised.value) == "k is 0; it must be at least 1"
 
 
+@pytest.mark.slow
 def test_a_file_asks_the_same_as_its_indexed_copy(any_index: Index, corpus: list[Document]) -> None:
     document = corpus[17]
     by_file = any_index.search(document, where=f"doc_id != '{document.doc_id}'", k=50, exact=True)

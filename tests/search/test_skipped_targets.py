@@ -145,6 +145,7 @@ def lists_at_any_size(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 skips = st.sets(st.sampled_from(KINDS), min_size=1).map(lambda names: frozenset(map(SectionKind, names)))
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(
     holds=st.sampled_from(["words", "vectors", "lists"]),
@@ -188,6 +189,7 @@ def ranked(result: Result) -> list[tuple[str, float]]:
     return [(hit.doc_id, hit.score) for hit in result]
 
 
+@pytest.mark.slow
 def test_pages_of_an_approximate_search_join(opened: Open) -> None:
     index = opened("lists", 0)
     result = index.search_id("d07", k=30, skip=["references"])

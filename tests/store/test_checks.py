@@ -76,6 +76,7 @@ def everything(folder: Path) -> object:
         return names, whole, hits, snapshot.failures(), [snapshot.position(name) for name in names]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ["killed.lm", "x.lm"])
 def test_no_flipped_bit_changes_an_answer(unsealed: Path, state: str, tmp_path: Path) -> None:
     original = unsealed.with_name(state)

@@ -43,6 +43,7 @@ def test_documents_come_in_the_order_asked(tmp_path: Path, encoder: FakeEncoder)
     assert [document.doc_id for document, _ in found] == ["c", "a", "b"]
 
 
+@pytest.mark.slow
 def test_more_documents_than_one_statement_takes_come_back(tmp_path: Path) -> None:
     encoder = FakeEncoder(width=1)
     documents = [make_document(f"d{number}", "w") for number in range(1201)]

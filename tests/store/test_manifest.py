@@ -102,6 +102,7 @@ def test_what_does_not_fit_is_refused(
         read_manifest(tmp_path)
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_goes_unnoticed(tmp_path: Path) -> None:
     write_manifest(tmp_path, MANIFEST)
     path = tmp_path / "partitions.json"

@@ -109,6 +109,7 @@ except StorageError as error:
 """
 
 
+@pytest.mark.slow
 def test_a_sealed_index_is_read_from_a_read_only_mount(built_folder: Path) -> None:
     mount = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1"'
     if not shutil.which("unshare") or subprocess.run(["unshare", "-rm", "true"], check=False).returncode:

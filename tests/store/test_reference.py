@@ -128,6 +128,7 @@ def test_an_open_index_keeps_its_reference_while_another_is_pinned(folder: Path)
     assert [file.name for file in (folder / "reference").iterdir()] == ["000002.safetensors"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [0, 9, 5_000, -1])
 def test_a_damaged_reference_is_refused_and_another_one_drawn(
     folder: Path, flip_byte: Callable[[Path, int], None], at: int

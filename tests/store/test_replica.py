@@ -44,6 +44,7 @@ def test_flat_parts_find_what_a_matrix_product_finds(
     replica.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_gpus", [1, 2])
 @pytest.mark.parametrize("code", ["QT_fp16", "QT_8bit"])
 def test_lists_keep_their_centroids_and_are_probed_as_asked(n_gpus: int, code: str) -> None:

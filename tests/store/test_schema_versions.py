@@ -55,6 +55,7 @@ def test_an_index_of_an_earlier_schema_opens(folder: Path, version: int) -> None
     assert all(len(hits) == 5 for hits in _hits(folder))
 
 
+@pytest.mark.slow
 def test_repair_brings_it_up_to_date_without_encoding(folder: Path, tmp_path: Path) -> None:
     encoder = FakeEncoder()
     assert repair(folder, encoder=encoder).lost == []

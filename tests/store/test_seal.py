@@ -21,6 +21,7 @@ def catalog(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_every_flipped_byte_of_the_catalog_is_found(catalog: Path, flip_byte: Callable[[Path, int], None]) -> None:
     for at in range(256):
         flip_byte(catalog, at)
@@ -39,6 +40,7 @@ def test_every_flipped_byte_of_the_seal_is_found(catalog: Path, flip_byte: Calla
         flip_byte(path, at)
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_of_the_seal_breaks_it_open(catalog: Path) -> None:
     path = catalog.with_name("catalog.sqlite.seal")
     sealed = path.read_bytes()

@@ -72,6 +72,7 @@ def test_vectors_and_spans_are_those_of_the_documents(folder: Path) -> None:
             assert snapshot.spans(position).tolist() == spans
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 59), max_size=8))
 def test_chunk_vectors_come_in_the_order_asked(built_folder: Path, positions: list[int]) -> None:
     with Snapshot(built_folder) as snapshot:
@@ -116,6 +117,7 @@ def test_a_reader_is_pinned_while_a_writer_replaces_and_removes(folder: Path) ->
         assert np.array_equal(vectors, np.concatenate([one.chunks for one in encoded]).astype(np.float16))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_used_before", [True, False])
 def test_a_reader_answers_on_when_its_generation_is_superseded(tmp_path: Path, is_used_before: bool) -> None:
     folder = tmp_path / "x.lm"
@@ -204,6 +206,7 @@ def found_damaged(folder: Path) -> set[str]:
     return damaged
 
 
+@pytest.mark.slow
 def test_a_damaged_part_of_a_shard_is_found_before_it_is_read(
     folder: Path, flip_byte: Callable[[Path, int], None]
 ) -> None:
@@ -386,6 +389,7 @@ def test_a_name_is_looked_up_once(folder: Path) -> None:
         assert snapshot.position("doc001") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_partitions", [1, 2])
 def test_a_reader_that_meets_a_new_reference_while_it_opens_opens_again(
     n_partitions: int, built_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -162,6 +162,7 @@ def test_an_error_points_at_the_place(where: str, expected: str, character: int,
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "where",
     [

@@ -176,6 +176,7 @@ def test_a_long_filter_is_shortened_in_its_error() -> None:
     assert len(str(raised.value)) < 400
 
 
+@pytest.mark.slow
 def test_a_list_of_many_values_is_taken(matching: Matching) -> None:
     assert matching({"doc_id": [*map(str, range(20_000)), "acl"]}) == ["acl"]
 
@@ -188,6 +189,7 @@ PLAIN = (
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(alphabet="ab'\"\\%_$;-` .", min_size=1, max_size=6), PLAIN, min_size=1, max_size=3))
 def test_any_key_and_value_is_itself(where: dict[str, Any]) -> None:
     where = {key: value for key, value in where.items() if not key.startswith("$")}

@@ -29,6 +29,7 @@ def test_a_second_writer_is_refused(folder: Path) -> None:
     assert str(raised.value) == f"another process is writing {folder}; wait for it to end"
 
 
+@pytest.mark.slow
 def test_a_writer_in_another_process_is_refused(folder: Path) -> None:
     code = f"from pathlib import Path; from engine.store.writer import Writer; Writer(Path({str(folder)!r}))"
     with Writer(folder):
@@ -147,6 +148,7 @@ def test_a_sealed_catalog_that_is_gone_is_damage_and_its_shards_stay(folder: Pat
     assert [path.name for path in (folder / "shards").iterdir()] == ["000001.safetensors"]
 
 
+@pytest.mark.slow
 def test_a_damaged_log_costs_the_last_transaction_at_most(folder: Path) -> None:
     code = f"""
 import os; from pathlib import Path; from engine.store.writer import Writer

@@ -27,6 +27,7 @@ def test_what_is_committed_can_be_found_before_the_writer_closes(folder: Path) -
         assert contents(folder)["new"] == "fresh words"
 
 
+@pytest.mark.slow
 def test_a_killed_writer_leaves_what_it_committed(folder: Path) -> None:
     code = f"""
 import os; from pathlib import Path; from engine.store.writer import Writer
@@ -148,6 +149,7 @@ def test_another_encoder_is_refused(folder: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_more_documents_than_sqlite_has_variables_are_committed(tmp_path: Path) -> None:
     encoder = FakeEncoder(width=1)
     documents = [make_document(f"d{number}", "w") for number in range(2_500)]

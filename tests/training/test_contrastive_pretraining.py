@@ -67,6 +67,7 @@ def test_hidden_words_are_a_part_of_it(encoder: MeanEncoder) -> None:
     assert 3 < parts["mlm"] < 12  # the log of 150 words is 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mlp_head", [False, True])
 def test_a_gradient_cache_changes_nothing(encoder: MeanEncoder, mlp_head: bool) -> None:
     found = []
@@ -90,6 +91,7 @@ def test_every_weight_that_makes_vectors_or_guesses_words_learns(encoder: MeanEn
     assert {name.split(".")[0] for name, _ in task.module.named_parameters()} == {"encoder", "projection", "words"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", Sampling)
 def test_every_sampler_makes_batches_that_can_be_learned_from(encoder: MeanEncoder, sampling: Sampling) -> None:
     task = pretraining(encoder, sampling)
@@ -99,6 +101,7 @@ def test_every_sampler_makes_batches_that_can_be_learned_from(encoder: MeanEncod
         assert all(value == pytest.approx(value) and value >= 0 for value in parts.values())
 
 
+@pytest.mark.slow
 def test_a_small_model_overfits_a_few_documents(encoder: MeanEncoder) -> None:
     task = pretraining(encoder, mlm_weight=0.0)
     optimizer = torch.optim.AdamW(task.module.parameters(), lr=1e-3)

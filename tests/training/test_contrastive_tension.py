@@ -64,6 +64,7 @@ def test_raw_vectors_are_means_over_tokens(bert_folder: Path) -> None:
     torch.testing.assert_close(raw_vectors(encoder, [document])[0], by_hand)
 
 
+@pytest.mark.slow
 def test_both_encoders_learn_apart(bert_folder: Path) -> None:
     task = tension(bert_folder)
     optimizer = torch.optim.RMSprop(task.module.parameters(), lr=1e-4)

@@ -138,6 +138,7 @@ def test_a_run_without_a_number_still_gives_a_picture(tmp_path: Path) -> None:
     assert imread(tmp_path / "nan.png").shape == (902, 990, 4)
 
 
+@pytest.mark.slow
 def test_drawing_changes_no_setting_and_loads_no_pyplot() -> None:
     before = dict(mpl.rcParams)
     draw_curves(made_history())

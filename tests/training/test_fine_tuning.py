@@ -114,6 +114,7 @@ def test_relations_of_a_batch_are_those_of_the_corpus(mean_encoder: MeanEncoder,
     assert n_excluded > n_self > 0
 
 
+@pytest.mark.slow
 def test_queries_of_valid_and_test_are_in_no_batch(mean_encoder: MeanEncoder, corpus: TrainingCorpus) -> None:
     seen: set[str] = set()
     for step in range(60):
@@ -204,6 +205,7 @@ def test_the_loss_is_the_weighted_sum_of_its_parts(bert_folder: Path, corpus: Tr
     assert parts["loss"] == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group_tokens", [1, 60, 10_000])
 def test_cached_gradients_are_those_of_the_whole_batch(
     bert_folder: Path, corpus: TrainingCorpus, group_tokens: int
@@ -221,6 +223,7 @@ def test_cached_gradients_are_those_of_the_whole_batch(
         torch.testing.assert_close(found[name], gradient, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "steps"), [(one, 80 if one is Loss.BCE else 30) for one in Loss])
 def test_each_loss_by_itself_halves_and_finds_more(bert_folder: Path, loss: Loss, steps: int) -> None:
     pairs = {f"q{number}": {f"t{number}": 1} for number in range(32)}

@@ -57,6 +57,7 @@ def assert_close(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
         torch.testing.assert_close(found[name], expected[name], atol=1e-5 * largest, rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group_tokens", [1, 30, 10_000])
 @pytest.mark.parametrize("training", [False, True])
 def test_the_gradient_is_that_of_the_whole_batch(

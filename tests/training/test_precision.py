@@ -142,6 +142,7 @@ class SeenLogits(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_the_logits_of_a_loss_are_float32_under_autocast(bert_folder: Path, name: str) -> None:
     if name == "sections-bce" and default_dtype("cpu") is not torch.bfloat16:

@@ -40,6 +40,7 @@ def n_words(document: Document) -> int:
     return len(document.text.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", Sampling)
 @given(document=documents(), seed=SEEDS)
 def test_a_view_is_a_document_like_any_other(sampling: Sampling, document: Document, seed: int) -> None:

@@ -128,6 +128,7 @@ def drawn_shares(excluded: Sequence[int]) -> list[float]:
     return [weight / sum(weights) for weight in weights]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("excluded", [[], [1]], ids=["all", "hard-excluded"])
 def test_query_chunks_are_drawn_by_their_evidence(chunk_index: Index, excluded: list[int]) -> None:
     selector = EvidenceChunks(chunk_index, 1, 4, crowd=3)

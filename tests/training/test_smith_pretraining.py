@@ -188,6 +188,7 @@ def test_every_window_of_a_long_document_is_read_in_turn(make: Make) -> None:
     assert read == {str(ids.tolist()) for ids in padded}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", Variant)
 def test_the_block_loss_starts_at_the_logarithm_of_the_candidates(make: Make, variant: Variant) -> None:
     # Random weights of `released` already tell blocks apart, some rightly and some wrongly: the mean of draws counts.
@@ -241,6 +242,7 @@ def block_loss_by_hand(task: SmithPretraining, batch: SmithBatch) -> float:
     return float(torch.stack(losses).mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", [{}, {"temperature": 0.2}], ids=["plain", "temperature"])
 @pytest.mark.parametrize("variant", Variant)
 @torch.no_grad()

@@ -218,6 +218,7 @@ def trained(encoder: TdeEncoder, task: TextPairs, *, steps: int) -> tuple[list[f
     return losses, (encoder.match_probability(vectors[queries], vectors[targets]) > 0.5).tolist()
 
 
+@pytest.mark.slow
 def test_pairs_of_like_topics_are_learned(bert_folder: Path) -> None:
     texts, pairs = make_texts(24), make_pairs(32, 24)
     encoder = TdeEncoder.create(bert_folder, [text.text for text in texts], CONFIG, device="cpu")
@@ -227,6 +228,7 @@ def test_pairs_of_like_topics_are_learned(bert_folder: Path) -> None:
     assert losses[-1] < losses[0] - 0.5
 
 
+@pytest.mark.slow
 def test_pairs_are_learned_by_heart_where_there_is_no_rule(bert_folder: Path) -> None:
     rng = np.random.default_rng(0)
     texts = make_texts(24)
@@ -277,6 +279,7 @@ def test_a_pair_of_a_text_that_is_not_there_is_refused(encoder: TdeEncoder, posi
         TextPairs(encoder, make_texts(14), pairs)
 
 
+@pytest.mark.slow
 def test_topics_are_fitted_by_themselves(encoder: TdeEncoder) -> None:
     texts = [text.text for text in make_texts(40)] + ["", "unknown"]
     head, backbone = encoder.module.head.state_dict(), encoder.backbone.model.state_dict()

@@ -42,6 +42,7 @@ def stops_at(line: str) -> Callable[[str], None]:
 SETTINGS = TrainerSettings(steps=10, learning_rate=1e-3, validate_every=3, checkpoint_every=5)
 
 
+@pytest.mark.slow
 def test_a_run_taken_up_again_ends_as_one_that_never_stopped(bert_folder: Path, tmp_path: Path) -> None:
     def run(folder: Path, log: Callable[[str], None] = lambda line: None) -> tuple[FineTuning, Outcome]:
         task = small_fine_tuning(bert_folder)
@@ -58,6 +59,7 @@ def test_a_run_taken_up_again_ends_as_one_that_never_stopped(bert_folder: Path, 
     assert (resumed.best_step, resumed.steps, resumed.n_tokens) == (straight.best_step, 10, straight.n_tokens)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_done_is_not_run_again(bert_folder: Path, tmp_path: Path) -> None:
     told: list[str] = []
     settings = TrainerSettings(steps=3)
@@ -69,6 +71,7 @@ def test_a_run_that_is_done_is_not_run_again(bert_folder: Path, tmp_path: Path) 
     assert (second.steps, second.best_step, second.n_tokens) == (3, 3, first.n_tokens)
 
 
+@pytest.mark.slow
 def test_every_step_makes_another_draw_and_another_dropout(bert_folder: Path, tmp_path: Path) -> None:
     assert torch_seed(0, 1, 0) == torch_seed(0, 1, 0)
     assert (
@@ -199,6 +202,7 @@ def test_products_are_bfloat16_where_that_is_native_and_wanted(
     assert seen == [default_dtype("cpu") if mixed_precision else torch.float32]
 
 
+@pytest.mark.slow
 def test_the_best_weights_are_kept_and_validate_the_same(bert_folder: Path, tmp_path: Path) -> None:
     encoder = plain_encoder(bert_folder)
     task = FineTuning(encoder, [Source(small_corpus(), RandomRuns(4, 4))], FineTuningSettings(queries=12, negatives=0))
@@ -221,6 +225,7 @@ def test_without_validation_the_last_weights_are_kept(bert_folder: Path, tmp_pat
     assert outcome.best_step == outcome.steps == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "patience", "steps", "best_step"),
     [
@@ -344,6 +349,7 @@ def test_settings_out_of_their_range_are_refused(settings: dict[str, float], mes
 VALUES = [0.5, 0.9, 0.6, 0.7, 0.8]  # after 0, 3, 6, 9 and 10 steps
 
 
+@pytest.mark.slow
 def test_a_value_given_chooses_the_best_weights(bert_folder: Path, tmp_path: Path) -> None:
     task = small_fine_tuning(bert_folder)
     values = iter(VALUES)
@@ -353,6 +359,7 @@ def test_a_value_given_chooses_the_best_weights(bert_folder: Path, tmp_path: Pat
     assert list(History.read(tmp_path / "history.csv").validation("quality")["mean"].values) == VALUES
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_is_validated_saved_and_goes_on(bert_folder: Path, tmp_path: Path) -> None:
     def run(folder: Path, stop: Callable[[int], bool]) -> tuple[FineTuning, Outcome]:
         task = small_fine_tuning(bert_folder)

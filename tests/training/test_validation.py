@@ -56,6 +56,7 @@ def corpus() -> TrainingCorpus:
     return training_corpus(DOCUMENTS, {}, valid=valid)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scoring", [CHUNKS, replace(CHUNKS, exceeding=5, power=1.0)])
 def test_it_is_the_ndcg_of_exact_search_by_chunks(
     tmp_path: Path, encoder: Stored, corpus: TrainingCorpus, scoring: Scoring

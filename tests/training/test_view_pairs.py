@@ -72,6 +72,7 @@ def words_between(one: list[int], other: list[int]) -> int:
     return max(0, max(one[0], other[0]) - min(one[-1], other[-1]) - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", Sampling)
 def test_the_views_of_a_long_document_lie_in_the_same_place(sampling: Sampling) -> None:
     found = views_of(numbered(2000), sampling)
@@ -83,6 +84,7 @@ def test_the_views_of_a_long_document_lie_in_the_same_place(sampling: Sampling) 
     assert min(firsts) < 1500 < 6500 < max(firsts)  # windows come from anywhere
 
 
+@pytest.mark.slow
 def test_docsplit_deals_out_a_window_as_long_as_both_views() -> None:
     for one, other in views_of(numbered(2000), Sampling.DOCSPLIT):
         assert not set(one) & set(other)
@@ -94,16 +96,19 @@ def test_docsplit_deals_out_a_window_as_long_as_both_views() -> None:
         assert shared == list(range(shared[0], shared[-1] + 1))
 
 
+@pytest.mark.slow
 def test_halves_of_a_window_touch() -> None:
     for one, other in views_of(numbered(2000), Sampling.CROP_HALF):
         assert other[0] == one[-1] + 1
 
 
+@pytest.mark.slow
 def test_the_rest_of_an_inverse_cloze_is_the_text_around_the_span() -> None:
     for span, rest in views_of(numbered(2000), Sampling.ICT):
         assert rest[0] - 4 <= span[0] + len(span) and span[-1] - len(span) <= rest[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", [Sampling.SIMCSE, Sampling.CT])
 def test_the_same_stretch_of_a_long_document_is_read_twice(sampling: Sampling) -> None:
     assert all(one == other for one, other in views_of(numbered(2000), sampling))

@@ -33,6 +33,7 @@ def test_it_is_a_task_that_reads_runs_of_chunks(mean_encoder: MeanEncoder) -> No
     assert max(sizes) <= 24 and task.n_tokens(batch) == sum(sizes)
 
 
+@pytest.mark.slow
 def test_words_are_learned(mean_encoder: MeanEncoder) -> None:
     task = make(copy.deepcopy(mean_encoder), TEXT, TEXT)
     optimizer = torch.optim.AdamW(task.module.parameters(), lr=3e-3)

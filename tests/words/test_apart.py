@@ -67,6 +67,7 @@ def ones(tables: WordTables, kind: str) -> QueryTerms:
     return QueryTerms(terms, np.ones(len(terms)) / max(1, len(terms)), np.full(len(terms), 2.0))
 
 
+@pytest.mark.slow
 @given(
     documents=st.lists(st.tuples(texts, st.integers(0, 30), st.integers(1, 40)), min_size=1, max_size=4),
     skip=st.integers(1, 15),

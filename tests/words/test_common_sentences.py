@@ -66,6 +66,7 @@ def with_notice(document: Document) -> Document:
     )
 
 
+@pytest.mark.slow
 def test_a_common_section_takes_no_part_of_a_score(tmp_path: Path) -> None:
     plain = make_corpus(40)
     noted = [with_notice(one) if number < 12 else one for number, one in enumerate(plain)]

@@ -24,6 +24,7 @@ def built(tmp_path: Path, texts: str, **options: str) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("language", "query", "doc_id", "term"),
     [

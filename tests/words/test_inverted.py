@@ -15,6 +15,7 @@ from engine.words.statistics import collect
 from tests.words.test_likelihood import TEXTS, table_of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weigh", [query_terms, cover_terms])
 @pytest.mark.parametrize("is_packed", [False, True])
 @given(texts=TEXTS, queries=st.lists(st.lists(st.integers(0, 15), max_size=15), min_size=8, max_size=12))

@@ -46,6 +46,7 @@ def test_scores_equal_the_equation(texts: list[list[int]], query: list[int]) -> 
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(TEXTS, TEXTS)
 def test_a_document_scores_the_same_in_any_table(texts: list[list[int]], others: list[list[int]]) -> None:
     tables, beside = table_of(texts), table_of([*others, *texts])

@@ -103,6 +103,7 @@ def test_terms_equal_the_slow_definition(text: str) -> None:
     assert len(found.pairs) == len(pairs)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60))
 def test_spans_slice_the_text_as_it_was_given(text: str) -> None:
     found = WordSegmenter("english").segment(text)

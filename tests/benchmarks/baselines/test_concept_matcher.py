@@ -169,6 +169,7 @@ def fitted_matcher(config: ConceptMatcherConfig = SMALL, *, steps: int = 30) -> 
     return scorer
 
 
+@pytest.mark.slow
 def test_it_learns_in_few_steps_to_match_documents_that_it_has_not_seen() -> None:
     scorer, unseen = fitted_matcher(), pairs_of((3, 4))
     assert share_right(scorer, unseen) == 1
@@ -191,6 +192,7 @@ def test_the_sentences_alone_are_enough_to_learn_pairs_by_heart() -> None:
     assert ((model(first, second) > 0) == labels.bool()).all()
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_scores() -> None:
     pairs = pairs_of((3, 4))
     dropping = replace(SMALL, dropout=0.3)

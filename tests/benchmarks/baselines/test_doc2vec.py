@@ -63,6 +63,7 @@ def test_another_text_is_inferred_the_same_way_each_time(doc2vec: Doc2Vec, corpu
     assert doc2vec.search(replace(draft, text="unheard"), k=5) == []
 
 
+@pytest.mark.slow
 def test_a_long_query_is_read_to_its_end(doc2vec: Doc2Vec, corpus: list[Document]) -> None:
     rng = np.random.default_rng(0)
     beginning = " ".join(rng.choice(WORDS[:20], 10_000))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -80,6 +81,7 @@ def test_it_has_the_layers_of_the_paper() -> None:
     assert model.encode([random_words(0, n_words=30)]).shape == (1, 100)
 
 
+@pytest.mark.slow
 def test_it_learns_pairs_by_heart_and_does_not_mind_their_order() -> None:
     config = HanConfig(TINY_WORDS, width=8, attention_width=8)
     scorer, pairs = fitted(han(config, OVERFITTING), steps=40), topical_pairs()
@@ -139,6 +141,7 @@ def test_it_has_the_layers_of_the_code_it_follows() -> None:
     assert model.encode([random_words(0, n_words=30)]).shape == (1, 768)
 
 
+@pytest.mark.slow
 def test_it_learns_pairs_by_heart() -> None:
     config = SmashConfig(TINY_WORDS, width=8, attention_width=8)
     assert share_right(fitted(smash(config, OVERFITTING), steps=40), topical_pairs()) == 1

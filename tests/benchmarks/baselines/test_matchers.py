@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
 
@@ -82,6 +83,7 @@ def test_it_has_three_layers_of_convolutions() -> None:
     assert model.encode([random_words(0, n_words=30)]).shape == (1, 200)
 
 
+@pytest.mark.slow
 def test_it_learns_pairs_by_heart_and_does_not_mind_their_order_arc_i() -> None:
     scorer, pairs = fitted(arc_i(ArcIConfig(TINY_WORDS, layers=2, features=100), OVERFITTING)), topical_pairs()
     assert share_right(scorer, pairs) == 1

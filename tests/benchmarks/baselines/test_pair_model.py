@@ -130,6 +130,7 @@ def test_settings_out_of_range_are_refused(settings: dict[str, float], told: str
 SMALL = DssmConfig((16, 8), 500, 1)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_scores_and_leaves_torchs_random_numbers_alone() -> None:
     torch.manual_seed(7)
     expected = torch.rand(3)
@@ -196,6 +197,7 @@ def test_a_baseline_has_its_name_and_states_the_sizes_of_its_paper(name: str) ->
     assert scorer.settings.get("max_tokens") == tokens.get(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NEURAL_SCORERS if "bert" not in name])
 def test_a_small_one_scores_pairs_and_says_that_it_is_small(name: str) -> None:
     scorer, pairs = neural_scorer(name, is_small=True), topical_pairs()

@@ -47,6 +47,7 @@ def unit(vector: torch.Tensor) -> torch.Tensor:
     return vector / vector.norm()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", [LONG, SHORT], ids=["cut", "whole"])
 @pytest.mark.parametrize("kind", ["simcse", "simcse-sup", "contriever", "ct", "sbert"])
 def test_the_first_tokens_are_pooled_as_published(bert_folder: Path, kind: str, document: Document) -> None:

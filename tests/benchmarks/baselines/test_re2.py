@@ -75,6 +75,7 @@ def test_it_has_as_many_parameters_as_published() -> None:
     assert n_parameters(model) / 1e6 == pytest.approx(2.8, abs=0.05)  # the paper's table of SNLI
 
 
+@pytest.mark.slow
 def test_it_learns_pairs_by_heart() -> None:
     config = Re2Config(TINY_WORDS, width=16, dropout=0.0)
     assert share_right(fitted(re2(config, OVERFITTING), steps=40), topical_pairs()) == 1

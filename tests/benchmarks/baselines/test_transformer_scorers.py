@@ -63,6 +63,7 @@ def calm_bert_folder(bert_folder: Path, tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_it_learns_pairs_by_heart_and_does_not_mind_their_order(calm_bert_folder: Path) -> None:
     scorer = fitted(sbert_512(SBert512Config(str(calm_bert_folder)), OVERFITTING_TRANSFORMER), steps=40)
     pairs = topical_pairs()

@@ -188,6 +188,7 @@ def test_scores_are_minus_the_optimum_of_the_linear_program(kind: type[Transport
         assert baseline.score(f"doc{first}", f"doc{second}") == pytest.approx(-least, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_pruning_changes_no_answer_and_spares_work(kind: type[TransportBaseline]) -> None:
     baseline = fitted(kind, DOCUMENTS)
     n_solved = 0

@@ -40,6 +40,7 @@ def test_vectors_of_a_planted_document_are_its_own_and_those_of_the_passage(inde
     np.testing.assert_allclose(made.chunks, alone.chunks, atol=1e-3)  # stored in half precision
 
 
+@pytest.mark.slow
 def test_a_rare_passage_takes_more_of_the_score_than_a_frequent_one(index: Index) -> None:
     encoder, hosts = PlantingEncoder([index], passage()), np.arange(40)
     queries = [CORPUS[number].doc_id for number in range(3)]

@@ -80,6 +80,7 @@ def test_other_rules_order_the_same_hits(full: Path) -> None:
     assert by_words == sorted(by_words, reverse=True)
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_row_for_each_way(folder: Path, tmp_path: Path, bert_folder: Path) -> None:
     options = [
         "--quick",
@@ -121,6 +122,7 @@ def test_candidates_of_the_first_queries_are_encoded_and_kept(folder: Path, tmp_
         assert index.snapshot.has_vectors.any()
 
 
+@pytest.mark.slow
 def test_the_sample_is_what_an_index_encodes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     queries = CORPUS[:3]
     asked = Judged(queries, {one.doc_id: {CORPUS[number + 20].doc_id: 1} for number, one in enumerate(queries)})

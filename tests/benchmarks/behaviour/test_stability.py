@@ -20,6 +20,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_scores_and_orders_are_the_same_in_every_way(folder: Path, tmp_path: Path) -> None:
     options = ["--queries", "3", "--where", "doc_id >= 'doc2'", "--out", str(tmp_path)]
     done = CliRunner().invoke(main, [str(folder), *options], catch_exceptions=False)

@@ -156,6 +156,7 @@ def test_xeps_in_a_row_keep_one_mask_each() -> None:
     assert mask_proposals("XEP-0030 and XEP-0115", lists=False) == "[CITE] and [CITE]"
 
 
+@pytest.mark.slow
 @pytest.mark.needs_data
 def test_masking_unmasked_text_gives_the_recorded_corpus() -> None:
     wrong = []

@@ -16,6 +16,7 @@ def test_every_corpus_of_the_tasks_has_a_recipe_and_shipped_facts() -> None:
     assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 300_000
 
 
+@pytest.mark.slow
 @pytest.mark.needs_data
 @pytest.mark.parametrize("name", ["proposals", "clscisumm"])
 def test_the_shipped_facts_are_those_of_the_recorded_corpus(name: str) -> None:

@@ -126,6 +126,7 @@ def test_texts_without_titles_are_refused_with_the_next_step() -> None:
         list(RECIPE.documents(recorded("rfc1"), {"rfc1.txt": b"x", "rfc1.json": b"<html>"}))
 
 
+@pytest.mark.slow
 @pytest.mark.needs_data
 def test_masking_unmasked_text_gives_the_recorded_corpus() -> None:
     wrong = []

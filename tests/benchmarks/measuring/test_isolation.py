@@ -39,17 +39,20 @@ def die() -> dict[str, Any]:
     os._exit(7)
 
 
+@pytest.mark.slow
 def test_a_process_answers_in_a_file(tmp_path: Path) -> None:
     place = tmp_path / "one.x"  # a dot in a name is no suffix
     assert run_forked(tell_sum, 2, 3, name="sum", place=place, advice="add by hand") == {"sum": 5}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.x.tell_sum.json", "one.x.tell_sum.txt"]
 
 
+@pytest.mark.slow
 def test_a_failure_has_the_last_words_and_the_advice(tmp_path: Path) -> None:
     with pytest.raises(ProcessFailed, match=r"(?s)^sum ended with 1 \(.*ValueError: no numbers\); add by hand$"):
         run_forked(fail, name="sum", place=tmp_path / "one", advice="add by hand")
 
 
+@pytest.mark.slow
 def test_a_fresh_process_answers_and_its_memory_is_measured() -> None:
     answer, memory = run_fresh(hold, 200)
     assert answer == {"process": answer["process"], "sum": 200 * MIB} and answer["process"] != os.getpid()

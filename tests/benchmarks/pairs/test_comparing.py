@@ -44,6 +44,7 @@ def fitted(folder: Path, comparison: Comparison, work: Path, heard: list[str] | 
     return scorer
 
 
+@pytest.mark.slow
 def test_documents_are_compared_by_their_cosine(bert_folder: Path, tmp_path: Path) -> None:
     encoder, documents = load_encoder(str(bert_folder), device="cpu"), texts()
     expected = []
@@ -64,6 +65,7 @@ def test_documents_are_compared_by_their_best_chunks(bert_folder: Path, tmp_path
     np.testing.assert_allclose(fitted(bert_folder, Comparison.MAXSIM, tmp_path).score(TEST), expected, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_what_one_scorer_has_encoded_no_other_encodes_again(bert_folder: Path, tmp_path: Path) -> None:
     heard: list[str] = []
     first = fitted(bert_folder, Comparison.COSINE, tmp_path, heard)
@@ -76,6 +78,7 @@ def test_what_one_scorer_has_encoded_no_other_encodes_again(bert_folder: Path, t
     assert len(list(tmp_path.iterdir())) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", ["{}", "{}:sbert-first"])
 def test_a_record_names_the_very_weights(bert_folder: Path, tmp_path: Path, asked: str) -> None:
     scorer = GivenScorer(asked.format(bert_folder), Comparison.COSINE, Shelf(tmp_path, "made@0a"), device="cpu")

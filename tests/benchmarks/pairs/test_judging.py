@@ -41,6 +41,7 @@ def test_metrics_are_counted_over_all_pairs(seed: int) -> None:
     assert is_correct(scores, labels, 0.6).sum() == tp + tn
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_no_threshold_is_better_than_the_chosen_ones(seed: int) -> None:
     scores, labels = random_case(seed)

@@ -81,6 +81,7 @@ def test_the_best_weights_are_taken() -> None:
     assert task.module.weight.item() == pytest.approx(2, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_patience_ends_training() -> None:
     task = Counting([0.5, 0.5, 0.5])
     assert task.train(patience=2) == Course(4, 0, 0.5)

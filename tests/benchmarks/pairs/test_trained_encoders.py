@@ -66,6 +66,7 @@ def given(folder: Path, work: Path) -> PairScorer:
     return one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bce", "maxsim", "smith", "pretrained smith", "colde", "colde by bce", "tde"])
 def test_every_kind_learns_within_its_budget_and_scores(bert_folder: Path, name: str) -> None:
     one = scorer(made(bert_folder, name))
@@ -80,6 +81,7 @@ def test_every_kind_learns_within_its_budget_and_scores(bert_folder: Path, name:
     assert np.ptp(scores) > 0
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_scores(bert_folder: Path) -> None:
     recipe = made(bert_folder, "smith")
     first, again, other = (scorer(recipe, seed=seed).score(TEST) for seed in (1, 1, 2))
@@ -87,6 +89,7 @@ def test_the_same_seed_gives_the_same_scores(bert_folder: Path) -> None:
     assert not np.array_equal(first, other)
 
 
+@pytest.mark.slow
 def test_training_tells_pairs_apart_that_were_alike(bert_folder: Path, tmp_path: Path) -> None:
     recipe = replace(made(bert_folder, "bce"), start=Start(str(bert_folder), dropout=0.0), learning_rate=3e-3)
     before = given(bert_folder, tmp_path)
@@ -109,6 +112,7 @@ def test_valid_accuracy_is_that_of_the_best_threshold(mean_encoder: MeanEncoder)
     assert whole() == pytest.approx(max(tried))
 
 
+@pytest.mark.slow
 def test_steps_of_pretraining_are_those_that_were_made(bert_folder: Path) -> None:
     one = scorer(made(bert_folder, "pretrained smith"), Budget(steps=5, pairs_per_step=8))
     assert one.course is not None
@@ -117,6 +121,7 @@ def test_steps_of_pretraining_are_those_that_were_made(bert_folder: Path) -> Non
         scorer(made(bert_folder, "pretrained smith"), Budget(steps=1, pairs_per_step=8))
 
 
+@pytest.mark.slow
 def test_the_very_weights_are_named_and_what_is_taken_of_them(bert_folder: Path) -> None:
     label = f"bert@{weights_sha256(bert_folder)[:12]}"
     told = {"bce": label, "colde": f"{label}, under new layers", "smith": f"{label} (the word embeddings alone)"}

@@ -97,6 +97,7 @@ def test_cases_are_matching_pairs_each_with_one_that_does_not(given: Conditions)
     assert pairs.documents.keys() == named
 
 
+@pytest.mark.slow
 def test_an_encoder_is_trained_once_for_all_orders(given: Conditions) -> None:
     messages: list[str] = []
     given = replace(given, log=messages.append)
@@ -127,6 +128,7 @@ def test_every_objective_makes_as_many_steps_with_the_same_documents() -> None:
     assert tension.trainer.learning_rate == 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", [Sampling.DOCSPLIT, Sampling.CT])
 def test_an_encoder_is_pretrained_once(sampling: Sampling, given: Conditions, bert_folder: Path) -> None:
     system = Pretrained("wikipedia_seealso", sampling)
@@ -139,6 +141,7 @@ def test_an_encoder_is_pretrained_once(sampling: Sampling, given: Conditions, be
     assert Path(made.folder, "model.safetensors").stat().st_mtime_ns == written
 
 
+@pytest.mark.slow
 def test_documents_are_drawn_whole(given: Conditions) -> None:
     Pretrained("wikipedia_seealso", Sampling.SIMCSE).make(given)
     (file,) = (given.work / "papers").glob("*.jsonl")

@@ -31,6 +31,7 @@ def given(tmp_path: Path, bert_folder: Path, origin: Origin) -> Conditions:
     return conditions(tmp_path, bert_folder, origin)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["maxsim-trained", "tde"])
 def test_pairs_are_called_right_as_the_trained_scorer_calls_them(recipe: str, given: Conditions) -> None:
     system = Matched(recipe, DATA)
@@ -44,6 +45,7 @@ def test_pairs_are_called_right_as_the_trained_scorer_calls_them(recipe: str, gi
     assert [case.group for case in judged.cases] == [pair.first for pair in test]
 
 
+@pytest.mark.slow
 def test_a_value_in_other_orders_is_a_mean_over_orders(given: Conditions) -> None:
     bench = Matching(DATA).open(given)
     made = Reordered(COLDE, Order(Unit.CHUNKS, Numbers.ANEW, n_orders=4)).make(given)
@@ -53,6 +55,7 @@ def test_a_value_in_other_orders_is_a_mean_over_orders(given: Conditions) -> Non
     assert np.array_equal(values, again)
 
 
+@pytest.mark.slow
 def test_a_probe_value_is_a_document_classified_rightly(given: Conditions) -> None:
     bench = Probing("bbc_news").open(given)
     values = [case.values["accuracy"] for case in bench.judge(BACKBONE.make(given)).cases]
@@ -61,6 +64,7 @@ def test_a_probe_value_is_a_document_classified_rightly(given: Conditions) -> No
     assert (bench.settings["n_labelled"], bench.settings["labels"]) == (12, 0)
 
 
+@pytest.mark.slow
 def test_of_few_labels_the_values_are_those_of_draws(given: Conditions) -> None:
     judge = Probing("bbc_news", labels=2)
     cases = judge.open(given).judge(BACKBONE.make(given)).cases
@@ -71,6 +75,7 @@ def test_of_few_labels_the_values_are_those_of_draws(given: Conditions) -> None:
     assert judge.open(other).judge(BACKBONE.make(other)).cases == cases
 
 
+@pytest.mark.slow
 def test_targets_are_ranked_by_the_cosine_of_document_vectors(given: Conditions) -> None:
     judge = Retrieving("clscisumm", is_whole=True)
     judged = judge.open(given).judge(BACKBONE.make(given))
@@ -93,6 +98,7 @@ def test_a_part_is_as_large_as_the_scale_says(given: Conditions) -> None:
     assert Retrieving("clscisumm").open(given).settings == settings  # the smaller part lies beside it
 
 
+@pytest.mark.slow
 def test_the_evidence_of_an_encoder_is_judged_too(given: Conditions) -> None:
     made = BACKBONE.make(given)
     document, evidence = (

@@ -84,6 +84,7 @@ def test_chunks_move_by_themselves(encoder: ColdeEncoder) -> None:
     np.testing.assert_allclose(found, chunks_moved(encoder, document, order, Numbers.ANEW), atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", Unit)
 @pytest.mark.parametrize("numbers", Numbers)
 def test_the_order_as_written_is_never_drawn(encoder: ColdeEncoder, unit: Unit, numbers: Numbers) -> None:

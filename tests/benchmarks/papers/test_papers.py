@@ -33,6 +33,7 @@ def written(folder: Path) -> dict[str, Run]:
     return {run.name: run for run in map(read_run, run_files(folder))}
 
 
+@pytest.mark.slow
 def test_a_comparison_is_made_and_goes_on(data: Path, bert_folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     first = run(data, bert_folder, "--variants", "np", "--out", str(out), "--steps", "2")
@@ -50,6 +51,7 @@ def test_a_comparison_is_made_and_goes_on(data: Path, bert_folder: Path, tmp_pat
     assert "**SMITH, pretraining-aan**" in both.stdout and "| wp |" in both.stdout
 
 
+@pytest.mark.slow
 def test_a_quick_run_writes_only_where_it_is_told(
     data: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -59,6 +61,7 @@ def test_a_quick_run_writes_only_where_it_is_told(
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.slow
 def test_a_variant_that_fails_is_told_at_the_end(data: Path, bert_folder: Path, tmp_path: Path) -> None:
     done = run(data, bert_folder, "--variants", "wp", "--out", str(tmp_path / "out"), "--scale", "n_test=1,n_train=1")
     assert done.exit_code == 1

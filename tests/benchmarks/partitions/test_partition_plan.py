@@ -52,6 +52,7 @@ def test_the_table_has_a_row_for_each_number() -> None:
     assert rows[1].startswith("| papers | 2 | Flat over 20,000 | 15.0 | 30.0 / 40.0 | 25.0 | 10.0 |")
 
 
+@pytest.mark.slow
 def test_a_search_of_partitions_is_measured(tmp_path: Path) -> None:
     build(tmp_path / "one.lm", make_corpus(12), encode="none")
     split(tmp_path / "one.lm", tmp_path / "x.parts", 2)

@@ -13,6 +13,7 @@ from indexer.building.builder import build
 from tests.fakes import make_corpus
 
 
+@pytest.mark.slow
 def test_a_server_is_ready_and_then_gone(tmp_path: Path) -> None:
     build(tmp_path / "x.lm", make_corpus(3), encode="none")
     with served([tmp_path / "x.lm"]) as (one,):

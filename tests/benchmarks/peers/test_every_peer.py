@@ -86,6 +86,7 @@ def test_ours_is_asked_with_a_document_that_is_encoded_anew(
     np.testing.assert_allclose([score for _, score in found], [score for _, score in expected], atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PEERS)
 def test_every_peer_keeps_to_k_leaves_the_query_out_and_reads_back_what_it_wrote(
     name: str, config: PeerConfig, documents: list[Document], tmp_path: Path
@@ -115,6 +116,7 @@ def crowded() -> list[Document]:
     return [make_document(doc_id, text) for doc_id, text in TEXTS.items()] + [own]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["st-chunks", "st-chunks-sum", "txtai", "lancedb"])
 def test_the_querys_own_chunks_take_no_place(
     name: str, config: PeerConfig, crowded: list[Document], chunks: dict[str, Vectors], tmp_path: Path
@@ -124,6 +126,7 @@ def test_the_querys_own_chunks_take_no_place(
     assert {doc_id for doc_id, _ in found} == set(TEXTS)
 
 
+@pytest.mark.slow
 def test_the_sum_is_exact_however_many_chunks_are_nearer(
     config: PeerConfig, documents: list[Document], chunks: dict[str, Vectors], tmp_path: Path
 ) -> None:

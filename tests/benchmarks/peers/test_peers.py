@@ -22,6 +22,7 @@ def read(folder: Path) -> dict[str, Run]:
     return {run.system: run for run in map(read_run, run_files(folder))}
 
 
+@pytest.mark.slow
 def test_ours_is_measured_alone_without_other_packages(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
     common = ["--encoder", bert_folder, "--dtype", "float32", "--threads", "1", "--out", tmp_path / "out"]
     done = run(folder, "--peers", "longmatch", "--quick", *common)
@@ -31,6 +32,7 @@ def test_ours_is_measured_alone_without_other_packages(folder: Path, bert_folder
     assert "| pets_quick, test (2) | longmatch* |" in done.output
 
 
+@pytest.mark.slow
 def test_a_part_of_whole_documents_is_recorded_as_what_it_is(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
     common = ["--encoder", bert_folder, "--dtype", "float32", "--threads", "1", "--out", tmp_path / "out"]
     done = run(folder, "--peers", "longmatch", "--documents", "20", *common)
@@ -41,6 +43,7 @@ def test_a_part_of_whole_documents_is_recorded_as_what_it_is(folder: Path, bert_
     assert refused.exit_code == 2 and "--documents goes with neither --quick nor --limit" in refused.output
 
 
+@pytest.mark.slow
 def test_peers_are_built_and_asked_in_processes_of_their_own(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers")
     common = ["--encoder", bert_folder, "--dtype", "float32", "--threads", "1", "--out", tmp_path / "out"]
@@ -67,6 +70,7 @@ def test_peers_are_built_and_asked_in_processes_of_their_own(folder: Path, bert_
     assert "--out" not in command and "--encoder bert" in command
 
 
+@pytest.mark.slow
 def test_a_peer_that_fails_is_named_and_alone_measured_again(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers")
     (tmp_path / "model").mkdir()
@@ -84,6 +88,7 @@ def test_a_peer_that_fails_is_named_and_alone_measured_again(folder: Path, bert_
     assert read(tmp_path / "out") == before
 
 
+@pytest.mark.slow
 def test_a_run_of_more_queries_is_not_replaced(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
     common = ["--encoder", bert_folder, "--threads", "1", "--out", tmp_path / "out", "--peers", "longmatch"]
     assert run(folder, *common).exit_code == 0

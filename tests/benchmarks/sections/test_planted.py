@@ -214,6 +214,7 @@ def long_folder(tmp_path: Path) -> Path:
     return write_long(tmp_path / "long")
 
 
+@pytest.mark.slow
 def test_copies_are_found_and_named_by_an_encoder_that_sees_words(long_folder: Path) -> None:
     documents = list(read_documents(open_dataset(str(long_folder))))
     adoptions = choose_adoptions(documents, 1, seed=0)
@@ -227,6 +228,7 @@ def test_copies_are_found_and_named_by_an_encoder_that_sees_words(long_folder: P
     assert [case.group for case in evidence[:3]] == [adoption.query for adoption in adoptions]
 
 
+@pytest.mark.slow
 def test_the_command_writes_two_runs(long_folder: Path, bert_folder: Path, tmp_path: Path) -> None:
     out = ["--out", str(tmp_path / "out")]
     given = [str(long_folder), "--encoder", str(bert_folder), "--quick", "--form", "passage", *out]

@@ -219,6 +219,7 @@ def test_the_same_chunks_are_scored_once() -> None:
 QUERIES = ["doc007", "doc011", "doc020", "doc033", "doc045", "doc058"]
 
 
+@pytest.mark.slow
 def test_parts_that_the_breakdown_names_carry_the_score(index: Index) -> None:
     courses = follow_hits(index, QUERIES, RemovalPlan(hits=2, random=4, encoded=2), seed=0)
     arms = {(arm.method, arm.side, arm.order): arm for arm in courses.arms()}
@@ -239,6 +240,7 @@ def test_curves_begin_with_the_whole_and_end_with_nothing(index: Index) -> None:
         assert arm.curves["deletion_rank"][0] == arm.curves["insertion_rank"][-1] == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_arms(index: Index) -> None:
     first, again, other = (follow_hits(index, QUERIES[:2], RemovalPlan(encoded=0), seed).arms() for seed in (1, 1, 2))
     assert first == again != other

@@ -31,11 +31,13 @@ def test_what_is_forgotten_is_still_there(folder: Path) -> None:
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.slow
 def test_a_process_that_fails_is_an_error(folder: Path) -> None:
     with pytest.raises(ChildFailed, match="no document 'none'"):
         first_answers(folder, ["none"], is_cold=False)
 
 
+@pytest.mark.slow
 def test_a_record_is_written_and_drawn(folder: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(main, [str(folder), "--runs", "1", "--name", "twelve", "--out", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output

@@ -19,6 +19,7 @@ def test_the_slope_is_that_of_the_last_three_quarters() -> None:
     assert slope_kib([]) == slope_kib([(5, 1.0), (5, 9.0)]) == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("lengths", "median"), [(SHORT, 150), (LONG, 3000)], ids=["short", "long"])
 def test_synthetic_documents_are_seeded_and_as_long_as_they_should_be(lengths: Lengths, median: int) -> None:
     made = list(documents(lengths, 200, seed=3))

@@ -12,6 +12,7 @@ from benchmarks.speed import plan
 from benchmarks.speed.plan import PlanRecord, RunFailed, draw_corpus, main, plan_and_run
 
 
+@pytest.mark.slow
 def test_a_plan_is_held_against_its_run(folder: Path, bert_folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     options = ["--quick", "--documents", "3", "--encoder", str(bert_folder), "--memory", "8G", "--out", str(out)]
@@ -27,6 +28,7 @@ def test_a_plan_is_held_against_its_run(folder: Path, bert_folder: Path, tmp_pat
     assert record.n_tokens > 3 and "| pets | 3 |" in done.output
 
 
+@pytest.mark.slow
 def test_a_budget_that_cannot_be_kept_is_told_by_its_reason(folder: Path, bert_folder: Path) -> None:
     options = ["--quick", "--encoder", str(bert_folder), "--memory", "1M"]
     done = CliRunner().invoke(main, [str(folder), *options])

@@ -10,6 +10,7 @@ from benchmarks.speed.reading import ReadingRecord, ReadingRow, copies, main, re
 from indexer.origin import describe_origin
 
 
+@pytest.mark.slow
 def test_files_are_repeated_in_turn(tmp_path: Path) -> None:
     made = sorted(copies(tmp_path / "a", 80).iterdir())
     assert len(made) == 80

@@ -46,6 +46,7 @@ def port() -> Iterator[int]:
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_hostile_requests_that_are_answered_are_wrong(port: int) -> None:
     row = load(port, 2, 0.5, mixed(["a"], [b"some words"], 100), seed=0)
     assert row.n_wrong > 0 and row.n_answered > 0 and row.refused == {} and row.n_busy == 0
@@ -61,6 +62,7 @@ def test_a_form_has_a_beginning_and_an_end() -> None:
     assert form("a.md", b"words").count(b"longmatch-load-boundary") == 2
 
 
+@pytest.mark.slow
 def test_a_quick_run_writes_a_record(tmp_path: Path) -> None:
     build(tmp_path / "words.lm", make_corpus(12), encode="none")
     run = CliRunner().invoke(

@@ -25,6 +25,7 @@ def test_readers_beside_a_writer_meet_no_error(tmp_path: Path) -> None:
     assert sum(writer.counts.values()) > 0 and all(one.counts["queries"] for one in readers)
 
 
+@pytest.mark.slow
 def test_the_error_of_a_process_is_kept_in_its_place(tmp_path: Path) -> None:
     path, texts = tmp_path / "x.lm", list(documents(SHORT, 30))
     build(path, texts, encoder=WordEncoder(), factory="Flat", recall_floor=0.3)

@@ -30,6 +30,7 @@ def test_another_constant_of_the_score_gives_another_truth(index: Index) -> None
     assert DoubleLoop(index, Scoring(exceeding=2)).scores(doc_id)[top.doc_id] != pytest.approx(top.score, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "scoring",
     [Scoring(document_weight=0.5), Scoring(0, 0, 1, 0), Scoring(0, 0, 0, 1), Scoring(exceeding=20, power=1, root=1)],

@@ -45,6 +45,7 @@ def test_the_worst_of_several_results_counts() -> None:
     assert outcome_of([]) == (Outcome.READ, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("suffix", "outcome"), [(".loop", Outcome.LIMIT), (".crash", Outcome.DIED), (".sleep", Outcome.HUNG)]
 )
@@ -63,6 +64,7 @@ def test_a_failure_of_the_caller_is_counted(tmp_path: Path, monkeypatch: pytest.
     assert fuzz(".txt", 2, 0, tmp_path).outcomes == {Outcome.LOST: 2}
 
 
+@pytest.mark.slow
 def test_a_quick_run_writes_its_record(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["--quick", "--files", "48", "--out", str(tmp_path)])
     assert result.exit_code == 0, result.output

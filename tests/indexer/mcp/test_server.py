@@ -65,6 +65,7 @@ def test_an_error_reaches_the_model_with_the_next_step(index: Index) -> None:
     with_client(mcp_server(index), use)
 
 
+@pytest.mark.slow
 def test_the_command_serves_standard_input_and_output(tmp_path: Path, corpus: list[Document]) -> None:
     longmatch.build(tmp_path / "words.lm", corpus[:10], encode="none", progress=False)
     (tmp_path / "drafts").mkdir()

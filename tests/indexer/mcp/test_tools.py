@@ -89,6 +89,7 @@ def test_without_a_folder_no_file_is_read(index: Index) -> None:
         Tools(index, DocumentReader()).search(file="draft.md")
 
 
+@pytest.mark.slow
 def test_content_that_is_indexed_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "corpus").mkdir()
     for name in ("a.md", "b.md"):

@@ -40,6 +40,7 @@ def test_the_token_opens_every_path_and_health_needs_none(guarded: TestClient) -
     assert guarded.get("/health").status_code == guarded.get("/ready").status_code == 200
 
 
+@pytest.mark.slow
 def test_a_body_over_the_limit_is_refused(guarded: TestClient) -> None:
     def parts() -> Iterator[bytes]:
         for _ in range(100):
@@ -90,6 +91,7 @@ def test_too_many_requests_are_refused_at_once(built_folder: Path) -> None:
         assert statuses == [200] and post(client, "one") == 200
 
 
+@pytest.mark.slow
 def test_a_slow_request_keeps_its_place_after_the_timeout(built_folder: Path) -> None:
     encoder = StuckEncoder()
     with served(built_folder, Settings(threads=1, concurrency=1, timeout=0.3), encoder) as client:

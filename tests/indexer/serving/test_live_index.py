@@ -49,6 +49,7 @@ def test_a_commit_is_seen_by_the_next_request_alone(folder: Path) -> None:
     live.close()
 
 
+@pytest.mark.slow
 def test_a_commit_to_a_partition_and_another_reference_are_seen(folder: Path) -> None:
     parts = folder.with_name("x.parts")
     partition(folder, parts, 2)

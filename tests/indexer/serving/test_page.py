@@ -148,6 +148,7 @@ class SteppedEncoder(FakeEncoder):
         return super().encode_segmented(documents)
 
 
+@pytest.mark.slow
 def test_progress_counts_the_tokens_that_are_encoded(tmp_path: Path) -> None:
     encoder = SteppedEncoder()
     build(tmp_path / "x.lm", make_corpus(20), encoder=encoder, language="english")

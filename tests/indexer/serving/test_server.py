@@ -67,6 +67,7 @@ def exchange(port: int, sent: bytes) -> bytes:
     return received
 
 
+@pytest.mark.slow
 def test_slow_clients_and_noise_are_cut_off_and_sigterm_ends_cleanly(words: Path) -> None:
     with running(words) as (process, port):
         url = f"http://127.0.0.1:{port}/v1/search"

@@ -27,6 +27,7 @@ def run_here(target: Callable[..., Any], *arguments: object, **_: object) -> tup
     return json.loads(json.dumps(target(*arguments))), Memory(100.0, 200.0, 80.0, 120.0)
 
 
+@pytest.mark.slow
 def test_every_way_has_its_turn_and_all_is_recorded(
     folder: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,6 +54,7 @@ def test_texts_have_the_sections_and_tokens_of_their_originals(
             assert sections[one.section].start <= one.start < one.stop <= sections[one.section].stop
 
 
+@pytest.mark.slow
 def test_an_index_that_grew_in_steps_is_that_which_grew_at_once(small: Source, tmp_path: Path) -> None:
     once, steps = tmp_path / "once.lm", tmp_path / "steps.lm"
     _, n_added = grow_folder(once, *prepared_growth(once, small, 0), N_CHUNKS)
@@ -108,6 +109,7 @@ def folder(real_folder: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(real_folder, tmp_path / "grown.lm"))
 
 
+@pytest.mark.slow
 def test_a_generation_is_published_once(folder: Path) -> None:
     assert publish(folder, AUTO, 8 << 30, 0.95)["is_new"]
     with Snapshot(folder) as snapshot:

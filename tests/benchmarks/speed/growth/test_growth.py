@@ -34,6 +34,7 @@ def caps(monkeypatch: pytest.MonkeyPatch) -> dict[str, int | None]:
     return given
 
 
+@pytest.mark.slow
 def test_an_index_is_grown_published_and_asked(real_folder: Path, tmp_path: Path, caps: dict[str, int | None]) -> None:
     options = ["--real", "60", "--chunks", "700", "--queries", "3", "--query-chunks", "5", "--factory", "Flat"]
     places = ["--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
@@ -71,6 +72,7 @@ def test_mistakes_are_one_line(real_folder: Path, options: list[str], told: str)
 OPTIONS = ["--chunks", "700", "--add", "20", "--queries", "3", "--query-chunks", "5", "--encoded", "0", "--quick"]
 
 
+@pytest.mark.slow
 def test_documents_are_added_to_a_copy_and_found_at_once(
     real_folder: Path, tmp_path: Path, caps: dict[str, int | None]
 ) -> None:

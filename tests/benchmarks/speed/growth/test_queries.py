@@ -87,6 +87,7 @@ WORK = (
 )
 
 
+@pytest.mark.slow
 def test_all_work_of_a_search_is_in_its_stage(
     real_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ def with_long_queries(collection: Collection, times: int) -> Collection:
     return replace(collection, queries=queries, query_starts=collection.query_starts * times)
 
 
+@pytest.mark.slow
 def test_memory_of_a_search_does_not_depend_on_the_documents_it_is_judged_with(
     collection: Collection, tmp_path: Path
 ) -> None:
@@ -39,6 +40,7 @@ def test_memory_of_a_search_does_not_depend_on_the_documents_it_is_judged_with(
     assert peaks[1] == pytest.approx(peaks[0], abs=30)
 
 
+@pytest.mark.slow
 def test_memory_of_building_is_its_peak_beyond_the_rows(collection: Collection, tmp_path: Path) -> None:
     """In a fresh process: here, what earlier tests left could be freed meanwhile and hide the peak."""
     collection.save(tmp_path)

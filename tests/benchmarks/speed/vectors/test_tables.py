@@ -42,6 +42,7 @@ def test_what_failed_and_what_another_commit_measured_is_named(record: AnnRecord
     assert f"{older.name} at commit fedcba9876. No result: faiss Flat." in table
 
 
+@pytest.mark.slow
 def test_plots_are_written_twice_each_and_are_the_same_again(record: AnnRecord, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     paths = save_pareto(record, tmp_path / "one")

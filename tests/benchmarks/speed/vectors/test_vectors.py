@@ -16,6 +16,7 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
+@pytest.mark.slow
 def test_types_are_measured_in_processes_of_their_own(tmp_path: Path) -> None:
     small = ["--documents", "30", "--chunks", "6", "--width", "16", "--queries", "3", "--build-threads", "1"]
     folders = ["--out", tmp_path / "out"]
@@ -34,6 +35,7 @@ def test_types_are_measured_in_processes_of_their_own(tmp_path: Path) -> None:
     assert "| synthetic (180) | faiss Flat (" in done.output
 
 
+@pytest.mark.slow
 def test_a_type_that_fails_is_recorded_and_alone_measured_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -60,6 +62,7 @@ def test_a_type_that_fails_is_recorded_and_alone_measured_again(
     assert after.failed == {}
 
 
+@pytest.mark.slow
 def test_of_all_types_only_those_named_are_measured(tmp_path: Path) -> None:
     small = ["synthetic", "--quick", "--documents", "30", "--chunks", "6", "--width", "16", "--queries", "3"]
     named = ["--libraries", "faiss", "--factory", "SQ8", "--factory", "HNSW16_SQ8"]
