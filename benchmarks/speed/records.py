@@ -260,7 +260,7 @@ class ScaleRecord:
     origin: Origin
     words_bytes: int | None = None  # of `disk`: term counts, postings and reference
     texts: str = ""  # index that the words of made documents were drawn from; empty for copies of the originals'
-    label: str = ""  # tells records of one size apart, for example of two processors
+    label: str = ""  # in the name: of records of one size, for example the processor
 
     @property
     def added_share(self) -> float | None:

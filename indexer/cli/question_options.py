@@ -47,7 +47,7 @@ explain_option = click.option(
     type=click.Choice(["evidence", "model"]),
     default="evidence",
     show_default=True,
-    help="Show the parts of the score; or also the section pairs that a CoLDE or SMITH encoder computes by itself.",
+    help="evidence: the parts of the score; model: also the section pairs that a CoLDE or SMITH encoder computes.",
 )
 diversify_option = click.option(
     "--diversify", is_flag=True, help="Order the first 50 hits so that each adds other sections of the query."

@@ -48,7 +48,7 @@ QUICK_REAL, QUICK_GROWTH, QUICK_QUERIES = 60, (2, 4, 8), 5
 @click.option("-k", "--top", "k", default=10, show_default=True, type=click.IntRange(1), help="Targets to return.")
 @click.option("--threads", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(1), help="Of a search.")
 @click.option("--workers", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(1), help="Of a batch.")
-@click.option("--label", default="", help="Tells records of one size apart, as those of two processors.")
+@click.option("--label", default="", help="Ends the name of the record, for example the processor.")
 @measurement(
     seed="Of growth and queries.",
     quick="A few real documents, grown a little",

@@ -193,7 +193,7 @@ class ColdeEncoder(TrainableEncoder):
 
         With one section, the limit is that of the document's S sections together. `released` has
         the same limit for every text that is read at once, a section or a whole document.
-        Where chunks run on over headings, each part is cut anew, from its own first token.
+        Where chunks run on over headings, each part is cut again, from its own first token.
         """
         limit = self.config.training_chunks
         if self.config.variant != Variant.RELEASED and n_sections == 1:

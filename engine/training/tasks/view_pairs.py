@@ -26,7 +26,7 @@ class PairBatch:
 
 
 class ViewPairs:
-    """Draws the batches of a corpus: every document once an epoch, its views anew each time.
+    """Draws the batches of a corpus: every document once an epoch, with new views each time.
 
     A document that is too long for a step is first cut to a window of consecutive sentences, and the
     views are drawn from that window. Both views therefore lie in the same place. Two windows, one for
