@@ -100,9 +100,11 @@ class DoubleLoop:
         ]
         if own is not None:
             texts = [self._texts[name] for name in targets]
+            words = likelihood(own.words, own.n_words, self._words)
+            pairs = likelihood(own.pairs, own.n_pairs, self._pairs)
             components += [
-                (scoring.word_weight, [words_likelihood(own, text, self._words) for text in texts]),
-                (scoring.pair_weight, [pairs_likelihood(own, text, self._pairs) for text in texts]),
+                (scoring.word_weight, [words(text.words, text.n_words) for text in texts]),
+                (scoring.pair_weight, [pairs(text.pairs, text.n_pairs) for text in texts]),
             ]
         total = sum(weight for weight, _ in components)
         return {
@@ -166,28 +168,18 @@ def text_of(found: Terms, title: Span | None) -> Text:
     )
 
 
-def words_likelihood(query: Text, target: Text, probability: Callable[[int], float]) -> float:
-    """s(q, d) of words."""
-    return likelihood((query.words, query.n_words), (target.words, target.n_words), probability)
-
-
-def pairs_likelihood(query: Text, target: Text, probability: Callable[[int], float]) -> float:
-    """s(q, d) of pairs of words."""
-    return likelihood((query.pairs, query.n_pairs), (target.pairs, target.n_pairs), probability)
-
-
 def likelihood(
-    of_query: tuple[Counter[int], int], of_target: tuple[Counter[int], int], probability: Callable[[int], float]
-) -> float:
-    """s(q, d) of `engine.words.likelihood`, by a loop over the terms that both have; counts and lengths are given."""
-    (query, n_query), (target, n_target) = of_query, of_target
+    query: Counter[int], n_query: int, probability: Callable[[int], float]
+) -> Callable[[Counter[int], int], float]:
+    """s(q, d) of `engine.words.likelihood` for the counts and length of any d, by a loop over the terms both have."""
 
     def summed(terms: Iterable[int], counts: Counter[int], length: int) -> float:
         return sum(
             (1 + log(query[term])) * log1p(ALPHA * counts[term] / (length * probability(term))) for term in terms
         )
 
-    return min(1.0, summed(query.keys() & target.keys(), target, n_target) / (summed(query, query, n_query) or 1.0))
+    own = summed(query, query, n_query) or 1.0
+    return lambda target, n_target: min(1.0, summed(query.keys() & target.keys(), target, n_target) / own)
 
 
 def _probabilities(statistics: TermStatistics) -> Callable[[int], float]:
