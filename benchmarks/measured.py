@@ -89,8 +89,8 @@ TASKS = (  # of runs
     *("retrieval", "pairs", "rerank", "probe", "summaries", "papers", "peers"),
     *("facets", "faithfulness", "planted", "contained", "positions"),
 )
-# By system of retrieval what its ranking depends on, where this is not all of `MEASURED`. Metrics are none of it: a
-# run keeps rankings, and its values are computed from them.
+# By system of retrieval and of summaries what its ranking depends on, where this is not all of `MEASURED`. Metrics are
+# none of it: a run keeps rankings, and its values are computed from them.
 _LEXICAL, _WORD_VECTORS = "benchmarks/baselines/lexical.py", "benchmarks/baselines/word_vectors.py"
 _DISTANCES = ("benchmarks/baselines/word_distances.py", _WORD_VECTORS)
 _OF_SYSTEM: Mapping[str, tuple[str, ...]] = {
@@ -105,6 +105,16 @@ _OF_SYSTEM: Mapping[str, tuple[str, ...]] = {
 }
 
 
+_OURS = "longmatch"  # among the peers
+
+
 def modules_of(kind: str, system: str = "") -> tuple[str, ...]:
     """The files and folders that a record measures; `system` is that of a run."""
-    return _OF_SYSTEM.get(system, MEASURED[kind]) if kind == "retrieval" else MEASURED[kind]
+    measured = MEASURED[kind]
+    if kind == "retrieval":
+        return _OF_SYSTEM.get(system, measured)
+    if kind == "summaries" and system in _OF_SYSTEM:
+        return ("benchmarks/scisumm.py", *_OF_SYSTEM[system])
+    if kind == "peers" and system != _OURS:
+        return ("benchmarks/peers",)
+    return measured

@@ -62,6 +62,15 @@ def test_a_system_measures_the_code_that_its_ranking_depends_on() -> None:
     assert "engine/scoring" in of["words"] and "engine/encoders/mean.py" not in of["words"]
     assert "engine/scoring" not in of["document"] and set(of["evidence"]) == {*of["words"], *of["document"]}
     assert of["bm25"] == of["tfidf"] == ("benchmarks/baselines/lexical.py",)
+    assert set(modules_of("summaries", "bm25")) == {"benchmarks/scisumm.py", *of["bm25"]}
+    assert modules_of("peers", "txtai@256") == ("benchmarks/peers",)
+    assert "engine/scoring" in modules_of("peers", "longmatch")
+
+
+def test_the_peer_that_is_this_program_has_the_name_that_its_runs_have() -> None:
+    names = {read_header(path)["system"] for path in (RESULTS / RUNS / "peers").glob("*.gz")}
+    ours = {name for name in names if modules_of("peers", name) == MEASURED["peers"]}
+    assert ours == {"longmatch"}
 
 
 def test_every_system_of_retrieval_declares_code_that_exists() -> None:
