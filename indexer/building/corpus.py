@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -18,6 +19,7 @@ from indexer.reading.reader import DocumentReader
 from indexer.reading.requests import Request, is_json_lines
 
 STDIN = "-"
+NO_SUFFIX, BROKEN_LINK = "no suffix", "broken link"  # in place of a suffix, among files that are not read
 
 
 def corpus_files(paths: Sequence[str], ids: FileIds | None = None) -> list[tuple[Path, str]]:
@@ -51,13 +53,34 @@ def corpus_files(paths: Sequence[str], ids: FileIds | None = None) -> list[tuple
 
 def _files_below(folder: Path) -> list[Path]:
     """Readable files of a folder and its folders that are not hidden."""
-    return [
-        file
-        for file in folder.rglob("*")
-        if is_readable(file)
-        and not any(part.startswith(".") for part in file.relative_to(folder).parts)
-        and file.is_file()
-    ]
+    return [file for file in _below(folder) if is_readable(file) and file.is_file()]
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Everything in a folder and its folders that is not hidden."""
+    for path in folder.rglob("*"):
+        if not any(part.startswith(".") for part in path.relative_to(folder).parts):
+            yield path
+
+
+def files_left_out(paths: Sequence[str]) -> dict[str, int]:
+    """Count what folders hold and no reader reads.
+
+    Args:
+        paths: of the corpus, as in `corpus_files`; only folders count, since a file that is named is read.
+
+    Returns:
+        Files by suffix in lower case, the most frequent first; `NO_SUFFIX` and `BROKEN_LINK` stand for what has none.
+    """
+    roots = {absolute(path) for given in paths if given != STDIN for path in _expand(given) if path.is_dir()}
+    below = {path for root in roots for path in _below(root)}
+    found: Counter[str] = Counter()
+    for path in below:
+        if path.is_symlink() and not path.exists():
+            found[BROKEN_LINK] += 1
+        elif path.is_file() and not is_readable(path):
+            found[path.suffix.lower() or NO_SUFFIX] += 1
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _expand(given: str) -> list[Path]:

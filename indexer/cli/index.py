@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engine.report.durations import duration
+from indexer.cli.build_report import print_build
 from indexer.cli.cluster import check_ray_options, ray_option, workers_option
 from indexer.cli.corpus import Corpus, echo_left_out, failed_corpus, named_corpus
 from indexer.cli.options import FAILED, PARTLY, device_option, index_argument, json_option
 from indexer.cli.plan import (
-    describe_outcome,
     describe_plan,
     disk_option,
     encoder_option,
@@ -179,7 +178,7 @@ def index(
         show_plan(made, as_json, None if partitions is None else planned_partitions(made, used, partitions))
         return
     report = _built(index, corpus, settings, used, made)
-    _print_build(index, report, made, as_json)
+    print_build(index, report, made, as_json, corpus.other_files)
     _exit_by(report, n_left_out=echo_left_out(corpus))
 
 
@@ -375,39 +374,5 @@ def _print_reencoded(index: Path, encoder: str | None, device: str | None, *, dr
         return
     with BuildProgress(0) as progress:
         report = reencode(index, encoder=used, progress=progress, log=progress.log)
-    _print_build(index, report, None, as_json)
+    print_build(index, report, None, as_json)
     _exit_by(report, n_left_out=0)
-
-
-def _print_build(index: Path, report: BuildReport, plan: Plan | None, as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(asdict(report) | ({} if plan is None else {"plan": plan.to_dict()})))
-        return
-    click.echo(
-        f"{report.n_added:,} added, {report.n_replaced:,} replaced, {report.n_unchanged:,} unchanged, "
-        f"{report.n_removed:,} removed, {len(report.failures):,} failed; "
-        f"{report.n_encoded:,} encoded: {report.n_tokens:,} tokens in {duration(report.seconds)}"
-    )
-    if report.n_chunks_reused:
-        click.echo(f"{report.n_chunks_reused:,} unchanged chunks of changed documents kept their vectors")
-    if report.n_missing:
-        click.echo(_missing_line(index, report))
-    if report.n_sections_merged or report.n_sections_cut:
-        click.echo(
-            f"{report.n_sections_merged:,} tiny sections were joined with a neighbour, "
-            f"{report.n_sections_cut:,} are parts of long ones"
-        )
-    if plan is not None:
-        click.echo(describe_outcome(plan, report))
-    for failure in report.failures[:20]:
-        click.echo(f"failed: {failure.source}: {failure.reason}", err=True)
-    if len(report.failures) > 20:
-        click.echo(f"and {len(report.failures) - 20:,} more: longmatch info INDEX --failures", err=True)
-
-
-def _missing_line(index: Path, report: BuildReport) -> str:
-    """What is left to encode, by the speed of this run where it encoded."""
-    left = f"{report.n_missing:,} documents have no vectors yet: about {report.tokens_missing:,} tokens"
-    if report.n_tokens and report.encode_seconds:
-        left += f", {duration(report.tokens_missing / report.n_tokens * report.encode_seconds)}"
-    return f"{left}; queries encode what they need, this encodes all: longmatch index {index}"

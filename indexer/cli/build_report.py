@@ -1,0 +1,62 @@
+"""What a run of `longmatch index` prints at its end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from engine.report.durations import duration
+from indexer.cli.plan import describe_outcome
+
+if TYPE_CHECKING:
+    from indexer.building.report import BuildReport
+    from indexer.plan.values import Plan
+
+_FAILURES = 20  # printed
+_SUFFIXES = 8  # printed
+
+
+def print_build(
+    index: Path, report: BuildReport, plan: Plan | None, as_json: bool, other_files: Mapping[str, int] | None = None
+) -> None:
+    """Print what a run did; `other_files` are those of its folders that no reader reads, by suffix."""
+    if as_json:
+        more = {"other_files": dict(other_files or {})} | ({} if plan is None else {"plan": plan.to_dict()})
+        click.echo(json.dumps(asdict(report) | more))
+        return
+    click.echo(
+        f"{report.n_added:,} added, {report.n_replaced:,} replaced, {report.n_unchanged:,} unchanged, "
+        f"{report.n_removed:,} removed, {len(report.failures):,} failed; "
+        f"{report.n_encoded:,} encoded: {report.n_tokens:,} tokens in {duration(report.seconds)}"
+    )
+    if report.n_chunks_reused:
+        click.echo(f"{report.n_chunks_reused:,} unchanged chunks of changed documents kept their vectors")
+    if report.n_missing:
+        click.echo(_missing_line(index, report))
+    if report.n_sections_merged or report.n_sections_cut:
+        click.echo(
+            f"{report.n_sections_merged:,} tiny sections were joined with a neighbour, "
+            f"{report.n_sections_cut:,} are parts of long ones"
+        )
+    if other_files:
+        shown = ", ".join(f"{n:,} {suffix}" for suffix, n in list(other_files.items())[:_SUFFIXES])
+        click.echo(f"files that no reader reads: {shown}{', ...' if len(other_files) > _SUFFIXES else ''}")
+    if plan is not None:
+        click.echo(describe_outcome(plan, report))
+    for failure in report.failures[:_FAILURES]:
+        click.echo(f"failed: {failure.source}: {failure.reason}", err=True)
+    if len(report.failures) > _FAILURES:
+        click.echo(f"and {len(report.failures) - _FAILURES:,} more: longmatch info INDEX --failures", err=True)
+
+
+def _missing_line(index: Path, report: BuildReport) -> str:
+    """What is left to encode, by the speed of this run where it encoded."""
+    left = f"{report.n_missing:,} documents have no vectors yet: about {report.tokens_missing:,} tokens"
+    if report.n_tokens and report.encode_seconds:
+        left += f", {duration(report.tokens_missing / report.n_tokens * report.encode_seconds)}"
+    return f"{left}; queries encode what they need, this encodes all: longmatch index {index}"
