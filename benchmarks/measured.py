@@ -36,6 +36,7 @@ _METRICS = ("benchmarks/metrics.py",)
 _SYSTEMS = (*_ENCODING, *_SCORING)
 _MODELS = ("engine/encoders", "engine/training")
 _PAIRS = ("benchmarks/pairs/judging.py", "benchmarks/pairs/splitting.py", "benchmarks/baselines", *_MODELS)
+_PEERS = tuple(f"benchmarks/peers/{name}.py" for name in ("peer", "shared_weights", "stages"))
 _GROWTH = ("benchmarks/speed/growth/stream.py", "benchmarks/speed/growth/texts.py")
 
 # By kind of record: files and folders of the checkout. Of a wide program only what decides its values.
@@ -51,12 +52,15 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "papers": ("benchmarks/papers", "benchmarks/probing.py", *_PAIRS),
     "training": ("engine/training",),
     "summaries": ("benchmarks/scisumm.py", *_SYSTEMS),
-    "facets": ("benchmarks/sections", *_SYSTEMS),
-    "faithfulness": ("benchmarks/sections", *_SYSTEMS),
-    "planted": ("benchmarks/sections", *_SYSTEMS),
+    "facets": ("benchmarks/sections/faceted.py", "benchmarks/sections/subcorpus.py", *_SYSTEMS),
+    "faithfulness": (
+        *(f"benchmarks/sections/{name}.py" for name in ("removal", "parts", "matches", "subcorpus")),
+        *_SYSTEMS,
+    ),
+    "planted": ("benchmarks/sections/planting.py", "benchmarks/sections/subcorpus.py", *_SYSTEMS),
     "contained": ("engine/search/novelty.py", *_SCORING),
     "duplicates": ("indexer/pairs", "engine/search/pair_search.py", *_SCORING),
-    "peers": ("benchmarks/peers", *_SYSTEMS, *_LISTS),
+    "peers": (*_PEERS, "benchmarks/peers/longmatch.py", *_SYSTEMS, *_LISTS),  # of ours, see `modules_of`
     "ann": ("benchmarks/speed/vectors", *_LISTS),
     "recall": (*_SCORING, *_LISTS),
     "exactness": _SCORING,
@@ -105,7 +109,15 @@ _OF_SYSTEM: Mapping[str, tuple[str, ...]] = {
 }
 
 
-_OURS = "longmatch"  # among the peers
+_OF_PEER: Mapping[str, tuple[str, ...]] = {  # modules of the room, by the name of a peer before "@" and its chunks
+    "st-first-256": ("first_tokens", "chunk_vectors"),
+    "st-first-512": ("first_tokens", "chunk_vectors"),
+    "st-chunks": ("chunk_vectors",),
+    "st-chunks-sum": ("chunk_vectors",),
+    "txtai": ("txtai_chunks", "chunk_vectors"),
+    "late-interaction": ("late_interaction", "chunk_vectors"),
+    "lancedb": ("lancedb_chunks", "chunk_vectors"),
+}
 
 
 def modules_of(kind: str, system: str = "") -> tuple[str, ...]:
@@ -115,6 +127,6 @@ def modules_of(kind: str, system: str = "") -> tuple[str, ...]:
         return _OF_SYSTEM.get(system, measured)
     if kind == "summaries" and system in _OF_SYSTEM:
         return ("benchmarks/scisumm.py", *_OF_SYSTEM[system])
-    if kind == "peers" and system != _OURS:
-        return ("benchmarks/peers",)
+    if kind == "peers" and (modules := _OF_PEER.get(system.partition("@")[0])):
+        return (*_PEERS, *(f"benchmarks/peers/{name}.py" for name in modules))
     return measured

@@ -11,6 +11,7 @@ import pytest
 from benchmarks.code_digests import digests, digests_at
 from benchmarks.freshness import Age, age_of, stale_note
 from benchmarks.measured import MEASURED, TASKS, modules_of
+from benchmarks.peers.peer import OURS, PEERS
 from benchmarks.record_file import CHECKOUT, RESULTS
 from benchmarks.records import Record
 from benchmarks.runs import RUNS, Run, read_header
@@ -63,14 +64,16 @@ def test_a_system_measures_the_code_that_its_ranking_depends_on() -> None:
     assert "engine/scoring" not in of["document"] and set(of["evidence"]) == {*of["words"], *of["document"]}
     assert of["bm25"] == of["tfidf"] == ("benchmarks/baselines/lexical.py",)
     assert set(modules_of("summaries", "bm25")) == {"benchmarks/scisumm.py", *of["bm25"]}
-    assert modules_of("peers", "txtai@256") == ("benchmarks/peers",)
+    assert not {"engine/scoring", "benchmarks/peers/table.py"} & set(modules_of("peers", "txtai@256"))
     assert "engine/scoring" in modules_of("peers", "longmatch")
 
 
-def test_the_peer_that_is_this_program_has_the_name_that_its_runs_have() -> None:
-    names = {read_header(path)["system"] for path in (RESULTS / RUNS / "peers").glob("*.gz")}
-    ours = {name for name in names if modules_of("peers", name) == MEASURED["peers"]}
-    assert ours == {"longmatch"}
+def test_every_peer_but_ours_declares_its_own_module() -> None:
+    for name, entry in PEERS.items():
+        paths = modules_of("peers", f"{name}@256" if entry.has_chunks else name)
+        assert f"benchmarks/peers/{entry.module}.py" in paths
+        assert (paths == MEASURED["peers"]) == (name == OURS)
+        assert all((CHECKOUT / path).exists() for path in paths)
 
 
 def test_every_system_of_retrieval_declares_code_that_exists() -> None:
