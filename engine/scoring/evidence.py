@@ -43,10 +43,10 @@ COMPONENTS = ("chunks", "document", "words", "pairs")
 class Scoring:
     """The constants of the score, chosen on valid queries, see `benchmarks/RESULTS.md`; weights are relative."""
 
-    chunk_weight: float = 0.37
+    chunk_weight: float = 0.25
     document_weight: float = 0.08
-    word_weight: float = 0.275
-    pair_weight: float = 0.275
+    word_weight: float = 0.37
+    pair_weight: float = 0.30
     exceeding: int = 8  # m, documents of the reference above a threshold
     power: float = 2.0  # p
     root: float = 0.5  # r

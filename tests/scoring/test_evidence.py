@@ -112,7 +112,7 @@ def test_weights_sum_to_one_over_the_components_that_there_are() -> None:
         ({"exceeding": 0}, "exceeding is 0; it must be at least 1"),
         ({"power": 0.0}, "power 0.0 and root 0.5 must be above 0"),
         ({"root": float("nan")}, "power 2.0 and root nan must be above 0"),
-        ({"document_weight": -1.0}, "weights 0.37, -1.0, 0.275, 0.275 must be at least 0, and one above 0"),
+        ({"document_weight": -1.0}, "weights 0.25, -1.0, 0.37, 0.3 must be at least 0, and one above 0"),
     ],
 )
 def test_constants_out_of_range_are_refused(constants: dict[str, float], said: str) -> None:
