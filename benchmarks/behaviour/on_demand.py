@@ -243,8 +243,8 @@ def _other(found: dict[str, float] | None) -> str:
 
 @program
 @click.argument("name", metavar="DATASET")
-@click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Of the index.")
-@click.option("--split", default="test", show_default=True, help="Whose queries are used.")
+@click.option("--encoder", default=BUNDLED_NAME, help="Of the index.")
+@click.option("--split", default="test", help="Whose queries are used.")
 @click.option(
     "--queries",
     "n_queries",

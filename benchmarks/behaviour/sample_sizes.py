@@ -239,8 +239,8 @@ def _summary(own: Sequence[SampleRow | None], default: Sequence[SampleRow | None
 
 @program
 @click.argument("names", nargs=-1, required=True, metavar="DATASET...")
-@click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Of the indexes.")
-@click.option("--split", default="valid", show_default=True, help="Whose queries are used.")
+@click.option("--encoder", default=BUNDLED_NAME, help="Of the indexes.")
+@click.option("--split", default="valid", help="Whose queries are used.")
 @click.option("--queries", "n_queries", type=click.IntRange(1), help="The first N of each corpus; all by default.")
 @measurement(
     seed="Of tests in the table, and of --quick.",

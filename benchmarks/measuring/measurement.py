@@ -78,7 +78,7 @@ def measurement(
         work: help of --work.
     """
     folder = click.Path(path_type=Path)
-    options = [click.option("--seed", default=0, show_default=True, help=seed)]
+    options = [click.option("--seed", default=0, help=seed)]
     options += [click.option("--quick", is_flag=True, help=f"{quick}; no record without --out.")] * bool(quick)
     options += [data_option] * data
     options += [click.option("--work", type=folder, help=work)] * bool(work)

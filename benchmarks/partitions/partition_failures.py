@@ -192,7 +192,7 @@ def failures_table(records: Sequence[FailureRecord]) -> str:
 
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
-@click.option("--each", "n", default=EACH, show_default=True, type=click.IntRange(1), help="Failures of a kind.")
+@click.option("--each", "n", default=EACH, type=click.IntRange(1), help="Failures of a kind.")
 @measurement(work="Folder for the partitions; a temporary one by default.")
 def main(run: Measurement, path: Path, n: int) -> None:
     """Search 4 partitions of INDEX, of words alone, while one of them fails, and record the answers.

@@ -155,7 +155,7 @@ class Trial:
 
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
-@click.option("--queries", "n_queries", default=500, show_default=True, type=click.IntRange(1), help="Documents drawn.")
+@click.option("--queries", "n_queries", default=500, type=click.IntRange(1), help="Documents drawn.")
 @click.option("--exact", is_flag=True, help="Score every document, as PostgreSQL always does; needed with vectors.")
 @click.option("--postgres", "database", metavar="URL", help="Database in which schemas are made and dropped again.")
 @click.option("--ray", "on_ray", is_flag=True, help="Search actors of Ray, too.")

@@ -191,8 +191,8 @@ def measure(work: Path, lengths: Lengths, n: int, encoder: str, seed: int) -> Me
 
 
 @program
-@click.option("--short", "n_short", default=20_000, show_default=True, type=click.IntRange(1), help="Short documents.")
-@click.option("--long", "n_long", default=2_000, show_default=True, type=click.IntRange(1), help="Long documents.")
+@click.option("--short", "n_short", default=20_000, type=click.IntRange(1), help="Short documents.")
+@click.option("--long", "n_long", default=2_000, type=click.IntRange(1), help="Long documents.")
 @measurement(seed="Of texts and the tiny encoder.", work="Folder to work in, kept; by default a temporary one.")
 def main(run: Measurement, n_short: int, n_long: int) -> None:
     """Index synthetic corpora with a tiny encoder and a free one, and write a record of memory and time.

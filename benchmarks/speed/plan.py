@@ -172,7 +172,7 @@ def _pair(planned: Sequence[float], taken: Sequence[float], unit: float) -> tupl
 @click.option("--documents", "n_documents", type=click.IntRange(1), help="Drawn of it; all by default.")
 @click.option("--memory", "memory_bytes", type=parse_bytes, metavar="SIZE", help="Budget of plan and run.")
 @click.option("--rounds", type=click.IntRange(1), help=f"Of plan and run.  [default: {ROUNDS}]")
-@click.option("--encoder", default=DEFAULT_ENCODER, show_default=True, help="Name or folder.")
+@click.option("--encoder", default=DEFAULT_ENCODER, help="Name or folder.")
 @measurement(seed="Of the draw.", quick=f"{QUICK_DOCUMENTS} documents, one round", data=True)
 def main(
     run: Measurement, name: str, n_documents: int | None, memory_bytes: int | None, rounds: int | None, encoder: str

@@ -134,8 +134,8 @@ def _cells(row: ReadingRow) -> list[str]:
 
 
 @program
-@click.option("--files", "n_files", default=500, show_default=True, type=click.IntRange(1), help="Of each corpus.")
-@click.option("--rounds", "n_rounds", default=5, show_default=True, type=click.IntRange(1), help="Of both ways.")
+@click.option("--files", "n_files", default=500, type=click.IntRange(1), help="Of each corpus.")
+@click.option("--rounds", "n_rounds", default=5, type=click.IntRange(1), help="Of both ways.")
 @measurement(seed="Nothing is drawn.", quick="Eight files in one round")
 def main(run: Measurement, n_files: int, n_rounds: int) -> None:
     """Read files in one process and in a process with limits, and record the processor time of both.

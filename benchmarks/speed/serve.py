@@ -326,13 +326,12 @@ def _range_text(values: Sequence[float]) -> str:
 
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
-@click.option("--clients", "n_clients", default=50, show_default=True, type=click.IntRange(1), help="At the same time.")
-@click.option("--seconds", default=60.0, show_default=True, type=_SECONDS, help="Of the row of many clients.")
-@click.option("--single-seconds", default=60.0, show_default=True, type=_SECONDS, help="Of the row of a single client.")
+@click.option("--clients", "n_clients", default=50, type=click.IntRange(1), help="At the same time.")
+@click.option("--seconds", default=60.0, type=_SECONDS, help="Of the row of many clients.")
+@click.option("--single-seconds", default=60.0, type=_SECONDS, help="Of the row of a single client.")
 @click.option(
     "--think",
     default=0.0,
-    show_default=True,
     type=click.FloatRange(0),
     help="Mean seconds that each of many clients waits after a response.",
 )

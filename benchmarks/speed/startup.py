@@ -145,7 +145,7 @@ def startup_table(records: Sequence[StartupRecord]) -> str:
 
 
 @program
-@click.option("--runs", "n_runs", default=5, show_default=True, type=click.IntRange(1), help="Of each command.")
+@click.option("--runs", "n_runs", default=5, type=click.IntRange(1), help="Of each command.")
 @measurement(seed="Nothing is drawn.")
 def main(run: Measurement, n_runs: int) -> None:
     """Run commands that have hardly anything to do, and record their processor time.

@@ -257,7 +257,7 @@ def fuzz_table(records: Sequence[FuzzRecord]) -> str:
 
 
 @program
-@click.option("--files", "n_files", default=N_FILES, show_default=True, type=click.IntRange(1), help="In all formats.")
+@click.option("--files", "n_files", default=N_FILES, type=click.IntRange(1), help="In all formats.")
 @measurement(seed="Of the damage.", quick=f"{N_QUICK} files")
 def main(run: Measurement, n_files: int) -> None:
     """Read damaged files of every format within limits, and record what became of them.

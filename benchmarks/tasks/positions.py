@@ -153,9 +153,9 @@ def position_case(query_id: str, group: str, hits: Sequence[HitMass]) -> Case:
 
 @task
 @click.argument("name", metavar="DATASET")
-@click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Of the index.")
-@click.option("--split", default="test", show_default=True, help="Whose queries are searched with.")
-@click.option("-k", "--top", "k", default=10, show_default=True, type=click.IntRange(1), help="Hits of a query.")
+@click.option("--encoder", default=BUNDLED_NAME, help="Of the index.")
+@click.option("--split", default="test", help="Whose queries are searched with.")
+@click.option("-k", "--top", "k", default=10, type=click.IntRange(1), help="Hits of a query.")
 @click.option("--exact", is_flag=True, help="Exact search, instead of ANN lists.")
 @measurement(
     seed="Of --quick.",

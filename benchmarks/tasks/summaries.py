@@ -256,14 +256,12 @@ def _note(run: Run, primary: str) -> str:
 @click.option(
     "--encoder",
     default=MINILM_NAME,
-    show_default=True,
     help="Of the systems evidence and document; one that learned from pairs of this dataset is marked.",
 )
 @click.option("--split", default="", help="Whose summaries are used; by default that of the task's protocol.")
 @click.option(
     "--systems",
     default="evidence,document,bm25,tfidf",
-    show_default=True,
     callback=names_of(SYSTEMS),
     help=f"Separated by commas, of {', '.join(SYSTEMS)}.",
 )
