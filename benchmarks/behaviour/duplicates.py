@@ -169,5 +169,4 @@ def main(run: Measurement, names: tuple[str, ...], n_documents: int, n_planted: 
         is_quick=run.is_quick,
         origin=run.origin,
     )
-    run.keep(record)
-    click.echo(duplicates_table([record]))
+    run.publish([record], duplicates_table)

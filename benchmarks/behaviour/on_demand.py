@@ -251,12 +251,7 @@ def _other(found: dict[str, float] | None) -> str:
     type=click.IntRange(1),
     help=f"Search with the first of them only, and encode {FEWEST} candidates of each in an index without vectors.",
 )
-@measurement(
-    seed="Of the order of queries, and of --quick.",
-    quick="A small seeded part of DATASET",
-    data=True,
-    work="Folder for indexes; kept and resumed.",
-)
+@measurement(seed="Of the order of queries, and of --quick.", quick="A small seeded part of DATASET", encodes=True)
 def main(run: Measurement, name: str, encoder: str, split: str, n_queries: int | None) -> None:
     """Measure encoding on demand on DATASET; vectors are looked up in an index that has all.
 
@@ -292,5 +287,4 @@ def main(run: Measurement, name: str, encoder: str, split: str, n_queries: int |
         origin=run.origin,
         is_encoded=n_queries is not None,
     )
-    run.keep(record)
-    click.echo(demand_table([record]))
+    run.publish([record], demand_table)

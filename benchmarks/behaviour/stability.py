@@ -176,5 +176,4 @@ def main(run: Measurement, path: Path, n_queries: int, where: str) -> None:
     with Index.open(path) as index:
         queries = sampled_queries(index.snapshot.doc_ids(), n_queries, run.seed)
         record = record_of(index, path.stem.partition("@")[0], queries, where, run.origin)
-    run.keep(record)
-    click.echo(stability_table([record]))
+    run.publish([record], stability_table)

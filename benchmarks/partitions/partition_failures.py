@@ -219,5 +219,4 @@ def main(run: Measurement, path: Path, n: int) -> None:
         rows.append(other_encoder(documents, work, n))
     seconds = round(time.perf_counter() - started, 1)
     record = FailureRecord(path.stem.partition("@")[0], P, DEADLINE, rows, seconds, run.origin)
-    run.keep(record)
-    click.echo(failures_table([record]))
+    run.publish([record], failures_table)

@@ -221,5 +221,4 @@ def main(run: Measurement, path: Path, n_queries: int) -> None:
     seconds = round(time.perf_counter() - started, 1)
     name = path.stem.partition("@")[0]
     record = PartitionPlanRecord(name, n_documents, n_chunks, width, K, len(names), rows, seconds, run.origin)
-    run.keep(record)
-    click.echo(partition_plan_table([record]))
+    run.publish([record], partition_plan_table)

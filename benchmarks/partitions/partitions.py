@@ -177,5 +177,4 @@ def main(run: Measurement, path: Path, n_queries: int, exact: bool, database: st
             rows += Trial(path, queries, exact, truth).rows(work, database, on_ray=on_ray)
     seconds = round(time.perf_counter() - started, 1)
     record = PartitionRecord(path.stem.partition("@")[0], n_documents, K, rows, seconds, run.origin, exact)
-    run.keep(record)
-    click.echo(partitions_table([record]))
+    run.publish([record], partitions_table)

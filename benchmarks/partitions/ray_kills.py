@@ -211,5 +211,4 @@ def main(run: Measurement, corpus: Path, n_kills: int, n_overhead: int | None, e
             seconds=round(time.perf_counter() - started, 1),
             origin=run.origin,
         )
-    run.keep(record)
-    click.echo(ray_kills_table([record]))
+    run.publish([record], ray_kills_table)

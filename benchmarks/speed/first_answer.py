@@ -118,5 +118,4 @@ def main(run: Measurement, path: Path, name: str | None, n_runs: int) -> None:
         warm=first_answers(path, doc_ids, is_cold=False),
         origin=run.origin,
     )
-    run.keep(record)
-    click.echo(first_answer_table([record]))
+    run.publish([record], first_answer_table)

@@ -370,5 +370,4 @@ def main(run: Measurement, path: Path, n_clients: int, seconds: float, single_se
         origin=run.origin,
         is_quick=run.is_quick,
     )
-    run.keep(record)
-    click.echo(load_table([record]))
+    run.publish([record], load_table)

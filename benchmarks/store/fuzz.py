@@ -277,5 +277,4 @@ def main(run: Measurement, n_files: int) -> None:
             log(f"{suffix}: {n_own:,} files")
     seconds = round(time.perf_counter() - started, 1)
     record = FuzzRecord(n_files, LIMITS.seconds, LIMITS.memory_bytes, rows, seconds, run.origin, run.is_quick)
-    run.keep(record)
-    click.echo(fuzz_table([record]))
+    run.publish([record], fuzz_table)

@@ -311,6 +311,4 @@ def main(call: Measurement, folder: str, encoder: str) -> None:
     """
     place = Path(folder) if Path(folder).is_dir() else call.data / folder
     runs = run(place, encoder, call.origin, is_quick=call.is_quick)
-    for one in runs:
-        call.keep(one)
-    click.echo(facets_table(runs))
+    call.publish(runs, facets_table)

@@ -139,10 +139,7 @@ def quick_part(dataset: Dataset, encoder_name: str, seed: int) -> Iterator[Asked
 @click.option("--random", default=RemovalPlan.random, type=click.IntRange(1), help="Random orders a hit.")
 @click.option("--encoded", default=RemovalPlan.encoded, type=click.IntRange(0), help="Queries re-encoded.")
 @measurement(
-    seed="Of queries, random orders, tests and intervals.",
-    quick="Few queries in a part of the corpus",
-    data=True,
-    work="Folder for indexes and vectors; kept and resumed.",
+    seed="Of queries, random orders, tests and intervals.", quick="Few queries in a part of the corpus", encodes=True
 )
 def main(
     call: Measurement,
@@ -175,9 +172,7 @@ def main(
     with opened as asked:
         candidates = asked.index.snapshot.doc_ids() if call.is_quick else list(read_qrels(dataset, split))
         runs = measure(asked, sampled_queries(candidates, plan.queries, call.seed), plan, call.origin, log)
-    for run in runs:
-        call.keep(run)
-    click.echo(faithfulness_table(runs))
+    call.publish(runs, faithfulness_table)
 
 
 # Name in a run, name in the table, and whether high or low is good.

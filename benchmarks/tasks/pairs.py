@@ -143,10 +143,7 @@ def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) ->
     "--against", default=AGAINST, type=click.Choice(SCORERS), metavar="SYSTEM", help="That others are tested against."
 )
 @measurement(
-    seed="Of training, and of the tests in the table.",
-    quick="Few pairs, short documents, few steps",
-    data=True,
-    work="Folder for indexes and vectors; kept and resumed.",
+    seed="Of training, and of the tests in the table.", quick="Few pairs, short documents, few steps", encodes=True
 )
 def main(
     call: Measurement,

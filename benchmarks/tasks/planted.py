@@ -341,6 +341,4 @@ def main(
         planned = PlantingPlan(documents, hosts, Form(form), max_chars)
         plan = replace(QUICK, form=Form(form)) if call.is_quick else planned
         runs = run(dataset, encoder, plan, call.origin, log, is_quick=call.is_quick)
-    for one in runs:
-        call.keep(one)
-    click.echo((contained_table if contained else planted_table)(runs))
+    call.publish(runs, (contained_table if contained else planted_table))

@@ -270,8 +270,7 @@ def _few(details: ProbeDetails, shot: str) -> str:
 @measurement(
     seed="Of draws, of the part, of pairs and of intervals.",
     quick="A few documents of each class and few draws, or a few pairs",
-    data=True,
-    work="Folder for indexes and vectors; kept and resumed.",
+    encodes=True,
 )
 def main(
     call: Measurement,
@@ -311,6 +310,4 @@ def main(
         log(f"{name}: vectors of {system}")
         vectors = prepare(system, trial, encoder, call.work)
         runs += [measure(vectors, trial)] if isinstance(trial, ProbeTrial) else measure_pairs(vectors, trial)
-    for run in runs:
-        call.keep(run)
-    click.echo(probe_table(runs))
+    call.publish(runs, probe_table)

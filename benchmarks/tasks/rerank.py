@@ -223,12 +223,7 @@ def _row(run: Run) -> list[str]:
 @fitting_options
 @click.option("--split", default="test", help="Whose queries are searched with.")
 @click.option("-k", "--top", "k", default=100, type=click.IntRange(100), help="Depth of rankings.")
-@measurement(
-    seed="Of pairs, training, tests and intervals.",
-    quick="A small part, few pairs, few steps",
-    data=True,
-    work="Folder for indexes and vectors; kept and resumed.",
-)
+@measurement(seed="Of pairs, training, tests and intervals.", quick="A small part, few pairs, few steps", encodes=True)
 def main(
     call: Measurement,
     name: str,

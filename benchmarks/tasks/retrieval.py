@@ -207,10 +207,7 @@ def prepared_systems(
 @click.option("--run-out", type=click.Path(path_type=Path), help="Folder for runs and judgments in TREC's format.")
 @click.option("--sections", is_flag=True, help="With --run-out: also a run of the sections behind scores, DOC#SEC.")
 @measurement(
-    seed="Of tests and intervals in the table, and of --quick.",
-    quick="A small seeded part of DATASET",
-    data=True,
-    work="Folder for indexes and vectors; kept and resumed.",
+    seed="Of tests and intervals in the table, and of --quick.", quick="A small seeded part of DATASET", encodes=True
 )
 def main(
     call: Measurement,

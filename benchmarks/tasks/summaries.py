@@ -270,8 +270,7 @@ def _note(run: Run, primary: str) -> str:
 @measurement(
     seed="Of candidates, of the part and of intervals.",
     quick="A few topics, the first words of their papers, and few draws",
-    data=True,
-    work="Folder for indexes and vectors; kept and resumed.",
+    encodes=True,
 )
 def main(
     call: Measurement,

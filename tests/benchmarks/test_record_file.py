@@ -4,11 +4,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 
 from benchmarks.record_file import (
+    Recorded,
     RecordError,
     complete,
     earlier,
@@ -29,9 +29,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Whole:
-    kind: ClassVar[str] = "whole"
-
+class Whole(Recorded, kind="whole"):
     label: str
     part: Part
     parts: list[Part]
@@ -71,9 +69,7 @@ def test_a_missing_field_without_default_is_refused() -> None:
 
 
 @dataclass(frozen=True)
-class Few:
-    kind: ClassVar[str] = "few"
-
+class Few(Recorded, kind="few"):
     queries: list[str]
 
     @property
@@ -97,17 +93,11 @@ def test_a_name_leaves_out_what_is_empty_and_the_seed_0() -> None:
 
 
 @dataclass(frozen=True)
-class Runs:
-    kind: ClassVar[str] = "runs"
-
+class Runs(Recorded, kind="runs", file="runs"):
     dataset: str
     parts: list[str]
     origin: Origin
     failed: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        return "runs"
 
     @property
     def extent(self) -> Mapping[str, int]:

@@ -110,9 +110,7 @@ def main(
         for n_chunks in sorted(sizes):
             if n_added is None:
                 record = measure(trial, n_chunks, log)
-                run.keep(record)
-                click.echo(scale_table([record]))
+                run.publish([record], scale_table)
             else:
                 addition = measure_addition(trial, n_chunks, n_added, encoded, log)
-                run.keep(addition)
-                click.echo(additions_table([addition]))
+                run.publish([addition], additions_table)
