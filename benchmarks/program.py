@@ -6,7 +6,7 @@ import inspect
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -36,14 +36,26 @@ class Task(Program):
     """A program whose runs have a case for each query, pair or document."""
 
 
+ProgramT = TypeVar("ProgramT", bound=Program)
+
+
 def program(function: Callable[..., None]) -> Program:
     """Make `main` of a module the study, or the verb, of its name: `python -m benchmarks study NAME`."""
-    return click.command(cls=Program)(function)
+    return _shown(click.command(cls=Program)(function))
 
 
 def task(function: Callable[..., None]) -> Task:
     """Make `main` of a module the task of its name: `python -m benchmarks run NAME`."""
-    return click.command(cls=Task)(function)
+    return _shown(click.command(cls=Task)(function))
+
+
+def _shown(command: ProgramT) -> ProgramT:
+    """Let the help name the defaults of options, but for flags, folders and empty texts."""
+    for option in command.params:
+        is_plain = not isinstance(option.default, bool) and isinstance(option.default, str | int | float)
+        if isinstance(option, click.Option) and option.show_default is None and is_plain and option.default != "":
+            option.show_default = True
+    return command
 
 
 def origin_of(context: click.Context, seed: int) -> Origin:

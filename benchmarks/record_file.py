@@ -12,18 +12,7 @@ from dataclasses import asdict, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import UnionType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Protocol,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-    runtime_checkable,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from benchmarks.code_digests import digests, digests_at
 from benchmarks.measured import MEASURED
@@ -45,24 +34,40 @@ class RecordError(EngineError):
     """Raised when a file is no record, or one that would be replaced holds more."""
 
 
-class Recorded(Protocol):
-    """What can be written: a frozen dataclass with a kind and a name."""
+class Recorded:
+    """A record: a frozen dataclass of a kind, of which a file holds one."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
     kind: ClassVar[str]
+    origin: Origin
+    failed: dict[str, str]  # of a record of parts: by part why it has no result
+    _file: ClassVar[str]
+
+    def __init_subclass__(cls, *, kind: str, file: str = "") -> None:
+        """Declare a kind of record.
+
+        Args:
+            kind: of the record.
+            file: its name, without suffix; "{field}" stands for the value of a field, {quick} for "-quick" where the
+                record is of a quick run, and {seeded} for the seed where it is not 0.
+        """
+        cls.kind, cls._file = kind, file
+        KINDS[kind] = cls
 
     @property
     def name(self) -> str:
         """Of the file, without suffix."""
-
-
-@runtime_checkable
-class Sized(Recorded, Protocol):
-    """A record that may be of a part only: of fewer queries, or fewer of what is compared."""
+        quick = "-quick" if getattr(self, "is_quick", False) else ""
+        seeded = f"-seed{self.origin.seed}" if self.origin.seed else ""
+        return self._file.format(**vars(self), quick=quick, seeded=seeded)
 
     @property
     def extent(self) -> Mapping[str, int]:
-        """How many there are of each, by what they are called."""
+        """How many there are of each thing that a record may have only a part of, by what they are called."""
+        return {}
+
+
+KINDS: dict[str, type[Recorded]] = {}
 
 
 def name_of(*parts: str, seed: int = 0) -> str:
@@ -76,8 +81,7 @@ def write_record(record: Recorded, folder: Path = RESULTS) -> Path:
     Raises:
         RecordError: that record holds more, see `refuse_smaller`.
     """
-    if isinstance(record, Sized):
-        refuse_smaller(record, record.extent, folder)
+    refuse_smaller(record, record.extent, folder)
     folder.mkdir(parents=True, exist_ok=True)
     path = record_path(record, folder)
     path.write_text(record_text(with_code(record, MEASURED.get(record.kind, ()))), "utf-8")
@@ -96,7 +100,7 @@ def with_code(record: RecordT, paths: Sequence[str]) -> RecordT:
     return replace(record, origin=replace(origin, code=code))
 
 
-def refuse_smaller(record: Sized, extent: Mapping[str, int], folder: Path) -> None:
+def refuse_smaller(record: Recorded, extent: Mapping[str, int], folder: Path) -> None:
     """Look whether a record may take the place of the one of its name; to be called before long work, too.
 
     Args:
@@ -168,29 +172,17 @@ def _value(hint: Any, value: Any) -> Any:  # noqa: ANN401
 _SUFFIX = ".unfinished"
 
 
-class Resumable(Recorded, Protocol):
-    """A record of parts."""
-
-    @property
-    def failed(self) -> Mapping[str, str]:
-        """By part why it has no result."""
-
-    @property
-    def origin(self) -> Origin:
-        """Where the record comes from."""
-
-
-ResumableT = TypeVar("ResumableT", bound=Resumable)
+RecordedT = TypeVar("RecordedT", bound=Recorded)
 PartT = TypeVar("PartT")
 
 
-def keep(record: Resumable, folder: Path) -> None:
+def keep(record: Recorded, folder: Path) -> None:
     """Write what there is so far; a record of that name stays as it is."""
     folder.mkdir(parents=True, exist_ok=True)
     _unfinished(record, folder).write_text(record_text(record), "utf-8")
 
 
-def complete(record: Resumable, folder: Path) -> Path:
+def complete(record: Recorded, folder: Path) -> Path:
     """Write the record, failures included, in place of what was kept.
 
     Raises:
@@ -201,7 +193,7 @@ def complete(record: Resumable, folder: Path) -> Path:
     return path
 
 
-def earlier(record: ResumableT, folder: Path, parts: Collection[str]) -> ResumableT | None:
+def earlier(record: RecordedT, folder: Path, parts: Collection[str]) -> RecordedT | None:
     """A run of the same that did not end, or in which a part failed; None where there is none.
 
     It is the same if all fields are equal, and the command, the seed and the
@@ -259,11 +251,11 @@ def failure_text(failed: Mapping[str, str], n_wanted: int) -> str:
     return f"{reasons}. {len(failed)} of {n_wanted} failed; the same command measures those alone again"
 
 
-def _unfinished(record: Resumable, folder: Path) -> Path:
+def _unfinished(record: Recorded, folder: Path) -> Path:
     return folder / f"{record.name}{_SUFFIX}"
 
 
-def _is_same(one: Resumable, other: Resumable, aside: Collection[str]) -> bool:
+def _is_same(one: Recorded, other: Recorded, aside: Collection[str]) -> bool:
     names = [field.name for field in fields(other) if field.name not in aside]
     both = one.origin, other.origin
     origins = [(origin.command, origin.seed, origin.machine) for origin in both]

@@ -12,15 +12,29 @@ import click
 from benchmarks.markdown import markdown, measured
 from benchmarks.options import record_option
 from benchmarks.program import program
-from benchmarks.record_file import write_record
-from benchmarks.records import TrainingRecord
+from benchmarks.record_file import Recorded, write_record
 from engine.errors import EngineError
 from engine.training.run.history import HISTORY_FILE, MEAN, SECONDS, History
-from indexer.origin import describe_origin
+from indexer.origin import Origin, describe_origin
 
 METRIC = "nDCG@10"
 RECIPE_FILE = "recipe.json"
 _NOTE = "nDCG@10 on valid queries among a part of each corpus: before training, at the best validation, at the last."
+
+
+@dataclass(frozen=True)
+class TrainingRecord(Recorded, kind="training", file="training-{run}"):
+    """What a training run measured on the valid split, step by step."""
+
+    run: str
+    note: str  # what was tried
+    corpora: dict[str, str]  # checksum by name
+    settings: dict[str, str | int | float | bool | None]
+    n_steps: int  # updates made
+    seconds: float  # of updates
+    valid_steps: list[int]
+    valid: dict[str, list[float]]  # nDCG@10 by corpus and "mean", at each of the steps
+    origin: Origin
 
 
 @dataclass(frozen=True)

@@ -228,10 +228,10 @@ def boilerplate_table(records: Sequence[BoilerplateRecord]) -> str:
 
 @program
 @click.argument("names", nargs=-1, required=True, metavar="DATASET|FILE...")
-@click.option("--documents", "n_documents", default=5_000, show_default=True, type=click.IntRange(10), help="Read.")
-@click.option("--queries", "n_queries", default=40, show_default=True, type=click.IntRange(1), help="Drawn.")
-@click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Of the indexes.")
-@measurement(seed="Of the documents that get the passage.", data=True, work="Folder for indexes; kept and resumed.")
+@click.option("--documents", "n_documents", default=5_000, type=click.IntRange(10), help="Read.")
+@click.option("--queries", "n_queries", default=40, type=click.IntRange(1), help="Drawn.")
+@click.option("--encoder", default=BUNDLED_NAME, help="Of the indexes.")
+@measurement(seed="Of the documents that get the passage.", encodes=True)
 def main(run: Measurement, names: tuple[str, ...], n_documents: int, n_queries: int, encoder: str) -> None:
     """Plant a passage in documents of one or more DATASETs, and record the share of the scores that it takes.
 
@@ -264,5 +264,4 @@ def main(run: Measurement, names: tuple[str, ...], n_documents: int, n_queries: 
             seconds=round(time.perf_counter() - started, 1),
             origin=run.origin,
         )
-    run.keep(record)
-    click.echo(boilerplate_table([record]))
+    run.publish([record], boilerplate_table)

@@ -119,8 +119,8 @@ def _log_slowly() -> Callable[[str, int, int], None]:
 
 @program
 @click.argument("names", nargs=-1, required=True, metavar="DATASET...")
-@click.option("--documents", "n_documents", default=5_000, show_default=True, type=click.IntRange(4), help="In all.")
-@click.option("--planted", "n_planted", default=100, show_default=True, type=click.IntRange(1), help="Of them.")
+@click.option("--documents", "n_documents", default=5_000, type=click.IntRange(4), help="In all.")
+@click.option("--planted", "n_planted", default=100, type=click.IntRange(1), help="Of them.")
 @measurement(seed="Of the draw, the words and the order.", quick="40 documents at most, 4 of them planted", data=True)
 def main(run: Measurement, names: tuple[str, ...], n_documents: int, n_planted: int) -> None:
     """Plant near-duplicates in documents of one or more DATASETs, and find them by pairs of words alone.
@@ -169,5 +169,4 @@ def main(run: Measurement, names: tuple[str, ...], n_documents: int, n_planted: 
         is_quick=run.is_quick,
         origin=run.origin,
     )
-    run.keep(record)
-    click.echo(duplicates_table([record]))
+    run.publish([record], duplicates_table)

@@ -243,20 +243,15 @@ def _other(found: dict[str, float] | None) -> str:
 
 @program
 @click.argument("name", metavar="DATASET")
-@click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Of the index.")
-@click.option("--split", default="test", show_default=True, help="Whose queries are used.")
+@click.option("--encoder", default=BUNDLED_NAME, help="Of the index.")
+@click.option("--split", default="test", help="Whose queries are used.")
 @click.option(
     "--queries",
     "n_queries",
     type=click.IntRange(1),
     help=f"Search with the first of them only, and encode {FEWEST} candidates of each in an index without vectors.",
 )
-@measurement(
-    seed="Of the order of queries, and of --quick.",
-    quick="A small seeded part of DATASET",
-    data=True,
-    work="Folder for indexes; kept and resumed.",
-)
+@measurement(seed="Of the order of queries, and of --quick.", quick="A small seeded part of DATASET", encodes=True)
 def main(run: Measurement, name: str, encoder: str, split: str, n_queries: int | None) -> None:
     """Measure encoding on demand on DATASET; vectors are looked up in an index that has all.
 
@@ -292,5 +287,4 @@ def main(run: Measurement, name: str, encoder: str, split: str, n_queries: int |
         origin=run.origin,
         is_encoded=n_queries is not None,
     )
-    run.keep(record)
-    click.echo(demand_table([record]))
+    run.publish([record], demand_table)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
+from benchmarks.record_file import Recorded
 from indexer.origin import Origin
 
 
 @dataclass(frozen=True)
-class StabilityRecord:
+class StabilityRecord(Recorded, kind="stability", file="stability-{index}"):
     """Whether scores and ranks depend on how a search is made; counts by way of searching."""
-
-    kind: ClassVar[str] = "stability"
 
     index: str
     factory: str  # FAISS factory string; "" where the index has no generation yet
@@ -30,17 +28,10 @@ class StabilityRecord:
     seconds: float
     origin: Origin
 
-    @property
-    def name(self) -> str:
-        """Of the file, without suffix."""
-        return f"stability-{self.index}"
-
 
 @dataclass(frozen=True)
-class DuplicatesRecord:
+class DuplicatesRecord(Recorded, kind="duplicates", file="duplicates-{n_documents}{quick}"):
     """Whether `pairs` finds the near-duplicates that were planted in a corpus, and in which time."""
-
-    kind: ClassVar[str] = "duplicates"
 
     corpora: list[str]  # name@checksum
     n_documents: int  # with the planted ones
@@ -54,11 +45,6 @@ class DuplicatesRecord:
     seconds: float  # of finding the pairs
     is_quick: bool
     origin: Origin
-
-    @property
-    def name(self) -> str:
-        """Of the file, without suffix."""
-        return f"duplicates-{self.n_documents}" + ("-quick" if self.is_quick else "")
 
 
 @dataclass(frozen=True)
@@ -76,10 +62,8 @@ class BoilerplateRow:
 
 
 @dataclass(frozen=True)
-class BoilerplateRecord:
+class BoilerplateRecord(Recorded, kind="boilerplate", file="boilerplate-{n_documents}"):
     """How much of the scores a passage takes that many documents have."""
-
-    kind: ClassVar[str] = "boilerplate"
 
     corpora: list[str]  # name@checksum
     n_documents: int
@@ -88,11 +72,6 @@ class BoilerplateRecord:
     rows: list[BoilerplateRow]
     seconds: float
     origin: Origin
-
-    @property
-    def name(self) -> str:
-        """Of the file, without suffix."""
-        return f"boilerplate-{self.n_documents}"
 
 
 @dataclass(frozen=True)
@@ -109,10 +88,8 @@ class DemandRow:
 
 
 @dataclass(frozen=True)
-class DemandRecord:
+class DemandRecord(Recorded, kind="demand"):
     """Quality and cost by the number of candidates."""
-
-    kind: ClassVar[str] = "demand"
 
     task: str
     dataset: str  # name@checksum
@@ -147,10 +124,8 @@ class SampleRow:
 
 
 @dataclass(frozen=True)
-class SampleRecord:
+class SampleRecord(Recorded, kind="samples"):
     """Quality by the size of the reference."""
-
-    kind: ClassVar[str] = "samples"
 
     datasets: list[str]  # name@checksum
     encoder: str  # name@fingerprint

@@ -239,15 +239,10 @@ def _summary(own: Sequence[SampleRow | None], default: Sequence[SampleRow | None
 
 @program
 @click.argument("names", nargs=-1, required=True, metavar="DATASET...")
-@click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Of the indexes.")
-@click.option("--split", default="valid", show_default=True, help="Whose queries are used.")
+@click.option("--encoder", default=BUNDLED_NAME, help="Of the indexes.")
+@click.option("--split", default="valid", help="Whose queries are used.")
 @click.option("--queries", "n_queries", type=click.IntRange(1), help="The first N of each corpus; all by default.")
-@measurement(
-    seed="Of tests in the table, and of --quick.",
-    quick="A small seeded part of each DATASET",
-    data=True,
-    work="Folder for indexes; kept and resumed.",
-)
+@measurement(seed="Of tests in the table, and of --quick.", quick="A small seeded part of each DATASET", encodes=True)
 def main(run: Measurement, names: tuple[str, ...], encoder: str, split: str, n_queries: int | None) -> None:
     """Measure nDCG@10 by the size of the reference, in each DATASET alone and in all of them as one index.
 
@@ -279,5 +274,4 @@ def main(run: Measurement, names: tuple[str, ...], encoder: str, split: str, n_q
             seconds=round(time.perf_counter() - started, 1),
             origin=run.origin,
         )
-    run.keep(record)
-    click.echo(samples_table([record]))
+    run.publish([record], samples_table)

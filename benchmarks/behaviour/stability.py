@@ -163,8 +163,8 @@ def _cell(record: StabilityRecord, way: str) -> str:
 
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
-@click.option("--queries", "n_queries", default=50, show_default=True, type=click.IntRange(1), help="Documents drawn.")
-@click.option("--where", default="doc_id >= 'm'", show_default=True, help="A filter that leaves some documents.")
+@click.option("--queries", "n_queries", default=50, type=click.IntRange(1), help="Documents drawn.")
+@click.option("--where", default="doc_id >= 'm'", help="A filter that leaves some documents.")
 @measurement()
 def main(run: Measurement, path: Path, n_queries: int, where: str) -> None:
     """Search INDEX with the same queries in several ways, and record what differs.
@@ -176,5 +176,4 @@ def main(run: Measurement, path: Path, n_queries: int, where: str) -> None:
     with Index.open(path) as index:
         queries = sampled_queries(index.snapshot.doc_ids(), n_queries, run.seed)
         record = record_of(index, path.stem.partition("@")[0], queries, where, run.origin)
-    run.keep(record)
-    click.echo(stability_table([record]))
+    run.publish([record], stability_table)

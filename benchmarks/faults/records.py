@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from benchmarks.record_file import name_of
+from benchmarks.record_file import Recorded
 from indexer.origin import Origin
 
 
@@ -38,10 +37,8 @@ class DamagedCounts:
 
 
 @dataclass(frozen=True)
-class FaultsRecord:
+class FaultsRecord(Recorded, kind="faults", file="faults{seeded}"):
     """Interrupted operations and damaged copies of small indexes."""
-
-    kind: ClassVar[str] = "faults"
 
     interruptions: dict[str, InterruptionCounts]  # by fault
     operations: dict[str, int]  # cases by operation
@@ -50,11 +47,6 @@ class FaultsRecord:
     problems: list[str]
     cpu_seconds: float  # of all processes
     origin: Origin
-
-    @property
-    def name(self) -> str:
-        """Of the file, without suffix."""
-        return name_of("faults", seed=self.origin.seed)
 
     @property
     def promises(self) -> list[str]:

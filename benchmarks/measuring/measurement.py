@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -19,6 +19,9 @@ from benchmarks.quick import quick_part
 from benchmarks.record_file import RESULTS, Recorded, write_record
 from benchmarks.runs import Run, write_run
 from indexer.origin import Origin
+
+ResultT = TypeVar("ResultT", bound=Recorded | Run)
+_KEPT = "Folder for indexes and vectors; kept and resumed."
 
 
 @dataclass(frozen=True)
@@ -65,9 +68,20 @@ class Measurement:
         else:
             write_record(result, self.out)
 
+    def publish(self, results: Sequence[ResultT], table: Callable[[Sequence[ResultT]], str]) -> None:
+        """Write records or runs, and print their table."""
+        for result in results:
+            self.keep(result)
+        click.echo(table(results))
+
 
 def measurement(
-    *, seed: str = "Of the sample of queries.", quick: str = "", data: bool = False, work: str = ""
+    *,
+    seed: str = "Of the sample of queries.",
+    quick: str = "",
+    data: bool = False,
+    work: str = "",
+    encodes: bool = False,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a program --seed, --out, and what else is described, and hand it a `Measurement` as its first argument.
 
@@ -76,9 +90,11 @@ def measurement(
         quick: help of --quick, which writes results only with --out.
         data: whether there is --data.
         work: help of --work.
+        encodes: whether a dataset is encoded, so that there is --data, and --work for what is kept.
     """
+    data, work = data or encodes, _KEPT if encodes else work
     folder = click.Path(path_type=Path)
-    options = [click.option("--seed", default=0, show_default=True, help=seed)]
+    options = [click.option("--seed", default=0, help=seed)]
     options += [click.option("--quick", is_flag=True, help=f"{quick}; no record without --out.")] * bool(quick)
     options += [data_option] * data
     options += [click.option("--work", type=folder, help=work)] * bool(work)

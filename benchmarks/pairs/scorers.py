@@ -110,16 +110,12 @@ _QUICK_TOKENS = 256
 _BUDGET = Budget()
 
 fitting_options = together(
-    click.option("--steps", default=_BUDGET.steps, show_default=True, type=click.IntRange(1), help="Budget: updates."),
+    click.option("--steps", default=_BUDGET.steps, type=click.IntRange(1), help="Budget: updates."),
     click.option(
-        "--pairs-per-step",
-        default=_BUDGET.pairs_per_step,
-        show_default=True,
-        type=click.IntRange(8),
-        help="Budget: of an update.",
+        "--pairs-per-step", default=_BUDGET.pairs_per_step, type=click.IntRange(8), help="Budget: of an update."
     ),
-    click.option("--encoder", default=MINILM_NAME, show_default=True, help="Compared, trained, or a backbone."),
-    click.option("--training-tokens", default=TRAINING_TOKENS, show_default=True, type=click.IntRange(16)),
+    click.option("--encoder", default=MINILM_NAME, help="Compared, trained, or a backbone."),
+    click.option("--training-tokens", default=TRAINING_TOKENS, type=click.IntRange(16)),
     click.option(
         "--word-vectors",
         type=click.Path(path_type=Path, exists=True, dir_okay=False),
@@ -139,7 +135,7 @@ def systems_option(default: str, known: Sequence[str]) -> Callable[[DecoratedT],
         return tuple(known) if names == "all" else names_of(known)(context, parameter, names)
 
     listed = f"By commas, of {', '.join(known)}; or: all."
-    return click.option("--systems", default=default, show_default=True, callback=read, help=listed)
+    return click.option("--systems", default=default, callback=read, help=listed)
 
 
 def budget_of(given: Mapping[str, Any], *, quick: bool) -> Budget:

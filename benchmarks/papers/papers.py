@@ -64,7 +64,7 @@ def read_scale(_context: click.Context, _parameter: click.Parameter, given: str)
     "--variants", "chosen", default="", help="By commas; all of each comparison by default, two with --quick."
 )
 @click.option("--list", "is_listed", is_flag=True, help="Name comparisons and variants, and stop.")
-@click.option("--encoder", default=MINILM_NAME, show_default=True, help="Backbone: a folder, or a name.")
+@click.option("--encoder", default=MINILM_NAME, help="Backbone: a folder, or a name.")
 @click.option("--seeds", type=click.IntRange(1), help="Trainings of a variant; by default those of the comparison.")
 @click.option("--steps", type=click.IntRange(1), help="Updates of a variant; by default those of the comparison.")
 @click.option(

@@ -192,7 +192,7 @@ def failures_table(records: Sequence[FailureRecord]) -> str:
 
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
-@click.option("--each", "n", default=EACH, show_default=True, type=click.IntRange(1), help="Failures of a kind.")
+@click.option("--each", "n", default=EACH, type=click.IntRange(1), help="Failures of a kind.")
 @measurement(work="Folder for the partitions; a temporary one by default.")
 def main(run: Measurement, path: Path, n: int) -> None:
     """Search 4 partitions of INDEX, of words alone, while one of them fails, and record the answers.
@@ -219,5 +219,4 @@ def main(run: Measurement, path: Path, n: int) -> None:
         rows.append(other_encoder(documents, work, n))
     seconds = round(time.perf_counter() - started, 1)
     record = FailureRecord(path.stem.partition("@")[0], P, DEADLINE, rows, seconds, run.origin)
-    run.keep(record)
-    click.echo(failures_table([record]))
+    run.publish([record], failures_table)

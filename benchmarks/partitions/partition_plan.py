@@ -203,7 +203,7 @@ def partition_plan_table(records: Sequence[PartitionPlanRecord]) -> str:
 
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
-@click.option("--queries", "n_queries", default=100, show_default=True, type=click.IntRange(1), help="Documents drawn.")
+@click.option("--queries", "n_queries", default=100, type=click.IntRange(1), help="Documents drawn.")
 @measurement(work="Folder for the partitions; a temporary one by default.")
 def main(run: Measurement, path: Path, n_queries: int) -> None:
     """Split INDEX into 1, 2, 4, 8 and 16 partitions, and record what each takes beside what the plan computes.
@@ -221,5 +221,4 @@ def main(run: Measurement, path: Path, n_queries: int) -> None:
     seconds = round(time.perf_counter() - started, 1)
     name = path.stem.partition("@")[0]
     record = PartitionPlanRecord(name, n_documents, n_chunks, width, K, len(names), rows, seconds, run.origin)
-    run.keep(record)
-    click.echo(partition_plan_table([record]))
+    run.publish([record], partition_plan_table)

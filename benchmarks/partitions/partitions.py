@@ -155,7 +155,7 @@ class Trial:
 
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
-@click.option("--queries", "n_queries", default=500, show_default=True, type=click.IntRange(1), help="Documents drawn.")
+@click.option("--queries", "n_queries", default=500, type=click.IntRange(1), help="Documents drawn.")
 @click.option("--exact", is_flag=True, help="Score every document, as PostgreSQL always does; needed with vectors.")
 @click.option("--postgres", "database", metavar="URL", help="Database in which schemas are made and dropped again.")
 @click.option("--ray", "on_ray", is_flag=True, help="Search actors of Ray, too.")
@@ -177,5 +177,4 @@ def main(run: Measurement, path: Path, n_queries: int, exact: bool, database: st
             rows += Trial(path, queries, exact, truth).rows(work, database, on_ray=on_ray)
     seconds = round(time.perf_counter() - started, 1)
     record = PartitionRecord(path.stem.partition("@")[0], n_documents, K, rows, seconds, run.origin, exact)
-    run.keep(record)
-    click.echo(partitions_table([record]))
+    run.publish([record], partitions_table)

@@ -165,9 +165,9 @@ def _overhead_line(found: RayOverhead) -> str:
 
 @program
 @click.option("--corpus", type=click.Path(exists=True, path_type=Path), default=DEMO, help="Documents.")
-@click.option("--kills", "n_kills", default=20, show_default=True, type=click.IntRange(1), help="Of processes.")
+@click.option("--kills", "n_kills", default=20, type=click.IntRange(1), help="Of processes.")
 @click.option("--overhead", "n_overhead", type=click.IntRange(1), metavar="N_DOCS", help="Measure the overhead, too.")
-@click.option("--encoder", default=DEFAULT_ENCODER, show_default=True, help="Of the overhead.")
+@click.option("--encoder", default=DEFAULT_ENCODER, help="Of the overhead.")
 @measurement(seed="Of the tiny encoder.", work="Folder for the indexes; a temporary one by default.")
 def main(run: Measurement, corpus: Path, n_kills: int, n_overhead: int | None, encoder: str) -> None:
     """Kill encoders, writers and the driver of a job on Ray with a tiny encoder, and compare the index.
@@ -211,5 +211,4 @@ def main(run: Measurement, corpus: Path, n_kills: int, n_overhead: int | None, e
             seconds=round(time.perf_counter() - started, 1),
             origin=run.origin,
         )
-    run.keep(record)
-    click.echo(ray_kills_table([record]))
+    run.publish([record], ray_kills_table)

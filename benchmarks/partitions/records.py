@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from benchmarks.measuring.timing import Percentiles
+from benchmarks.record_file import Recorded
 from indexer.origin import Origin
 
 
@@ -26,10 +26,8 @@ class PartitionRow:
 
 
 @dataclass(frozen=True)
-class PartitionRecord:
+class PartitionRecord(Recorded, kind="partitions"):
     """Whether partitions answer like one index."""
-
-    kind: ClassVar[str] = "partitions"
 
     corpus: str
     n_documents: int
@@ -60,10 +58,8 @@ class FailureRow:
 
 
 @dataclass(frozen=True)
-class FailureRecord:
+class FailureRecord(Recorded, kind="partition_failures", file="partition-failures-{corpus}"):
     """Failures of a partition during queries."""
-
-    kind: ClassVar[str] = "partition_failures"
 
     corpus: str
     n_partitions: int
@@ -71,11 +67,6 @@ class FailureRecord:
     rows: list[FailureRow]
     seconds: float
     origin: Origin
-
-    @property
-    def name(self) -> str:
-        """Of the file, without suffix."""
-        return f"partition-failures-{self.corpus}"
 
 
 @dataclass(frozen=True)
@@ -99,10 +90,8 @@ class PlannedRow:
 
 
 @dataclass(frozen=True)
-class PartitionPlanRecord:
+class PartitionPlanRecord(Recorded, kind="partition_plan", file="partition-plan-{index}-{n_chunks}"):
     """What an index takes in several numbers of partitions, from which `longmatch plan --partitions` computes."""
-
-    kind: ClassVar[str] = "partition_plan"
 
     index: str
     n_documents: int
@@ -113,11 +102,6 @@ class PartitionPlanRecord:
     rows: list[PlannedRow]  # the first is not partitioned
     seconds: float
     origin: Origin
-
-    @property
-    def name(self) -> str:
-        """Of the file, without suffix."""
-        return f"partition-plan-{self.index}-{self.n_chunks}"
 
 
 @dataclass(frozen=True)
@@ -133,10 +117,8 @@ class RayOverhead:
 
 
 @dataclass(frozen=True)
-class RayKillRecord:
+class RayKillRecord(Recorded, kind="ray_kills", file="ray-kills-{corpus}"):
     """An index that was made on Ray while processes were killed, compared with an undisturbed one."""
-
-    kind: ClassVar[str] = "ray_kills"
 
     corpus: str
     n_documents: int
@@ -154,8 +136,3 @@ class RayKillRecord:
     overhead: RayOverhead | None
     seconds: float
     origin: Origin
-
-    @property
-    def name(self) -> str:
-        """Of the file, without suffix."""
-        return f"ray-kills-{self.corpus}"

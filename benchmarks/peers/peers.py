@@ -164,10 +164,8 @@ def _part(dataset: Dataset, split: str, folder: Path, n_documents: int, seed: in
 
 @program
 @click.argument("name", metavar="DATASET")
-@click.option(
-    "--peers", default=",".join(PEERS), show_default=True, callback=names_of(PEERS), help="Separated by commas."
-)
-@click.option("--encoder", default=MINILM_NAME, show_default=True, help="Whose weights all share.")
+@click.option("--peers", default=",".join(PEERS), callback=names_of(PEERS), help="Separated by commas.")
+@click.option("--encoder", default=MINILM_NAME, help="Whose weights all share.")
 @click.option(
     "--late-interaction",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -177,20 +175,18 @@ def _part(dataset: Dataset, split: str, folder: Path, n_documents: int, seed: in
     "--window-tokens",
     "windows",
     default=_DEFAULT_WINDOW,
-    show_default=True,
     callback=read_numbers,
     help="Of the chunks that peers read, one or several lengths; choose among them with --split valid.",
 )
 @click.option(
     "--dtype",
     default=SAME_DTYPE,
-    show_default=True,
     type=click.Choice(DTYPES),
     help="Precision of the weights; same: what ours takes on this machine.",
 )
 @click.option("--threads", default=os.cpu_count() or 1, show_default="all cores", type=click.IntRange(1))
-@click.option("--split", default="test", show_default=True, help="Whose queries are searched with.")
-@click.option("-k", "--top", "k", default=100, show_default=True, type=click.IntRange(100), help="Depth of rankings.")
+@click.option("--split", default="test", help="Whose queries are searched with.")
+@click.option("-k", "--top", "k", default=100, type=click.IntRange(100), help="Depth of rankings.")
 @click.option(
     "--documents",
     "n_documents",

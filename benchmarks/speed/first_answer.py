@@ -95,9 +95,7 @@ def first_answer_table(records: Sequence[FirstAnswerRecord]) -> str:
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(exists=True, path_type=Path))
 @click.option("--name", help="Of the index in the table.  [default: that of the folder]")
-@click.option(
-    "--runs", "n_runs", default=5, show_default=True, type=click.IntRange(1), help="Processes, cold and warm."
-)
+@click.option("--runs", "n_runs", default=5, type=click.IntRange(1), help="Processes, cold and warm.")
 @measurement(seed="Of the documents that are searched with.")
 def main(run: Measurement, path: Path, name: str | None, n_runs: int) -> None:
     """Open INDEX and search it once, in processes of their own, with and without its files in the page cache.
@@ -120,5 +118,4 @@ def main(run: Measurement, path: Path, name: str | None, n_runs: int) -> None:
         warm=first_answers(path, doc_ids, is_cold=False),
         origin=run.origin,
     )
-    run.keep(record)
-    click.echo(first_answer_table([record]))
+    run.publish([record], first_answer_table)

@@ -9,7 +9,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import ClassVar
 
 import click
 import numpy as np
@@ -18,7 +17,7 @@ from benchmarks.measuring.isolation import rss_mib, run_forked
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.options import log
 from benchmarks.program import program
-from benchmarks.record_file import rebuild
+from benchmarks.record_file import Recorded, rebuild
 from benchmarks.synthetic import LONG, SHORT, FreeEncoder, Lengths, documents, vocabulary
 from benchmarks.tiny_encoder import save_tiny_bert
 from engine.document import Document
@@ -62,17 +61,14 @@ class MemoryRun:
 
 
 @dataclass(frozen=True)
-class MemoryRecord:
+class MemoryRecord(Recorded, kind="memory", file="memory"):
     """Whether memory grows with the corpus, and whether the catalog can keep up with an encoder."""
-
-    kind: ClassVar[str] = "memory"
 
     runs: list[MemoryRun]
     sample_ms: int
     real_tokens_per_second: int  # of a real encoder on such a machine, to compare with
     headroom: dict[str, float]  # tokens a second with a free encoder, in multiples of the real one's, by corpus
     origin: Origin
-    name: ClassVar[str] = "memory"  # of the file, without suffix
 
     @property
     def promises(self) -> list[str]:
@@ -191,8 +187,8 @@ def measure(work: Path, lengths: Lengths, n: int, encoder: str, seed: int) -> Me
 
 
 @program
-@click.option("--short", "n_short", default=20_000, show_default=True, type=click.IntRange(1), help="Short documents.")
-@click.option("--long", "n_long", default=2_000, show_default=True, type=click.IntRange(1), help="Long documents.")
+@click.option("--short", "n_short", default=20_000, type=click.IntRange(1), help="Short documents.")
+@click.option("--long", "n_long", default=2_000, type=click.IntRange(1), help="Long documents.")
 @measurement(seed="Of texts and the tiny encoder.", work="Folder to work in, kept; by default a temporary one.")
 def main(run: Measurement, n_short: int, n_long: int) -> None:
     """Index synthetic corpora with a tiny encoder and a free one, and write a record of memory and time.

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any, ClassVar
+from typing import Any
 
 import click
 import numpy as np
@@ -26,6 +26,7 @@ from benchmarks.markdown import markdown, origins
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.options import log
 from benchmarks.program import program
+from benchmarks.record_file import Recorded
 from engine.encoders.loading import DEFAULT_ENCODER
 from engine.errors import EngineError
 from indexer.cli.sizes import parse_bytes
@@ -55,10 +56,8 @@ class PlannedRun:
 
 
 @dataclass(frozen=True)
-class PlanRecord:
+class PlanRecord(Recorded, kind="plan"):
     """Plans of indexing one corpus under one budget, beside what the runs took."""
-
-    kind: ClassVar[str] = "plan"
 
     dataset: str  # name@checksum
     is_quick: bool
@@ -172,7 +171,7 @@ def _pair(planned: Sequence[float], taken: Sequence[float], unit: float) -> tupl
 @click.option("--documents", "n_documents", type=click.IntRange(1), help="Drawn of it; all by default.")
 @click.option("--memory", "memory_bytes", type=parse_bytes, metavar="SIZE", help="Budget of plan and run.")
 @click.option("--rounds", type=click.IntRange(1), help=f"Of plan and run.  [default: {ROUNDS}]")
-@click.option("--encoder", default=DEFAULT_ENCODER, show_default=True, help="Name or folder.")
+@click.option("--encoder", default=DEFAULT_ENCODER, help="Name or folder.")
 @measurement(seed="Of the draw.", quick=f"{QUICK_DOCUMENTS} documents, one round", data=True)
 def main(
     run: Measurement, name: str, n_documents: int | None, memory_bytes: int | None, rounds: int | None, encoder: str
@@ -199,5 +198,4 @@ def main(
             log(f"round {number} of {n_rounds}: {kept.planned_seconds:.1f} s planned, {kept.seconds:.1f} s taken")
     label, rounds_kept = f"{dataset.name}@{checksum(dataset)}", [kept for kept, _, _ in done]
     record = PlanRecord(label, run.is_quick, n_drawn, n_tokens, encoder, memory_bytes, factory, rounds_kept, run.origin)
-    run.keep(record)
-    click.echo(plan_table([record]))
+    run.publish([record], plan_table)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
-from typing import ClassVar
 
 import click
 
@@ -17,6 +16,7 @@ from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.measuring.timing import processor_seconds
 from benchmarks.options import log
 from benchmarks.program import program
+from benchmarks.record_file import Recorded
 from engine.document import Document
 from engine.readers import read_file
 from indexer.building.corpus import corpus_files
@@ -46,19 +46,12 @@ class ReadingRow:
 
 
 @dataclass(frozen=True)
-class ReadingRecord:
+class ReadingRecord(Recorded, kind="reading", file="reading{quick}"):
     """What the process with limits adds to the cost of reading."""
-
-    kind: ClassVar[str] = "reading"
 
     rows: list[ReadingRow]
     is_quick: bool
     origin: Origin
-
-    @property
-    def name(self) -> str:
-        """Of the file, without suffix."""
-        return "reading-quick" if self.is_quick else "reading"
 
 
 def copies(folder: Path, n_files: int) -> Path:
@@ -134,8 +127,8 @@ def _cells(row: ReadingRow) -> list[str]:
 
 
 @program
-@click.option("--files", "n_files", default=500, show_default=True, type=click.IntRange(1), help="Of each corpus.")
-@click.option("--rounds", "n_rounds", default=5, show_default=True, type=click.IntRange(1), help="Of both ways.")
+@click.option("--files", "n_files", default=500, type=click.IntRange(1), help="Of each corpus.")
+@click.option("--rounds", "n_rounds", default=5, type=click.IntRange(1), help="Of both ways.")
 @measurement(seed="Nothing is drawn.", quick="Eight files in one round")
 def main(run: Measurement, n_files: int, n_rounds: int) -> None:
     """Read files in one process and in a process with limits, and record the processor time of both.
@@ -151,5 +144,4 @@ def main(run: Measurement, n_files: int, n_rounds: int) -> None:
             compare("demo corpus", copies(folder / "copies", n_files), n_rounds),
         ]
     record = ReadingRecord(rows[::-1], run.is_quick, run.origin)
-    run.keep(record)
-    click.echo(reading_table([record]))
+    run.publish([record], reading_table)

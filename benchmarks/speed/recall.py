@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import click
 import numpy as np
@@ -16,6 +15,7 @@ from benchmarks.markdown import markdown, origins
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.measuring.timing import Percentiles, percentiles
 from benchmarks.program import program
+from benchmarks.record_file import Recorded
 from engine.errors import QueryError
 from engine.index import Index
 from indexer.origin import Origin
@@ -24,10 +24,8 @@ WARM_UP = 10  # queries that are searched with, and not counted, before a measur
 
 
 @dataclass(frozen=True)
-class RecallRecord:
+class RecallRecord(Recorded, kind="recall", file="recall-{index}"):
     """How much of the exact ranking the approximate one finds, and what either costs."""
-
-    kind: ClassVar[str] = "recall"
 
     index: str
     factory: str  # FAISS factory string; "" where the index has no generation yet
@@ -42,11 +40,6 @@ class RecallRecord:
     ann: Percentiles
     exact: Percentiles
     origin: Origin
-
-    @property
-    def name(self) -> str:
-        """Of the file, without suffix."""
-        return f"recall-{self.index}"
 
 
 def sampled_queries(doc_ids: Sequence[str], n: int, seed: int) -> list[str]:
@@ -130,9 +123,9 @@ def recall_table(records: Sequence[RecallRecord]) -> str:
 
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
-@click.option("--queries", "n_queries", default=200, show_default=True, type=click.IntRange(1), help="Documents drawn.")
-@click.option("-k", "--top", "k", default=10, show_default=True, type=click.IntRange(1), help="Targets to return.")
-@click.option("--threads", default=1, show_default=True, type=click.IntRange(1), help="For FAISS and matrix products.")
+@click.option("--queries", "n_queries", default=200, type=click.IntRange(1), help="Documents drawn.")
+@click.option("-k", "--top", "k", default=10, type=click.IntRange(1), help="Targets to return.")
+@click.option("--threads", default=1, type=click.IntRange(1), help="For FAISS and matrix products.")
 @measurement()
 def main(run: Measurement, path: Path, n_queries: int, k: int, threads: int) -> None:
     """Measure the ANN lists of INDEX against exact search, and write a record.
@@ -145,5 +138,4 @@ def main(run: Measurement, path: Path, n_queries: int, k: int, threads: int) -> 
         row = index.snapshot.generation_row
         named = path.stem.partition("@")[0], row.factory if row else "", row.nprobe if row else 0
         record = measure(index, *named, n_queries=n_queries, k=k, threads=threads, origin=run.origin)
-    run.keep(record)
-    click.echo(recall_table([record]))
+    run.publish([record], recall_table)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from benchmarks.measuring.isolation import Memory
 from benchmarks.measuring.timing import Percentiles
-from benchmarks.record_file import name_of
+from benchmarks.record_file import Recorded, name_of
 from indexer.origin import Origin
 
 
@@ -53,10 +52,8 @@ class AnnBuild:
 
 
 @dataclass(frozen=True)
-class AnnRecord:
+class AnnRecord(Recorded, kind="ann"):
     """Index types over one collection of vectors, each built and searched in a process of its own."""
-
-    kind: ClassVar[str] = "ann"
 
     collection: str  # name of the index's corpus, or "synthetic"
     source: str  # the index's name, with checksum and fingerprint; the law and its numbers
@@ -127,10 +124,8 @@ class IndexingParts:
 
 
 @dataclass(frozen=True)
-class ThroughputRecord:
+class ThroughputRecord(Recorded, kind="throughput"):
     """Ways to encode the same chunks, round by round in turn, beside what the machine can multiply."""
-
-    kind: ClassVar[str] = "throughput"
 
     task: str
     dataset: str  # name@checksum of the whole
@@ -227,10 +222,8 @@ class ColdStart:
 
 
 @dataclass(frozen=True)
-class ScaleRecord:
+class ScaleRecord(Recorded, kind="scale"):
     """An index of one size, grown from a real one: what it takes, how quickly it answers, what it finds."""
-
-    kind: ClassVar[str] = "scale"
 
     source: str  # name of the real index, and its checksum
     is_quick: bool
@@ -295,10 +288,8 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class AdditionRecord:
+class AdditionRecord(Recorded, kind="addition"):
     """What it takes to add documents to an index, and when queries see them."""
-
-    kind: ClassVar[str] = "addition"
 
     source: str  # name of the real index, and its checksum
     is_quick: bool
@@ -347,10 +338,8 @@ class LoadRow:
 
 
 @dataclass(frozen=True)
-class LoadRecord:
+class LoadRecord(Recorded, kind="load", file="load-{index}{quick}"):
     """A server under load."""
-
-    kind: ClassVar[str] = "load"
 
     index: str
     n_documents: int
@@ -363,11 +352,6 @@ class LoadRecord:
     seconds: float
     origin: Origin
     is_quick: bool = False
-
-    @property
-    def name(self) -> str:
-        """Of the file, without suffix."""
-        return f"load-{self.index}" + ("-quick" if self.is_quick else "")
 
 
 @dataclass(frozen=True)
@@ -383,10 +367,8 @@ class FirstAnswers:
 
 
 @dataclass(frozen=True)
-class FirstAnswerRecord:
+class FirstAnswerRecord(Recorded, kind="first_answer", file="first-answer-{index}"):
     """How long an index takes to its first answer."""
-
-    kind: ClassVar[str] = "first_answer"
 
     index: str
     n_documents: int
@@ -396,8 +378,3 @@ class FirstAnswerRecord:
     cold: FirstAnswers  # no file of the index in the page cache
     warm: FirstAnswers
     origin: Origin
-
-    @property
-    def name(self) -> str:
-        """Of the file, without suffix."""
-        return name_of("first-answer", self.index)

@@ -326,13 +326,12 @@ def _range_text(values: Sequence[float]) -> str:
 
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
-@click.option("--clients", "n_clients", default=50, show_default=True, type=click.IntRange(1), help="At the same time.")
-@click.option("--seconds", default=60.0, show_default=True, type=_SECONDS, help="Of the row of many clients.")
-@click.option("--single-seconds", default=60.0, show_default=True, type=_SECONDS, help="Of the row of a single client.")
+@click.option("--clients", "n_clients", default=50, type=click.IntRange(1), help="At the same time.")
+@click.option("--seconds", default=60.0, type=_SECONDS, help="Of the row of many clients.")
+@click.option("--single-seconds", default=60.0, type=_SECONDS, help="Of the row of a single client.")
 @click.option(
     "--think",
     default=0.0,
-    show_default=True,
     type=click.FloatRange(0),
     help="Mean seconds that each of many clients waits after a response.",
 )
@@ -371,5 +370,4 @@ def main(run: Measurement, path: Path, n_clients: int, seconds: float, single_se
         origin=run.origin,
         is_quick=run.is_quick,
     )
-    run.keep(record)
-    click.echo(load_table([record]))
+    run.publish([record], load_table)

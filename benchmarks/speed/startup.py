@@ -9,7 +9,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import click
 
@@ -18,6 +17,7 @@ from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.measuring.timing import processor_seconds
 from benchmarks.options import log
 from benchmarks.program import program
+from benchmarks.record_file import Recorded
 from benchmarks.store.fuzz_seeds import seeds
 from engine.errors import EngineError
 from indexer.origin import Origin
@@ -52,14 +52,11 @@ class StartRow:
 
 
 @dataclass(frozen=True)
-class StartupRecord:
+class StartupRecord(Recorded, kind="startup", file="startup"):
     """What it takes until a command has answered, when there is hardly anything to do."""
-
-    kind: ClassVar[str] = "startup"
 
     rows: list[StartRow]  # the first is what the others are compared with
     origin: Origin
-    name: ClassVar[str] = "startup"  # of the file, without suffix
 
 
 class CommandFailed(EngineError):
@@ -145,7 +142,7 @@ def startup_table(records: Sequence[StartupRecord]) -> str:
 
 
 @program
-@click.option("--runs", "n_runs", default=5, show_default=True, type=click.IntRange(1), help="Of each command.")
+@click.option("--runs", "n_runs", default=5, type=click.IntRange(1), help="Of each command.")
 @measurement(seed="Nothing is drawn.")
 def main(run: Measurement, n_runs: int) -> None:
     """Run commands that have hardly anything to do, and record their processor time.
@@ -158,5 +155,4 @@ def main(run: Measurement, n_runs: int) -> None:
         prepare(folder)
         rows = measure(folder, n_runs)
     record = StartupRecord(rows, run.origin)
-    run.keep(record)
-    click.echo(startup_table([record]))
+    run.publish([record], startup_table)

@@ -236,9 +236,9 @@ def _compare(tally: Tally, found: list[tuple[str, float]], truth: dict[str, floa
 
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
-@click.option("--queries", "n_queries", default=500, show_default=True, type=click.IntRange(1), help="Documents asked.")
-@click.option("--truth", "n_truth", default=500, show_default=True, help="Of them, compared with the double loop.")
-@click.option("-k", "--top", "k", default=10, show_default=True, type=click.IntRange(1), help="Targets to return.")
+@click.option("--queries", "n_queries", default=500, type=click.IntRange(1), help="Documents asked.")
+@click.option("--truth", "n_truth", default=500, help="Of them, compared with the double loop.")
+@click.option("-k", "--top", "k", default=10, type=click.IntRange(1), help="Targets to return.")
 @measurement()
 def main(run: Measurement, path: Path, n_queries: int, n_truth: int, k: int) -> None:
     """Check INDEX under an exact and an approximate generation; it is copied, not changed.

@@ -257,7 +257,7 @@ def fuzz_table(records: Sequence[FuzzRecord]) -> str:
 
 
 @program
-@click.option("--files", "n_files", default=N_FILES, show_default=True, type=click.IntRange(1), help="In all formats.")
+@click.option("--files", "n_files", default=N_FILES, type=click.IntRange(1), help="In all formats.")
 @measurement(seed="Of the damage.", quick=f"{N_QUICK} files")
 def main(run: Measurement, n_files: int) -> None:
     """Read damaged files of every format within limits, and record what became of them.
@@ -277,5 +277,4 @@ def main(run: Measurement, n_files: int) -> None:
             log(f"{suffix}: {n_own:,} files")
     seconds = round(time.perf_counter() - started, 1)
     record = FuzzRecord(n_files, LIMITS.seconds, LIMITS.memory_bytes, rows, seconds, run.origin, run.is_quick)
-    run.keep(record)
-    click.echo(fuzz_table([record]))
+    run.publish([record], fuzz_table)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, Protocol
+from typing import Protocol
 
-from benchmarks.record_file import name_of
+from benchmarks.record_file import Recorded
 from indexer.origin import Origin
 
 
@@ -23,10 +23,8 @@ class Promised(Protocol):
 
 
 @dataclass(frozen=True)
-class ExactnessRecord:
+class ExactnessRecord(Recorded, kind="exactness"):
     """Whether scores are the sums of their parts, and certified rankings the true ones."""
-
-    kind: ClassVar[str] = "exactness"
 
     index: str
     factory: str
@@ -62,10 +60,8 @@ class ExactnessRecord:
 
 
 @dataclass(frozen=True)
-class ConcurrencyRecord:
+class ConcurrencyRecord(Recorded, kind="concurrency", file="concurrency{seeded}"):
     """Readers of an index beside a writer, each in a process of its own."""
-
-    kind: ClassVar[str] = "concurrency"
 
     n_documents: int  # at the beginning
     minutes: float
@@ -86,11 +82,6 @@ class ConcurrencyRecord:
     origin: Origin
 
     @property
-    def name(self) -> str:
-        """Of the file, without suffix."""
-        return name_of("concurrency", seed=self.origin.seed)
-
-    @property
     def promises(self) -> list[str]:
         """Lines for people."""
         return [
@@ -102,10 +93,8 @@ class ConcurrencyRecord:
 
 
 @dataclass(frozen=True)
-class RowChecksRecord:
+class RowChecksRecord(Recorded, kind="row_checks", file="row-checks-{n_documents}documents{seeded}"):
     """What checksums of catalog rows cost: processor time with and without them, in milliseconds, medians of rounds."""
-
-    kind: ClassVar[str] = "row_checks"
 
     n_documents: int  # in an index of words alone
     catalog_bytes: int
@@ -113,11 +102,6 @@ class RowChecksRecord:
     sealed: dict[str, tuple[float, float]]  # with and without, of "opening" and "query"
     unsealed: dict[str, tuple[float, float]]  # of an index whose writer was killed
     origin: Origin
-
-    @property
-    def name(self) -> str:
-        """Of the file, without suffix."""
-        return name_of("row-checks", f"{self.n_documents}documents", seed=self.origin.seed)
 
     @property
     def promises(self) -> list[str]:
@@ -157,10 +141,8 @@ class FuzzRow:
 
 
 @dataclass(frozen=True)
-class FuzzRecord:
+class FuzzRecord(Recorded, kind="fuzz", file="fuzz-{n_files}{quick}"):
     """Readers with damaged files."""
-
-    kind: ClassVar[str] = "fuzz"
 
     n_files: int
     read_seconds: float  # limit of processor time
@@ -169,8 +151,3 @@ class FuzzRecord:
     seconds: float
     origin: Origin
     is_quick: bool = False
-
-    @property
-    def name(self) -> str:
-        """Of the file, without suffix."""
-        return f"fuzz-{self.n_files}" + ("-quick" if self.is_quick else "")

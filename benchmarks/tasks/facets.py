@@ -298,7 +298,7 @@ def run(folder: Path, encoder_name: str, origin: Origin, *, is_quick: bool) -> l
 
 @task
 @click.argument("folder", default="csfcube")
-@click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Name or folder of an encoder.")
+@click.option("--encoder", default=BUNDLED_NAME, help="Name or folder of an encoder.")
 @measurement(seed="Of the quick part, the tests and the intervals.", quick="A query of each facet and fold", data=True)
 def main(call: Measurement, folder: str, encoder: str) -> None:
     """Measure, on the faceted corpus in FOLDER, which part of a score ranks the candidates of a facet best.
@@ -311,6 +311,4 @@ def main(call: Measurement, folder: str, encoder: str) -> None:
     """
     place = Path(folder) if Path(folder).is_dir() else call.data / folder
     runs = run(place, encoder, call.origin, is_quick=call.is_quick)
-    for one in runs:
-        call.keep(one)
-    click.echo(facets_table(runs))
+    call.publish(runs, facets_table)

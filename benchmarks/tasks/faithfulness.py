@@ -131,28 +131,15 @@ def quick_part(dataset: Dataset, encoder_name: str, seed: int) -> Iterator[Asked
 
 @task
 @click.argument("name", metavar="DATASET")
-@click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Name or folder of the index's encoder.")
-@click.option("--split", default="test", show_default=True, help="Whose queries are drawn.")
-@click.option(
-    "--queries", default=RemovalPlan.queries, show_default=True, type=click.IntRange(1), help="Queries drawn."
-)
-@click.option(
-    "--hits", default=RemovalPlan.hits, show_default=True, type=click.IntRange(1), help="Best hits of each query."
-)
-@click.option(
-    "--unit", default=RemovalPlan.unit.value, show_default=True, type=click.Choice(_UNITS), help="What is removed."
-)
-@click.option(
-    "--random", default=RemovalPlan.random, show_default=True, type=click.IntRange(1), help="Random orders a hit."
-)
-@click.option(
-    "--encoded", default=RemovalPlan.encoded, show_default=True, type=click.IntRange(0), help="Queries re-encoded."
-)
+@click.option("--encoder", default=BUNDLED_NAME, help="Name or folder of the index's encoder.")
+@click.option("--split", default="test", help="Whose queries are drawn.")
+@click.option("--queries", default=RemovalPlan.queries, type=click.IntRange(1), help="Queries drawn.")
+@click.option("--hits", default=RemovalPlan.hits, type=click.IntRange(1), help="Best hits of each query.")
+@click.option("--unit", default=RemovalPlan.unit.value, type=click.Choice(_UNITS), help="What is removed.")
+@click.option("--random", default=RemovalPlan.random, type=click.IntRange(1), help="Random orders a hit.")
+@click.option("--encoded", default=RemovalPlan.encoded, type=click.IntRange(0), help="Queries re-encoded.")
 @measurement(
-    seed="Of queries, random orders, tests and intervals.",
-    quick="Few queries in a part of the corpus",
-    data=True,
-    work="Folder for indexes and vectors; kept and resumed.",
+    seed="Of queries, random orders, tests and intervals.", quick="Few queries in a part of the corpus", encodes=True
 )
 def main(
     call: Measurement,
@@ -185,9 +172,7 @@ def main(
     with opened as asked:
         candidates = asked.index.snapshot.doc_ids() if call.is_quick else list(read_qrels(dataset, split))
         runs = measure(asked, sampled_queries(candidates, plan.queries, call.seed), plan, call.origin, log)
-    for run in runs:
-        call.keep(run)
-    click.echo(faithfulness_table(runs))
+    call.publish(runs, faithfulness_table)
 
 
 # Name in a run, name in the table, and whether high or low is good.

@@ -122,13 +122,12 @@ def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) ->
 @task
 @click.argument("name", metavar="DATASET")
 @systems_option("tfidf,bm25,cosine,maxsim", SCORERS)
-@click.option("--protocol", type=click.Choice(list(PROTOCOLS)), default="aan", show_default=True, help="Of drawing.")
+@click.option("--protocol", type=click.Choice(list(PROTOCOLS)), default="aan", help="Of drawing.")
 @click.option(
     "--split",
     "rule",
     type=click.Choice([rule.value for rule in SplitRule]),
     default=SplitRule.DOCUMENT.value,
-    show_default=True,
     help="Share no document between splits; or split over pairs, as published; or as the file of pairs says.",
 )
 @click.option(
@@ -138,21 +137,13 @@ def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) ->
     help="A file of your own: id1, id2, label; or a folder of AAN pairs or of GWikiMatch, as they are given out.",
 )
 @click.option("--most-pairs", type=click.IntRange(1), help="Matching pairs of a split, and as many others.")
-@click.option("--pairs-seed", default=0, show_default=True, help="Of drawing and splitting pairs.")
+@click.option("--pairs-seed", default=0, help="Of drawing and splitting pairs.")
 @fitting_options
 @click.option(
-    "--against",
-    default=AGAINST,
-    show_default=True,
-    type=click.Choice(SCORERS),
-    metavar="SYSTEM",
-    help="That others are tested against.",
+    "--against", default=AGAINST, type=click.Choice(SCORERS), metavar="SYSTEM", help="That others are tested against."
 )
 @measurement(
-    seed="Of training, and of the tests in the table.",
-    quick="Few pairs, short documents, few steps",
-    data=True,
-    work="Folder for indexes and vectors; kept and resumed.",
+    seed="Of training, and of the tests in the table.", quick="Few pairs, short documents, few steps", encodes=True
 )
 def main(
     call: Measurement,

@@ -303,14 +303,10 @@ def run(dataset: Dataset, encoder: str, plan: PlantingPlan, origin: Origin, log:
 
 @task
 @click.argument("name", metavar="DATASET")
-@click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Name or folder of an encoder.")
-@click.option(
-    "--documents", default=PlantingPlan.documents, show_default=True, type=click.IntRange(1), help="Drawn, indexed."
-)
-@click.option("--hosts", default=PlantingPlan.hosts, show_default=True, type=click.IntRange(1), help="Of each length.")
-@click.option(
-    "--form", default=PlantingPlan.form.value, show_default=True, type=click.Choice(_FORMS), help="Planted as what."
-)
+@click.option("--encoder", default=BUNDLED_NAME, help="Name or folder of an encoder.")
+@click.option("--documents", default=PlantingPlan.documents, type=click.IntRange(1), help="Drawn, indexed.")
+@click.option("--hosts", default=PlantingPlan.hosts, type=click.IntRange(1), help="Of each length.")
+@click.option("--form", default=PlantingPlan.form.value, type=click.Choice(_FORMS), help="Planted as what.")
 @click.option("--max-chars", type=click.IntRange(1), help="Leave out longer documents.")
 @click.option(
     "--contained",
@@ -345,6 +341,4 @@ def main(
         planned = PlantingPlan(documents, hosts, Form(form), max_chars)
         plan = replace(QUICK, form=Form(form)) if call.is_quick else planned
         runs = run(dataset, encoder, plan, call.origin, log, is_quick=call.is_quick)
-    for one in runs:
-        call.keep(one)
-    click.echo((contained_table if contained else planted_table)(runs))
+    call.publish(runs, (contained_table if contained else planted_table))

@@ -153,16 +153,11 @@ def position_case(query_id: str, group: str, hits: Sequence[HitMass]) -> Case:
 
 @task
 @click.argument("name", metavar="DATASET")
-@click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Of the index.")
-@click.option("--split", default="test", show_default=True, help="Whose queries are searched with.")
-@click.option("-k", "--top", "k", default=10, show_default=True, type=click.IntRange(1), help="Hits of a query.")
+@click.option("--encoder", default=BUNDLED_NAME, help="Of the index.")
+@click.option("--split", default="test", help="Whose queries are searched with.")
+@click.option("-k", "--top", "k", default=10, type=click.IntRange(1), help="Hits of a query.")
 @click.option("--exact", is_flag=True, help="Exact search, instead of ANN lists.")
-@measurement(
-    seed="Of --quick.",
-    quick="A small seeded part of DATASET",
-    data=True,
-    work="Folder for indexes and vectors; kept and resumed.",
-)
+@measurement(seed="Of --quick.", quick="A small seeded part of DATASET", encodes=True)
 def main(call: Measurement, name: str, encoder: str, split: str, k: int, exact: bool) -> None:
     """Show which part of queries and targets carries the hits on DATASET, a task by name or a folder.
 
@@ -192,5 +187,4 @@ def main(call: Measurement, name: str, encoder: str, split: str, k: int, exact: 
             origin=call.origin,
             cases=cases,
         )
-    call.keep(found)
-    click.echo(position_table([found]))
+    call.publish([found], position_table)

@@ -261,19 +261,16 @@ def _few(details: ProbeDetails, shot: str) -> str:
 
 @task
 @click.argument("name", metavar="DATASET")
-@click.option("--encoder", default=BUNDLED_NAME, show_default=True, help="Whose document vectors are probed.")
-@click.option(
-    "--systems", default=",".join(SYSTEMS), show_default=True, callback=names_of(SYSTEMS), help="Separated by commas."
-)
-@click.option("--shots", default="5,10", show_default=True, callback=read_numbers, help="Labels a class, by commas.")
-@click.option("--draws", default=10, show_default=True, type=click.IntRange(2), help="Of few labels.")
+@click.option("--encoder", default=BUNDLED_NAME, help="Whose document vectors are probed.")
+@click.option("--systems", default=",".join(SYSTEMS), callback=names_of(SYSTEMS), help="Separated by commas.")
+@click.option("--shots", default="5,10", callback=read_numbers, help="Labels a class, by commas.")
+@click.option("--draws", default=10, type=click.IntRange(2), help="Of few labels.")
 @click.option("--max-words", default=0, type=click.IntRange(0), help="Read no more of a document; 0 reads all.")
 @click.option("--most-pairs", type=click.IntRange(2), help="Of pairs: matching ones of a split, at most.")
 @measurement(
     seed="Of draws, of the part, of pairs and of intervals.",
     quick="A few documents of each class and few draws, or a few pairs",
-    data=True,
-    work="Folder for indexes and vectors; kept and resumed.",
+    encodes=True,
 )
 def main(
     call: Measurement,
@@ -313,6 +310,4 @@ def main(
         log(f"{name}: vectors of {system}")
         vectors = prepare(system, trial, encoder, call.work)
         runs += [measure(vectors, trial)] if isinstance(trial, ProbeTrial) else measure_pairs(vectors, trial)
-    for run in runs:
-        call.keep(run)
-    click.echo(probe_table(runs))
+    call.publish(runs, probe_table)

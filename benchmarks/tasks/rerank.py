@@ -215,20 +215,15 @@ def _row(run: Run) -> list[str]:
 @task
 @click.argument("name", metavar="DATASET")
 @systems_option("re2", LEARNED)
-@click.option("--first", default="bm25", show_default=True, type=click.Choice(ALL_SYSTEMS), help="Whose targets.")
-@click.option("--first-encoder", default=BUNDLED_NAME, show_default=True, help="Of evidence and document as --first.")
-@click.option("--depth", default=20, show_default=True, type=click.IntRange(2), help="Targets of a query scored.")
-@click.option("--protocol", type=click.Choice(list(PROTOCOLS)), default="aan", show_default=True, help="Of the pairs.")
+@click.option("--first", default="bm25", type=click.Choice(ALL_SYSTEMS), help="Whose targets.")
+@click.option("--first-encoder", default=BUNDLED_NAME, help="Of evidence and document as --first.")
+@click.option("--depth", default=20, type=click.IntRange(2), help="Targets of a query scored.")
+@click.option("--protocol", type=click.Choice(list(PROTOCOLS)), default="aan", help="Of the pairs.")
 @click.option("--most-pairs", type=click.IntRange(1), help="Matching pairs of a split, and as many others.")
 @fitting_options
-@click.option("--split", default="test", show_default=True, help="Whose queries are searched with.")
-@click.option("-k", "--top", "k", default=100, show_default=True, type=click.IntRange(100), help="Depth of rankings.")
-@measurement(
-    seed="Of pairs, training, tests and intervals.",
-    quick="A small part, few pairs, few steps",
-    data=True,
-    work="Folder for indexes and vectors; kept and resumed.",
-)
+@click.option("--split", default="test", help="Whose queries are searched with.")
+@click.option("-k", "--top", "k", default=100, type=click.IntRange(100), help="Depth of rankings.")
+@measurement(seed="Of pairs, training, tests and intervals.", quick="A small part, few pairs, few steps", encodes=True)
 def main(
     call: Measurement,
     name: str,

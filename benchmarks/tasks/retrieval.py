@@ -194,17 +194,11 @@ def prepared_systems(
 
 @task
 @click.argument("name", metavar="DATASET")
-@click.option(
-    "--encoder", default=BUNDLED_NAME, show_default=True, help="Of the index, and of all systems that need one."
-)
-@click.option("--split", default="test", show_default=True, help="Whose queries are searched with.")
-@click.option(
-    "--systems", default=",".join(SYSTEMS), show_default=True, callback=names_of(ALL_SYSTEMS), help="By commas."
-)
-@click.option(
-    "--part", type=click.Choice(PARTS), default=WHOLE, show_default=True, help="Of each query document, to search with."
-)
-@click.option("-k", "--top", "k", default=100, show_default=True, type=click.IntRange(100), help="Depth of rankings.")
+@click.option("--encoder", default=BUNDLED_NAME, help="Of the index, and of all systems that need one.")
+@click.option("--split", default="test", help="Whose queries are searched with.")
+@click.option("--systems", default=",".join(SYSTEMS), callback=names_of(ALL_SYSTEMS), help="By commas.")
+@click.option("--part", type=click.Choice(PARTS), default=WHOLE, help="Of each query document, to search with.")
+@click.option("-k", "--top", "k", default=100, type=click.IntRange(100), help="Depth of rankings.")
 @click.option("--exact", is_flag=True, help="Exact search, instead of ANN lists.")
 @click.option("--limit", type=click.IntRange(1), help="Search with the first N queries only; no run is written.")
 @click.option(
@@ -213,10 +207,7 @@ def prepared_systems(
 @click.option("--run-out", type=click.Path(path_type=Path), help="Folder for runs and judgments in TREC's format.")
 @click.option("--sections", is_flag=True, help="With --run-out: also a run of the sections behind scores, DOC#SEC.")
 @measurement(
-    seed="Of tests and intervals in the table, and of --quick.",
-    quick="A small seeded part of DATASET",
-    data=True,
-    work="Folder for indexes and vectors; kept and resumed.",
+    seed="Of tests and intervals in the table, and of --quick.", quick="A small seeded part of DATASET", encodes=True
 )
 def main(
     call: Measurement,

@@ -4,11 +4,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 
 from benchmarks.record_file import (
+    Recorded,
     RecordError,
     complete,
     earlier,
@@ -29,9 +29,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Whole:
-    kind: ClassVar[str] = "whole"
-
+class Whole(Recorded, kind="whole"):
     label: str
     part: Part
     parts: list[Part]
@@ -70,44 +68,16 @@ def test_a_missing_field_without_default_is_refused() -> None:
         rebuild(Whole, {})
 
 
-@dataclass(frozen=True)
-class Few:
-    kind: ClassVar[str] = "few"
-
-    queries: list[str]
-
-    @property
-    def name(self) -> str:
-        return name_of("few", "", "a", seed=0)
-
-    @property
-    def extent(self) -> dict[str, int]:
-        return {"queries": len(self.queries)}
-
-
-def test_a_record_of_fewer_is_refused_and_one_of_as_many_is_not(tmp_path: Path) -> None:
-    write_record(Few(["a", "b"]), tmp_path)
-    with pytest.raises(RecordError, match=r"few-a.json holds 2 queries, not 1; write the smaller one elsewhere"):
-        write_record(Few(["c"]), tmp_path)
-    assert json.loads(write_record(Few(["c", "d"]), tmp_path).read_text())["queries"] == ["c", "d"]
-
-
 def test_a_name_leaves_out_what_is_empty_and_the_seed_0() -> None:
     assert (name_of("a", "", "b"), name_of("a", seed=2)) == ("a-b", "a-seed2")
 
 
 @dataclass(frozen=True)
-class Runs:
-    kind: ClassVar[str] = "runs"
-
+class Runs(Recorded, kind="runs", file="runs"):
     dataset: str
     parts: list[str]
     origin: Origin
     failed: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        return "runs"
 
     @property
     def extent(self) -> Mapping[str, int]:

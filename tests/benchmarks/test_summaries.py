@@ -14,7 +14,16 @@ from benchmarks.runs import Case, Run, read_run, run_files
 from benchmarks.scisumm import CandidateRanker, Collection, open_scisumm, read_collection
 from benchmarks.significance import holm, randomization_p
 from benchmarks.systems import BuildCost
-from benchmarks.tasks.summaries import SummaryDetails, main, make_trial, measure, prepared_systems, summary_table
+from benchmarks.tasks.summaries import (
+    SummaryDetails,
+    main,
+    make_trial,
+    measure,
+    prepared_systems,
+    summary_table,
+    training_pairs,
+)
+from engine.errors import EncoderError
 from indexer.origin import Origin
 from tests.benchmarks.scisumm_folder import write_scisumm
 
@@ -160,26 +169,22 @@ def test_systems_stand_in_one_table_with_adjusted_p_values(origin: Origin) -> No
     assert "20 candidates each, mean and standard deviation of 20 draws" in lines[6]
 
 
-def test_other_questions_make_another_table(origin: Origin) -> None:
-    other = made("tfidf", [0.2] * 6, origin, name="citing", deviations={}, n_draws=1)
-    table = summary_table([made("bm25", [0.2] * 6, origin), other])
-    assert table.count("| System | P@5 [95 %] | P@1 | p, BM25 |") == 2
-    assert "| tfidf | 0.200 [0.200, 0.200] | 0.200 |  |" in table
-    assert table.splitlines()[-1].startswith("Measured: commit 0123456789")
+def test_the_bundled_encoder_learned_from_four_corpora() -> None:
+    assert training_pairs("longmatch-minilm") == {
+        "rfc": 20613,
+        "wikipedia_seealso": 3622,
+        "clscisumm": 1950,
+        "proposals": 3139,
+    }
 
 
-def test_summaries_of_one_paper_are_one_case(origin: Origin) -> None:
-    runs = [
-        made("bm25", [0.2] * 6, origin, groups="xxxyyy"),
-        made("tfidf", [0.2] * 3 + [0.8] * 3, origin, groups="xxxyyy"),
-    ]
-    lines = summary_table(runs).splitlines()
-    assert lines[3] == "| tfidf | 0.500 ± 0.010 [0.200, 0.800] | 0.500 | 1.000 |"  # one paper differs
-    assert "both over 2 papers, with all summaries of each." in lines[5]
+def test_a_folder_without_a_card_of_ours_tells_nothing(tmp_path: Path) -> None:
+    assert training_pairs(str(tmp_path)) == {}
+    (tmp_path / "README.md").write_text("# A model\n\n| corpus | documents | pairs |\n| a | 1 | 2 |\n")
+    assert training_pairs(str(tmp_path)) == {}
+    assert training_pairs(f"{tmp_path}:contriever-first") == {}
 
 
-def test_an_encoder_that_learned_from_the_dataset_is_marked(origin: Origin) -> None:
-    table = summary_table([made("document, mean", [0.2] * 6, origin, is_trained_on_it=True)])
-    assert "| document, mean† | 0.200" in table
-    assert "† was trained on pairs of this dataset, citing papers with papers that they cite" in table
-    assert summary_table([]) == ""
+def test_an_encoder_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EncoderError):
+        training_pairs("no/such/encoder")

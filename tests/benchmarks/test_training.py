@@ -6,9 +6,9 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from benchmarks.records import TrainingRecord, read_records
+from benchmarks.records import read_records
 from benchmarks.report import drawn
-from benchmarks.training import main, training_table
+from benchmarks.training import TrainingRecord, main, training_table
 from engine.training.run.history import History
 
 SETTINGS = {"seed": 3, "queries": 20, "losses": "maxsim=1", "label": None}

@@ -32,9 +32,9 @@ _RIVAL = {"sentence_transformers": "sentence-transformers"}
 @click.argument("name", metavar="DATASET")
 @click.option("--chunks", "n_chunks", type=click.IntRange(1), help=f"Of the sample, about.  [default: {CHUNKS}]")
 @click.option("--rounds", type=click.IntRange(1), help=f"Below {ROUNDS} no record without --out.  [default: {ROUNDS}]")
-@click.option("--encoder", default=DEFAULT_ENCODER, show_default=True, help="Whose weights all share.")
+@click.option("--encoder", default=DEFAULT_ENCODER, help="Whose weights all share.")
 @click.option("--threads", default=os.cpu_count() or 1, show_default="all cores", type=click.IntRange(1))
-@click.option("--device", default="cpu", show_default=True, help="Of all encoders; cuda:N for a GPU.")
+@click.option("--device", default="cpu", help="Of all encoders; cuda:N for a GPU.")
 @measurement(
     seed="Of the sample.",
     quick=f"{QUICK_CHUNKS} chunks, {QUICK_ROUNDS} rounds",

@@ -37,17 +37,17 @@ QUICK_REAL, QUICK_GROWTH, QUICK_QUERIES = 60, (2, 4, 8), 5
 @click.option(
     "--add", "n_added", type=click.IntRange(1), help="Add so many documents to a copy of each size, and measure that."
 )
-@click.option("--encoded", default=24, show_default=True, type=click.IntRange(0), help="With --add: compared encoding.")
+@click.option("--encoded", default=24, type=click.IntRange(0), help="With --add: compared encoding.")
 @click.option("--real", "n_real", type=click.IntRange(16), help="Real documents to begin with; all by default.")
-@click.option("--factory", default=AUTO, show_default=True, help="FAISS factory string.")
-@click.option("--recall-floor", default=RECALL_FLOOR, show_default=True, help="Of a generation that is published.")
+@click.option("--factory", default=AUTO, help="FAISS factory string.")
+@click.option("--recall-floor", default=RECALL_FLOOR, help="Of a generation that is published.")
 @click.option("--memory", "memory_bytes", type=parse_bytes, metavar="SIZE", help="Budget of what publishes.")
 @click.option("--cap", "cap_bytes", type=parse_bytes, metavar="SIZE", help="Private memory of each measured process.")
 @click.option("--queries", "n_queries", type=click.IntRange(1), help="Of each kind.  [default: 100]")
-@click.option("--query-chunks", default=40, show_default=True, type=click.IntRange(1), help="Of a query, about.")
-@click.option("-k", "--top", "k", default=10, show_default=True, type=click.IntRange(1), help="Targets to return.")
-@click.option("--threads", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(1), help="Of a search.")
-@click.option("--workers", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(1), help="Of a batch.")
+@click.option("--query-chunks", default=40, type=click.IntRange(1), help="Of a query, about.")
+@click.option("-k", "--top", "k", default=10, type=click.IntRange(1), help="Targets to return.")
+@click.option("--threads", default=os.cpu_count() or 1, type=click.IntRange(1), help="Of a search.")
+@click.option("--workers", default=os.cpu_count() or 1, type=click.IntRange(1), help="Of a batch.")
 @click.option("--label", default="", help="Ends the name of the record, for example the processor.")
 @measurement(
     seed="Of growth and queries.",
@@ -110,9 +110,7 @@ def main(
         for n_chunks in sorted(sizes):
             if n_added is None:
                 record = measure(trial, n_chunks, log)
-                run.keep(record)
-                click.echo(scale_table([record]))
+                run.publish([record], scale_table)
             else:
                 addition = measure_addition(trial, n_chunks, n_added, encoded, log)
-                run.keep(addition)
-                click.echo(additions_table([addition]))
+                run.publish([addition], additions_table)

@@ -151,26 +151,13 @@ def _encoder_of(path: Path) -> str:
     type=click.IntRange(2),
     help="To find: as many are drawn of the index, or made; by default all, or 5,000.",
 )
-@click.option(
-    "--chunks",
-    "n_chunks",
-    default=DOCUMENT_CHUNKS,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Of a synthetic document.",
-)
-@click.option("--width", default=384, show_default=True, type=click.IntRange(8), help="Of synthetic vectors.")
+@click.option("--chunks", "n_chunks", default=DOCUMENT_CHUNKS, type=click.IntRange(1), help="Of a synthetic document.")
+@click.option("--width", default=384, type=click.IntRange(8), help="Of synthetic vectors.")
 @click.option("--queries", "n_queries", type=click.IntRange(1), help="Documents to search with; by default 50.")
-@click.option("-k", "--top", "k", default=10, show_default=True, type=click.IntRange(1), help="Of both recalls.")
-@click.option(
-    "--libraries",
-    default=",".join(Library),
-    show_default=True,
-    callback=names_of(list(Library)),
-    help="Separated by commas.",
-)
+@click.option("-k", "--top", "k", default=10, type=click.IntRange(1), help="Of both recalls.")
+@click.option("--libraries", default=",".join(Library), callback=names_of(list(Library)), help="Separated by commas.")
 @click.option("--factory", "factories", multiple=True, help="Only this type; may be repeated.  [default: all]")
-@click.option("--threads", default=1, show_default=True, type=click.IntRange(1), help="To search with.")
+@click.option("--threads", default=1, type=click.IntRange(1), help="To search with.")
 @click.option("--build-threads", default=os.cpu_count() or 1, show_default="all cores", type=click.IntRange(1))
 @measurement(seed="Of vectors, queries, training samples and graphs.", quick="A few thousand vectors, few settings")
 def main(

@@ -3,20 +3,18 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 from click.testing import CliRunner
 
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.program import program
+from benchmarks.record_file import Recorded
 from indexer.origin import Origin
 
 
 @dataclass(frozen=True)
-class Made:
-    kind: ClassVar[str] = "made"
-    name: ClassVar[str] = "made"
+class Made(Recorded, kind="made", file="made"):
     value: int
     origin: Origin
 
