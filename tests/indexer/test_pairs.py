@@ -84,7 +84,7 @@ def test_pairs_of_vectors_follow_the_rule(index: Index) -> None:
 
 
 def test_planted_copies_are_the_first_pairs_and_clusters(words: Index) -> None:
-    found = find_pairs(words, PairSettings(least=0.5))
+    found = find_pairs(words, PairSettings(least=0.55))
     assert names_of(found)[:1] == [("a copy", "b copy")]
     assert set(names_of(found)) == {
         ("a copy", "b copy"),
