@@ -13,6 +13,7 @@ const wide = matchMedia("(min-width: 64rem)");
 const kept = []; // files and texts of this tab, by the number in its history
 let running = null; // what stops the search
 let shown = null; // { query, parameters, facts } of the result
+let isUsed = false; // the form, by the user
 
 function problem(error) {
   if (error.name === "AbortError") return;
@@ -105,6 +106,7 @@ function begin(facts, parameters) {
 
 /** Search with what the form holds. */
 function submit() {
+  isUsed = true;
   try {
     show(query.current(), typed(), true);
   } catch (error) {
@@ -148,7 +150,7 @@ async function describe() {
   filter.setFields(index.fields);
 }
 
-/** Wait until the index is loaded, describe it, and show what the address says. */
+/** Wait until the index is loaded, describe it, and show what the address says, unless the form was used meanwhile. */
 async function load() {
   try {
     await describe();
@@ -157,7 +159,7 @@ async function load() {
     at("about").textContent = "The index is being loaded…";
     return setTimeout(load, 1000);
   }
-  restore();
+  if (!isUsed) restore();
 }
 
 async function copyLink() {
@@ -196,6 +198,7 @@ function addValue(event) {
   again({ where: at("where").value, offset: 0 });
 }
 
+at("search").addEventListener("input", () => { isUsed = true; });
 at("search").addEventListener("submit", (event) => { event.preventDefault(); submit(); });
 at("access").addEventListener("submit", (event) => {
   event.preventDefault();

@@ -21,7 +21,7 @@ from tests.indexer.serving.test_encoding import HeldEncoder
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 pytestmark = [
     pytest.mark.browser,
@@ -324,6 +324,26 @@ def test_errors_say_what_does_not_fit(browser: Browser, base: str, where: str, s
         assert shown in page.inner_text("#problem").lower() and not page.is_visible("#progress")
         # Chromium itself logs the status of a response; nothing else may be there.
         assert all("status of 400" in one for one in seen.logged) and not seen.outside
+
+
+@pytest.mark.slow
+def test_a_search_goes_on_while_the_index_is_described(browser: Browser, base: str) -> None:
+    held: dict[str, Route] = {}
+    with opened_page(browser, base) as (page, seen):
+        page.route("**/v1/index", lambda route: held.update(index=route))
+        page.route("**/page/search", lambda route: held.update(search=route))
+        page.goto("./")
+        page.check("text=Text")
+        page.fill("#text", "Delegate a transaction to code.")
+        page.fill("#where", "family = 'eip'")
+        with page.expect_request("**/page/search"):
+            page.click("#search > .primary")
+        held["index"].continue_()
+        page.wait_for_selector("#about:has-text('documents')")
+        assert page.input_value("#where") == "family = 'eip'"
+        held["search"].continue_()
+        page.wait_for_selector("article.hit")
+        assert seen == Seen()
 
 
 def test_an_empty_form_is_explained(page: Page) -> None:
