@@ -1,7 +1,6 @@
 """Two documents as one graph: concepts, the sentences of both documents at each, and how alike the sentences are.
 
-The keywords of a text, by TextRank, and the similarities of two texts by their terms alone are below the graph.
-Letters in shapes: N texts, S sentences, T terms (content words), K keywords, V vertices."""
+Letters in shapes: S sentences, T terms (content words), K keywords, V vertices."""
 
 from __future__ import annotations
 
@@ -15,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.baselines.concepts import Concept, Grouping, group
+from benchmarks.baselines.keywords import content_words, keywords
+from benchmarks.baselines.term_similarities import Rows, cosines, term_similarities
 from benchmarks.baselines.text_inputs import DocumentWords, Vocabulary, read_words, words_by_sentence
-from benchmarks.baselines.word_vectors import are_content, words_of
-from benchmarks.packages import optional
+from benchmarks.baselines.word_vectors import words_of
 from engine.document import Document
 
 Places = NDArray[np.int64]
-Rows = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -211,115 +210,3 @@ def _nearest(
     lengths = counts.lengths(idf)[:, None]
     cosine = np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
     return np.where(cosine.max(1) > 0, np.round(cosine, 12).argmax(1), len(concepts))
-
-
-_WINDOW = 5  # words; the paper tries 2 to 10
-_DAMPING = 0.85
-_DIGITS = 12  # of a rank, beyond which two ranks are equal
-
-
-def content_words(sentences: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The content words of each sentence; see `are_content`.
-
-    Raises:
-        MissingExtra: gensim is not installed.
-    """
-    words = sorted({word for sentence in sentences for word in sentence})
-    content = {word for word, is_content in zip(words, are_content(words), strict=True) if is_content}
-    return [[word for word in sentence if word in content] for sentence in sentences]
-
-
-def keywords(sentences: Sequence[Sequence[str]], most: int) -> list[str]:
-    """The content words of the highest rank, best first; equal ones by name.
-
-    Mihalcea & Tarau (2004, EMNLP, W04-3252), section 3: words are joined that stand near each other,
-    and the rank of a word is its PageRank in this graph without directions or weights,
-
-        r(v) = (1 - d) / n + d sum_{u next to v} r(u) / degree(u),  d = 0.85
-
-    over n words. (The paper leaves out the division by n, which scales all ranks alike.) The paper takes nouns
-    and adjectives and joins neighbouring keywords to phrases. Here no part of speech is known: all content
-    words are ranked, those of a window of five words of one sentence are joined, stop words left out, and
-    a keyword is one word.
-
-    Args:
-        sentences: the content words of each, in reading order.
-        most: keywords; a text of fewer words has all of them.
-
-    Raises:
-        MissingExtra: networkx is not installed.
-    """
-    networkx = optional("networkx", "TextRank", "networkx")
-    graph = networkx.Graph()
-    for sentence in sentences:
-        graph.add_nodes_from(sentence)
-        for at, word in enumerate(sentence):
-            graph.add_edges_from((word, other) for other in sentence[at + 1 : at + _WINDOW] if other != word)
-    if not graph:
-        return []
-    ranks = networkx.pagerank(graph, alpha=_DAMPING)
-    return sorted(ranks, key=lambda word: (-round(ranks[word], _DIGITS), word))[:most]
-
-
-N_SIMILARITIES = 5
-K1, B = 1.5, 0.75  # those of the BM25 baseline
-
-
-def term_similarities(first: Rows, second: Rows, idf: Rows) -> Rows:
-    """Compare texts row by row in the five ways of Liu et al. (2019, ACL, arXiv:1802.07459), section 4.
-
-    With tf the counts of a text, A and B the sets of terms of the two, and cos the cosine:
-
-        cos(tf idf, tf idf'),  cos(tf, tf'),  cos(bm25, bm25'),  |A & B| / |A | B|,  |A & B| / sqrt(|A| |B|)
-        bm25 = idf tf (K1 + 1) / (tf + K1 (1 - B + B |d| / mean |d|))
-
-    The last two are Jaccard's and Ochiai's. The paper names the similarity by BM25 without a formula.
-    Here the cosine makes BM25 symmetric, and the mean length is that of all texts given that are not empty.
-
-    Args:
-        first: (N, T) counts.
-        second: (N, T) counts.
-        idf: (T,) above 0.
-
-    Returns:
-        (N, 5) in [0, 1]; 0 where a text is empty. The same whichever side is the first.
-    """
-    frequencies = _bm25(first, second)
-    held = (first > 0).astype(np.float64), (second > 0).astype(np.float64)
-    sizes = held[0].sum(1), held[1].sum(1)
-    shared = (held[0] * held[1]).sum(1)
-    columns = (
-        _cosine(first * idf, second * idf),
-        _cosine(first, second),
-        _cosine(frequencies[0] * idf, frequencies[1] * idf),
-        _ratio(shared, sizes[0] + sizes[1] - shared),
-        _ratio(shared, np.sqrt(sizes[0] * sizes[1])),
-    )
-    return np.clip(np.stack(columns, 1), 0.0, 1.0)  # rounding may pass 1
-
-
-def cosines(rows: Rows) -> Rows:
-    """(N, N) cosines of all pairs of rows (N, T); 0 where a row is zero, also with itself."""
-    lengths = np.linalg.norm(rows, axis=1)
-    return _ratio(rows @ rows.T, lengths[:, None] * lengths)
-
-
-def _bm25(first: Rows, second: Rows) -> tuple[Rows, Rows]:
-    """Counts that saturate, before idf."""
-    lengths = first.sum(1), second.sum(1)
-    real = np.concatenate(lengths)
-    mean = real[real > 0].mean() if (real > 0).any() else 1.0
-
-    def saturated(counts: Rows, length: Rows) -> Rows:
-        return counts * (K1 + 1) / (counts + K1 * (1 - B + B * length[:, None] / mean))
-
-    return saturated(first, lengths[0]), saturated(second, lengths[1])
-
-
-def _cosine(first: Rows, second: Rows) -> Rows:
-    return _ratio((first * second).sum(1), np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1))
-
-
-def _ratio(over: Rows, under: Rows) -> Rows:
-    """Their quotient, and 0 where `under` is 0."""
-    return np.divide(over, under, out=np.zeros_like(over), where=under > 0)

@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 
 from benchmarks.baselines.concept_graphs import (
-    N_SIMILARITIES,
     ConceptGraph,
     ConceptText,
     Places,
@@ -26,6 +25,7 @@ from benchmarks.baselines.concept_graphs import (
 )
 from benchmarks.baselines.concepts import Grouping
 from benchmarks.baselines.pair_model import PairModel, PairTraining, Prepared, TrainedScorer, settings_of
+from benchmarks.baselines.term_similarities import N_SIMILARITIES
 from benchmarks.baselines.text_inputs import WordConfig, make_word_table
 from engine.document import Document
 

@@ -6,7 +6,6 @@ task with a pool of candidates for each query. Any encoder ranks by the cosine o
 
 from __future__ import annotations
 
-import re
 import statistics
 import time
 from collections import defaultdict
@@ -42,8 +41,7 @@ from benchmarks.scisumm import (
     read_collection,
 )
 from benchmarks.systems import BuildCost, DocumentCosine, Evidence, System
-from engine.encoders.backbone.weights import MINILM_NAME, resolve_backbone
-from engine.training.run.card import CARD_FILE
+from engine.encoders.backbone.weights import MINILM_NAME
 from indexer.origin import Origin
 
 if TYPE_CHECKING:
@@ -309,29 +307,6 @@ def main(
 
 def _learned_from(encoder: str) -> bool:
     # Its baselines are torch's; TF-IDF and BM25 alone need none.
-    from benchmarks.tasks.summaries import training_pairs
+    from benchmarks.model_card import training_pairs
 
     return training_pairs(encoder).get(NAME, 0) > 0
-
-
-_SECTION = re.compile(r"^## Training data\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-_ROW = re.compile(r"^\| *([^|]+?) *\| *[\d,]+ *\| *([\d,]+) *\|", re.MULTILINE)  # corpus, documents, pairs
-
-
-def training_pairs(encoder: str) -> dict[str, int]:
-    """Pairs of query and target that an encoder was trained on, by corpus.
-
-    Args:
-        encoder: a folder or a name, as `benchmarks.prepare` takes it.
-
-    Returns:
-        What the table "Training data" of the README.md in its folder lists; nothing where there is no
-        such table, as in folders of others, and 0 for a corpus that was read without pairs.
-
-    Raises:
-        EncoderError: it cannot be found.
-    """
-    weights, colon, _ = encoder.rpartition(":")  # of weights given by others, WEIGHTS:MODEL-READING
-    card = resolve_backbone(weights if colon and not Path(encoder).is_dir() else encoder) / CARD_FILE
-    section = _SECTION.search(card.read_text("utf-8", errors="replace")) if card.is_file() else None
-    return {name: int(pairs.replace(",", "")) for name, pairs in _ROW.findall(section[1])} if section else {}

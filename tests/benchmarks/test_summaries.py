@@ -14,16 +14,7 @@ from benchmarks.runs import Case, Run, read_run, run_files
 from benchmarks.scisumm import CandidateRanker, Collection, open_scisumm, read_collection
 from benchmarks.significance import holm, randomization_p
 from benchmarks.systems import BuildCost
-from benchmarks.tasks.summaries import (
-    SummaryDetails,
-    main,
-    make_trial,
-    measure,
-    prepared_systems,
-    summary_table,
-    training_pairs,
-)
-from engine.errors import EncoderError
+from benchmarks.tasks.summaries import SummaryDetails, main, make_trial, measure, prepared_systems, summary_table
 from indexer.origin import Origin
 from tests.benchmarks.scisumm_folder import write_scisumm
 
@@ -167,24 +158,3 @@ def test_systems_stand_in_one_table_with_adjusted_p_values(origin: Origin) -> No
         f"| tfidf | 0.300 ± 0.010 [0.233, 0.367] | 0.300 | {p_fair} |",
     ]
     assert "20 candidates each, mean and standard deviation of 20 draws" in lines[6]
-
-
-def test_the_bundled_encoder_learned_from_four_corpora() -> None:
-    assert training_pairs("longmatch-minilm") == {
-        "rfc": 20613,
-        "wikipedia_seealso": 3622,
-        "clscisumm": 1950,
-        "proposals": 3139,
-    }
-
-
-def test_a_folder_without_a_card_of_ours_tells_nothing(tmp_path: Path) -> None:
-    assert training_pairs(str(tmp_path)) == {}
-    (tmp_path / "README.md").write_text("# A model\n\n| corpus | documents | pairs |\n| a | 1 | 2 |\n")
-    assert training_pairs(str(tmp_path)) == {}
-    assert training_pairs(f"{tmp_path}:contriever-first") == {}
-
-
-def test_an_encoder_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(EncoderError):
-        training_pairs("no/such/encoder")

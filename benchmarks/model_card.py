@@ -1,0 +1,31 @@
+"""What the card of a trained encoder says it learned from; nothing is loaded."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from engine.encoders.backbone.weights import resolve_backbone
+from engine.training.run.card import CARD_FILE
+
+_SECTION = re.compile(r"^## Training data\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_ROW = re.compile(r"^\| *([^|]+?) *\| *[\d,]+ *\| *([\d,]+) *\|", re.MULTILINE)  # corpus, documents, pairs
+
+
+def training_pairs(encoder: str) -> dict[str, int]:
+    """Pairs of query and target that an encoder was trained on, by corpus.
+
+    Args:
+        encoder: a folder or a name, as `benchmarks.prepare` takes it.
+
+    Returns:
+        What the table "Training data" of the README.md in its folder lists; nothing where there is no
+        such table, as in folders of others, and 0 for a corpus that was read without pairs.
+
+    Raises:
+        EncoderError: it cannot be found.
+    """
+    weights, colon, _ = encoder.rpartition(":")  # of weights given by others, WEIGHTS:MODEL-READING
+    card = resolve_backbone(weights if colon and not Path(encoder).is_dir() else encoder) / CARD_FILE
+    section = _SECTION.search(card.read_text("utf-8", errors="replace")) if card.is_file() else None
+    return {name: int(pairs.replace(",", "")) for name, pairs in _ROW.findall(section[1])} if section else {}

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.model_card import training_pairs
+from engine.errors import EncoderError
+
+
+def test_the_bundled_encoder_learned_from_four_corpora() -> None:
+    assert training_pairs("longmatch-minilm") == {
+        "rfc": 20613,
+        "wikipedia_seealso": 3622,
+        "clscisumm": 1950,
+        "proposals": 3139,
+    }
+
+
+def test_a_folder_without_a_card_of_ours_tells_nothing(tmp_path: Path) -> None:
+    assert training_pairs(str(tmp_path)) == {}
+    (tmp_path / "README.md").write_text("# A model\n\n| corpus | documents | pairs |\n| a | 1 | 2 |\n")
+    assert training_pairs(str(tmp_path)) == {}
+    assert training_pairs(f"{tmp_path}:contriever-first") == {}
+
+
+def test_an_encoder_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EncoderError):
+        training_pairs("no/such/encoder")
