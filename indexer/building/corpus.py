@@ -19,7 +19,7 @@ from indexer.reading.reader import DocumentReader
 from indexer.reading.requests import Request, is_json_lines
 
 STDIN = "-"
-NO_SUFFIX, BROKEN_LINK = "no suffix", "broken link"  # in place of a suffix, among files that are not read
+NO_SUFFIX, BROKEN_LINK = "no suffix", "broken link"  # in place of the suffix of an unsupported file
 
 
 def corpus_files(paths: Sequence[str], ids: FileIds | None = None) -> list[tuple[Path, str]]:
@@ -63,8 +63,8 @@ def _below(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def files_left_out(paths: Sequence[str]) -> dict[str, int]:
-    """Count what folders hold and no reader reads.
+def unsupported_files(paths: Sequence[str]) -> dict[str, int]:
+    """Count the files of folders that have no supported format.
 
     Args:
         paths: of the corpus, as in `corpus_files`; only folders count, since a file that is named is read.

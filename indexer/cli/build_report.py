@@ -22,12 +22,12 @@ _SUFFIXES = 8  # printed
 
 
 def print_build(
-    index: Path, report: BuildReport, plan: Plan | None, as_json: bool, other_files: Mapping[str, int] | None = None
+    index: Path, report: BuildReport, plan: Plan | None, unsupported_files: Mapping[str, int], *, as_json: bool
 ) -> None:
-    """Print what a run did; `other_files` are those of its folders that no reader reads, by suffix."""
+    """Print what a run did; `unsupported_files` are those of its folders without a supported format, by suffix."""
     if as_json:
-        more = {"other_files": dict(other_files or {})} | ({} if plan is None else {"plan": plan.to_dict()})
-        click.echo(json.dumps(asdict(report) | more))
+        planned = {} if plan is None else {"plan": plan.to_dict()}
+        click.echo(json.dumps(asdict(report) | {"unsupported_files": dict(unsupported_files)} | planned))
         return
     click.echo(
         f"{report.n_added:,} added, {report.n_replaced:,} replaced, {report.n_unchanged:,} unchanged, "
@@ -43,9 +43,10 @@ def print_build(
             f"{report.n_sections_merged:,} tiny sections were joined with a neighbour, "
             f"{report.n_sections_cut:,} are parts of long ones"
         )
-    if other_files:
-        shown = ", ".join(f"{n:,} {suffix}" for suffix, n in list(other_files.items())[:_SUFFIXES])
-        click.echo(f"files that no reader reads: {shown}{', ...' if len(other_files) > _SUFFIXES else ''}")
+    if unsupported_files:
+        shown = [f"{suffix} ({n:,})" for suffix, n in unsupported_files.items()]
+        others = ["..."] if len(shown) > _SUFFIXES else []
+        click.echo(f"not indexed, no supported format: {', '.join([*shown[:_SUFFIXES], *others])}")
     if plan is not None:
         click.echo(describe_outcome(plan, report))
     for failure in report.failures[:_FAILURES]:

@@ -26,7 +26,7 @@ class Corpus:
     n_files: int | None = None  # where known
     requests: Sequence[Request] = ()
     left_out: Sequence[tuple[str, str]] = ()  # source and reason of failures that cannot be read again
-    other_files: Mapping[str, int] = field(default_factory=dict)  # of folders, that no reader reads, by suffix
+    unsupported_files: Mapping[str, int] = field(default_factory=dict)  # of folders, by suffix
 
     @property
     def sources(self) -> Sequence[str]:
@@ -44,12 +44,12 @@ class Corpus:
 
 def named_corpus(index: Path, paths: tuple[str, ...], id_prefix: str) -> Corpus:
     """The corpus of PATH...; a path that is not there ends the run here, before slow imports."""
-    from indexer.building.corpus import count_files, files_left_out
+    from indexer.building.corpus import count_files, unsupported_files
     from indexer.building.doc_ids import FileIds
 
     if not paths:
         return Corpus()
-    return Corpus(paths, FileIds(id_prefix, index), count_files(paths), other_files=files_left_out(paths))
+    return Corpus(paths, FileIds(id_prefix, index), count_files(paths), unsupported_files=unsupported_files(paths))
 
 
 def failed_corpus(index: Path) -> Corpus:

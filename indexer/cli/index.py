@@ -178,7 +178,7 @@ def index(
         show_plan(made, as_json, None if partitions is None else planned_partitions(made, used, partitions))
         return
     report = _built(index, corpus, settings, used, made)
-    print_build(index, report, made, as_json, corpus.other_files)
+    print_build(index, report, made, corpus.unsupported_files, as_json=as_json)
     _exit_by(report, n_left_out=echo_left_out(corpus))
 
 
@@ -374,5 +374,5 @@ def _print_reencoded(index: Path, encoder: str | None, device: str | None, *, dr
         return
     with BuildProgress(0) as progress:
         report = reencode(index, encoder=used, progress=progress, log=progress.log)
-    print_build(index, report, None, as_json)
+    print_build(index, report, None, {}, as_json=as_json)
     _exit_by(report, n_left_out=0)

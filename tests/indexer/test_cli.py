@@ -63,15 +63,15 @@ def test_index_tells_what_it_did(tmp_path: Path, papers: Path, bert_folder: Path
     assert again.stdout.startswith("0 added, 0 replaced, 16 unchanged, 0 removed, 0 failed; 0 encoded: 0 tokens")
 
 
-def test_files_that_no_reader_reads_are_named_in_the_report(tmp_path: Path, run: Run) -> None:
+def test_files_of_no_supported_format_are_counted_in_the_report(tmp_path: Path, run: Run) -> None:
     folder = tmp_path / "corpus"
     folder.mkdir()
     for name in ("a.txt", "b.png", "c.png", "d.doc"):
         (folder / name).write_text(_text("fox", 1))
     shown = run("index", tmp_path / "p.lm", folder, "--encode", "none")
-    assert "\nfiles that no reader reads: 2 .png, 1 .doc\n" in shown.stdout
+    assert "\nnot indexed, no supported format: .png (2), .doc (1)\n" in shown.stdout
     found = json.loads(run("index", tmp_path / "q.lm", folder, "--encode", "none", "--json").stdout)
-    assert (found["n_added"], found["other_files"]) == (1, {".png": 2, ".doc": 1})
+    assert (found["n_added"], found["unsupported_files"]) == (1, {".png": 2, ".doc": 1})
 
 
 @pytest.mark.slow

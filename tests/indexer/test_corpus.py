@@ -15,7 +15,7 @@ from engine.document import Document
 from engine.errors import DocumentError
 from engine.readers import Unreadable
 from indexer.building.builder import build
-from indexer.building.corpus import BROKEN_LINK, NO_SUFFIX, corpus_files, files_left_out, read_corpus
+from indexer.building.corpus import BROKEN_LINK, NO_SUFFIX, corpus_files, read_corpus, unsupported_files
 from tests.fakes import FakeEncoder
 
 
@@ -35,14 +35,14 @@ def test_a_folder_gives_what_is_readable_and_not_hidden_by_name(folder: Path) ->
     assert names([str(folder)]) == ["a.md", "b.txt", "sub/c.txt"]
 
 
-def test_files_that_no_reader_reads_are_counted_by_suffix(folder: Path) -> None:
+def test_files_of_no_supported_format_are_counted_by_suffix(folder: Path) -> None:
     for name in ("sub/two.PNG", "Makefile", ".git/hidden.png"):
         (folder / name).touch()
     (folder / "gone.txt").symlink_to(folder / "nowhere.txt")
     expected = {".png": 2, ".tar": 1, BROKEN_LINK: 1, NO_SUFFIX: 1}
-    assert files_left_out([str(folder), str(folder / "sub"), str(folder / "notes.tar")]) == expected
-    assert list(expected) == list(files_left_out([str(folder)]))
-    assert files_left_out([str(folder / "*.txt"), "-"]) == {}
+    assert unsupported_files([str(folder), str(folder / "sub"), str(folder / "notes.tar")]) == expected
+    assert list(expected) == list(unsupported_files([str(folder)]))
+    assert unsupported_files([str(folder / "*.txt"), "-"]) == {}
 
 
 def test_a_hidden_folder_that_is_named_is_read(folder: Path) -> None:
