@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.report.durations import duration
+from engine.store.presence import stored_meta
 from indexer.cli.plan import describe_outcome
 
 if TYPE_CHECKING:
@@ -56,8 +57,11 @@ def print_build(
 
 
 def _missing_line(index: Path, report: BuildReport) -> str:
-    """What is left to encode, by the speed of this run where it encoded."""
-    left = f"{report.n_missing:,} documents have no vectors yet: about {report.tokens_missing:,} tokens"
+    """What is left to encode, by the speed of this run where it encoded, and how to encode it."""
+    some = "1 document has" if report.n_missing == 1 else f"{report.n_missing:,} documents have"
+    left = f"{some} no vectors yet: about {report.tokens_missing:,} tokens"
     if report.n_tokens and report.encode_seconds:
         left += f", {duration(report.tokens_missing / report.n_tokens * report.encode_seconds)}"
+    if "encoder" not in stored_meta(index):
+        return f"{left}; the index holds words alone, this adds vectors: longmatch index {index}"
     return f"{left}; queries encode what they need, this encodes all: longmatch index {index}"

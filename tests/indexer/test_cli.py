@@ -74,6 +74,13 @@ def test_files_of_no_supported_format_are_counted_in_the_report(tmp_path: Path, 
     assert (found["n_added"], found["unsupported_files"]) == (1, {".png": 2, ".doc": 1})
 
 
+def test_an_index_of_words_alone_says_how_it_gets_vectors(tmp_path: Path, papers: Path, run: Run) -> None:
+    path = tmp_path / "p.lm"
+    words = run("index", path, papers / "fox" / "0.md", "--encode", "none").stdout
+    assert "\n1 document has no vectors yet: about " in words
+    assert f"; the index holds words alone, this adds vectors: longmatch index {path}\n" in words
+
+
 @pytest.mark.slow
 def test_unchanged_chunks_keep_their_vectors(tmp_path: Path, bert_folder: Path, run: Run) -> None:
     path, file = tmp_path / "p.lm", tmp_path / "a.md"
@@ -138,6 +145,7 @@ def test_a_query_says_what_it_encoded(
     path = tmp_path / "p.lm"
     later = run("index", path, papers, "--encoder", bert_folder)
     assert "12 documents have no vectors yet" in later.stdout
+    assert "; queries encode what they need, this encodes all: longmatch index " in later.stdout
     answer = run("query", path, papers / "fox" / "0.md", "--candidates", "3")
     assert "encoding" in answer.stderr
     assert "partial" in answer.stdout
