@@ -61,6 +61,17 @@ def test_a_row_has_the_mean_of_the_folds_and_adjusted_tests(origin: Origin) -> N
     assert lines[-1] == "Measured: commit 0123456789 on A Processor, 2 cores, 24 GiB."
 
 
+def test_an_abstract_that_is_asked_with_in_two_facets_is_one_case(origin: Origin) -> None:
+    once = row_of(made_runs(origin, "method"), "| mean (5) | facet to any |")
+    twice = row_of(made_runs(origin, "method", "result"), "| mean (10) | facet to any |")
+    assert twice == once.replace("mean (5)", "mean (10)")
+
+
+def test_largest_pairs_are_compared_over_queries_that_have_both(origin: Origin) -> None:
+    row = row_of(made_runs(origin, "method"), "0.750 (4)")
+    assert row == "| mean | method | 0.750 (4) | 0.250 (4) | 0.250 (5) | 0.250 | 0.125 |"
+
+
 def test_a_model_has_a_row_among_the_rankings_and_one_of_largest_pairs(origin: Origin) -> None:
     assert "model" not in facets_table(made_runs(origin, "method")).lower()
     runs = made_runs(origin, "method", rankings=tuple(Ranking))

@@ -39,6 +39,15 @@ def runs(origin: Origin) -> list[Run]:
     return [made_run("breakdown", 0.1, origin), made_run("cosine", 0.1, origin), made_run("random", 0.5, origin)]
 
 
+def test_a_row_has_the_area_between_two_curves_and_its_test(runs: list[Run]) -> None:
+    row = next(line for line in faithfulness_table(runs).splitlines() if "deletion, area (low)" in line)
+    # Of 32 sign patterns two are as extreme, and Holm takes the smallest of six p-values six times.
+    assert row == (
+        "| rfc | mean | query, stored (5) | deletion, area (low) | 0.300 | 0.300 | 0.700 "
+        "| -0.400 [-0.400, -0.400] | 0.375 | +0.000 [+0.000, +0.000] | 1.000 |"
+    )
+
+
 def test_a_model_is_an_order_more_where_an_encoder_has_one(runs: list[Run], origin: Origin) -> None:
     assert "model" not in faithfulness_table(runs)
     other = [replace(run, dataset="pets@0") for run in runs]

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from benchmarks.headlines import headline_table
+from benchmarks.behaviour.records import DemandRecord, DemandRow, StabilityRecord
+from benchmarks.faults.records import DamagedCounts, FaultsRecord, InterruptionCounts
+from benchmarks.headlines import findings_table, headline_table
+from benchmarks.metrics import PRIMARY
 from benchmarks.runs import Run
 from indexer.origin import Origin
 from tests.benchmarks.made_runs import made_run
@@ -28,3 +33,50 @@ def test_the_headline_has_four_systems_and_a_dash_for_what_was_not_measured(qual
         "| TF-IDF | 0.400 | - |",
         "| BM25 | 0.300 | 0.200 |",
     ]
+
+
+def test_findings_name_differences_with_their_sign(quality: list[Run]) -> None:
+    table = findings_table(quality)
+    assert "**evidence** compared with TF-IDF: difference in nDCG@10 on proposals | +0.100 |" in table
+    assert "**words** compared with BM25: difference in nDCG@10 on proposals | +0.150 |" in table
+
+
+def test_findings_show_the_largest_loss_and_the_encoded_share(origin: Origin) -> None:
+    def row(way: str, candidates: int | None, value: float, tokens: int) -> DemandRow:
+        return DemandRow(way, candidates, {PRIMARY: value}, {}, [value], {"10": tokens}, {"10": 1})
+
+    rows = [row("20 candidates", 20, 0.49, 90), row("all", None, 0.5, 1_000)]
+    record = DemandRecord("rfc", "rfc@0", "longmatch-minilm@0f", "test", 3, 9, 1_000, 1, 10, rows, 1.0, origin)
+    of_few_queries = replace(record, rows=rows[:1])  # of a run that encoded candidates alone
+    assert "| at most 0.010; 9% to 9% |" in findings_table([of_few_queries, record])
+    assert "Encoding on demand" not in findings_table([of_few_queries])
+
+
+def test_findings_count_differing_scores_over_all_ways(origin: Origin) -> None:
+    record = StabilityRecord(
+        index="papers",
+        factory="",
+        n_documents=9,
+        n_chunks=90,
+        where="",
+        n_queries=3,
+        n_hits={"k 10": 30, "2 threads": 600},
+        n_other_scores={"k 10": 0, "2 threads": 1},
+        n_other_orders={},
+        n_missed={},
+        largest_shift={},
+        n_deep=0,
+        n_rises=0,
+        seconds=1.0,
+        origin=origin,
+    )
+    assert "between 2 ways to search (k, pages, filters, threads, scan) | 1 of 630 |" in findings_table([record])
+
+
+def test_findings_count_what_faults_lost(origin: Origin) -> None:
+    kills = {"kill": InterruptionCounts(1_000, 0, 0, 0, 2), "disk full": InterruptionCounts(200, 0, 0, 0, 0)}
+    interrupted = FaultsRecord(kills, {}, {}, {}, [], 1.0, origin)
+    damaged = FaultsRecord({}, {}, {"words": DamagedCounts(500, 0, 0, 0, 3, *[0] * 6)}, {}, [], 1.0, origin)
+    assert "of 1,200 (kills, " in findings_table([interrupted, damaged])
+    assert "answers of 500 damaged copies | 2; 3 |" in findings_table([interrupted, damaged])
+    assert findings_table([interrupted]) == ""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-from benchmarks.formats.trec import read_run
+from benchmarks.formats.trec import read_run, write_run
 from benchmarks.metrics import MEASURED, evaluate, evaluate_named, means
 
 Qrels = dict[str, dict[str, int]]
@@ -77,6 +77,26 @@ def test_metrics_equal_those_of_trec_eval_with_ties_and_graded_judgments(tmp_pat
         assert {name: ours[name][query] for name in theirs} == pytest.approx(theirs, rel=0, abs=1e-9)
 
 
+def test_trec_eval_judges_a_written_run_as_we_judge_its_rankings(
+    judged: tuple[Qrels, Rankings], tmp_path: Path
+) -> None:
+    qrels, rankings = judged
+    tied = {query: [(doc, float(-(rank // 7))) for rank, doc in enumerate(docs)] for query, docs in rankings.items()}
+    write_run(tied, tmp_path / "run", "tied")
+    with (tmp_path / "run").open() as file:
+        scores = pytrec_eval.parse_run(file)
+    gains = {query: {doc: 2**rel - 1 for doc, rel in targets.items()} for query, targets in qrels.items()}
+    ours = evaluate(qrels, rankings)
+    for query, theirs in trec_eval(gains, scores).items():
+        assert {name: ours[name][query] for name in theirs} == pytest.approx(theirs, rel=0, abs=1e-9)
+
+
+def test_relevance_two_gains_three_times_as_much() -> None:
+    values = evaluate({"q": {"good": 2, "fair": 1}}, {"q": ["fair", "good"]})
+    ideal = 3 + 1 / math.log2(3)
+    assert values["nDCG@10"]["q"] == pytest.approx((1 + 3 / math.log2(3)) / ideal)
+
+
 def test_the_given_order_is_kept_whatever_the_names() -> None:
     for ranking in (["a", "z"], ["z", "a"]):
         values = evaluate({"q": {"z": 1}}, {"q": ranking})
@@ -89,11 +109,22 @@ def test_a_query_without_a_ranking_counts_zero() -> None:
     assert means(values) == pytest.approx(dict.fromkeys(MEASURED, 1 / 3))
 
 
+def test_mrr_looks_at_ten_ranks() -> None:
+    ranking = [f"other{number}" for number in range(10)] + ["a"]
+    values = evaluate({"q": {"a": 1}}, {"q": ranking})
+    assert (values["MRR@10"]["q"], values["Recall@10"]["q"], values["Recall@100"]["q"]) == (0.0, 0.0, 1.0)
+
+
 def test_deep_recall_looks_at_a_thousand_ranks() -> None:
     ranking = [*(f"other{number}" for number in range(999)), "a", "b"]
     qrels = {"q": {"a": 1, "b": 1}}
     assert evaluate(qrels, {"q": ranking}, depth=1_000)["Recall@1000"]["q"] == 0.5
     assert "Recall@1000" not in evaluate(qrels, {"q": ranking})
+
+
+def test_average_precision_looks_at_a_hundred_ranks() -> None:
+    ranking = ["a", *(f"other{number}" for number in range(99)), "b"]
+    assert evaluate({"q": {"a": 1, "b": 1}}, {"q": ranking})["MAP@100"]["q"] == 0.5
 
 
 def test_a_negative_judgment_is_none() -> None:

@@ -9,8 +9,10 @@ from click.testing import CliRunner, Result
 from numpy.typing import NDArray
 
 from benchmarks.datasets import Dataset, DatasetError
+from benchmarks.pairs import building
 from benchmarks.pairs.judging import judge
 from benchmarks.pairs.scorer import Budget, Course, Fit, Pair
+from benchmarks.pairs.scorers import ScorerOptions, make_scorer
 from benchmarks.pairs.splitting import Split, SplitRule
 from benchmarks.pairs.tables import GivenBudget, PairsDetails
 from benchmarks.runs import Run, read_run, run_files
@@ -107,6 +109,16 @@ def test_pairs_of_a_user_need_no_judgments(linked: Dataset, tmp_path: Path) -> N
     assert (own.protocol, own.split_rule, own.n_pairs["test"]) == ("given", SplitRule.PAIR, len(labels) // 10)
 
 
+def test_hard_negatives_are_drawn_by_bm25(linked: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "LEXICAL_DEPTH", 5)  # of the fewer than 50 documents of a split
+    easy, hard = (
+        records_of(linked, tmp_path / protocol, "--systems", "bm25", "--protocol", protocol)["bm25"]
+        for protocol in ("aan", "aan-hard")
+    )
+    assert auc(hard) < auc(easy)
+    assert details(easy).pairs != details(hard).pairs
+
+
 def test_a_scorer_that_fails_does_not_stop_the_others(linked: Dataset, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -123,6 +135,10 @@ def test_mistakes_are_one_line(linked: Dataset, tmp_path: Path) -> None:
     assert said("--split", "given").startswith("Error: --split given goes with --pairs; take")
     linked.qrels.write_text("query_id\tdoc_id\trelevance\n")
     assert said("--systems", "bm25").startswith("Error: no pair of test and valid and train is left by the protocol")
+
+
+def test_the_scorer_that_others_are_tested_against_must_be_known(linked: Dataset) -> None:
+    assert "'bm24' is not one of 'bm25'" in run(linked, "--against", "bm24").stderr
 
 
 def test_pairs_of_a_published_set_need_no_corpus(tmp_path: Path) -> None:
@@ -195,3 +211,8 @@ def test_a_score_that_is_no_number_names_its_pair(origin: Origin) -> None:
     said = "told gives d and c2 the score nan, no finite number; leave this scorer out, or spend less on its training"
     with pytest.raises(DatasetError, match=said):
         measure(Told({**SCORES, "c2": float("nan")}), trial(origin))
+
+
+def test_scorers_are_made_small_where_only_a_look_is_wanted() -> None:
+    small, whole = (make_scorer("dssm", ScorerOptions(is_small=is_small)).settings for is_small in (True, False))
+    assert small != whole

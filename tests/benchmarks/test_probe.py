@@ -73,6 +73,14 @@ def test_an_encoders_vectors_are_made_once(folder: Path, tmp_path: Path, bert_fo
     assert len(list((tmp_path / "work").iterdir())) == 2
 
 
+def test_a_quick_run_is_small_and_leaves_no_run(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.measuring.measurement.RESULTS", tmp_path / "results")
+    options = ["--systems", "tfidf", "--quick", "--shots", "2"]
+    done = CliRunner().invoke(main, [str(folder), *options], catch_exceptions=False)
+    assert "| places_quick (12) | tfidf |" in done.output
+    assert not (tmp_path / "results").exists()
+
+
 SPLITS = {"train": range(16), "valid": range(16, 24), "test": range(24, 32)}
 
 
@@ -145,6 +153,13 @@ def test_p_values_are_adjusted_over_the_systems_of_a_task(origin: Origin) -> Non
     for run, p in zip(others, holm(raw), strict=True):
         assert cells_of(table, run.label)[-1] == f"{p:.3f} |"
     assert cells_of(table, "tfidf") == ["0.500 [0.250, 0.750]", "0.400", "0.500 ± 0.354 / 0.500 ± 0.000", " |"]
+
+
+def test_pairs_of_one_first_document_are_one_case(origin: Origin) -> None:
+    runs = [probe(name, wrong, origin, groups="aaabbbcccddd") for name, wrong in (("tfidf", 6), ("document, good", 0))]
+    # Two documents differ, of whose four sign patterns two are as extreme.
+    assert cells_of(probe_table(runs), "document, good")[-1] == "0.500 |"
+    assert cells_of(probe_table(runs), "tfidf")[0] == "0.500 [0.000, 1.000]"
 
 
 def test_mistakes_are_one_line(folder: Path) -> None:

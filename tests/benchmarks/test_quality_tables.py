@@ -36,9 +36,19 @@ def test_systems_stand_beside_tasks_the_best_first(runs: list[Run]) -> None:
     ]
 
 
+def test_systems_not_significantly_behind_the_best_are_marked(runs: list[Run], origin: Origin) -> None:
+    runs[1] = made_run("document", [1.0, 0.0] * (N // 2), origin, "rfc", encoder="mean@0f")
+    assert "| document, mean | 0.500 | 0.500 = |" in overview_table(runs)
+
+
 def test_a_system_that_misses_a_task_is_left_out(runs: list[Run]) -> None:
     assert "document" not in overview_table([run for run in runs if run is not runs[1]])
     assert "bm25" not in overview_table([*runs[:2], *runs[3:]])
+
+
+def test_an_encoder_trained_without_a_corpus_is_left_aside(runs: list[Run]) -> None:
+    others = [replace(run, encoder="without-rfc@1f") for run in runs if run.encoder]
+    assert overview_table([*runs, *others]) == overview_table(runs)
 
 
 def test_parts_of_documents_stand_in_a_table_of_their_own(runs: list[Run]) -> None:

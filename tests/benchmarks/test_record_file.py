@@ -68,6 +68,26 @@ def test_a_missing_field_without_default_is_refused() -> None:
         rebuild(Whole, {})
 
 
+@dataclass(frozen=True)
+class Few(Recorded, kind="few"):
+    queries: list[str]
+
+    @property
+    def name(self) -> str:
+        return name_of("few", "", "a", seed=0)
+
+    @property
+    def extent(self) -> dict[str, int]:
+        return {"queries": len(self.queries)}
+
+
+def test_a_record_of_fewer_is_refused_and_one_of_as_many_is_not(tmp_path: Path) -> None:
+    write_record(Few(["a", "b"]), tmp_path)
+    with pytest.raises(RecordError, match=r"few-a.json holds 2 queries, not 1; write the smaller one elsewhere"):
+        write_record(Few(["c"]), tmp_path)
+    assert json.loads(write_record(Few(["c", "d"]), tmp_path).read_text())["queries"] == ["c", "d"]
+
+
 def test_a_name_leaves_out_what_is_empty_and_the_seed_0() -> None:
     assert (name_of("a", "", "b"), name_of("a", seed=2)) == ("a-b", "a-seed2")
 

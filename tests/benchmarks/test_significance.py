@@ -118,6 +118,19 @@ def test_holms_values_equal_the_equation(n: int) -> None:
     assert holm(p_values).tolist() == pytest.approx(holm_by_hand(p_values))
 
 
+def test_known_adjusted_p_values() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]).tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.7]).tolist() == [1.0, 1.0]
+    assert holm([0.2]).tolist() == [0.2]
+
+
+def test_adjusting_keeps_the_order_and_never_lowers() -> None:
+    p_values = np.random.default_rng(1).random(20) ** 3
+    adjusted = holm(p_values)
+    assert (adjusted >= p_values).all()
+    assert (np.diff(adjusted[np.argsort(p_values)]) >= 0).all()
+
+
 def test_what_is_no_p_value_is_refused() -> None:
     with pytest.raises(ValueError, match=r"in \[0, 1\], not \[0.5, 1.5\]"):
         holm([0.5, 1.5])

@@ -158,3 +158,28 @@ def test_systems_stand_in_one_table_with_adjusted_p_values(origin: Origin) -> No
         f"| tfidf | 0.300 ± 0.010 [0.233, 0.367] | 0.300 | {p_fair} |",
     ]
     assert "20 candidates each, mean and standard deviation of 20 draws" in lines[6]
+
+
+def test_other_questions_make_another_table(origin: Origin) -> None:
+    other = made("tfidf", [0.2] * 6, origin, name="citing", deviations={}, n_draws=1)
+    table = summary_table([made("bm25", [0.2] * 6, origin), other])
+    assert table.count("| System | P@5 [95 %] | P@1 | p, BM25 |") == 2
+    assert "| tfidf | 0.200 [0.200, 0.200] | 0.200 |  |" in table
+    assert table.splitlines()[-1].startswith("Measured: commit 0123456789")
+
+
+def test_summaries_of_one_paper_are_one_case(origin: Origin) -> None:
+    runs = [
+        made("bm25", [0.2] * 6, origin, groups="xxxyyy"),
+        made("tfidf", [0.2] * 3 + [0.8] * 3, origin, groups="xxxyyy"),
+    ]
+    lines = summary_table(runs).splitlines()
+    assert lines[3] == "| tfidf | 0.500 ± 0.010 [0.200, 0.800] | 0.500 | 1.000 |"  # one paper differs
+    assert "both over 2 papers, with all summaries of each." in lines[5]
+
+
+def test_an_encoder_that_learned_from_the_dataset_is_marked(origin: Origin) -> None:
+    table = summary_table([made("document, mean", [0.2] * 6, origin, is_trained_on_it=True)])
+    assert "| document, mean† | 0.200" in table
+    assert "† was trained on pairs of this dataset, citing papers with papers that they cite" in table
+    assert summary_table([]) == ""

@@ -84,3 +84,8 @@ def test_an_encoded_query_scores_as_its_stored_copy(built: Index, corpus: list[D
     system = DocumentCosine(built, "fake")
     stored, encoded = (dict(system.search(query, k=60)) for query in (corpus[7], replace(corpus[7], doc_id="draft")))
     np.testing.assert_allclose([stored[doc_id] for doc_id in stored], [encoded[doc_id] for doc_id in stored], atol=1e-6)
+
+
+def test_the_contributions_of_hits_sum_to_their_scores(built: Index, corpus: list[Document]) -> None:
+    hits = Evidence(built, "fake").hits(replace(corpus[7], doc_id="draft"), k=5)
+    assert [hit.breakdown.score for hit in hits] == pytest.approx([hit.score for hit in hits], abs=1e-5)

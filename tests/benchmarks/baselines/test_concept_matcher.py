@@ -123,6 +123,13 @@ def test_logits_are_those_of_the_equations_whatever_stands_beside_a_pair() -> No
     np.testing.assert_allclose(found.detach(), [score_by_hand(model, *pair) for pair in pairs], atol=1e-5, rtol=1e-4)
 
 
+def test_the_score_does_not_depend_on_which_document_is_first() -> None:
+    model = random_model()
+    found = model(TEXTS[:-1], TEXTS[1:])
+    torch.testing.assert_close(found, model(TEXTS[1:], TEXTS[:-1]), atol=1e-5, rtol=1e-5)
+    assert len(set(found.tolist())) > 3
+
+
 @pytest.mark.parametrize("changed", [{"is_grouped": False}, {"compares_documents": False}])
 def test_what_is_switched_off_changes_the_score(changed: dict[str, bool]) -> None:
     def logits(config: ConceptMatcherConfig) -> Tensor:
@@ -167,6 +174,30 @@ def test_it_learns_in_few_steps_to_match_documents_that_it_has_not_seen() -> Non
     scorer, unseen = fitted_matcher(), pairs_of((3, 4))
     assert share_right(scorer, unseen) == 1
     np.testing.assert_allclose(scorer.score(unseen), scorer.score(turned(unseen)), atol=1e-4)
+
+
+def test_the_sentences_alone_are_enough_to_learn_pairs_by_heart() -> None:
+    torch.manual_seed(0)
+    config = replace(SMALL, filters=16, encoder_width=16, compares_documents=False)
+    model = ConceptMatcher(config, random_table(width=8))
+    for weight in model.of_similarities.weights:
+        torch.nn.init.zeros_(weight.requires_grad_(False))
+    first, second = TEXTS[:5], TEXTS[1:6]
+    labels = torch.tensor([1.0, 0.0, 1.0, 0.0, 1.0])
+    optimizer = torch.optim.Adam([weight for weight in model.parameters() if weight.requires_grad], 1e-2)
+    for _ in range(60):
+        optimizer.zero_grad()
+        torch.nn.functional.binary_cross_entropy_with_logits(model(first, second), labels).backward()
+        optimizer.step()
+    assert ((model(first, second) > 0) == labels.bool()).all()
+
+
+@pytest.mark.slow
+def test_the_same_seed_gives_the_same_scores() -> None:
+    pairs = pairs_of((3, 4))
+    dropping = replace(SMALL, dropout=0.3)
+    scores = [fitted_matcher(dropping, steps=4).score(pairs) for _ in range(2)]
+    np.testing.assert_array_equal(*scores)
 
 
 def test_documents_without_words_have_finite_scores() -> None:

@@ -49,6 +49,14 @@ def test_similarities_are_those_of_the_equations() -> None:
     assert (found[[2, 3, 4]] == 0).all() and (found[[0, 1, 5]] > 0).all()
 
 
+def test_similarities_do_not_depend_on_which_text_is_first() -> None:
+    np.testing.assert_array_equal(term_similarities(FIRST, SECOND, IDF), term_similarities(SECOND, FIRST, IDF))
+
+
+def test_a_text_is_wholly_like_itself() -> None:
+    np.testing.assert_allclose(term_similarities(FIRST[:1], FIRST[:1], IDF), [[1.0] * 5])
+
+
 def test_cosines_of_rows_are_those_of_a_loop() -> None:
     expected = [[cosine(a, b) for b in FIRST.tolist()] for a in FIRST.tolist()]
     np.testing.assert_allclose(cosines(FIRST), expected, atol=1e-12)

@@ -230,3 +230,23 @@ def test_only_the_heaviest_words_are_moved_where_a_limit_is_given(kind: type[Tra
     assert (9 * lengths[:2]).min() > lengths[2:].max()
     assert fitted(kind, documents, two).score("a", "b") == pytest.approx(0, abs=1e-6)
     assert fitted(kind, documents).score("a", "b") < -1e-3
+
+
+def test_wmd_is_that_of_gensim() -> None:
+    from gensim.models import KeyedVectors
+
+    keyed = KeyedVectors(VECTORS.vectors.shape[1])
+    keyed.add_vectors(list(VECTORS.row), VECTORS.vectors)
+    baseline = fitted(WordMovers, DOCUMENTS)
+    for first, second in [(0, 1), (3, 9), (14, 2)]:
+        theirs = keyed.wmdistance(*(DOCUMENTS[number].text.split() for number in (first, second)))
+        assert baseline.score(f"doc{first}", f"doc{second}") == pytest.approx(-theirs, abs=1e-6)
+
+
+def test_wrd_counts_long_words_more() -> None:
+    texts = texts_of([f"{WORDS[0]} {WORDS[1]}", WORDS[0], WORDS[1]])
+    lengths = np.linalg.norm(VECTORS.vectors[:2].astype(np.float64), axis=1)
+    turned = angle(*(VECTORS.vectors[row].astype(np.float64) for row in (0, 1)))
+    baseline = WordRotators(config=ALL).fit_words(texts, VECTORS)
+    assert baseline.score("d0", "d1") == pytest.approx(-turned * lengths[1] / lengths.sum(), abs=1e-6)
+    assert baseline.score("d0", "d2") == pytest.approx(-turned * lengths[0] / lengths.sum(), abs=1e-6)

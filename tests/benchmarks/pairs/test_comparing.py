@@ -5,13 +5,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.pairs.comparing import Comparer, Comparison, GivenScorer, Shelf
+from benchmarks.pairs.comparing import Comparer, Comparison, GivenScorer, Shelf, mean_best_match
 from benchmarks.pairs.scorer import Fit
+from engine.encoders.encoder import unit
 from engine.encoders.loading import load_encoder
 from engine.encoders.mean import MeanEncoder
 from engine.errors import EncoderError
 from tests.benchmarks.pairs.pair_cases import BUDGET, TEST, TRAIN, VALID, texts
 from tests.encoders.tiny import tiny_tde
+
+
+def test_mean_best_match_equals_the_equation() -> None:
+    rng = np.random.default_rng(0)
+    first, second = (unit(rng.standard_normal((n, 6)).astype(np.float32)) for n in (4, 5))
+    weights = rng.random(4) + 0.5
+    best = [max(float(one @ other) for other in second) for one in first]
+    expected = sum(weight * value for weight, value in zip(weights, best, strict=True)) / weights.sum()
+    assert mean_best_match(first, weights, second) == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_pair_head_is_asked_for_its_probability(bert_folder: Path) -> None:

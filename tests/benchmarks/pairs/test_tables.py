@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.pairs.scorer import Course
-from benchmarks.pairs.tables import pairs_table
+from benchmarks.pairs.tables import GivenBudget, pairs_table
 from indexer.origin import Origin
 from tests.benchmarks.pairs.pair_runs import changed, learned, pairs_run
 
@@ -35,11 +35,44 @@ def test_scorers_stand_beside_each_other_and_a_constant_below(origin: Origin) ->
     assert lines[-1].startswith("P, R and F1 are of the matches.")
 
 
+def test_each_table_has_its_own_commands_below_it(origin: Origin) -> None:
+    record = pairs_run(origin, "bm25", WORSE)
+    other = changed(
+        replace(record, origin=replace(origin, command="python -m benchmarks run pairs pets --seed 1")), pairs="0c"
+    )
+    first, second = pairs_table([record, other]).split("**pets**")[1:]
+    commands = [[line for line in part.splitlines() if line.startswith("- `")] for part in (first, second)]
+    assert sorted(commands) == [["- `python -m benchmarks run pairs pets --seed 1`"], [f"- `{origin.command}`"]]
+
+
 def test_p_values_are_adjusted_for_each_other(origin: Origin) -> None:
     records = [pairs_run(origin, name, scores) for name, scores in (("a", BETTER), ("b", WORSE), ("c", WORST))]
     lines = pairs_table(records, against="a").splitlines()
     # Of six pairs two and six differ: 2 / 2^2 and 2 / 2^6, the smaller one counted twice.
     assert [line.split(" | ")[-1].strip("| ") for line in lines[4:7]] == ["", "0.500", "0.062"]
+
+
+def test_pairs_of_one_document_are_swapped_and_drawn_together(origin: Origin) -> None:
+    records = [pairs_run(origin, name, scores, groups="aaabbb") for name, scores in (("a", BETTER), ("c", WORST))]
+    # Six pairs of two documents are two that can be swapped: 2 / 2^2, not 2 / 2^6.
+    assert [row[-1] for row in rows_of(pairs_table(records, against="a"))] == ["", "0.500"]
+    half = pairs_run(origin, "b", [0.9, 0.8, 0.7, 0.7, 0.8, 0.9], groups="aaabbb")
+    assert rows_of(pairs_table([half]))[0][1] == "0.500 [0.000, 1.000]"
+
+
+def test_who_learns_nothing_stands_beside_every_budget(origin: Origin) -> None:
+    mine = pairs_run(origin, "mine", BETTER)
+    records = [
+        pairs_run(origin, "bm25", WORSE),
+        learned(mine),
+        learned(mine, GivenBudget(10, 8, 5.0), Course(9, 0, 0.5)),
+    ]
+    table = pairs_table(records)
+    assert [row[0] for row in rows_of(table)] == ["mine", "bm25"] * 2
+    assert "Budget: 10 steps of 8 pairs, cut off at 5 s." in table
+    assert "Budget: 1,000 steps of 32 pairs." in table
+    assert "| 9 (0) |" in table
+    assert "Budget: none." in pairs_table(records[:1])
 
 
 def test_seeds_are_one_row_of_means(origin: Origin) -> None:
@@ -50,6 +83,31 @@ def test_seeds_are_one_row_of_means(origin: Origin) -> None:
     rival = pairs_run(origin, "bm25", WORST)
     # By the mean of both seeds four pairs are right whenever, two in half of the cases: all six differ from the rival.
     assert rows_of(pairs_table([*records, rival]))[0][-1] == "0.031"
+
+
+def test_the_row_of_a_colde_says_how_long_its_chunks_are(origin: Origin) -> None:
+    run = replace(pairs_run(origin, "colde", BETTER), settings={"size_chunk_tokens": "126"})
+    assert [row[0] for row in rows_of(pairs_table([run]))] == ["colde, chunks of 126 tokens"]
+
+
+def test_other_pairs_make_another_table(origin: Origin) -> None:
+    run = pairs_run(origin, "bm25", WORSE)
+    table = pairs_table([run, changed(run, split_rule="pair", pairs="0c")])
+    assert table.count("| Scorer |") == 2
+    assert "split over pairs, documents shared" in table
+
+
+def test_a_row_tells_encoder_seed_and_what_was_chosen(origin: Origin) -> None:
+    record = replace(pairs_run(origin, "cosine", WORSE, seed=2), encoder="mine@0a")
+    others = [replace(record, encoder="yours@0b"), changed(record, chosen={"training_tokens": 4000})]
+    small = changed(record, chosen={"is_small": True, "width": 8})
+    labels = {row[0] for row in rows_of(pairs_table([record, *others, small]))}
+    assert labels == {
+        "cosine, mine, seed 2",
+        "cosine, yours, seed 2",
+        "cosine, mine, training_tokens 4000, seed 2",
+        "cosine, mine, small, seed 2",
+    }
 
 
 @pytest.mark.parametrize(("rule", "told"), [("document", "too.\n"), ("pair", "too; by this split some of them are")])

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.papers.comparison import Comparison, Conditions, Judged, Made, Size, Variant
 from benchmarks.papers.tables import Agreement, Trial, agreement, paper_table, variant_run
 from benchmarks.runs import Case, Run
-from benchmarks.significance import bootstrap_interval
+from benchmarks.significance import bootstrap_interval, holm, randomization_p
 from indexer.origin import Origin
 from tests.benchmarks.papers.cases import SCALE, conditions
 from tests.benchmarks.papers.fakes import FakeJudge, FakeSystem
@@ -35,6 +35,12 @@ def test_pairs_that_are_equal_here_are_neither_shared_nor_reversed() -> None:
     found = agreement(order, {"a": 0.5, "b": 0.5, "c": 0.7}, dict(zip(order, (1.0, 0.2, 0.01), strict=True)))
     assert found == Agreement(n_pairs=3, n_shared=0, n_reversed=2, n_decided=1, n_decided_shared=0)
     assert found.tau == pytest.approx(-2 / 3)
+
+
+def test_decided_pairs_are_counted_apart() -> None:
+    order = [("a", "b"), ("a", "c"), ("b", "c")]
+    found = agreement(order, {"a": 3.0, "b": 1.0, "c": 2.0}, dict(zip(order, (0.01, 0.3, 0.049), strict=True)))
+    assert (found.n_shared, found.n_decided, found.n_decided_shared) == (2, 2, 1)
 
 
 @pytest.fixture
@@ -63,6 +69,22 @@ def tried_run(given: Conditions, name: str, drawn: int) -> Run:
         for at, (one, group) in enumerate(zip(right, GROUPS, strict=True))
     ]
     return variant_run(trial, made, Judged(cases), 7.4)
+
+
+def test_rows_stand_in_the_order_of_the_paper_beside_its_numbers(runs: list[Run]) -> None:
+    first, wp, best = runs
+    adjusted = holm(
+        [randomization_p(one.values("accuracy"), best.values("accuracy"), groups=GROUPS) for one in (first, wp)]
+    )
+    assert adjusted.max() < 0.001
+    low, high = bootstrap_interval(first.values("accuracy"), groups=GROUPS)
+    lines = paper_table([best, first, wp]).split("\n")
+    assert lines[0].startswith("**SMITH, pretraining** (published: table 5), here on pets@0. Scale: at most 3 steps")
+    assert "4 layers, 128 wide, 4,552,704 parameters, begun with random weights; seed 0." in lines[0]
+    assert lines[2] == "| Variant | accuracy [95 %] | p | Published | Steps | Seconds |"
+    mean = fmean(first.values("accuracy"))
+    assert lines[4] == f"| np | {mean:.3f} [{low:.3f}, {high:.3f}] | < 0.001 | 0.7725 | 3 (2) | 7 |"
+    assert [line.split(" | ")[0] for line in lines[5:7]] == ["| wp", "| **wp-sp**"]
 
 
 def test_orderings_are_counted_below(runs: list[Run]) -> None:

@@ -12,6 +12,7 @@ from benchmarks.measuring.timing import Percentiles
 from benchmarks.partitions.partition_plan import (
     factory_of,
     once_ms,
+    partition_plan_table,
     planned,
     process_bytes,
     search,
@@ -44,6 +45,11 @@ def test_memory_is_planned_from_one_process_and_the_indexes() -> None:
     of_one = index_bytes("Flat", 40_000, 384)
     assert process_bytes(RECORD) == 4 * 10**8 - of_one
     assert [held for _, held in planned(RECORD)][2] == process_bytes(RECORD) + 4 * index_bytes("Flat", 10_000, 384)
+
+
+def test_the_table_has_a_row_for_each_number() -> None:
+    rows = [line for line in partition_plan_table([RECORD]).splitlines() if line.startswith("| papers")]
+    assert rows[1].startswith("| papers | 2 | Flat over 20,000 | 15.0 | 30.0 / 40.0 | 25.0 | 10.0 |")
 
 
 @pytest.mark.slow

@@ -84,6 +84,13 @@ def test_only_what_is_near_a_share_is_scored() -> None:
     assert sorted(asked) == sorted([*numbers, *(1000 - number for number in numbers)])
 
 
+def test_the_best_order_has_the_least_area_under_deletion() -> None:
+    orders = [np.arange(4), np.arange(4)[::-1]]
+    good, bad = (summaries(follow(parts(), order, rescore, SHARES), SHARES) for order in orders)
+    assert good["deletion_area"] < bad["deletion_area"] and good["insertion_area"] > bad["insertion_area"]
+    assert good["comprehensiveness"] > bad["comprehensiveness"] and good["sufficiency"] < bad["sufficiency"]
+
+
 def test_summaries_by_hand() -> None:
     ends = np.array([1.0, 0.9, 0.8, 0.6, 0.2, 0.0])
     summed = summaries(Course(ends, 1 - ends, ends, ends), COARSE_SHARES)

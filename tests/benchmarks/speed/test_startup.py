@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.speed import startup
-from benchmarks.speed.startup import CommandFailed, measure
+from benchmarks.speed.startup import CommandFailed, StartRow, StartupRecord, measure, startup_table
+from indexer.origin import describe_origin
 
 
 def test_commands_run_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,3 +22,9 @@ def test_a_command_that_fails_is_not_measured(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(startup, "COMMANDS", {"fail": ["-c", "raise SystemExit('no index')"]})
     with pytest.raises(CommandFailed, match="fail failed: no index"):
         measure(tmp_path, 1)
+
+
+def test_commands_are_compared_with_the_first_one() -> None:
+    rows = [StartRow("import torch", [3.0, 2.0], [9.0, 4.0]), StartRow("query", [2.6, 3.0], [5.0, 6.0])]
+    table = startup_table([StartupRecord(rows, describe_origin("python -m benchmarks study startup", 0))])
+    assert table.splitlines()[2:4] == ["| `import torch` | 2.00 | 1.00 | 4.00 |", "| `query` | 2.60 | 1.30 | 5.00 |"]
