@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
 from pathlib import Path
 from typing import TypeAlias
 
+# Each of these modules declares its kinds of records in `KINDS`.
+import benchmarks.behaviour.records
+import benchmarks.faults.records
+import benchmarks.partitions.records
+import benchmarks.speed.memory
+import benchmarks.speed.plan
+import benchmarks.speed.reading
+import benchmarks.speed.recall
+import benchmarks.speed.records
+import benchmarks.speed.startup
+import benchmarks.store.records
+import benchmarks.training  # noqa: F401
 from benchmarks.record_file import KIND, KINDS, RESULTS, Recorded, RecordError, rebuild
 from benchmarks.runs import Run, read_run, run_files
 
 Record: TypeAlias = Run | Recorded
-# The modules that declare kinds of records; each adds its own to `KINDS`.
-for _module in (
-    *("behaviour.records", "faults.records", "partitions.records", "speed.records", "store.records", "training"),
-    *("speed.memory", "speed.plan", "speed.reading", "speed.recall", "speed.startup"),
-):
-    import_module(f"benchmarks.{_module}")
 
 
 def read_records(folder: Path = RESULTS) -> list[Record]:
