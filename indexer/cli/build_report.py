@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.report.durations import duration
-from engine.store.presence import stored_meta
 from indexer.cli.plan import describe_outcome
 
 if TYPE_CHECKING:
@@ -58,6 +57,8 @@ def print_build(
 
 def _missing_line(index: Path, report: BuildReport) -> str:
     """What is left to encode, by the speed of this run where it encoded, and how to encode it."""
+    from engine.store.presence import stored_meta
+
     some = "1 document has" if report.n_missing == 1 else f"{report.n_missing:,} documents have"
     left = f"{some} no vectors yet: about {report.tokens_missing:,} tokens"
     if report.n_tokens and report.encode_seconds:
