@@ -51,6 +51,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "probe": ("benchmarks/probing.py", *_ENCODING),
     "papers": ("benchmarks/papers", "benchmarks/probing.py", *_PAIRS),
     "training": ("engine/training",),
+    "document_layers": ("benchmarks/frozen", "engine/encoders/smith/layers.py", "engine/encoders/colde/layers.py"),
     "summaries": ("benchmarks/scisumm.py", *_SYSTEMS),
     "facets": ("benchmarks/sections/faceted.py", "benchmarks/sections/subcorpus.py", *_SYSTEMS),
     "faithfulness": (

@@ -9,6 +9,7 @@ from typing import TypeAlias
 # Each of these modules declares its kinds of records in `KINDS`.
 import benchmarks.behaviour.records
 import benchmarks.faults.records
+import benchmarks.frozen.document_layers
 import benchmarks.partitions.records
 import benchmarks.speed.memory
 import benchmarks.speed.plan

@@ -20,6 +20,7 @@ from benchmarks.behaviour.sample_sizes import samples_table
 from benchmarks.behaviour.stability import stability_table
 from benchmarks.figures import draw_figures
 from benchmarks.freshness import Age, age_of, stale_note
+from benchmarks.frozen.document_layers import layers_table
 from benchmarks.headlines import findings_table, headline_table
 from benchmarks.markdown import origins
 from benchmarks.pairs.tables import pairs_table
@@ -139,6 +140,7 @@ TABLES: Mapping[str, Table] = {
     "demand": Table(("demand",), demand_table),
     "samples": Table(("samples",), samples_table),
     "training": Table(("training",), training_table),
+    "document_layers": Table(("document_layers",), layers_table),
     "lengths": Table(("retrieval",), length_table),
     "positions": Table(("positions",), position_table),
     "pairs": Table(("pairs",), pairs_table),

@@ -1,4 +1,4 @@
-"""Compares plans of an index in 1, 2, 4, 8 and 16 partitions with what these take: latency, memory, publishing, bytes.
+"""Compares plans of an index in several numbers of partitions with what these take: latency, memory, publishing, bytes.
 
 `split` and `search` are the work of processes of their own; they return plain values.
 """
@@ -204,20 +204,26 @@ def partition_plan_table(records: Sequence[PartitionPlanRecord]) -> str:
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
 @click.option("--queries", "n_queries", default=100, type=click.IntRange(1), help="Documents drawn.")
+@click.option("-p", "--partitions", "numbers", multiple=True, default=NUMBERS, type=click.IntRange(1), help="How many.")
 @measurement(work="Folder for the partitions; a temporary one by default.")
-def main(run: Measurement, path: Path, n_queries: int) -> None:
+def main(run: Measurement, path: Path, n_queries: int, numbers: tuple[int, ...]) -> None:
     """Split INDEX into 1, 2, 4, 8 and 16 partitions, and record what each takes beside what the plan computes.
+
+    Give -p for each number that is wanted, at least two: a row is planned from the others.
 
     \b
     Example:
         python -m benchmarks study partition_plan papers.lm
+        python -m benchmarks study partition_plan papers.lm -p 1 -p 4
     """
+    if len(set(numbers)) < 2:
+        raise click.UsageError(f"-p {numbers[0]} alone leaves nothing to plan its row from; give another number, too")
     started = time.perf_counter()
     with open_snapshot(path) as snapshot:
         names = sampled_queries(snapshot.doc_ids(), n_queries, run.seed)
         n_documents, n_chunks, width = snapshot.n_documents, int(snapshot.n_chunks), snapshot.width
     with run.folder() as work:
-        rows = measured(path, names, work)
+        rows = measured(path, names, work, sorted(set(numbers)))
     seconds = round(time.perf_counter() - started, 1)
     name = path.stem.partition("@")[0]
     record = PartitionPlanRecord(name, n_documents, n_chunks, width, K, len(names), rows, seconds, run.origin)

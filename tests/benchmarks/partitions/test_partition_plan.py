@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from benchmarks.measuring.timing import Percentiles
 from benchmarks.partitions.partition_plan import (
     factory_of,
+    main,
     once_ms,
     partition_plan_table,
     planned,
@@ -50,6 +52,11 @@ def test_memory_is_planned_from_one_process_and_the_indexes() -> None:
 def test_the_table_has_a_row_for_each_number() -> None:
     rows = [line for line in partition_plan_table([RECORD]).splitlines() if line.startswith("| papers")]
     assert rows[1].startswith("| papers | 2 | Flat over 20,000 | 15.0 | 30.0 / 40.0 | 25.0 | 10.0 |")
+
+
+def test_one_number_alone_is_refused(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, [str(tmp_path / "x.lm"), "-p", "4"])
+    assert done.exit_code == 2 and "-p 4 alone leaves nothing to plan its row from" in done.output
 
 
 @pytest.mark.slow

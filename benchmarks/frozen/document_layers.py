@@ -1,0 +1,190 @@
+"""Measures whether layers over frozen chunk vectors make better document vectors than the mean, on an unseen corpus."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import click
+import numpy as np
+
+from benchmarks.datasets import DatasetError, checksum
+from benchmarks.frozen.corpora import POWER, FrozenCorpus, Whitening, frozen_corpus, unit
+from benchmarks.frozen.training import document_vectors, train
+from benchmarks.markdown import markdown, origins, p_cells
+from benchmarks.measuring.measurement import Measurement, measurement
+from benchmarks.options import log
+from benchmarks.prepare import prepared_index
+from benchmarks.program import program
+from benchmarks.record_file import Recorded
+from benchmarks.significance import randomization_p
+from engine.training.corpus import read_training_corpus
+from indexer.origin import Origin
+
+BASE = f"mean, whitened by {POWER}"
+# Layer, objective and highest rate.
+ATTEMPTS = (
+    *(("linear", "pairs", 3e-4), ("two layers", "pairs", 1e-3), ("topics", "pairs", 1e-3)),
+    *(("attention", "pairs", 3e-3), ("attention", "ranking", 3e-3)),
+    *(("gate", "pairs", 1e-3), ("gate", "sections", 1e-3), ("gate", "ranking", 1e-3)),
+    *(("smith", "pairs", 3e-4), ("smith", "sections", 3e-4), ("smith", "ranking", 3e-4)),
+    *(("colde", "pairs", 1e-3), ("colde", "sections", 1e-3), ("colde", "ranking", 1e-3)),
+)
+_RANKED = 200  # queries of each corpus to learn from, ranked by the joint score
+_NOTE = (
+    "nDCG@10 on {split} queries by the cosine of document vectors, whitened by the power {power} of the variance over "
+    "the corpus. Each corpus is measured with a layer that was trained on the others, for {steps} steps. In "
+    "parentheses: the difference to the whitened mean of all chunks, and p of the paired randomisation test, adjusted "
+    "after Holm over the attempts on a corpus."
+)
+
+
+@dataclass(frozen=True)
+class LayerRow:
+    """One way to make document vectors, on one corpus."""
+
+    corpus: str
+    layer: str  # of `LAYERS`; of an attempt without training what is done
+    objective: str  # of `OBJECTIVES`; "" without training
+    n_parameters: int
+    n_documents: int  # read in training, with repetitions
+    first_loss: float
+    last_loss: float
+    per_query: list[float]  # nDCG@10
+
+    @property
+    def name(self) -> str:
+        """Of the attempt."""
+        return f"{self.layer}, {self.objective}" if self.objective else self.layer
+
+
+@dataclass(frozen=True)
+class LayersRecord(Recorded, kind="document_layers", file="document-layers-{encoder_name}-{split}"):
+    """Document vectors by trained layers over frozen chunk vectors, with each corpus left out of the training."""
+
+    datasets: list[str]  # name@checksum
+    encoder: str  # name@fingerprint, of the chunk vectors
+    encoder_name: str
+    split: str
+    steps: int
+    rows: list[LayerRow]
+    seconds: float
+    origin: Origin
+
+
+def untrained_rows(corpus: FrozenCorpus) -> Iterator[LayerRow]:
+    """The mean of the chunks as it is and whitened, and with the first three chunks counted once more by half."""
+    means = corpus.means
+    leads = np.stack(
+        [corpus.chunks[first : min(first + 3, end)].astype(np.float32).mean(axis=0) for first, end in _spans(corpus)]
+    )
+    ways = {
+        BASE: corpus.whitening(means),
+        "mean": unit(means),
+        "mean, whitened by 0.5": Whitening.of(means, 0.5)(means),
+        "mean and half of the first three": _whitened(unit(means) + 0.5 * unit(leads)),
+    }
+    for name, vectors in ways.items():
+        yield LayerRow(corpus.name, name, "", 0, 0, 0.0, 0.0, corpus.ndcg(vectors))
+
+
+def trained_rows(corpora: Sequence[FrozenCorpus], *, steps: int, seed: int) -> Iterator[LayerRow]:
+    """All attempts, with each corpus left out in turn."""
+    for layer, objective, rate in ATTEMPTS:
+        for left_out in corpora:
+            others = [corpus for corpus in corpora if corpus is not left_out]
+            trained = train(layer, objective, others, steps=steps, rate=rate, seed=seed)
+            vectors = _whitened(document_vectors(trained.layer, left_out))
+            n_parameters = sum(weight.numel() for weight in trained.layer.parameters())
+            losses = round(trained.first_loss, 4), round(trained.last_loss, 4)
+            row = LayerRow(
+                left_out.name, layer, objective, n_parameters, trained.n_documents, *losses, left_out.ndcg(vectors)
+            )
+            log(f"{row.name}, without {left_out.name}: {np.mean(row.per_query):.3f}, loss {losses[0]} to {losses[1]}")
+            yield row
+
+
+def _spans(corpus: FrozenCorpus) -> list[tuple[int, int]]:
+    return list(zip(corpus.starts[:-1].tolist(), corpus.starts[1:].tolist(), strict=True))
+
+
+def _whitened(vectors: np.ndarray) -> np.ndarray:
+    return Whitening.of(vectors)(vectors)
+
+
+def layers_table(records: Sequence[LayersRecord]) -> str:
+    """A row for each attempt, a column for each corpus."""
+    return "\n\n".join(_one(record) for record in records)
+
+
+def _one(record: LayersRecord) -> str:
+    corpora = list(dict.fromkeys(row.corpus for row in record.rows))
+    of = {(row.name, row.corpus): row for row in record.rows}
+    names = [name for name in dict.fromkeys(row.name for row in record.rows) if name != BASE]
+    cells = {(BASE, corpus): f"{np.mean(of[BASE, corpus].per_query):.3f}" for corpus in corpora}
+    for corpus in corpora:
+        base = of[BASE, corpus].per_query
+        found = [of[name, corpus].per_query for name in names]
+        p_values = p_cells([randomization_p(values, base, seed=record.origin.seed) for values in found])
+        for name, values, p in zip(names, found, p_values, strict=True):
+            cells[name, corpus] = f"{np.mean(values):.3f} ({np.mean(values) - np.mean(base):+.3f}, {p})"
+    rows = []
+    for name in (BASE, *names):
+        gains = [np.mean(of[name, corpus].per_query) - np.mean(of[BASE, corpus].per_query) for corpus in corpora]
+        size = of[name, corpora[0]].n_parameters
+        gain = "" if name == BASE else f"{np.mean(gains):+.3f}"
+        rows.append([name, f"{size:,}" if size else "", *(cells[name, corpus] for corpus in corpora), gain])
+    counts = {row.corpus: len(row.per_query) for row in record.rows}
+    head = [
+        "Layer, objective",
+        "Parameters",
+        *(f"{corpus} ({counts[corpus]})" for corpus in corpora),
+        "Mean difference",
+    ]
+    note = _NOTE.format(split=record.split, power=POWER, steps=record.steps)
+    return "\n".join(
+        [f"Chunk vectors of {record.encoder}.", "", *markdown(head, rows), "", note, "", *origins([record])]
+    )
+
+
+@program
+@click.argument("names", nargs=-1, required=True, metavar="DATASET...")
+@click.option("--encoder", default="all-MiniLM-L6-v2", help="Of the indexes; one that was trained on no DATASET.")
+@click.option("--split", default="valid", help="Whose queries are used.")
+@click.option("--steps", type=click.IntRange(1), default=300, help="Of each training.")
+@measurement(seed="Of weights, batches and tests in the table.", encodes=True)
+def main(run: Measurement, names: tuple[str, ...], encoder: str, split: str, steps: int) -> None:
+    """Train layers over chunk vectors on all but one DATASET, for each in turn, and rank that one by document vectors.
+
+    \b
+    Example:
+        python -m benchmarks study document_layers proposals clscisumm wikipedia_seealso rfc
+    """
+    if len(names) < 2:
+        raise DatasetError("one dataset alone leaves nothing to train on; name at least two")
+    started = time.perf_counter()
+    corpora, labels = [], []
+    for name in names:
+        dataset = run.dataset(name, split)
+        suffix = dataset.qrels.stem.removeprefix("qrels")
+        training = read_training_corpus(dataset.corpus.parent, suffix=suffix)
+        with ExitStack() as stack:
+            ready = stack.enter_context(prepared_index(dataset, encoder, run.work, log))
+            log(f"{name}: ranking {_RANKED} queries to learn from")
+            corpora.append(frozen_corpus(dataset, ready.index, training, split, n_ranked=_RANKED, seed=run.seed))
+        labels.append(f"{dataset.name}@{checksum(dataset)}")
+    rows = [row for corpus in corpora for row in untrained_rows(corpus)]
+    rows += trained_rows(corpora, steps=steps, seed=run.seed)
+    record = LayersRecord(
+        datasets=labels,
+        encoder=ready.encoder,
+        encoder_name=ready.encoder.partition("@")[0],
+        split=split,
+        steps=steps,
+        rows=rows,
+        seconds=round(time.perf_counter() - started, 1),
+        origin=run.origin,
+    )
+    run.publish([record], layers_table)

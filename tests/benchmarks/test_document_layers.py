@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import gzip
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+
+import benchmarks.frozen.document_layers as study
+from benchmarks.datasets import DatasetError
+from benchmarks.frozen.corpora import FrozenCorpus, Whitening
+from benchmarks.frozen.document_layers import BASE, LayersRecord, layers_table, main
+from benchmarks.frozen.layers import LAYERS, MAX_CHUNKS
+from benchmarks.frozen.training import OBJECTIVES, document_vectors, sections_batch, train
+from benchmarks.records import read_records
+from tests.fakes import make_corpus
+
+WIDTH = 16
+
+
+def corpus_of(name: str, *, n_documents: int = 60, seed: int = 0) -> FrozenCorpus:
+    """Documents of a topic each, in the even chunks alone; the odd ones are the same noise in all."""
+    draw = np.random.default_rng(seed)
+    lengths = draw.integers(3, 2 * MAX_CHUNKS, n_documents)
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    topics = draw.standard_normal((n_documents // 2, WIDTH)).repeat(2, axis=0)
+    rows = topics.repeat(lengths, axis=0) + draw.standard_normal((starts[-1], WIDTH))
+    rows[1::2] = 4 * draw.standard_normal((len(rows[1::2]), WIDTH))
+    pairs = {place: {place + 1: 1} for place in range(0, 40, 2)}
+    ids = [f"{name}{place}" for place in range(n_documents)]
+    return FrozenCorpus(
+        name=name,
+        ids=ids,
+        chunks=(rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16),
+        starts=starts,
+        trainable=np.arange(40),
+        pairs=pairs,
+        related=pairs,
+        ranked={
+            place: (np.array([place + 1, *range(20, 30)]), np.linspace(0.9, 0.1, 11, dtype=np.float32))
+            for place in pairs
+        },
+        qrels={ids[place]: {ids[place + 1]: 1} for place in range(40, n_documents, 2)},
+    )
+
+
+@pytest.fixture(scope="module")
+def corpora() -> list[FrozenCorpus]:
+    return [corpus_of("a", seed=1), corpus_of("b", seed=2)]
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_adds_nothing_before_training_and_reads_no_padding(name: str) -> None:
+    torch.manual_seed(0)
+    layer = LAYERS[name](WIDTH).eval()
+    chunks = torch.nn.functional.normalize(torch.randn(2, 5, WIDTH), dim=-1)
+    mask = torch.tensor([[True] * 5, [True, True, True, False, False]])
+    torch.testing.assert_close(layer(chunks, mask), torch.zeros(2, WIDTH), rtol=0, atol=1e-6)
+    for weight in layer.parameters():
+        torch.nn.init.normal_(weight, std=0.3)
+    alone = layer(chunks[1:, :3], mask[1:, :3])
+    torch.testing.assert_close(layer(chunks, mask)[1:], alone, rtol=1e-4, atol=1e-5)
+    assert alone.abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_training_lowers_each_loss(objective: str, corpora: list[FrozenCorpus]) -> None:
+    trained = train("smith", objective, corpora, steps=60, rate=3e-3, seed=0)
+    assert trained.last_loss < trained.first_loss - 0.05
+    assert trained.n_documents > 60
+
+
+def test_vectors_before_training_are_the_means_of_all_chunks(corpora: list[FrozenCorpus]) -> None:
+    unseen = corpus_of("c", seed=3)
+    assert np.diff(unseen.starts).max() > MAX_CHUNKS
+    vectors = document_vectors(train("gate", "pairs", corpora, steps=1, rate=1e-9, seed=0).layer, unseen)
+    np.testing.assert_allclose(vectors, unseen.means, atol=1e-5)
+
+
+def test_hard_negatives_are_neither_related_nor_held_out(corpora: list[FrozenCorpus]) -> None:
+    for query, near in corpora[0].hard.items():
+        assert len(near) == 20 and near.max() < 40
+        assert query not in near and not set(near.tolist()) & set(corpora[0].related[query])
+
+
+def test_parts_of_sections_do_not_overlap(corpora: list[FrozenCorpus]) -> None:
+    spans = sections_batch(corpora[0], np.random.default_rng(0)).spans
+    half = len(spans) // 2
+    assert half > 10
+    for (start, end), (first, last) in zip(spans[:half], spans[half:], strict=True):
+        assert start < end and first < last and (end <= first or last <= start)
+
+
+def test_sections_need_a_document_of_three_chunks(corpora: list[FrozenCorpus]) -> None:
+    short = FrozenCorpus("short", ["a"], np.ones((2, 4), np.float16), np.array([0, 2]), np.array([0]), {}, {}, {}, {})
+    with pytest.raises(DatasetError, match="no document of short has three chunks"):
+        sections_batch(short, np.random.default_rng(0))
+
+
+def test_whitening_evens_out_the_variance() -> None:
+    vectors = np.random.default_rng(0).standard_normal((4000, 3)) * [1, 4, 0.2] + [5, 0, 0]
+    of = Whitening.of(vectors.astype(np.float32), 0.5)
+    turned = (vectors - of.mean) @ of.matrix
+    assert np.ptp(np.log(turned.std(axis=0))) < 0.5 * np.ptp(np.log(vectors.std(axis=0)))
+    np.testing.assert_allclose(np.linalg.norm(of(vectors.astype(np.float32)), axis=1), 1, rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_the_study_writes_a_record_and_its_table(
+    tmp_path: Path, bert_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, documents in (("one", make_corpus(60)[:30]), ("two", make_corpus(60)[30:])):
+        folder = tmp_path / name
+        folder.mkdir()
+        with gzip.open(folder / "corpus.jsonl.gz", "wt", encoding="utf-8") as file:
+            for document in documents:
+                file.write(json.dumps({"id": document.doc_id, "text": document.text * 9}) + "\n")
+        ids = [document.doc_id for document in documents]
+        rows = "".join(f"{one}\t{other}\t1\n" for one, other in pairwise(ids))
+        for file_name in ("qrels.tsv", "train_pairs.tsv"):
+            (folder / file_name).write_text("query_id\tdoc_id\trelevance\n" + rows)
+        (folder / "splits.json").write_text(json.dumps({"train": ids[:20], "valid": ids[20:25], "test": ids[25:29]}))
+    monkeypatch.setattr(study, "ATTEMPTS", (("linear", "pairs", 1e-3), ("gate", "ranking", 1e-3)))
+    options = ["--encoder", str(bert_folder), "--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
+    arguments = [str(tmp_path / "one"), str(tmp_path / "two"), *options, "--steps", "3"]
+    done = CliRunner().invoke(main, arguments, catch_exceptions=False)
+    assert done.exit_code == 0
+    (record,) = read_records(tmp_path / "out")
+    assert isinstance(record, LayersRecord)
+    assert layers_table([record]) in done.output
+    assert {(row.corpus, row.name) for row in record.rows} >= {("one", BASE), ("two", "gate, ranking")}
+    assert all(len(row.per_query) == 5 for row in record.rows)
+
+
+def test_one_dataset_is_refused(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, [str(tmp_path)])
+    assert done.exit_code and "one dataset alone leaves nothing to train on" in f"{done.output}{done.exception}"
