@@ -19,11 +19,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import save_file
 
 from engine.errors import IndexDamaged
 from engine.store.durable import Checksum, check_mapped, write_durably
-from engine.store.tensors import map_file, mapped_tensors
+from engine.store.tensors import map_file, mapped_tensors, save_file
 from engine.words.counts import TermTable, WordTables
 from engine.words.likelihood import ALPHA, QueryTerms
 from engine.words.statistics import Statistics, TermStatistics

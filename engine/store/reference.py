@@ -20,14 +20,13 @@ from typing import Any
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
-from safetensors.numpy import save_file
 
 from engine.encoders.encoder import Vectors
 from engine.errors import IndexDamaged
 from engine.store.coarse import CoarseRows, coarse
 from engine.store.durable import Checksum, check_mapped, write_durably
 from engine.store.halves import as_float32
-from engine.store.tensors import map_file, mapped_tensors
+from engine.store.tensors import map_file, mapped_tensors, save_file
 from engine.words.statistics import Statistics, TermStatistics
 
 REFERENCE_FOLDER = "reference"

@@ -23,12 +23,11 @@ from typing import Any, Protocol
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
-from safetensors.numpy import save_file
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexDamaged, StorageError
 from engine.store.durable import Checksum, check_mapped, check_part, check_size, write_durably
-from engine.store.tensors import header_stop, map_file, mapped_tensors, read_header
+from engine.store.tensors import header_stop, map_file, mapped_tensors, read_header, save_file
 from engine.words.apart import Apart
 from engine.words.counts import TermTable, WordTables
 from engine.words.packing import PackedTable, PackedWords, pack

@@ -1,10 +1,11 @@
-"""Safetensors files seen through a memory map: arrays are views, nothing is copied. Checks no digest."""
+"""Safetensors files without copies: written array by array, read as views of a memory map. Checks no digest."""
 
 from __future__ import annotations
 
 import json
 import math
 import mmap
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ _DTYPES: dict[str, type[np.generic]] = {
     "U16": np.uint16,
     "U32": np.uint32,
 }
+_FILE_ORDER = ("I64", "F32", "U32", "I32", "F16", "U16", "I8", "U8")  # of safetensors, so that every array is aligned
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,29 @@ class Tensor:
     def view(self, content: mmap.mmap) -> NDArray[Any]:
         """The tensor as an array that looks into the map."""
         return np.frombuffer(content, self.dtype, math.prod(self.shape), self.start).reshape(self.shape)
+
+
+def save_file(tensors: Mapping[str, NDArray[Any]], path: Path) -> None:
+    """Write arrays, byte for byte as `safetensors.numpy.save_file` does, which copies all of them into memory first.
+
+    Args:
+        tensors: by name, of the types that are read here.
+        path: of the file; one that is there is replaced.
+    """
+    names = {np.dtype(of): name for name, of in _DTYPES.items()}
+    order = sorted(tensors, key=lambda name: (_FILE_ORDER.index(names[tensors[name].dtype]), name))
+    header, stop = dict[str, Any](), 0
+    for name in order:
+        array, start = tensors[name], stop
+        stop = start + array.nbytes
+        header[name] = {"dtype": names[array.dtype], "shape": list(array.shape), "data_offsets": [start, stop]}
+    written = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    written += b" " * (-len(written) % 8)
+    with path.open("wb") as stream:
+        stream.write(len(written).to_bytes(8, "little"))
+        stream.write(written)
+        for name in order:
+            stream.write(np.ascontiguousarray(tensors[name]).data)
 
 
 def map_file(path: Path) -> mmap.mmap | None:
