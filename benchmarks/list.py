@@ -26,7 +26,7 @@ NEEDS: Mapping[str, str] = {
     **dict.fromkeys(("retrieval", "rerank", "faithfulness", "planted", "positions", "papers"), _CORPUS),
     **dict.fromkeys(("sample_sizes", "on_demand", "plan", "document_layers"), _CORPUS),
     **dict.fromkeys(
-        ("recall", "growth", "first_answer", "serve", "exactness", "stability"),
+        ("recall", "growth", "first_answer", "serve", "exactness", "stability", "word_postings"),
         _INDEX,
     ),
     **dict.fromkeys(

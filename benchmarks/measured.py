@@ -72,6 +72,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     ),
     "plan": ("indexer/plan", "indexer/generation/footprint.py"),
     "scale": (*_GROWTH, *_SCORING, *_LISTS),
+    "word_postings": ("engine/store/postings.py", "engine/words"),
     "addition": (*_GROWTH, *_SCORING, *_STORING),
     "memory": ("indexer/reading/reader.py", "engine/encoders/backbone/batching.py", *_STORING),
     "faults": (*_STORING, "indexer/upkeep", "indexer/generation", "indexer/partitions"),

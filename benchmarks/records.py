@@ -17,6 +17,7 @@ import benchmarks.speed.reading
 import benchmarks.speed.recall
 import benchmarks.speed.records
 import benchmarks.speed.startup
+import benchmarks.speed.word_postings
 import benchmarks.store.records
 import benchmarks.training  # noqa: F401
 from benchmarks.record_file import KIND, KINDS, RESULTS, Recorded, RecordError, rebuild

@@ -52,6 +52,7 @@ from benchmarks.speed.recall import recall_table
 from benchmarks.speed.serve import load_table
 from benchmarks.speed.startup import startup_table
 from benchmarks.speed.vectors.tables import ann_table
+from benchmarks.speed.word_postings import word_postings_table
 from benchmarks.store.fuzz import fuzz_table
 from benchmarks.store.records import Promised
 from benchmarks.tasks.facets import facets_table
@@ -157,6 +158,7 @@ TABLES: Mapping[str, Table] = {
     "throughput": Table(("throughput",), throughput_table),
     "limit": Table(("throughput",), limit_table),
     "scale": Table(("scale",), scale_table),
+    "word_postings": Table(("word_postings",), word_postings_table),
     "additions": Table(("addition",), additions_table),
     "plans": Table(("plan",), plan_table),
     "papers": Table(("papers",), paper_table),
