@@ -24,7 +24,7 @@ _CORPUS, _INDEX = "a corpus", "an index"
 # What a program needs beside this checkout; nothing where it is not named.
 NEEDS: Mapping[str, str] = {
     **dict.fromkeys(("retrieval", "rerank", "faithfulness", "planted", "positions", "papers"), _CORPUS),
-    **dict.fromkeys(("sample_sizes", "on_demand", "plan", "document_layers"), _CORPUS),
+    **dict.fromkeys(("sample_sizes", "on_demand", "plan", "document_layers", "second_stage"), _CORPUS),
     **dict.fromkeys(
         ("recall", "growth", "first_answer", "serve", "exactness", "stability", "word_postings"),
         _INDEX,

@@ -36,6 +36,10 @@ _METRICS = ("benchmarks/metrics.py",)
 _SYSTEMS = (*_ENCODING, *_SCORING)
 _MODELS = ("engine/encoders", "engine/training")
 _PAIRS = ("benchmarks/pairs/judging.py", "benchmarks/pairs/splitting.py", "benchmarks/baselines", *_MODELS)
+_LAYERS = (
+    *(f"benchmarks/frozen/{name}.py" for name in ("corpora", "layers", "training")),
+    "engine/encoders/colde/layers.py",
+)
 _PEERS = tuple(f"benchmarks/peers/{name}.py" for name in ("peer", "shared_weights", "stages"))
 _GROWTH = ("benchmarks/speed/growth/stream.py", "benchmarks/speed/growth/texts.py")
 
@@ -51,7 +55,8 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "probe": ("benchmarks/probing.py", *_ENCODING),
     "papers": ("benchmarks/papers", "benchmarks/probing.py", *_PAIRS),
     "training": ("engine/training",),
-    "document_layers": ("benchmarks/frozen", "engine/encoders/smith/layers.py", "engine/encoders/colde/layers.py"),
+    "document_layers": (*_LAYERS, "engine/encoders/smith/layers.py"),
+    "second_stage": ("benchmarks/frozen/candidates.py", "benchmarks/frozen/rerankers.py", *_LAYERS, *_SCORING),
     "summaries": ("benchmarks/scisumm.py", *_SYSTEMS),
     "facets": ("benchmarks/sections/faceted.py", "benchmarks/sections/subcorpus.py", *_SYSTEMS),
     "faithfulness": (

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import benchmarks.behaviour.records
 import benchmarks.faults.records
 import benchmarks.frozen.document_layers
+import benchmarks.frozen.second_stage
 import benchmarks.partitions.records
 import benchmarks.speed.memory
 import benchmarks.speed.plan

@@ -21,6 +21,7 @@ from benchmarks.behaviour.stability import stability_table
 from benchmarks.figures import draw_figures
 from benchmarks.freshness import Age, age_of, stale_note
 from benchmarks.frozen.document_layers import layers_table
+from benchmarks.frozen.second_stage import second_stage_table
 from benchmarks.headlines import findings_table, headline_table
 from benchmarks.markdown import origins
 from benchmarks.pairs.tables import pairs_table
@@ -142,6 +143,7 @@ TABLES: Mapping[str, Table] = {
     "samples": Table(("samples",), samples_table),
     "training": Table(("training",), training_table),
     "document_layers": Table(("document_layers",), layers_table),
+    "second_stage": Table(("second_stage",), second_stage_table),
     "lengths": Table(("retrieval",), length_table),
     "positions": Table(("positions",), position_table),
     "pairs": Table(("pairs",), pairs_table),

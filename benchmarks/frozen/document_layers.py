@@ -11,15 +11,15 @@ import click
 import numpy as np
 
 from benchmarks.datasets import DatasetError, checksum
+from benchmarks.frozen.attempts import attempts_table
 from benchmarks.frozen.corpora import POWER, FrozenCorpus, Whitening, frozen_corpus, unit
 from benchmarks.frozen.training import document_vectors, train
-from benchmarks.markdown import markdown, origins, p_cells
+from benchmarks.markdown import origins
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.options import log
 from benchmarks.prepare import prepared_index
 from benchmarks.program import program
 from benchmarks.record_file import Recorded
-from benchmarks.significance import randomization_p
 from engine.training.corpus import read_training_corpus
 from indexer.origin import Origin
 
@@ -120,33 +120,9 @@ def layers_table(records: Sequence[LayersRecord]) -> str:
 
 
 def _one(record: LayersRecord) -> str:
-    corpora = list(dict.fromkeys(row.corpus for row in record.rows))
-    of = {(row.name, row.corpus): row for row in record.rows}
-    names = [name for name in dict.fromkeys(row.name for row in record.rows) if name != BASE]
-    cells = {(BASE, corpus): f"{np.mean(of[BASE, corpus].per_query):.3f}" for corpus in corpora}
-    for corpus in corpora:
-        base = of[BASE, corpus].per_query
-        found = [of[name, corpus].per_query for name in names]
-        p_values = p_cells([randomization_p(values, base, seed=record.origin.seed) for values in found])
-        for name, values, p in zip(names, found, p_values, strict=True):
-            cells[name, corpus] = f"{np.mean(values):.3f} ({np.mean(values) - np.mean(base):+.3f}, {p})"
-    rows = []
-    for name in (BASE, *names):
-        gains = [np.mean(of[name, corpus].per_query) - np.mean(of[BASE, corpus].per_query) for corpus in corpora]
-        size = of[name, corpora[0]].n_parameters
-        gain = "" if name == BASE else f"{np.mean(gains):+.3f}"
-        rows.append([name, f"{size:,}" if size else "", *(cells[name, corpus] for corpus in corpora), gain])
-    counts = {row.corpus: len(row.per_query) for row in record.rows}
-    head = [
-        "Layer, objective",
-        "Parameters",
-        *(f"{corpus} ({counts[corpus]})" for corpus in corpora),
-        "Mean difference",
-    ]
     note = _NOTE.format(split=record.split, power=POWER, steps=record.steps)
-    return "\n".join(
-        [f"Chunk vectors of {record.encoder}.", "", *markdown(head, rows), "", note, "", *origins([record])]
-    )
+    table = attempts_table("Layer, objective", record.rows, BASE, seed=record.origin.seed)
+    return "\n".join([f"Chunk vectors of {record.encoder}.", "", *table, "", note, "", *origins([record])])
 
 
 @program

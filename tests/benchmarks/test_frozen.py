@@ -5,16 +5,20 @@ import json
 from itertools import pairwise
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
 
-import benchmarks.frozen.document_layers as study
 from benchmarks.datasets import DatasetError
+from benchmarks.frozen import document_layers, second_stage
+from benchmarks.frozen.candidates import Candidates, RankedCorpus
 from benchmarks.frozen.corpora import FrozenCorpus, Whitening
-from benchmarks.frozen.document_layers import BASE, LayersRecord, layers_table, main
+from benchmarks.frozen.document_layers import BASE, LayersRecord, layers_table
 from benchmarks.frozen.layers import LAYERS, MAX_CHUNKS
+from benchmarks.frozen.rerankers import RERANKERS, Pairs
+from benchmarks.frozen.second_stage import SecondStageRecord, second_stage_table
 from benchmarks.frozen.training import OBJECTIVES, document_vectors, sections_batch, train
 from benchmarks.records import read_records
 from tests.fakes import make_corpus
@@ -110,7 +114,7 @@ def test_whitening_evens_out_the_variance() -> None:
 
 
 @pytest.mark.slow
-def test_the_study_writes_a_record_and_its_table(
+def test_the_studies_write_records_and_their_tables(
     tmp_path: Path, bert_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, documents in (("one", make_corpus(60)[:30]), ("two", make_corpus(60)[30:])):
@@ -124,18 +128,76 @@ def test_the_study_writes_a_record_and_its_table(
         for file_name in ("qrels.tsv", "train_pairs.tsv"):
             (folder / file_name).write_text("query_id\tdoc_id\trelevance\n" + rows)
         (folder / "splits.json").write_text(json.dumps({"train": ids[:20], "valid": ids[20:25], "test": ids[25:29]}))
-    monkeypatch.setattr(study, "ATTEMPTS", (("linear", "pairs", 1e-3), ("gate", "ranking", 1e-3)))
-    options = ["--encoder", str(bert_folder), "--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
-    arguments = [str(tmp_path / "one"), str(tmp_path / "two"), *options, "--steps", "3"]
-    done = CliRunner().invoke(main, arguments, catch_exceptions=False)
+    monkeypatch.setattr(document_layers, "ATTEMPTS", (("linear", "pairs", 1e-3), ("gate", "ranking", 1e-3)))
+    options = ["--encoder", str(bert_folder), "--work", str(tmp_path / "work"), "--steps", "3"]
+    arguments = [str(tmp_path / "one"), str(tmp_path / "two"), *options]
+    of_layers = _run(document_layers.main, [*arguments, "--out", str(tmp_path / "layers")])
+    of_stage = _run(second_stage.main, [*arguments, "--depth", "8", "--out", str(tmp_path / "stage")])
+    (layers,), (stage,) = read_records(tmp_path / "layers"), read_records(tmp_path / "stage")
+    assert isinstance(layers, LayersRecord) and isinstance(stage, SecondStageRecord)
+    assert layers_table([layers]) in of_layers and second_stage_table([stage]) in of_stage
+    assert {(row.corpus, row.name) for row in layers.rows} >= {("one", BASE), ("two", "gate, ranking")}
+    assert {row.name for row in stage.rows} == {"joint score", "at best", *RERANKERS}
+    assert all(len(row.per_query) == 5 for row in (*layers.rows, *stage.rows))
+    by_name = {(row.corpus, row.name): row.per_query for row in stage.rows}
+    assert all(
+        best >= plain for best, plain in zip(by_name["one", "at best"], by_name["one", "joint score"], strict=True)
+    )
+
+
+def _run(program: click.Command, arguments: list[str]) -> str:
+    done = CliRunner().invoke(program, arguments, catch_exceptions=False)
     assert done.exit_code == 0
-    (record,) = read_records(tmp_path / "out")
-    assert isinstance(record, LayersRecord)
-    assert layers_table([record]) in done.output
-    assert {(row.corpus, row.name) for row in record.rows} >= {("one", BASE), ("two", "gate, ranking")}
-    assert all(len(row.per_query) == 5 for row in record.rows)
+    return done.output
+
+
+@pytest.fixture(scope="module")
+def ranked(corpora: list[FrozenCorpus]) -> list[RankedCorpus]:
+    """Five candidates a query: the relevant one stands last but one, and is nearest by its chunks."""
+
+    def candidates(query: int) -> Candidates:
+        places = np.array([(query + 4) % 40, (query + 6) % 40, (query + 8) % 40, query + 1, (query + 10) % 40])
+        scores = np.linspace(0.5, 0.46, 5, dtype=np.float32)
+        components = np.tile(scores[:, None], 4)
+        return Candidates(query, places, scores, components, (places == query + 1).astype(np.float32))
+
+    return [
+        RankedCorpus(one, [candidates(query) for query in one.pairs], [candidates(query) for query in range(40, 60, 2)])
+        for one in corpora
+    ]
+
+
+@pytest.mark.parametrize("name", RERANKERS)
+def test_a_reranker_adds_nothing_before_training_and_reads_no_padding(name: str, ranked: list[RankedCorpus]) -> None:
+    torch.manual_seed(0)
+    network = RERANKERS[name](WIDTH).eval()
+    pairs = second_stage.pairs_of(ranked[0].vectors, ranked[0].train[0])
+    assert not pairs.mask.all()
+    torch.testing.assert_close(network(pairs), torch.zeros(5))
+    for weight in network.parameters():
+        torch.nn.init.normal_(weight, std=0.3)
+    shortest = int(pairs.mask.sum(1).argmin())
+    n_chunks = int(pairs.mask[shortest].sum())
+    alone = Pairs(
+        pairs.query,
+        pairs.targets[[shortest], :n_chunks],
+        pairs.mask[[shortest], :n_chunks],
+        pairs.means[[0, shortest + 1]],
+        pairs.scores[[shortest]],
+        pairs.components[[shortest]],
+    )
+    torch.testing.assert_close(network(pairs)[[shortest]], network(alone), rtol=1e-4, atol=1e-5)
+    assert network(alone).abs().max() > 1e-3
+
+
+def test_a_trained_reranker_puts_the_nearest_candidate_first(ranked: list[RankedCorpus]) -> None:
+    trained = second_stage.train("kernels", ranked[:1], steps=60, seed=0)
+    assert trained.last_loss < trained.first_loss
+    before = np.mean(ranked[1].ndcg([one.scores for one in ranked[1].measured]))
+    after = np.mean(ranked[1].ndcg(second_stage.scored(trained.network, ranked[1])))
+    assert after > before + 0.1
 
 
 def test_one_dataset_is_refused(tmp_path: Path) -> None:
-    done = CliRunner().invoke(main, [str(tmp_path)])
+    done = CliRunner().invoke(document_layers.main, [str(tmp_path)])
     assert done.exit_code and "one dataset alone leaves nothing to train on" in f"{done.output}{done.exception}"

@@ -1,0 +1,79 @@
+"""The table of attempts that are measured on corpora which their training has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from benchmarks.markdown import markdown, p_cells
+from benchmarks.significance import randomization_p
+
+
+class Attempt(Protocol):
+    """One way to rank, on one corpus."""
+
+    @property
+    def corpus(self) -> str:
+        """That was left out of the training."""
+
+    @property
+    def name(self) -> str:
+        """Of the way."""
+
+    @property
+    def n_parameters(self) -> int:
+        """Trained; 0 without training."""
+
+    @property
+    def per_query(self) -> list[float]:
+        """nDCG@10."""
+
+
+AttemptT = TypeVar("AttemptT", bound=Attempt)
+
+
+def attempts_table(
+    what: str,
+    rows: Sequence[AttemptT],
+    base: str,
+    *,
+    seed: int,
+    untested: Collection[str] = (),
+    columns: Mapping[str, Callable[[Sequence[AttemptT]], str]] | None = None,
+) -> list[str]:
+    """A row for each way, a column for each corpus, with the difference to one way and its p.
+
+    Args:
+        what: head of the first column.
+        rows: each way on each corpus.
+        base: the way that the others are compared with.
+        seed: of the tests.
+        untested: ways that are compared without a test.
+        columns: more columns, each from the rows of one way.
+    """
+    corpora = list(dict.fromkeys(row.corpus for row in rows))
+    names = [base, *dict.fromkeys(row.name for row in rows if row.name != base)]
+    of = {(row.name, row.corpus): row for row in rows}
+    tested = [name for name in names if name != base and name not in untested]
+    cells = {}
+    for corpus in corpora:
+        values = {name: of[name, corpus].per_query for name in names}
+        p_values = p_cells([randomization_p(values[name], values[base], seed=seed) for name in tested])
+        p_of = dict(zip(tested, p_values, strict=True))
+        for name in names:
+            gain = np.mean(values[name]) - np.mean(values[base])
+            compared = f" ({gain:+.3f}, {p_of[name]})" if name in p_of else ""
+            cells[name, corpus] = f"{np.mean(values[name]):.3f}{compared}"
+    lines = []
+    for name in names:
+        own = [of[name, corpus] for corpus in corpora]
+        gain = np.mean([np.mean(row.per_query) - np.mean(of[base, row.corpus].per_query) for row in own])
+        size = f"{own[0].n_parameters:,}" if own[0].n_parameters else ""
+        more = [column(own) for column in (columns or {}).values()]
+        lines.append(
+            [name, size, *(cells[name, corpus] for corpus in corpora), "" if name == base else f"{gain:+.3f}", *more]
+        )
+    counts = [f"{corpus} ({len(of[base, corpus].per_query)})" for corpus in corpora]
+    return markdown([what, "Parameters", *counts, "Mean difference", *(columns or {})], lines)
