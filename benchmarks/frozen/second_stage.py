@@ -38,11 +38,11 @@ RATES = {
     "colde attention": 5e-4,
 }
 _QUERIES = 4  # of a step
-_TEMPERATURE = 0.02  # of joint scores, in the softmax that is learned
+_TEMPERATURES = (0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3)  # of joint scores, in the softmax that is learned
 _WARM_UP = 20
 _NOTE = (
-    "nDCG@10 on {split} queries, the best {depth} targets by the joint score ranked again by joint score + "
-    "{temperature} x network. Each corpus is measured with a network that was trained on queries of the others, for "
+    "nDCG@10 on {split} queries, the best {depth} targets by the joint score ranked again by joint score + tau x "
+    "network. Each corpus is measured with a network that was trained on queries of the others, for "
     "{steps} steps. In parentheses: the difference to the joint score, and p of the paired randomisation test, "
     "adjusted after Holm over the attempts on a corpus. At best: all relevant candidates first."
 )
@@ -100,16 +100,32 @@ class Trained:
     """A network, and what its training came to."""
 
     network: Reranker
+    temperature: float
     first_loss: float
     last_loss: float
+
+
+def temperature_of(corpora: Sequence[RankedCorpus]) -> float:
+    """tau: that of `_TEMPERATURES` by which the joint score alone has the least loss on queries to learn from.
+
+    With a smaller one, what a network learns first is to distrust the joint score.
+    """
+
+    def loss(temperature: float) -> float:
+        logits = [torch.from_numpy(one.scores / temperature) for corpus in corpora for one in corpus.train]
+        gains = [torch.from_numpy(one.gains / one.gains.sum()) for corpus in corpora for one in corpus.train]
+        return float(np.mean([cross_entropy(*pair).item() for pair in zip(logits, gains, strict=True)]))
+
+    return min(_TEMPERATURES, key=loss)
 
 
 def train(name: str, corpora: Sequence[RankedCorpus], *, steps: int, seed: int) -> Trained:
     """Train a network by AdamW on the candidates of queries, a corpus at a time in turn.
 
-    The loss is the cross-entropy between gains, scaled to a sum of 1, and the softmax of joint score / .02 + network
+    The loss is the cross-entropy between gains, scaled to a sum of 1, and the softmax of joint score / tau + network
     (ListNet, Cao et al. 2007).
     """
+    temperature = temperature_of(corpora)
     torch.manual_seed(seed)
     draw = np.random.default_rng(seed)
     network = RERANKERS[name](corpora[0].vectors.chunks.shape[1])
@@ -123,7 +139,7 @@ def train(name: str, corpora: Sequence[RankedCorpus], *, steps: int, seed: int) 
             one = corpus.train[number]
             pairs = pairs_of(corpus.vectors, one)
             gains = torch.from_numpy(one.gains)
-            batch.append(cross_entropy(pairs.scores / _TEMPERATURE + network(pairs), gains / gains.sum()))
+            batch.append(cross_entropy(pairs.scores / temperature + network(pairs), gains / gains.sum()))
         loss = torch.stack(batch).mean()
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -131,16 +147,16 @@ def train(name: str, corpora: Sequence[RankedCorpus], *, steps: int, seed: int) 
         optimizer.step()
         losses.append(loss.item())
     part = max(1, steps // 6)
-    return Trained(network.eval(), float(np.mean(losses[:part])), float(np.mean(losses[-part:])))
+    return Trained(network.eval(), temperature, float(np.mean(losses[:part])), float(np.mean(losses[-part:])))
 
 
 @torch.inference_mode()
-def scored(network: Reranker, corpus: RankedCorpus) -> list[NDArray[np.floating]]:
+def scored(trained: Trained, corpus: RankedCorpus) -> list[NDArray[np.floating]]:
     """Scores of the candidates of each measured query."""
     found = []
     for one in corpus.measured:
-        added = network(pairs_of(corpus.vectors, one)).numpy() if len(one.places) else 0.0
-        found.append(one.scores + _TEMPERATURE * added)
+        added = trained.network(pairs_of(corpus.vectors, one)).numpy() if len(one.places) else 0.0
+        found.append(one.scores + trained.temperature * added)
     return found
 
 
@@ -156,7 +172,7 @@ def rows_of(corpora: Sequence[RankedCorpus], *, steps: int, seed: int) -> Iterat
         for left_out in corpora:
             trained = train(name, [one for one in corpora if one is not left_out], steps=steps, seed=seed)
             began = time.perf_counter()
-            scores = scored(trained.network, left_out)
+            scores = scored(trained, left_out)
             ms = 1000 * (time.perf_counter() - began) / max(1, len(scores))
             row = RerankerRow(
                 left_out.vectors.name,
@@ -179,7 +195,7 @@ def second_stage_table(records: Sequence[SecondStageRecord]) -> str:
 
 
 def _one(record: SecondStageRecord) -> str:
-    note = _NOTE.format(split=record.split, depth=record.depth, temperature=_TEMPERATURE, steps=record.steps)
+    note = _NOTE.format(split=record.split, depth=record.depth, steps=record.steps)
     columns = {"ms a query": _milliseconds}
     table = attempts_table(
         "Second stage", record.rows, BASE, seed=record.origin.seed, untested=(IDEAL,), columns=columns

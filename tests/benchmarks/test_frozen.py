@@ -194,7 +194,7 @@ def test_a_trained_reranker_puts_the_nearest_candidate_first(ranked: list[Ranked
     trained = second_stage.train("kernels", ranked[:1], steps=60, seed=0)
     assert trained.last_loss < trained.first_loss
     before = np.mean(ranked[1].ndcg([one.scores for one in ranked[1].measured]))
-    after = np.mean(ranked[1].ndcg(second_stage.scored(trained.network, ranked[1])))
+    after = np.mean(ranked[1].ndcg(second_stage.scored(trained, ranked[1])))
     assert after > before + 0.1
 
 
