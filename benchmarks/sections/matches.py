@@ -61,10 +61,15 @@ class TargetTerms:
     statistics: TermStatistics
 
     def scores(self, table: TermTable) -> NDArray[np.float64]:
-        """The component (N,) of a query that has only some of the terms, or fewer of each."""
+        """The component (N,) of a query that has only some of the terms, or fewer of each.
+
+        A term that the whole query does not weigh counts nothing in a part of it either.
+        """
         fewer = query_terms(table, self.statistics)
         weights = np.zeros(len(self.query.terms))
-        weights[np.searchsorted(self.query.terms, fewer.terms)] = fewer.weights
+        at = np.minimum(np.searchsorted(self.query.terms, fewer.terms), max(0, len(weights) - 1))
+        is_weighed = self.query.terms[at] == fewer.terms if len(weights) else np.zeros(len(at), bool)
+        weights[at[is_weighed]] = fewer.weights[is_weighed]
         return np.asarray(np.minimum(1.0, self.weights @ weights))
 
 

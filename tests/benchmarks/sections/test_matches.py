@@ -4,15 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
-from benchmarks.sections.matches import Corpus, Matches, place
+from benchmarks.sections.matches import Corpus, Matches, TargetTerms, place
 from engine.index import Index
 from engine.scoring.evidence import Scoring
 from engine.search.query import Prepared, Query
 from engine.search.searcher import Searcher
 from engine.store.snapshot import Positions
-from engine.words.counts import count_words
+from engine.words.counts import TermTable, count_words
+from engine.words.likelihood import query_terms
 from engine.words.segmenter import segmenter_of
+from engine.words.statistics import TermStatistics
 
 QUERY = "doc007"
 
@@ -87,3 +90,13 @@ def test_equal_scores_share_the_middle_of_their_places() -> None:
 def test_a_query_without_chunks_scores_nothing(corpus_of_index: Corpus, found: Matches) -> None:
     nothing = found.of_chunks(np.zeros(len(found.best), bool), found.words, found.pairs)
     assert not corpus_of_index.score_all(nothing).any()
+
+
+def test_a_term_that_the_whole_query_does_not_weigh_counts_nothing_in_a_part() -> None:
+    statistics = TermStatistics(np.array([3, 5, 9], np.uint32), np.array([1, 1, 1], np.uint32), 100)
+    whole = TermTable(np.array([3, 5], np.uint32), np.array([2, 1], np.uint16), np.array([0, 2]))
+    part = TermTable(np.array([3, 9], np.uint32), np.array([2, 1], np.uint16), np.array([0, 2]))
+    query = query_terms(whole, statistics)
+    of_terms = TargetTerms(query, csr_array(np.array([[0.5, 0.25]])), statistics)
+    weight = query_terms(part, statistics).weights[0]
+    np.testing.assert_allclose(of_terms.scores(part), [0.5 * weight])
