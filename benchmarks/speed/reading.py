@@ -24,6 +24,7 @@ from indexer.origin import Origin
 from indexer.reading.reader import DocumentReader
 from indexer.reading.requests import Request, read_here
 
+_TICK = 0.01  # seconds that the clock of processors counts
 DEMO = Path(__file__).resolve().parents[2] / "demo" / "corpus"
 _HEAD = ["Corpus", "Files", "MB", "One process, s", "With limits, s", "More", "Start, s", "More without the start"]
 _NOTE = (
@@ -85,7 +86,7 @@ def compare(name: str, folder: Path, n_rounds: int) -> ReadingRow:
         for seconds, way, wanted in [*ways[:: 1 if number % 2 else -1], (row.start, _read_apart, [smallest])]:
             before = processor_seconds()
             n_read[way, len(wanted)] = way(wanted)
-            seconds.append(round(processor_seconds() - before, 2))
+            seconds.append(max(_TICK, round(processor_seconds() - before, 2)))
         assert n_read[_read_here, len(requests)] == n_read[_read_apart, len(requests)]
         log(f"{name}, round {number + 1}: {row.here[-1]} s here, {row.apart[-1]} s with limits")
     return row
