@@ -16,12 +16,14 @@ from engine.document import Document
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import EngineError
 from engine.index import Index
+from engine.provenance import index_state
 from engine.remote.exchange import Access
 from engine.search.allowance import Allowance
 from indexer.serving.encoding import RequestEncoder, SharedEncoder
 from indexer.serving.failures import LOG
 from indexer.serving.progress import Progress
 
+_REOPENINGS = 3  # of copies that were opened before a commit, and others after it
 _WARM_UP = Document.from_text("Which documents match this one, and in which sections?")
 
 
@@ -45,6 +47,11 @@ class Replica:
         self._encoder = None if shared is None else RequestEncoder(shared, self._share)
         self.index = Index.open(folder, encoder=self._encoder, store=store, log=LOG.info, access=access)
         self.index.search(_WARM_UP, k=1, allowance=Allowance(candidates=0)).to_dict()
+
+    @property
+    def state(self) -> str:
+        """Changes with the documents, the encoder and the reference."""
+        return index_state(self.index.snapshot).fingerprint
 
     def _share(self, doc_id: str, encoded: EncodedDocument) -> None:
         self._group.share(self, doc_id, encoded)
@@ -94,6 +101,11 @@ class ReplicaGroup:
         try:
             for _ in range(n_replicas):
                 self._replicas.append(Replica(folder, shared, self, access, store=store))
+            for _ in range(_REOPENINGS):
+                older = [number for number, one in enumerate(self._replicas) if one.state != self._replicas[-1].state]
+                for number in older:
+                    self._replicas[number].index.close()
+                    self._replicas[number] = Replica(folder, shared, self, access, store=store)
         except EngineError:
             for replica in self._replicas:
                 replica.index.close()
