@@ -56,7 +56,10 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "papers": ("benchmarks/papers", "benchmarks/probing.py", *_PAIRS),
     "training": ("engine/training",),
     "document_layers": (*_LAYERS, "engine/encoders/smith/layers.py"),
-    "second_stage": ("benchmarks/frozen/candidates.py", "benchmarks/frozen/rerankers.py", *_LAYERS, *_SCORING),
+    "second_stage": (
+        *(f"benchmarks/frozen/{name}.py" for name in ("candidates", "rerankers", "reranking")),
+        *(*_LAYERS, *_SCORING),
+    ),
     "summaries": ("benchmarks/scisumm.py", *_SYSTEMS),
     "facets": ("benchmarks/sections/faceted.py", "benchmarks/sections/subcorpus.py", *_SYSTEMS),
     "faithfulness": (

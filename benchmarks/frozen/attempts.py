@@ -1,14 +1,47 @@
-"""The table of attempts that are measured on corpora which their training has not seen."""
+"""What studies share that measure on one corpus what was trained on the others: the corpora, and the table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import numpy as np
 
+from benchmarks.datasets import Dataset, DatasetError, checksum
 from benchmarks.markdown import markdown, p_cells
+from benchmarks.measuring.measurement import Measurement
+from benchmarks.options import log
+from benchmarks.prepare import prepared_index
 from benchmarks.significance import randomization_p
+from engine.index import Index
+from engine.training.corpus import TrainingCorpus, read_training_corpus
+
+
+@dataclass(frozen=True)
+class OpenedCorpus:
+    """A corpus with its index, which is closed when the next corpus comes."""
+
+    dataset: Dataset
+    label: str  # name@checksum
+    index: Index
+    encoder: str  # name@fingerprint
+    training: TrainingCorpus
+
+
+def opened_corpora(run: Measurement, names: Sequence[str], encoder: str, split: str) -> Iterator[OpenedCorpus]:
+    """Open one corpus after the other.
+
+    Raises:
+        DatasetError: fewer than two are named, or one of them is not there.
+    """
+    if len(names) < 2:
+        raise DatasetError("one dataset alone leaves nothing to train on; name at least two")
+    for name in names:
+        dataset = run.dataset(name, split)
+        training = read_training_corpus(dataset.corpus.parent, suffix=dataset.qrels.stem.removeprefix("qrels"))
+        with prepared_index(dataset, encoder, run.work, log) as ready:
+            yield OpenedCorpus(dataset, f"{dataset.name}@{checksum(dataset)}", ready.index, ready.encoder, training)
 
 
 class Attempt(Protocol):

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 
 import click
 import numpy as np
 
-from benchmarks.datasets import DatasetError, checksum
-from benchmarks.frozen.attempts import attempts_table
+from benchmarks.frozen.attempts import attempts_table, opened_corpora
 from benchmarks.frozen.corpora import POWER, FrozenCorpus, Whitening, frozen_corpus, unit
 from benchmarks.frozen.training import document_vectors, train
 from benchmarks.markdown import origins
 from benchmarks.measuring.measurement import Measurement, measurement
 from benchmarks.options import log
-from benchmarks.prepare import prepared_index
 from benchmarks.program import program
 from benchmarks.record_file import Recorded
-from engine.training.corpus import read_training_corpus
 from indexer.origin import Origin
 
 BASE = f"mean, whitened by {POWER}"
@@ -138,25 +134,18 @@ def main(run: Measurement, names: tuple[str, ...], encoder: str, split: str, ste
     Example:
         python -m benchmarks study document_layers proposals clscisumm wikipedia_seealso rfc
     """
-    if len(names) < 2:
-        raise DatasetError("one dataset alone leaves nothing to train on; name at least two")
     started = time.perf_counter()
     corpora, labels = [], []
-    for name in names:
-        dataset = run.dataset(name, split)
-        suffix = dataset.qrels.stem.removeprefix("qrels")
-        training = read_training_corpus(dataset.corpus.parent, suffix=suffix)
-        with ExitStack() as stack:
-            ready = stack.enter_context(prepared_index(dataset, encoder, run.work, log))
-            log(f"{name}: ranking {_RANKED} queries to learn from")
-            corpora.append(frozen_corpus(dataset, ready.index, training, split, n_ranked=_RANKED, seed=run.seed))
-        labels.append(f"{dataset.name}@{checksum(dataset)}")
+    for one in opened_corpora(run, names, encoder, split):
+        log(f"{one.dataset.name}: ranking {_RANKED} queries to learn from")
+        corpora.append(frozen_corpus(one.dataset, one.index, one.training, split, n_ranked=_RANKED, seed=run.seed))
+        labels.append(one.label)
     rows = [row for corpus in corpora for row in untrained_rows(corpus)]
     rows += trained_rows(corpora, steps=steps, seed=run.seed)
     record = LayersRecord(
         datasets=labels,
-        encoder=ready.encoder,
-        encoder_name=ready.encoder.partition("@")[0],
+        encoder=one.encoder,
+        encoder_name=one.encoder.partition("@")[0],
         split=split,
         steps=steps,
         rows=rows,

@@ -12,7 +12,7 @@ import torch
 from click.testing import CliRunner
 
 from benchmarks.datasets import DatasetError
-from benchmarks.frozen import document_layers, second_stage
+from benchmarks.frozen import document_layers, reranking, second_stage
 from benchmarks.frozen.candidates import Candidates, RankedCorpus
 from benchmarks.frozen.corpora import FrozenCorpus, Whitening
 from benchmarks.frozen.document_layers import BASE, LayersRecord, layers_table
@@ -171,7 +171,7 @@ def ranked(corpora: list[FrozenCorpus]) -> list[RankedCorpus]:
 def test_a_reranker_adds_nothing_before_training_and_reads_no_padding(name: str, ranked: list[RankedCorpus]) -> None:
     torch.manual_seed(0)
     network = RERANKERS[name](WIDTH).eval()
-    pairs = second_stage.pairs_of(ranked[0].vectors, ranked[0].train[0])
+    pairs = reranking.pairs_of(ranked[0].vectors, ranked[0].train[0])
     assert not pairs.mask.all()
     torch.testing.assert_close(network(pairs), torch.zeros(5))
     for weight in network.parameters():
@@ -191,10 +191,10 @@ def test_a_reranker_adds_nothing_before_training_and_reads_no_padding(name: str,
 
 
 def test_a_trained_reranker_puts_the_nearest_candidate_first(ranked: list[RankedCorpus]) -> None:
-    trained = second_stage.train("kernels", ranked[:1], steps=60, seed=0)
+    trained = reranking.train("kernels", ranked[:1], steps=60, seed=0)
     assert trained.last_loss < trained.first_loss
     before = np.mean(ranked[1].ndcg([one.scores for one in ranked[1].measured]))
-    after = np.mean(ranked[1].ndcg(second_stage.scored(trained, ranked[1])))
+    after = np.mean(ranked[1].ndcg(reranking.scored(trained, ranked[1])))
     assert after > before + 0.1
 
 
