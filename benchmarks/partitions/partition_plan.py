@@ -204,7 +204,15 @@ def partition_plan_table(records: Sequence[PartitionPlanRecord]) -> str:
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
 @click.option("--queries", "n_queries", default=100, type=click.IntRange(1), help="Documents drawn.")
-@click.option("-p", "--partitions", "numbers", multiple=True, default=NUMBERS, type=click.IntRange(1), help="How many.")
+@click.option(
+    "-p",
+    "--partitions",
+    "numbers",
+    multiple=True,
+    default=NUMBERS,
+    type=click.IntRange(1),
+    help="Measured; may be given again.",
+)
 @measurement(work="Folder for the partitions; a temporary one by default.")
 def main(run: Measurement, path: Path, n_queries: int, numbers: tuple[int, ...]) -> None:
     """Split INDEX into 1, 2, 4, 8 and 16 partitions, and record what each takes beside what the plan computes.

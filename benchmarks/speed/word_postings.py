@@ -6,7 +6,7 @@ The FAISS index takes hours at ten million chunks, and what words cost does not 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,8 @@ from indexer.origin import Origin
 
 _NOTE = (
     "Words and pairs of a query give every document an estimate of its score. Queries are documents of about {n} "
-    "chunks, one after another, warm. Building: the process that turns the term counts around and writes the file."
+    "chunks, real ones and those that an index was grown by, one after another, warm. Building: the process that turns "
+    "the term counts around and writes the file."
 )
 
 
@@ -50,10 +51,10 @@ class WordPostingsRecord(Recorded, kind="word_postings", file="word-postings-{in
     file_bytes: int
     cap_bytes: int | None
     threads: int
-    n_queries: int
+    n_queries: dict[str, int]  # real and made documents
     query_chunks: int
-    latency: Percentiles
-    n_read: dict[str, float]  # postings of the terms of a query, mean
+    latency: dict[str, Percentiles]  # of each kind of query
+    n_read: dict[str, list[int]]  # of each kind: postings of the words and of the pairs of a query, mean
     build_seconds: float
     build_memory: Memory
     search_memory: Memory
@@ -73,26 +74,29 @@ def write_postings(path: Path, out: Path) -> dict[str, Any]:
     return {"seconds": seconds, "size": written.size_bytes, "digest": written.digest, "n_postings": counts}
 
 
-def search(path: Path, file: Path, written: tuple[int, str], names: Sequence[str]) -> dict[str, Any]:
-    """Milliseconds of each query, and the postings that it reads."""
+def search(path: Path, file: Path, written: tuple[int, str], names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """By kind of query the milliseconds of each, and the postings that one reads, mean."""
     with Index.open(path) as index:
         snapshot, searcher = index.snapshot, index.searcher()
         postings = Postings.open(file, Checksum(*written))
         generation = OpenGeneration(_small_index(snapshot), last_chunk(snapshot), False, postings)
         partition = LocalPartition(snapshot, Scoring(), generation)
         allowed = np.ones(snapshot.n_documents, bool)
-        times, read = [], []
-        for name in [*names[:WARM_UP], *names]:
-            prepared = searcher.prepare(index.stored_query(name))
-            started = time.perf_counter()
-            partition._estimated_words(prepared, allowed)
-            times.append(1000 * (time.perf_counter() - started))
-            read.append([_n_read(postings, kind, getattr(prepared, kind).terms) for kind in ("words", "pairs")])
-    return {"ms": times[-len(names) :], "n_read": np.mean(read[-len(names) :], axis=0).tolist()}
+        found = {}
+        for kind, members in names.items():
+            times, read = [], []
+            for name in [*members[:WARM_UP], *members]:
+                prepared = searcher.prepare(index.stored_query(name))
+                started = time.perf_counter()
+                partition._estimated_words(prepared, allowed)
+                times.append(1000 * (time.perf_counter() - started))
+                read.append([_n_read(postings, part, getattr(prepared, part).terms) for part in ("words", "pairs")])
+            found[kind] = {"ms": times[-len(members) :], "n_read": np.rint(np.mean(read, axis=0)).astype(int).tolist()}
+    return found
 
 
 def _small_index(snapshot: Snapshot) -> AnnIndex:
-    """An index over the first document; words ask it nothing."""
+    """An index over the first document; the estimates of words do not use it."""
     vectors, _ = snapshot.chunk_vectors(np.array([0]))
     blocks = iter([(np.arange(len(vectors)), vectors)])
     return AnnIndex.build("Flat", snapshot.width, lambda: vectors, blocks, n_vectors=len(vectors))
@@ -108,9 +112,9 @@ def _n_read(postings: Postings, kind: str, terms: np.ndarray) -> int:
 
 
 def word_postings_table(records: Sequence[WordPostingsRecord]) -> str:
-    """A row for each index."""
-    head = ["Index", "Documents", "Chunks", "Postings, words / pairs", "File, MB", "p50 / p95 / p99, ms", "Threads"]
-    head += ["Postings of a query, words / pairs", "Building, s", "Memory building / searching, MiB"]
+    """A row for each index and kind of query."""
+    head = ["Index", "Documents", "Chunks", "Postings, words / pairs", "File, MB", "Queries", "p50 / p95 / p99, ms"]
+    head += ["Threads", "Postings of a query, words / pairs", "Building, s", "Memory building / searching, MiB"]
     rows = [
         [
             record.index,
@@ -118,13 +122,15 @@ def word_postings_table(records: Sequence[WordPostingsRecord]) -> str:
             f"{record.n_chunks:,}",
             " / ".join(f"{n / 1e6:.1f} M" for n in record.n_postings.values()),
             f"{record.file_bytes / 1e6:,.0f}",
-            f"{record.latency.p50_ms:.1f} / {record.latency.p95_ms:.1f} / {record.latency.p99_ms:.1f}",
+            f"{record.n_queries[kind]} {kind}",
+            f"{latency.p50_ms:.1f} / {latency.p95_ms:.1f} / {latency.p99_ms:.1f}",
             str(record.threads),
-            " / ".join(f"{n:,.0f}" for n in record.n_read.values()),
+            " / ".join(f"{n:,}" for n in record.n_read[kind]),
             f"{record.build_seconds:.0f}",
             f"{record.build_memory.peak_anonymous:,.0f} / {record.search_memory.peak_anonymous:,.0f}",
         ]
         for record in sorted(records, key=lambda record: record.n_chunks)
+        for kind, latency in record.latency.items()
     ]
     note = _NOTE.format(n=" or ".join(dict.fromkeys(str(record.query_chunks) for record in records)))
     return "\n".join([*markdown(head, rows), "", note, "", *origins(records)])
@@ -132,7 +138,7 @@ def word_postings_table(records: Sequence[WordPostingsRecord]) -> str:
 
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
-@click.option("--queries", "n_queries", default=100, type=click.IntRange(1), help="Documents drawn.")
+@click.option("--queries", "n_queries", default=100, type=click.IntRange(1), help="Of each kind.")
 @click.option("--query-chunks", default=40, type=click.IntRange(1), help="Of a query, about.")
 @click.option("--threads", default=1, type=click.IntRange(1), help="Of a search.")
 @click.option("--cap", "cap_bytes", type=parse_bytes, metavar="SIZE", help="Private memory of each process.")
@@ -147,7 +153,7 @@ def main(run: Measurement, path: Path, n_queries: int, query_chunks: int, thread
     with Snapshot(path) as snapshot:
         n_documents, n_chunks = snapshot.n_documents, snapshot.n_chunks
         drawn = draw_names(snapshot, n_queries, query_chunks, run.seed)
-    names = [name for kind in drawn.values() for name in kind][:n_queries]
+    names = {kind: members for kind, members in drawn.items() if members}
     with run.folder() as work:
         file = work / f"{path.stem}.postings"
         built, building = run_fresh(write_postings, path, file, cap_bytes=cap_bytes)
@@ -161,10 +167,10 @@ def main(run: Measurement, path: Path, n_queries: int, query_chunks: int, thread
         file_bytes=built["size"],
         cap_bytes=cap_bytes,
         threads=threads,
-        n_queries=len(names),
+        n_queries={kind: len(members) for kind, members in names.items()},
         query_chunks=query_chunks,
-        latency=percentiles(asked["ms"]),
-        n_read=dict(zip(("words", "pairs"), map(round, asked["n_read"]), strict=True)),
+        latency={kind: percentiles(one["ms"]) for kind, one in asked.items()},
+        n_read={kind: one["n_read"] for kind, one in asked.items()},
         build_seconds=round(built["seconds"], 1),
         build_memory=building,
         search_memory=searching,

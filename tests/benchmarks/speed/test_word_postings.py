@@ -20,10 +20,10 @@ def test_all_postings_of_a_query_are_counted(real_folder: Path, tmp_path: Path) 
         names = index.snapshot.doc_ids()[:2]
         terms = [index.searcher().prepare(index.stored_query(name)).words for name in names]
     postings = Postings.open(tmp_path / "p", Checksum(built["size"], built["digest"]))
-    asked = search(real_folder, tmp_path / "p", (built["size"], built["digest"]), names)
+    asked = search(real_folder, tmp_path / "p", (built["size"], built["digest"]), {"real": names})["real"]
     (block,) = postings.words
     read = [int(np.isin(np.repeat(block.terms, np.diff(block.starts)), one.terms).sum()) for one in terms if one]
-    assert asked["n_read"][0] == np.mean(read) > 0
+    assert asked["n_read"][0] == round(np.mean(read)) > 0
     assert len(asked["ms"]) == 2
     assert built["n_postings"]["words"] == len(block.weights)
 
@@ -42,4 +42,4 @@ def test_the_study_writes_a_record_and_its_table(real_folder: Path, tmp_path: Pa
     (record,) = read_records(tmp_path)
     assert isinstance(record, WordPostingsRecord)
     assert word_postings_table([record]) in done.output
-    assert (record.n_queries, record.n_documents) == (5, 240)
+    assert (record.n_queries, record.n_documents) == ({"real": 5}, 240)
