@@ -121,7 +121,12 @@ def overhead(corpus: Path, n_documents: int, encoder: str, work: Path) -> RayOve
         cpu = job.start().finish(24 * 3600.0)
         spent.append((round(cpu, 1), round(time.perf_counter() - started, 1)))
         log(f"{name}: {cpu:.1f} s of processors")
-    return RayOverhead(len(files), encoder, *spent[0], *spent[1])
+    return RayOverhead(len(files), encoder, *spent[0], *spent[1], corpus=name_of_corpus(corpus))
+
+
+def name_of_corpus(folder: Path) -> str:
+    """The name of a folder of documents; of one that is called "corpus", the name of the folder around it."""
+    return folder.parent.name if folder.name == "corpus" else folder.stem
 
 
 def shard_digests(path: Path) -> dict[str, str]:
@@ -157,9 +162,9 @@ def ray_kills_table(records: Sequence[RayKillRecord]) -> str:
 def _overhead_line(found: RayOverhead) -> str:
     share = found.ray_cpu_seconds / found.build_cpu_seconds - 1
     return (
-        f"Overhead over {found.n_documents:,} documents with {found.encoder}: `build` {found.build_cpu_seconds:,.0f} s "
-        f"of processors in {found.build_wall_seconds:,.0f} s, on Ray {found.ray_cpu_seconds:,.0f} s in "
-        f"{found.ray_wall_seconds:,.0f} s: {100 * share:+.0f} %."
+        f"Overhead over {found.n_documents:,} documents of {found.corpus} with {found.encoder}: "
+        f"`build` {found.build_cpu_seconds:,.0f} s of processors in {found.build_wall_seconds:,.0f} s, "
+        f"on Ray {found.ray_cpu_seconds:,.0f} s in {found.ray_wall_seconds:,.0f} s: {100 * share:+.0f} %."
     )
 
 
@@ -167,14 +172,22 @@ def _overhead_line(found: RayOverhead) -> str:
 @click.option("--corpus", type=click.Path(exists=True, path_type=Path), default=DEMO, help="Documents.")
 @click.option("--kills", "n_kills", default=20, type=click.IntRange(1), help="Of processes.")
 @click.option("--overhead", "n_overhead", type=click.IntRange(1), metavar="N_DOCS", help="Measure the overhead, too.")
+@click.option(
+    "--overhead-corpus", type=click.Path(exists=True, path_type=Path), help="Documents of the overhead, if others."
+)
 @click.option("--encoder", default=DEFAULT_ENCODER, help="Of the overhead.")
 @measurement(seed="Of the tiny encoder.", work="Folder for the indexes; a temporary one by default.")
-def main(run: Measurement, corpus: Path, n_kills: int, n_overhead: int | None, encoder: str) -> None:
+def main(
+    run: Measurement, corpus: Path, n_kills: int, n_overhead: int | None, overhead_corpus: Path | None, encoder: str
+) -> None:
     """Kill encoders, writers and the driver of a job on Ray with a tiny encoder, and compare the index.
+
+    The overhead is measured without kills, with the real encoder; the first N_DOCS files of a folder are indexed.
 
     \b
     Example:
         python -m benchmarks study ray_kills --kills 20
+        python -m benchmarks study ray_kills --kills 20 --overhead 2000 --overhead-corpus articles
     """
     check_extra("ray", "ray_kills", "Ray", "ray")
     started = time.perf_counter()
@@ -194,7 +207,7 @@ def main(run: Measurement, corpus: Path, n_kills: int, n_overhead: int | None, e
         difference = compare(read_contents(killed_job.index, asked), expected)
         mine, theirs = shard_digests(killed_job.index), shard_digests(calm.index)
         record = RayKillRecord(
-            corpus=corpus.parent.name if corpus.name == "corpus" else corpus.stem,
+            corpus=name_of_corpus(corpus),
             n_documents=len(expected.documents),
             n_chunks=sum(len(one.spans) for one in expected.documents.values()),
             n_partitions=P,
@@ -207,7 +220,7 @@ def main(run: Measurement, corpus: Path, n_kills: int, n_overhead: int | None, e
             n_other_shards=len(set(mine.items()) ^ set(theirs.items())),
             n_other_hits=len(difference.hits),
             ray=version("ray"),
-            overhead=None if n_overhead is None else overhead(corpus, n_overhead, encoder, work),
+            overhead=None if n_overhead is None else overhead(overhead_corpus or corpus, n_overhead, encoder, work),
             seconds=round(time.perf_counter() - started, 1),
             origin=run.origin,
         )

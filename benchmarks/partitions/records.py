@@ -114,6 +114,7 @@ class RayOverhead:
     build_wall_seconds: float
     ray_cpu_seconds: float
     ray_wall_seconds: float
+    corpus: str = "demo"
 
 
 @dataclass(frozen=True)
