@@ -53,21 +53,23 @@ class Gathering:
     ) -> Iterator[tuple[NDArray[np.int64], WordTables | PackedWords]]:
         """The term counts of documents in the form that shards hold: places in `positions`, and the counts of each.
 
-        With `apart` a part has what counts apart, unless its shards lack that.
+        With `apart` a part has what counts apart, unless its shards lack that. Shards of earlier versions lack |d|,
+        which is then summed over the documents asked for; gathered with others it would be summed over whole shards.
         """
-        packed: list[tuple[PackedWords, NDArray[np.int64]]] = []
-        of_packed: list[NDArray[np.int64]] = []
+        packed: dict[bool, list[tuple[PackedWords, NDArray[np.int64]]]] = {}  # by whether |d| is stored
+        places: dict[bool, list[NDArray[np.int64]]] = {}
         for number, of_shard in self._by_shard(positions):
             tables, rows = self._shards.words(number, apart=apart), self.roster.document_row[positions[of_shard]]
             if tables is None:
                 raise IndexDamaged(f"shard {number} holds no term counts; repair the index: longmatch repair INDEX")
             if isinstance(tables, PackedWords) and (not apart or tables.apart is not None):
-                packed.append((tables, rows))
-                of_packed.append(of_shard)
+                has_lengths = tables.words.occurrences is not None
+                packed.setdefault(has_lengths, []).append((tables, rows))
+                places.setdefault(has_lengths, []).append(of_shard)
             else:
                 yield of_shard, tables.of(rows)
-        if packed:
-            yield np.concatenate(of_packed), gather(packed)
+        for has_lengths, parts in packed.items():
+            yield np.concatenate(places[has_lengths]), gather(parts)
 
     @cached_property
     def document_index(self) -> DocumentIndex:
