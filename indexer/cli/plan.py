@@ -46,7 +46,7 @@ _MEANING = {
     "storing": "storing",
     "generation": "building the FAISS index",
     "program": "the program",
-    "weights": "weights of the encoder",
+    "weights": "parameters of the encoder",
     "batches": "documents and vectors on their way",
     "index": "the FAISS index",
     "building": "training and adding, or measuring recall",
@@ -108,9 +108,9 @@ def plan(
     The estimate comes from a sample of all formats and lengths, which is read and
     partly encoded. For an existing index: longmatch index INDEX PATH... --dry-run.
 
-    With --partitions the plan of an index in partitions follows, on machines like
-    this one: how many, and of each memory, disk, time to index, and the time of a
-    query. It says which figures were measured, and which are computed from them.
+    With --partitions, the plan of an index in partitions follows, on machines like
+    this one: the number of machines, the memory and disk of each, the time to index
+    and the time of a query. Each figure is marked as measured, computed or assumed.
 
     \b
     Example:
@@ -118,7 +118,7 @@ def plan(
         longmatch plan ./sample --partitions 64 --documents 2000000
     """
     if partitions is None and (machines or documents):
-        raise click.UsageError("--machines and --documents are of a plan of partitions; add --partitions N")
+        raise click.UsageError("--machines and --documents belong to a plan of partitions; add --partitions N")
     from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
     from indexer.building.budget import Budget
     from indexer.plan.estimate import make_plan
@@ -153,7 +153,7 @@ def planned_partitions(
 
 
 def show_plan(plan: Plan, as_json: bool, of_partitions: PartitionPlan | None = None) -> None:
-    """Print a plan, and that of the same corpus in partitions."""
+    """Print a plan, and the plan of the same corpus in partitions, if there is one."""
     if as_json:
         more = {} if of_partitions is None else {"partitions": of_partitions.to_dict()}
         click.echo(json.dumps(plan.to_dict() | more))
@@ -164,7 +164,7 @@ def show_plan(plan: Plan, as_json: bool, of_partitions: PartitionPlan | None = N
 
 
 def describe_partition_plan(plan: PartitionPlan) -> str:
-    """The plan of an index in partitions line by line, each with where its figures come from."""
+    """The plan of an index in partitions line by line, with the source of the figures."""
     from engine.report.table import simple_table
 
     machine, records = plan.machine, ", ".join(dict.fromkeys(point.record for point in plan.points))
@@ -184,14 +184,14 @@ def describe_partition_plan(plan: PartitionPlan) -> str:
         ("", f"  and {duration(plan.publish_seconds)} to build FAISS indexes; computed from rates measured here"),
         ("time of a query", f"about {plan.query_ms:,.0f} ms, one query at a time; computed"),
         ("", f"  of which {plan.rank_ms:,.1f} ms to rank in one partition; {plan.basis}"),
-        ("", f"  {plan.query_bytes / 1e6:,.1f} MB travel between machines, at 1 ms a round and 1 Gbit/s; assumed"),
+        ("", f"  {plan.query_bytes / 1e6:,.1f} MB are sent between machines, at 1 ms a round and 1 Gbit/s; assumed"),
         ("measured", records),
     ]
     return simple_table(rows)
 
 
 def describe_plan(plan: Plan) -> str:
-    """A plan line by line: each total with what it consists of."""
+    """A plan line by line: each total with its parts."""
     from engine.report.table import simple_table
 
     about = "" if plan.is_counted else "about "
@@ -221,7 +221,7 @@ def describe_plan(plan: Plan) -> str:
 
 
 def _way(way: Way) -> tuple[str, str]:
-    """What one way of encoding takes, and what it gives."""
+    """The cost of one way of encoding, and its result."""
     takes = f"about {duration(way.seconds)}, {way.tokens:,} tokens encoded, {megabytes(way.disk_bytes)} on disk"
     return f"--encode {way.encode}", f"{takes}: {_WAYS[way.encode]}"
 
@@ -235,7 +235,7 @@ def _parts(
 
 
 def describe_outcome(plan: Plan, report: BuildReport) -> str:
-    """What was planned beside what came."""
+    """Planned and actual time, memory and disk, side by side."""
     took = report.seconds + report.generation_seconds
     rows = [
         ("time", duration(plan.seconds.total), duration(took)),
@@ -246,5 +246,5 @@ def describe_outcome(plan: Plan, report: BuildReport) -> str:
 
 
 def megabytes(size: float) -> str:
-    """Bytes as people say them."""
+    """A number of bytes as a text in megabytes (10^6 bytes)."""
     return f"{size / 1e6:,.1f} MB"

@@ -1,6 +1,6 @@
 """Searches that were measured, from which the time of a query over partitions is computed. Values only.
 
-They are those of `benchmarks/results/partition-plan-*.json` and `scale-*.json`; a test compares them.
+They are those of `benchmarks/results/partition-plan-*.json`; a test compares them.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ class Point:
     record: str  # that holds it
 
 
-_SPLIT = "partition-plan-proposals-67823"
-_GROWN = "scale-proposals-words-clscisumm-words-1000049-cap6144m"  # by two threads
-ONCE_MS = 49.39  # of a query, beside the ranking: thresholds before, breakdowns after
-QUERY_BYTES = 95_894  # for each partition: the query to it, its ranks and documents back; mean
-PROCESS_BYTES = 522_378_984  # own memory of a process that searches, without its FAISS index
-POINTS: tuple[Point, ...] = (  # by rising size
-    Point(4_478, 10.8, _SPLIT),
-    Point(8_495, 20.61, _SPLIT),
-    Point(17_962, 37.9, _SPLIT),
-    Point(34_841, 58.71, _SPLIT),
-    Point(67_823, 42.23, _SPLIT),
-    Point(1_000_049, 64.07, _GROWN),
+_REAL = "partition-plan-proposals-67823"
+_GROWN = "partition-plan-scale-proposals-1000049"  # the three constants below are of this record
+ONCE_MS = 23.83  # processor time of a query beside the ranking: thresholds before, breakdowns after
+QUERY_BYTES = 102_911  # sent per partition: the query to it, its ranks and documents back; mean
+PROCESS_BYTES = 207_188_504  # own memory of a process that searches, without its FAISS index
+POINTS: tuple[Point, ...] = (  # in ascending order of size
+    Point(4_478, 4.05, _REAL),
+    Point(8_495, 6.95, _REAL),
+    Point(17_962, 13.48, _REAL),
+    Point(34_841, 28.71, _REAL),
+    Point(67_823, 18.97, _REAL),
+    Point(250_353, 25.88, _GROWN),
+    Point(1_000_049, 35.31, _GROWN),
 )
