@@ -1,1 +1,1 @@
-"""Programs that measure longmatch and write what they measured as records; nothing here is needed to search."""
+"""Programs that measure longmatch and write records; nothing here is needed to search."""

@@ -1,7 +1,7 @@
 """`python -m benchmarks list | run TASK | study NAME | report | score RUN QRELS | fetch CORPUS`.
 
-A task or study is a module with a `main` under `@task` or `@program`; it is imported when it runs, and help
-imports none of them.
+A task or study is a module with a `main` under `@task` or `@program`. It is imported when it runs; help reads
+only its source.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _COMMAND = re.compile(r'^@(task|program)$.*?^def main\(.*?^    (?:r?""")(.*?)$',
 
 
 class Programs(click.Group):
-    """The programs under one decorator, known by their source."""
+    """The programs under one decorator, found by their source without importing them."""
 
     def __init__(self, name: str, decorator: str, help: str) -> None:
-        """Take `task` or `program`."""
+        """Collect the programs under `decorator`, which is `task` or `program`."""
         super().__init__(name, help=help)
         self._decorator = decorator
 
     @cached_property
     def modules(self) -> dict[str, tuple[str, str]]:
-        """By name the module, and the first line of its help."""
+        """The module and the first line of its help, by name of the program."""
         found = {}
         for path in sorted(_FOLDER.rglob("*.py")):
             command = _COMMAND.search(path.read_text("utf-8"))
@@ -38,7 +38,7 @@ class Programs(click.Group):
         return dict(sorted(found.items()))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in their order."""
+        """All names, sorted."""
         return list(self.modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -48,16 +48,16 @@ class Programs(click.Group):
         return _main_of(self.modules[cmd_name][0])
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """A line for each program, out of its source."""
+        """Write a line for each program, from its source."""
         with formatter.section("Names"):
             formatter.write_dl([(name, summary) for name, (_, summary) in self.modules.items()])
 
 
 class Benchmarks(click.Group):
-    """The verbs; those that are programs are imported when they run."""
+    """The verbs; a verb that is a program is imported when it runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order in which they are needed."""
+        """The verbs, in the order in which they are needed."""
         return ["list", "run", "study", "report", "score", "fetch"]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

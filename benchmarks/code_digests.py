@@ -1,4 +1,4 @@
-"""Digests of code, of this checkout or of one of its commits, by which a record names what it measured."""
+"""Digests of code, of this checkout or of one of its commits; a record holds those of the code that it measured."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from hashlib import sha256
 from pathlib import Path
 
 _DIGITS = 12
-NO_CODE = "nothing"  # in place of a digest, where there is no such code
+NO_CODE = "nothing"  # in place of a digest, where the code does not exist
 
 
 def digests(paths: Sequence[str], root: Path) -> dict[str, str]:
-    """By file and folder the digest of its code in a checkout.
+    """The digest of the code of each file and folder of a checkout, by path.
 
-    Names of files do not count, so that code that only moves keeps its digest.
+    File names do not count, so that code that only moves keeps its digest.
 
     Args:
         paths: of files and folders with Python.
@@ -26,7 +26,7 @@ def digests(paths: Sequence[str], root: Path) -> dict[str, str]:
 
 
 def digests_at(commit: str, paths: Sequence[str], root: Path) -> dict[str, str]:
-    """The same at a commit; {} where there is no git, or its history has no such commit."""
+    """The digests of `digests` for the code at a commit; {} without git, or if its history has no such commit."""
     try:
         listed = _git(root, "ls-tree", "-r", "-z", "--full-tree", commit, "--", *paths).split("\0")[:-1]
     except (OSError, subprocess.CalledProcessError):
@@ -73,9 +73,9 @@ def _digest(text: str) -> str:
 
 @cache
 def _code(text: str) -> str:
-    """Digest of Python without comments, docstrings, imports and layout; of other text as it is.
+    """Digest of Python without comments, docstrings, imports and layout; other text is digested unchanged.
 
-    Imports name where a module lies, so that moving it alone makes no record stale.
+    Imports are left out so that moving a module does not make a record stale.
     """
     try:
         tree = ast.parse(text)

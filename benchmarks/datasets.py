@@ -8,8 +8,8 @@ A folder holds
     queries.jsonl.gz  where queries have texts of their own: as the corpus, one query a line
 
 or it is a folder of BEIR, see `benchmarks.formats.beir`, or an id of ir_datasets, see `benchmarks.formats.irds`.
-A query is looked for in the file of queries, then in the corpus. Every document is a target, but for the one that
-has the query's own id. `python -m benchmarks fetch` makes the folders of `TASKS` from public sources.
+A query is read from the file of queries, or else from the corpus. Every document is a target, except the one with
+the query's own id. `python -m benchmarks fetch` makes the folders of `TASKS` from public sources.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from engine.training.judgments import read_judgments, read_splits
 Qrels: TypeAlias = trec.Qrels
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-IRDS = Path(__file__).resolve().parent / ".work" / "irds"  # of datasets that ir_datasets gave
+IRDS = Path(__file__).resolve().parent / ".work" / "irds"  # folders of datasets from ir_datasets
 
 
 class DatasetError(EngineError):
@@ -58,7 +58,7 @@ TASKS: Mapping[str, Task] = {
 
 @dataclass(frozen=True)
 class Dataset:
-    """The files of a task, all of them there."""
+    """The files of a task, all of which exist."""
 
     name: str
     corpus: Path
@@ -70,11 +70,11 @@ class Dataset:
 def open_dataset(name: str, data: Path = DATA) -> Dataset:
     """Find a task of `TASKS` in the folder `data`, or take `name` as the path of a folder in one of the layouts.
 
-    A folder of the files of a task has the task's name, any other one its own.
+    A folder with the name and the layout of a task gets the task's name, any other one its folder's name.
     `irds:ID` names a dataset of ir_datasets, which is written into a folder first.
 
     Raises:
-        DatasetError: a file is missing; the message says what to pass.
+        DatasetError: there is no such task or folder, or a file is missing; the message names what to pass.
         FormatError: a file of a BEIR folder is missing, or a dataset of ir_datasets cannot be read.
         MissingExtra: an id of ir_datasets is named, and ir_datasets is not installed.
     """
@@ -109,8 +109,8 @@ def read_documents(dataset: Dataset) -> Iterator[Document]:
     """Stream the corpus in the order of its file.
 
     Raises:
-        DatasetError: a document cannot be read; a corpus with holes would be another corpus.
-        FormatError: the same, of a BEIR folder.
+        DatasetError: a document cannot be read; without it this would be another corpus.
+        FormatError: a document of a BEIR folder cannot be read.
     """
     yield from _read(dataset, dataset.corpus)
 
@@ -119,7 +119,7 @@ def read_queries(dataset: Dataset, query_ids: Collection[str]) -> dict[str, Docu
     """Read the queries of these ids, from the file of queries, then from the corpus; the order of the ids is kept.
 
     Raises:
-        DatasetError: an id is in neither, or a text cannot be read.
+        DatasetError: an id is in neither file, or a text cannot be read.
     """
     found: dict[str, Document] = {}
     files = [path for path in (dataset.queries, dataset.corpus) if path]
@@ -142,7 +142,7 @@ def read_qrels(dataset: Dataset, split: str) -> Qrels:
 
     Raises:
         DatasetError: there is no such split, one of its queries has no relevant target, or a file cannot be read.
-        FormatError: the same, of a BEIR folder.
+        FormatError: a file of a BEIR folder cannot be read.
     """
     judged = _beir_qrels(dataset, split) if _is_beir(dataset) else _own_qrels(dataset, split)
     for query_id, targets in judged.items():

@@ -17,7 +17,7 @@ _SHOWN = 5  # ids of documents that differ
 
 
 def summary(rebuilt: Rebuilt) -> str:
-    """What was made, how it compares with the recorded corpus, and which figures can be compared."""
+    """Describe a rebuilt corpus: how it compares with the recorded one, and which figures can be compared."""
     n_equal = rebuilt.n_recorded - len(rebuilt.different) - len(rebuilt.missing)
     lines = [
         f"{rebuilt.folder}: {rebuilt.n_recorded - len(rebuilt.missing):,} documents",

@@ -28,10 +28,10 @@ _TIME = "milliseconds a query, one at a time"
 
 
 def draw_figures(results: Path, folder: Path) -> list[Path]:
-    """Draw all records and runs of a folder that have a plot, and return what was written.
+    """Draw all records and runs of a folder that have a plot, and return the paths written.
 
     Raises:
-        RecordError: a file is no record.
+        RecordError: a file is not a record.
         MissingExtra: matplotlib is not installed.
     """
     found = read_records(results)
@@ -52,8 +52,8 @@ def draw_figures(results: Path, folder: Path) -> list[Path]:
 def plot_quality(runs: Sequence[Run], folder: Path) -> list[Path]:
     """Draw nDCG@10 of each system over the time of its searches, with intervals, for each dataset.
 
-    Runs of quick parts, of parts of queries and of encoders that were trained without a corpus are left out, and of
-    a dataset those of fewer test queries than the largest set of them.
+    Runs of quick parts, of parts of queries and of encoders that were trained without a corpus are left out. So are
+    runs with other test queries than the largest run of the dataset.
 
     Raises:
         MissingExtra: matplotlib is not installed.
@@ -75,7 +75,7 @@ def plot_quality(runs: Sequence[Run], folder: Path) -> list[Path]:
 
 
 def plot_recall(records: Sequence[RecallRecord], folder: Path) -> list[Path]:
-    """Draw what the lists of each index find of the exact ranking over their median time; exact search has recall 1.
+    """Draw the recall of each index's ANN lists over their median time; exact search has recall 1.
 
     Raises:
         MissingExtra: matplotlib is not installed.

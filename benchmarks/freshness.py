@@ -1,7 +1,7 @@
-"""Which records are older than the code that they measure, by digests that records keep of that code.
+"""Finds records that are older than the code that they measure, by the digests of that code in each record.
 
-A record is stale when a module that its kind is declared to measure (`MEASURED`) differs now from what the
-record has of it, docstrings, comments and imports aside. No history of git is needed for that.
+A record is stale when the present digest of a module that its kind measures (`MEASURED`) is not the digest in the
+record. Docstrings, comments and imports do not count, and no git history is needed.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _SHOWN = 8  # files and folders in that line
 
 @dataclass(frozen=True)
 class Age:
-    """What has changed since a record was measured."""
+    """The changes to the code of a record since it was measured."""
 
     name: str  # of the record
     commit: str  # ten digits; "" where the record has none
     is_known: bool  # the record has digests of its code
-    changed: tuple[str, ...]  # of the declared files and folders
+    changed: tuple[str, ...]  # those of the declared files and folders that changed
 
     @property
     def is_stale(self) -> bool:
@@ -36,7 +36,7 @@ class Age:
 
 
 def age_of(record: Record, checkout: Path = CHECKOUT) -> Age:
-    """What of the declared code of a record differs in a checkout."""
+    """Compare the declared code of a record with a checkout."""
     code, name, commit = record.origin.code, record.name, record.origin.commit[:10]
     if not code:
         return Age(name, commit, False, ())
@@ -47,7 +47,7 @@ def age_of(record: Record, checkout: Path = CHECKOUT) -> Age:
 
 
 def stale_note(ages: Sequence[Age]) -> str:
-    """The line below a table; "" where all of its records are fresh."""
+    """The line below a table that names stale records; "" where all records are fresh."""
     stale = [age for age in ages if age.is_stale]
     if not stale:
         return ""

@@ -25,7 +25,7 @@ _QUERIES = 10
 
 
 def headline_table(records: Sequence[Run]) -> str:
-    """The quality of four systems on each task; "-" where the present score was not measured."""
+    """The quality of four systems on each task; "-" where a system was not measured on a task."""
     found = {(run.label, run.corpus): run for run in records if run.label in _SYSTEMS}
     counts = {run.corpus: len(run.cases) for run in found.values()}
     tasks = [task for task in TASKS if task in counts]
@@ -39,7 +39,7 @@ def _value(record: Run | None) -> str:
 
 
 def findings_table(records: Sequence[Record]) -> str:
-    """A row for each finding whose records are there: what was found, the number, the section with the details."""
+    """A row for each finding that has records: the finding, the number, and a link to the details."""
     quality = [run for run in _of(Run, records) if run.task == "retrieval"]
     rows = [
         *_margin(quality, _EVIDENCE, "tfidf"),
@@ -57,7 +57,7 @@ def _of(kind: type[RecordT], records: Iterable[object]) -> list[RecordT]:
 
 
 def _margin(records: Sequence[Run], system: str, rival: str) -> list[list[str]]:
-    """The difference of two systems on the tasks where both were measured."""
+    """The difference between two systems on the tasks where both were measured."""
     found = {(run.label, run.corpus): run.mean(PRIMARY) for run in records}
     tasks = [task for task in TASKS if (system, task) in found and (rival, task) in found]
     if not tasks:

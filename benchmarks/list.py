@@ -1,4 +1,4 @@
-"""Lists on one screen what can be run: tasks, systems, studies, minutes by the records, and what must be fetched."""
+"""Lists tasks, systems and studies on one screen, with the minutes of their records and the data to fetch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from benchmarks.runs import read_header, run_files
 from benchmarks.tasks.retrieval import ALL_SYSTEMS, OF_ENCODERS
 
 _CORPUS, _INDEX = "a corpus", "an index"
-# What a program needs beside this checkout; nothing where it is not named.
+# What each program needs besides this checkout; a program that is not listed needs nothing.
 NEEDS: Mapping[str, str] = {
     **dict.fromkeys(("retrieval", "rerank", "faithfulness", "planted", "positions", "papers"), _CORPUS),
     **dict.fromkeys(("sample_sizes", "on_demand", "plan", "document_layers", "second_stage"), _CORPUS),
@@ -45,12 +45,12 @@ NEEDS: Mapping[str, str] = {
     "vectors": f"{_INDEX}, longmatch[ann]",
     "training": "a run of longmatch train",
 }
-_ENCODING = "encoding first"  # the row of time that systems of an encoder need where no index is kept
+_ENCODING = "encoding first"  # row: time that systems with an encoder need first, where no index is kept
 _WORDS = re.compile(r"python -m benchmarks (?:run|study) (\w+)")
 
 
 def read_values(folder: Path) -> list[dict[str, Any]]:
-    """The records of a folder as they stand in their files, and the headers of its runs."""
+    """The records of a folder as plain JSON values, and the headers of its runs."""
     records = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))]
     return [*records, *map(read_header, run_files(folder))]
 
@@ -62,7 +62,7 @@ def program_of(values: Mapping[str, Any]) -> str:
 
 
 def seconds_of(values: Mapping[str, Any]) -> float | None:
-    """The time that a record or run says its measurement took; None where it does not."""
+    """The duration of the measurement of a record or run, in seconds; None where it has none."""
     match values:
         case {"fit_seconds": fit, "seconds": seconds}:
             return float(fit + seconds)
@@ -72,7 +72,7 @@ def seconds_of(values: Mapping[str, Any]) -> float | None:
 
 
 def system_minutes(runs: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], float]:
-    """Minutes of whole test queries by system and corpus; the longest where there are several runs."""
+    """Minutes of runs over whole test queries, by system and corpus; of several runs the longest."""
     found: dict[tuple[str, str], float] = {}
     for header in runs:
         if header.get("task") != "retrieval" or header["split"] != "test" or header["variant"]:
@@ -130,7 +130,7 @@ def _programs(title: str, group: Programs, records: Sequence[Mapping[str, Any]])
 @click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Folder of records and runs.")
 @data_option
 def main(results: Path, data: Path) -> None:
-    """List tasks, systems and studies, what their records took, and what must be fetched.
+    """List tasks, systems and studies, the minutes of their records, and what must be fetched.
 
     \b
     Example:

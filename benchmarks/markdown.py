@@ -1,4 +1,4 @@
-"""Tables in Markdown: their lines, their p-values, and the lines below that say how and where they were measured."""
+"""Tables in Markdown: their lines, their p-values, and the lines below with commands, commits and machines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Measured(Protocol):
 
     @property
     def origin(self) -> Origin:
-        """Where it comes from."""
+        """The origin of the record."""
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -35,7 +35,7 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def p_cells(p_values: Sequence[float | None]) -> list[str]:
-    """One family of tests as cells: p-values adjusted by `holm` over those that there are, "" for None."""
+    """The p-values of one family of tests as cells, adjusted by `holm`; None is not in the family and gives ""."""
     adjusted = iter(holm([p for p in p_values if p is not None]))
     return ["" if p is None else _p_text(next(adjusted)) for p in p_values]
 
@@ -47,14 +47,14 @@ def interval_text(run: Run, measure: str) -> str:
 
 
 def run_p(run: Run, rival: Run | None, measure: str) -> float | None:
-    """The p-value of two runs of the same cases, whose groups are swapped together; None without a rival."""
+    """The p-value of the difference of two runs of the same cases, groups swapped as a whole; None without a rival."""
     if rival is None or rival is run:
         return None
     return randomization_p(run.values(measure), rival.values(measure), groups=run.groups, seed=run.origin.seed)
 
 
 def compared(shown: Sequence[Run], rival_of: Callable[[Run], Run | None], measure: str) -> list[str]:
-    """For each run its p-value against its rival, adjusted over the runs of the same cases; "" without a rival."""
+    """The p-value of each run against its rival, adjusted over the runs of the same cases; "" without a rival."""
     families: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for row, run in enumerate(shown):
         families[run.dataset, run.split, tuple(run.case_ids)].append(row)
@@ -67,7 +67,7 @@ def compared(shown: Sequence[Run], rival_of: Callable[[Run], Run | None], measur
 
 
 def origins(records: Sequence[Measured]) -> list[str]:
-    """The lines below a table: the commands that run it again, then commits and machines; none without records."""
+    """The lines below a table: the commands that rerun its records, then commits and machines; none without records."""
     if not records:
         return []
     commands = [f"- `{command}`" for command in dict.fromkeys(present(record.origin.command) for record in records)]

@@ -43,9 +43,9 @@ _LAYERS = (
 _PEERS = tuple(f"benchmarks/peers/{name}.py" for name in ("peer", "shared_weights", "stages"))
 _GROWTH = ("benchmarks/speed/growth/stream.py", "benchmarks/speed/growth/texts.py")
 
-# By kind of record: files and folders of the checkout. Of a wide program only what decides its values.
+# Files and folders of the checkout, by kind of record; only those that determine the values of the record.
 MEASURED: Mapping[str, tuple[str, ...]] = {
-    "retrieval": _SYSTEMS,  # of the evidence; the others have fewer, see `modules_of`
+    "retrieval": _SYSTEMS,  # for evidence; other systems have fewer, see `modules_of`
     "positions": (*_SYSTEMS, "benchmarks/tasks/positions.py"),
     "samples": (*_METRICS, *_SYSTEMS),
     "demand": (*_METRICS, *_SYSTEMS, "engine/search/on_demand.py"),
@@ -69,7 +69,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "planted": ("benchmarks/sections/planting.py", "benchmarks/sections/subcorpus.py", *_SYSTEMS),
     "contained": ("engine/search/novelty.py", *_SCORING),
     "duplicates": ("indexer/pairs", "engine/search/pair_search.py", *_SCORING),
-    "peers": (*_PEERS, "benchmarks/peers/longmatch.py", *_SYSTEMS, *_LISTS),  # of ours, see `modules_of`
+    "peers": (*_PEERS, "benchmarks/peers/longmatch.py", *_SYSTEMS, *_LISTS),  # for longmatch; other peers: `modules_of`
     "ann": ("benchmarks/speed/vectors", *_LISTS),
     "recall": (*_SCORING, *_LISTS),
     "exactness": _SCORING,
@@ -99,12 +99,12 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "ray_kills": ("indexer/cluster", "indexer/building", "engine/store/writer.py", "engine/store/writable.py"),
     "partition_failures": ("engine/remote", "indexer/serving/rounds.py", "engine/search/searcher.py"),
 }
-TASKS = (  # of runs
+TASKS = (  # kinds of runs
     *("retrieval", "pairs", "rerank", "probe", "summaries", "papers", "peers"),
     *("facets", "faithfulness", "planted", "contained", "positions"),
 )
-# By system of retrieval and of summaries what its ranking depends on, where this is not all of `MEASURED`. Metrics are
-# none of it: a run keeps rankings, and its values are computed from them.
+# The code that the rankings of a system depend on, in retrieval and summaries, where that is not all of `MEASURED`.
+# Metrics are not included: a run keeps rankings, and its values are computed from them.
 _LEXICAL, _WORD_VECTORS = "benchmarks/baselines/lexical.py", "benchmarks/baselines/word_vectors.py"
 _DISTANCES = ("benchmarks/baselines/word_distances.py", _WORD_VECTORS)
 _OF_SYSTEM: Mapping[str, tuple[str, ...]] = {
@@ -119,7 +119,7 @@ _OF_SYSTEM: Mapping[str, tuple[str, ...]] = {
 }
 
 
-_OF_PEER: Mapping[str, tuple[str, ...]] = {  # modules of the room, by the name of a peer before "@" and its chunks
+_OF_PEER: Mapping[str, tuple[str, ...]] = {  # modules of benchmarks/peers, by the name of a peer before "@"
     "st-first-256": ("first_tokens", "chunk_vectors"),
     "st-first-512": ("first_tokens", "chunk_vectors"),
     "st-chunks": ("chunk_vectors",),

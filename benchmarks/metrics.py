@@ -1,10 +1,10 @@
-"""Quality of rankings, a value a query; computed by ir-measures, not by us.
+"""Quality of rankings, one value a query; computed by ir-measures.
 
-Recall and MRR count a target as relevant from relevance 1 on. nDCG takes the
+Recall and MRR count a target as relevant from relevance 1 on. nDCG has the
 gain 2^relevance - 1 and the discount log2(rank + 1) (Burges et al. 2005), so that
 relevance 2 weighs three times as much as 1; trec_eval's default gain, the
-relevance itself, gives other numbers as soon as judgments are graded. MAP is the
-mean of average precision over the first 100 ranks, the least depth of a ranking
+relevance itself, gives other values where judgments are graded. MAP is the
+mean of average precision over the first 100 ranks, the smallest depth of a ranking
 here; a relevant target that is not among them counts 0 (trec_eval's map_cut_100).
 """
 
@@ -18,7 +18,7 @@ from ir_measures import AP, RR, Measure, P, R, nDCG
 PRIMARY = "nDCG@10"
 METRICS = (PRIMARY, "Recall@10", "Recall@100", "MRR@10")  # of every record, and of its table
 MEASURED = (*METRICS, "MAP@100")
-DEEP = "Recall@1000"  # of records whose rankings are as deep
+DEEP = "Recall@1000"  # of records with rankings of that depth
 _DEPTH = 1_000
 _KINDS: Mapping[str, Measure] = {"P": P, "Recall": R, "MRR": RR, "nDCG": nDCG}
 
@@ -81,8 +81,8 @@ def _calculated(
     judged: Mapping[str, Mapping[str, int]],
     rankings: Mapping[str, Sequence[str]],
 ) -> dict[str, dict[str, float]]:
-    """By name of the measure, the value of every query that is judged; 0 for one without a ranking."""
-    # trec_eval orders by score and breaks ties by name; minus the rank keeps the order that was given.
+    """The value of every judged query, by name of the measure; 0 for a query without a ranking."""
+    # trec_eval orders by score and breaks ties by name; the negative rank as score keeps the given order.
     run = {
         query_id: {doc_id: -float(rank) for rank, doc_id in enumerate(rankings[query_id], start=1)}
         for query_id in judged

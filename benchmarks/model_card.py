@@ -1,4 +1,4 @@
-"""What the card of a trained encoder says it learned from; nothing is loaded."""
+"""Reads the training data of an encoder from its model card; loads no encoder."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def training_pairs(encoder: str) -> dict[str, int]:
         encoder: a folder or a name, as `benchmarks.prepare` takes it.
 
     Returns:
-        What the table "Training data" of the README.md in its folder lists; nothing where there is no
-        such table, as in folders of others, and 0 for a corpus that was read without pairs.
+        The rows of the table "Training data" in the README.md of its folder; {} where there is no such
+        table, as in models of other projects, and 0 for a corpus that was read without pairs.
 
     Raises:
-        EncoderError: it cannot be found.
+        EncoderError: the encoder cannot be found.
     """
-    weights, colon, _ = encoder.rpartition(":")  # of weights given by others, WEIGHTS:MODEL-READING
+    weights, colon, _ = encoder.rpartition(":")  # models of other projects are named WEIGHTS:MODEL-READING
     card = resolve_backbone(weights if colon and not Path(encoder).is_dir() else encoder) / CARD_FILE
     section = _SECTION.search(card.read_text("utf-8", errors="replace")) if card.is_file() else None
     return {name: int(pairs.replace(",", "")) for name, pairs in _ROW.findall(section[1])} if section else {}

@@ -1,4 +1,4 @@
-"""What the command lines of several programs have in common: folders, lists of names and numbers, progress."""
+"""Options that several programs share: folders, lists of names and numbers; and progress on standard error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 from benchmarks.datasets import DATA
 from benchmarks.record_file import RESULTS
 
-WORK = Path(__file__).resolve().parent / ".work"  # of indexes, which are kept and resumed
+WORK = Path(__file__).resolve().parent / ".work"  # folder of indexes, which are kept and resumed
 
 data_option = click.option(
     "--data", default=DATA, type=click.Path(path_type=Path), help="Folder that holds the datasets."
@@ -21,12 +21,12 @@ record_option = click.option(
 
 
 def log(line: str) -> None:
-    """A line of progress, on the channel of errors."""
+    """Print a line of progress to standard error."""
     click.echo(line, err=True)
 
 
 def names_of(known: Collection[str]) -> Callable[[click.Context, click.Parameter, str], tuple[str, ...]]:
-    """A callback that reads some of these names, separated by commas, each of them once."""
+    """A callback that reads names of `known`, separated by commas, without duplicates."""
 
     def read(_context: click.Context, _parameter: click.Parameter, names: str) -> tuple[str, ...]:
         chosen = tuple(dict.fromkeys(name.strip() for name in names.split(",")))
@@ -38,7 +38,7 @@ def names_of(known: Collection[str]) -> Callable[[click.Context, click.Parameter
 
 
 def read_numbers(_context: click.Context, _parameter: click.Parameter, numbers: str | None) -> tuple[int, ...]:
-    """A callback that reads whole numbers from 1 on, by commas, each of them once; none where none is given."""
+    """A callback that reads whole numbers from 1 on, separated by commas, without duplicates; () without the option."""
     if numbers is None:
         return ()
     if not all(number.strip().isdecimal() and int(number) > 0 for number in numbers.split(",")):

@@ -1,4 +1,4 @@
-"""Packages that not every installation has: looked for before long work, or imported with a message."""
+"""Optional packages: checked for before long work, or imported with an error that names the extra."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from engine.errors import MissingExtra
 
 
 def require(feature: str, packages: Mapping[str, str], extra: str) -> None:
-    """Look for the packages of a feature.
+    """Check that the packages of a feature are installed.
 
     Args:
         feature: what needs them, for the message.
-        packages: by the module that is imported the distribution that is installed.
-        extra: of this program, that brings them.
+        packages: the distribution to install, by the module that is imported.
+        extra: the extra of this project that installs them.
 
     Raises:
         MissingExtra: one is not installed.
@@ -37,10 +37,10 @@ def optional(module: str, feature: str, package: str, extra: str = BASELINES) ->
         module: as in an import statement.
         feature: what needs it, for the message.
         package: its name on PyPI.
-        extra: of this project that installs it.
+        extra: the extra of this project that installs it.
 
     Raises:
-        MissingExtra: the package is not installed; a fault inside it raises what it raises.
+        MissingExtra: the package is not installed; errors inside the package are raised unchanged.
     """
     try:
         return import_module(module)

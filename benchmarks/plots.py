@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Okabe & Ito (2008): distinct to colour-blind readers; without their yellow, too faint on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")  # one more than colours: 56 series before a pair comes again
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")  # one more than colours: 56 series before a pair repeats
 QUIET_COLOUR = "#666666"
 SIZE_INCHES = (7.0, 4.2)
 DPI = 160
@@ -27,7 +27,7 @@ DPI = 160
 _SETTINGS: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so it is the same on every machine
     "font.size": 10,
-    "text.parse_math": False,  # dollars in names are dollars
+    "text.parse_math": False,  # a dollar sign in a name is not math
     "svg.fonttype": "path",
     "svg.hashsalt": "longmatch",
 }
@@ -46,7 +46,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """What one system does as something grows: N values at N positions."""
+    """The values of one system as a quantity grows: N values at N positions."""
 
     name: str
     x: Sequence[float]
@@ -55,7 +55,7 @@ class Curve:
 
 
 def new_figure(title: str, x_label: str, y_label: str) -> tuple[Figure, Axes]:
-    """An empty figure of `SIZE_INCHES` with one pair of axes, named; finish it, then `save_plot`.
+    """An empty figure of `SIZE_INCHES` with one pair of labelled axes; draw on it, then call `save_plot`.
 
     Raises:
         MissingExtra: matplotlib is not installed.
@@ -87,7 +87,7 @@ def save_plot(figure: Figure, path_without_suffix: Path) -> tuple[Path, Path]:
     from matplotlib import rc_context
 
     path_without_suffix.parent.mkdir(parents=True, exist_ok=True)
-    # Names of encoders hold dots, so that with_suffix would cut them.
+    # Names of encoders contain dots, which with_suffix would cut.
     png, svg = (path_without_suffix.with_name(path_without_suffix.name + suffix) for suffix in (".png", ".svg"))
     with rc_context(_SETTINGS):
         figure.savefig(png, format="png", dpi=DPI, metadata={"Software": None})
@@ -96,7 +96,7 @@ def save_plot(figure: Figure, path_without_suffix: Path) -> tuple[Path, Path]:
 
 
 def series_styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """A colour and a marker for each name, in the order in which names first come."""
+    """A colour and a marker for each name, in the order in which the names first occur."""
     return {
         name: (COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)])
         for number, name in enumerate(dict.fromkeys(names))
@@ -104,9 +104,9 @@ def series_styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:
 
 
 def pareto_front(points: Sequence[Point]) -> list[Point]:
-    """The points that no other one beats, by rising x; low x and high y are good.
+    """The points that no other point dominates, by rising x; low x and high y are good.
 
-    A point is beaten by one with x at most as large and y at least as large, one
+    A point is dominated by one with x at most as large and y at least as large, one
     of the two strictly. Of points at the same place all stay.
     """
     front: list[Point] = []
@@ -130,7 +130,7 @@ def draw_pareto(axes: Axes, points: Sequence[Point]) -> None:
             if point.interval:
                 axes.vlines(point.x, *point.interval, color=colour, linewidth=1.2)
             if point.label:
-                # Labels of the right half stand to the left, so that none runs out of the axes.
+                # Labels of points in the right half are on their left, so that none leaves the axes.
                 _write_beside(axes, point, colour, to_left=point.x > middle)
     add_legend(axes)
 

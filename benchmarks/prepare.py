@@ -1,4 +1,4 @@
-"""Builds, or resumes, an index in a work folder: of a dataset, or of any documents whose vectors are wanted once."""
+"""Builds, or resumes, an index in a work folder: of a dataset, or of any documents whose vectors are needed."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def prepared_index(dataset: Dataset, encoder_name: str, work: Path, log: Callabl
     """Bring the index of `dataset` under an encoder up to date, and open it.
 
     The folder is named by the checksum of the data and the encoder's fingerprint,
-    so that changed data or weights never meet an old index. The cost is that of
-    this call: nearly nothing where the index was whole already. `log` gets a
+    so that changed data or parameters never use an old index. The cost is that of
+    this call: nearly 0 where the index was complete before. `log` gets a
     line after each commit.
 
     Raises:
-        DatasetError: a document could not be indexed; scores on a part of the corpus are no scores of the task.
+        DatasetError: a document could not be indexed; scores on a part of the corpus are not scores of the task.
     """
     name = f"{dataset.name}@{checksum(dataset)}"
     with prepared_documents(name, read_documents(dataset), encoder_name, work, log) as ready:
@@ -51,11 +51,11 @@ def prepared_documents(
     *,
     device: str | None = None,
 ) -> Iterator[Prepared]:
-    """The same for documents that are no dataset: a cache of their vectors, which an interrupted run goes on with.
+    """Build or resume an index of documents that are not a dataset: a cache of their vectors.
 
     Args:
         name: of the documents, with a checksum that changes whenever they do.
-        documents: each doc_id once; a stream will do.
+        documents: each doc_id once; can be a stream.
         encoder_name: as `load_given` takes it.
         work: folder of indexes; made if need be.
         log: gets a line after each commit.
@@ -105,7 +105,7 @@ def label_of(name: str, fingerprint: str) -> str:
 
 
 def encoder_label(name: str) -> str:
-    """The last part of a folder's or a hub's name, fit to be part of a file name."""
+    """The last part of the name of a folder or of a model on a hub, safe as part of a file name."""
     return re.sub(r"[^\w.-]+", "_", Path(name).name).strip("_.-")
 
 

@@ -1,4 +1,4 @@
-"""Corpora with one class a document, and what a linear classifier learns from frozen vectors of documents or pairs.
+"""Corpora with one class a document, and linear classifiers trained on frozen vectors of documents or pairs.
 
 A folder holds
 
@@ -47,7 +47,7 @@ _COLUMNS = ("doc_id", "label")
 
 @dataclass(frozen=True)
 class LabelledCorpus:
-    """Which documents are learned from, tuned on and tested on, and what they are; texts stay in the file."""
+    """The documents of train, valid and test, with their classes; texts stay in the file."""
 
     name: str
     folder: Path
@@ -57,16 +57,16 @@ class LabelledCorpus:
 
     @property
     def classes(self) -> list[str]:
-        """Sorted."""
+        """All classes, sorted."""
         return sorted(set(self.labels.values()))
 
     @property
     def doc_ids(self) -> list[str]:
-        """Of all splits, in their order."""
+        """The doc_ids of all splits, in their order."""
         return [doc_id for split in SPLITS for doc_id in self.splits[split]]
 
     def labels_of(self, split: str) -> list[str]:
-        """In the order of the split."""
+        """The labels of a split, in its order."""
         return [self.labels[doc_id] for doc_id in self.splits[split]]
 
 
@@ -116,7 +116,7 @@ def read_labelled(corpus: LabelledCorpus) -> Iterator[Document]:
 
 
 def part_of(corpus: LabelledCorpus, n_per_class: Mapping[str, int], seed: int) -> LabelledCorpus:
-    """At most so many documents of each class in each split, drawn by `seed`; the order of the splits is kept."""
+    """Draw at most `n_per_class` documents of each class in each split by `seed`; the order of the splits is kept."""
     draw = np.random.default_rng(seed)
     splits = {}
     for split, ids in corpus.splits.items():
@@ -195,7 +195,7 @@ def _check(name: str, labels: Mapping[str, str], splits: Mapping[str, Sequence[s
 
 @dataclass(frozen=True)
 class FrozenVectors:
-    """One unit row a document, whoever made it."""
+    """One unit row a document, from an encoder or from TF-IDF."""
 
     system: str  # names the record
     encoder: str  # name@fingerprint; "" where there is none
@@ -204,12 +204,12 @@ class FrozenVectors:
     cost: BuildCost
 
     def of(self, doc_ids: Sequence[str]) -> AnyVectors:
-        """Their rows, in this order; a document may come again."""
+        """The rows of documents, in the order given; doc_ids can repeat."""
         return self.vectors[np.array([self.rows[doc_id] for doc_id in doc_ids], dtype=np.int64)]
 
 
 def encoder_vectors(ready: Prepared) -> FrozenVectors:
-    """The document vectors of an open index, copied, so that it may be closed."""
+    """The document vectors of an open index, copied, so that the index can be closed."""
     doc_ids, vectors = ready.index.document_vectors()
     rows = {doc_id: row for row, doc_id in enumerate(doc_ids)}
     return FrozenVectors("document", ready.encoder, rows, np.array(vectors), ready.cost)
@@ -220,7 +220,7 @@ def tfidf_vectors(texts: Mapping[str, str], train: Iterable[str]) -> FrozenVecto
 
     Args:
         texts: by doc_id.
-        train: doc_ids; words and idf are theirs, a word of one text alone left out.
+        train: doc_ids of the texts that words and idf come from; a word of one text alone is left out.
 
     Raises:
         MissingExtra: scikit-learn is not installed.
@@ -237,8 +237,8 @@ def tfidf_vectors(texts: Mapping[str, str], train: Iterable[str]) -> FrozenVecto
     return FrozenVectors("tfidf", "", rows, vectors, BuildCost(round(time.perf_counter() - started, 1)))
 
 
-INVERSE_PENALTIES = (0.1, 1.0, 10.0, 100.0, 1000.0)  # C; vectors of length 1 ask for large ones
-FEW_SHOT_C = 1.0  # scikit-learn's own: so few labels leave none to choose it by
+INVERSE_PENALTIES = (0.1, 1.0, 10.0, 100.0, 1000.0)  # C; vectors of length 1 need large values
+FEW_SHOT_C = 1.0  # scikit-learn's default: so few labels leave none to choose C on
 MAX_ITERATIONS = 5000
 
 AnyVectors: TypeAlias = "NDArray[np.float32] | csr_matrix"  # (N, D)
@@ -254,14 +254,14 @@ class Examples:
 
 @dataclass(frozen=True)
 class Draws:
-    """What was reached with a few labels, draw by draw."""
+    """The quality with a few labels, one value a draw."""
 
     accuracy: list[float]
     macro_f1: list[float]
 
 
 def fit_probe(train: Examples, valid: Examples) -> tuple[LogisticRegression, float]:
-    """The classifier learned from `train` whose C has the best accuracy on `valid`, the smallest of equals; and that C.
+    """The classifier trained on `train` with the C of best accuracy on `valid`, in ties the smallest; and that C.
 
     Raises:
         MissingExtra: scikit-learn is not installed.
@@ -289,7 +289,7 @@ def few_shot(train: Examples, test: Examples, n_per_class: int, n_draws: int, se
 
 
 def few_shot_rows(labels: Sequence[str], n_per_class: int, n_draws: int, seed: int) -> list[NDArray[np.int64]]:
-    """For each draw the rows of `n_per_class` documents of each class, none twice; draw i is the same for all n_draws.
+    """For each draw the rows of `n_per_class` documents of each class, none twice; draw i does not depend on `n_draws`.
 
     Raises:
         DatasetError: a class has fewer documents than that.
@@ -309,7 +309,7 @@ def few_shot_rows(labels: Sequence[str], n_per_class: int, n_draws: int, seed: i
 
 
 def judge(labels: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
-    """Accuracy, and the mean over classes of F1 (a class that is neither there nor predicted is left out); in [0, 1].
+    """Accuracy, and the mean over classes of F1 (a class that is neither present nor predicted is left out); in [0, 1].
 
     Raises:
         MissingExtra: scikit-learn is not installed.
@@ -339,7 +339,7 @@ MATCH, OTHER = "match", "other"
 
 @dataclass(frozen=True)
 class Prediction:
-    """What was said of the pairs of test, and by which setting, chosen on valid."""
+    """The predictions for the pairs of test, and their setting, chosen on valid."""
 
     predicted: list[str]  # `MATCH` or `OTHER`
     setting: float  # C of the regression, or the threshold
@@ -356,7 +356,7 @@ def by_probe(pairs: Mapping[Split, Sequence[Pair]], vectors: FrozenVectors) -> P
 
 
 def by_cosine(pairs: Mapping[Split, Sequence[Pair]], vectors: FrozenVectors) -> Prediction:
-    """Call a match what is above the threshold of highest accuracy on valid; nothing is learned from train."""
+    """Predict a match above the threshold of highest accuracy on valid; train is not used."""
     scores = {split: _cosine(*_both(pairs[split], vectors)) for split in (Split.VALID, Split.TEST)}
     threshold = accuracy_threshold(scores[Split.VALID], [pair.is_match for pair in pairs[Split.VALID]])
     return Prediction([MATCH if score > threshold else OTHER for score in scores[Split.TEST]], threshold)

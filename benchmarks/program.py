@@ -1,4 +1,4 @@
-"""A program: a command that prints errors of the engine as one line, and the origin of what it records."""
+"""A program: a command that prints errors of the engine as one line; and the origin of the records it writes."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ ProgramT = TypeVar("ProgramT", bound=Program)
 
 
 def program(function: Callable[..., None]) -> Program:
-    """Make `main` of a module the study, or the verb, of its name: `python -m benchmarks study NAME`."""
+    """Make `main` of a module the study or verb with the name of the module: `python -m benchmarks study NAME`."""
     return _shown(click.command(cls=Program)(function))
 
 
 def task(function: Callable[..., None]) -> Task:
-    """Make `main` of a module the task of its name: `python -m benchmarks run NAME`."""
+    """Make `main` of a module the task with the name of the module: `python -m benchmarks run NAME`."""
     return _shown(click.command(cls=Task)(function))
 
 
 def _shown(command: ProgramT) -> ProgramT:
-    """Let the help name the defaults of options, but for flags, folders and empty texts."""
+    """Show the defaults of options in the help, except of flags, folders and empty texts."""
     for option in command.params:
         is_plain = not isinstance(option.default, bool) and isinstance(option.default, str | int | float)
         if isinstance(option, click.Option) and option.show_default is None and is_plain and option.default != "":
@@ -67,7 +67,7 @@ def origin_of(context: click.Context, seed: int) -> Origin:
 
 
 def command_line(name: str, context: click.Context, leave_out: Collection[str]) -> str:
-    """The command that was given, without the parameters in `leave_out`; of a path its last part alone."""
+    """The command line of this call, without the parameters in `leave_out`; of a path only the last part."""
     words: list[str] = []
     for parameter in context.command.params:
         of = parameter.name or ""
@@ -93,7 +93,7 @@ def _words(parameter: click.Parameter, value: object) -> Iterable[str]:
 
 
 def _word(value: object) -> str:
-    """A value; of a path its last part alone, of an address its scheme."""
+    """A value as text: of a path only the last part, of an address only the scheme."""
     word = str(value)
     if "://" in word:
         return word.partition("://")[0] + "://..."
@@ -101,5 +101,5 @@ def _word(value: object) -> str:
 
 
 def _is_place(text: str) -> bool:
-    """Whether a text is a path here; names on a hub have a slash in them too."""
+    """Whether a text is a path on this machine; names on a hub contain a slash too."""
     return "/" in text and (Path(text).is_absolute() or Path(text).exists())

@@ -1,4 +1,4 @@
-"""How well targets are found: tables by task and system, over all tasks, and by length; computed from runs alone."""
+"""Tables of retrieval quality by task and system, over all tasks, and by length; computed from runs alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from benchmarks.significance import bootstrap_interval, holm, randomization_p
 from benchmarks.systems import SCORINGS
 from engine.encoders.backbone.weights import MINILM_NAME
 
-Rivals: TypeAlias = Mapping[str, Callable[[Run, Run], bool]]  # by column: is the second run the rival of the first
+Rivals: TypeAlias = Mapping[str, Callable[[Run, Run], bool]]  # by column: is the second run a rival of the first
 _WITHOUT = "without-"  # begins the names of encoders that were trained without a corpus
 _ORDER = (*SCORINGS, "document", "bm25")
 _LEVEL = 0.05
@@ -42,9 +42,9 @@ _LENGTH_NOTE = (
 
 
 def retrieval_table(runs: Sequence[Run]) -> str:
-    """Quality by task and system, with p-values where both runs are there.
+    """Quality by task and system, with p-values where both runs exist.
 
-    Encoders that were trained without a corpus are left aside.
+    Encoders that were trained without a corpus are left out.
     """
     shown = sorted((run for run in runs if not is_without(run)), key=_place)
     rivals: Rivals = {"p, document": _is_document_of, "p, BM25": _is_bm25}
@@ -80,7 +80,7 @@ def _rival_among(runs: Sequence[Run], is_rival: Callable[[Run, Run], bool]) -> C
 
 
 def is_without(run: Run, *, of_own_task: bool = False) -> bool:
-    """Whether its encoder was trained without a corpus; with `of_own_task`, without the one that it is measured on."""
+    """Whether the encoder of a run was trained without a corpus; with `of_own_task`, without the corpus of the run."""
     name = run.encoder_name
     return name == _WITHOUT + run.corpus if of_own_task else name.startswith(_WITHOUT)
 
@@ -114,16 +114,16 @@ def _quality(run: Run, names: Sequence[str]) -> list[str]:
 
 
 def overview_table(runs: Sequence[Run]) -> str:
-    """Systems by tasks, the one that is nearest to the best of each task in the mean first.
+    """Systems by tasks, sorted by their mean difference to the best system of each task.
 
     A system that misses more than a quarter of the tasks is left out; "-" marks a figure that was not
-    measured. Encoders that were trained without a corpus are left aside.
+    measured. Encoders that were trained without a corpus are left out.
     """
     return _overview({}, runs, measured)
 
 
 def parts_table(runs: Sequence[Run]) -> str:
-    """The same of searches with a part of each document."""
+    """The overview of searches with a part of each document."""
     named = [replace(run, dataset=f"{run.corpus}, {run.variant}@{run.dataset.partition('@')[2]}") for run in runs]
     return _overview({}, named, lambda shown: "\n".join(origins(shown)))
 
@@ -152,7 +152,7 @@ def _overview(by_task: dict[str, dict[str, Run]], runs: Sequence[Run], ending: C
 
 
 def _cells(runs: Sequence[Run]) -> list[str]:
-    """Of one task."""
+    """The cells of one task."""
     best = max(runs, key=lambda run: run.mean(PRIMARY))
     others = [run for run in runs if run is not best]
     adjusted = holm(
@@ -177,7 +177,7 @@ def length_table(runs: Sequence[Run]) -> str:
         of_one = [run for run in runs if run.corpus == corpus and run.system in _BY_LENGTH and not is_without(run)]
         for by, text in _LENGTHS.items():
             counted = [run for run in of_one if any(by in case.facts for case in run.cases)]
-            # A run of other queries cannot stand beside the others.
+            # A run of other queries cannot be compared with the others.
             counted = [run for run in counted if run.case_ids == counted[0].case_ids]
             if counted:
                 rows += _length_rows(sorted(counted, key=lambda run: run.label), by, f"{corpus}, {text}")
@@ -207,15 +207,15 @@ def _length_rows(runs: Sequence[Run], by: str, title: str) -> list[list[str]]:
 def buckets(lengths: NDArray[np.float64], n_buckets: int) -> list[NDArray[np.intp]]:
     """Cut queries at the quantiles of their lengths.
 
-    Equal lengths stay together, so that buckets may be of unlike size, and fewer
-    than were asked for.
+    Equal lengths stay together, so that buckets can differ in size, and can be fewer
+    than `n_buckets`.
 
     Args:
         lengths: (N,), N at least 1.
         n_buckets: at most this many.
 
     Returns:
-        The places of the queries of each bucket, from the shortest to the longest; none is empty.
+        The indices of the queries of each bucket, from the shortest to the longest; none is empty.
     """
     inner = np.unique(np.quantile(lengths, np.arange(1, n_buckets) / n_buckets))
     bucket = np.searchsorted(inner, lengths, side="left")

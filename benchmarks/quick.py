@@ -1,7 +1,7 @@
-"""Parts: a small seeded part of a dataset, and of a document its title, its lead or its first words.
+"""Parts: a small seeded part of a dataset, and the title, the lead or the first words of a document.
 
-A part of a dataset is a dataset of its own, for `--quick`, and for programs that are too slow for all. A measurement
-of a quick part, in a minute or two, says that the programs work, and nothing about the systems."""
+A part of a dataset is a dataset of its own, for `--quick`, and for programs that are too slow for the whole. A
+measurement of a quick part takes a minute or two; it shows that the programs work, and nothing about the systems."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def part_of(document: Document, part: str) -> Document:
 
 
 def first_words(document: Document, n_words: int) -> Document:
-    """The document up to the end of its n-th word, `n_words` at least 1; itself where it is not longer.
+    """The document up to the end of its n-th word, `n_words` at least 1; the whole document where it is not longer.
 
     A word is a run of characters that are not space. Sections that begin later are
     dropped, and the one in which the cut falls ends there.
@@ -73,9 +73,9 @@ class Size:
     """How much of a dataset is kept."""
 
     n_queries: int = 20
-    n_targets: int = 5  # relevant ones of a query
-    n_documents: int = 300  # queries and targets among them
-    n_words: int | None = 300  # first ones of a document, title and headings among them; None for all of them
+    n_targets: int = 5  # relevant targets of a query
+    n_documents: int = 300  # queries and targets included
+    n_words: int | None = 300  # first words of a document, title and headings included; None for all
 
 
 def quick_part(
@@ -84,11 +84,11 @@ def quick_part(
     """Write some queries of a split, some of their relevant targets, and documents that are neither.
 
     Queries, targets and the others are those whose ids have the lowest hashes, so
-    the same seed gives the same part, in whatever order files are. Judgments of
-    documents that are not kept are left out, those of 0 and below too.
+    the same seed gives the same part, whatever the order of the files. Judgments of
+    documents that are not kept are left out, and judgments of 0 and below.
 
     Args:
-        dataset: the whole one, in any layout; the part is in the project's own.
+        dataset: the whole dataset, in any layout; the part is in the project's own.
         split: whose queries are kept; the part has no other split.
         folder: where parts are kept, each in a folder named by checksum, split and seed.
         seed: of the hashes.
@@ -141,7 +141,7 @@ def _chosen_qrels(qrels: Qrels, corpus: set[str], place: Callable[[str], bytes],
 
 
 def _write(path: Path, documents: Iterable[Document], size: Size) -> None:
-    # Without name and time in its head, a file of the same texts has the same checksum.
+    # Without name and time in its header, a file of the same texts has the same checksum.
     with path.open("wb") as file, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
         for document in documents:
             line = _line(document if size.n_words is None else first_words(document, size.n_words))

@@ -1,7 +1,7 @@
-"""A record as a JSON file, one field a line, and back again; and records of several parts, kept as each part comes.
+"""Writes and reads a record as a JSON file, one field a line; records of several parts are kept part by part.
 
-One part that fails costs no other, and the same command goes on. What is there so far lies in NAME.unfinished beside
-the record that it will be.
+A part that fails does not stop the others, and the same command resumes. Parts measured so far are in NAME.unfinished,
+beside the file of the final record.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ RecordT = TypeVar("RecordT", bound="DataclassInstance")
 
 
 class RecordError(EngineError):
-    """Raised when a file is no record, or one that would be replaced holds more."""
+    """Raised when a file is not a record, or when a record that would be replaced holds more."""
 
 
 class Recorded:
-    """A record: a frozen dataclass of a kind, of which a file holds one."""
+    """A record: a frozen dataclass with a kind; a file holds one record."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
     kind: ClassVar[str]
     origin: Origin
-    failed: dict[str, str]  # of a record of parts: by part why it has no result
+    failed: dict[str, str]  # in a record of parts: why a part has no result, by part
     _file: ClassVar[str]
 
     def __init_subclass__(cls, *, kind: str, file: str = "") -> None:
@@ -48,22 +48,22 @@ class Recorded:
 
         Args:
             kind: of the record.
-            file: its name, without suffix; "{field}" stands for the value of a field, {quick} for "-quick" where the
-                record is of a quick run, and {seeded} for the seed where it is not 0.
+            file: the name of its file, without suffix; "{field}" stands for the value of a field, {quick} for
+                "-quick" where the record is of a quick run, and {seeded} for the seed where it is not 0.
         """
         cls.kind, cls._file = kind, file
         KINDS[kind] = cls
 
     @property
     def name(self) -> str:
-        """Of the file, without suffix."""
+        """The name of the file, without suffix."""
         quick = "-quick" if getattr(self, "is_quick", False) else ""
         seeded = f"-seed{self.origin.seed}" if self.origin.seed else ""
         return self._file.format(**vars(self), quick=quick, seeded=seeded)
 
     @property
     def extent(self) -> Mapping[str, int]:
-        """How many there are of each thing that a record may have only a part of, by what they are called."""
+        """The counts that are lower in a smaller record of this name, by what they count; see `refuse_smaller`."""
         return {}
 
 
@@ -79,7 +79,7 @@ def write_record(record: Recorded, folder: Path = RESULTS) -> Path:
     """Write `record.name`.json, one field a line; a record of the same name is replaced.
 
     Raises:
-        RecordError: that record holds more, see `refuse_smaller`.
+        RecordError: the record that would be replaced holds more, see `refuse_smaller`.
     """
     refuse_smaller(record, record.extent, folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,9 +89,10 @@ def write_record(record: Recorded, folder: Path = RESULTS) -> Path:
 
 
 def with_code(record: RecordT, paths: Sequence[str]) -> RecordT:
-    """The record with digests of the code at these paths, at the commit of its origin, or as the code is now.
+    """The record with digests of the code at these paths, at the commit of its origin.
 
-    Now, if the checkout differed from its commit. A record that has digests keeps them.
+    If the checkout differed from that commit, the digests are those of the present code. A record that has digests
+    keeps them.
     """
     origin: Origin | None = getattr(record, "origin", None)
     if origin is None or origin.code or not paths:
@@ -101,15 +102,15 @@ def with_code(record: RecordT, paths: Sequence[str]) -> RecordT:
 
 
 def refuse_smaller(record: Recorded, extent: Mapping[str, int], folder: Path) -> None:
-    """Look whether a record may take the place of the one of its name; to be called before long work, too.
+    """Check that a record may replace the one of the same name; also to be called before long work.
 
     Args:
-        record: the new one, or the beginning of it.
-        extent: that it has, or will have.
+        record: the new record, or its beginning.
+        extent: the extent that it has, or will have.
         folder: of records.
 
     Raises:
-        RecordError: the one that is there holds more of something.
+        RecordError: the existing record holds more of something.
     """
     path = record_path(record, folder)
     if not path.exists():
@@ -125,7 +126,7 @@ def refuse_smaller(record: Recorded, extent: Mapping[str, int], folder: Path) ->
 
 
 def record_path(record: Recorded, folder: Path) -> Path:
-    """Where a record of that name lies."""
+    """The path of the file of a record."""
     return folder / f"{record.name}.json"
 
 
@@ -137,7 +138,7 @@ def record_text(record: Recorded) -> str:
 
 
 def rebuild(cls: type[RecordT], values: Mapping[str, Any]) -> RecordT:
-    """Make a dataclass of what JSON gave, and likewise the dataclasses in it, in lists, dicts and options.
+    """Build a dataclass from JSON values, and the dataclasses nested in it, in lists, dicts and options.
 
     Fields that have defaults may be missing, as in records that are older than the field.
     """
@@ -177,16 +178,16 @@ PartT = TypeVar("PartT")
 
 
 def keep(record: Recorded, folder: Path) -> None:
-    """Write what there is so far; a record of that name stays as it is."""
+    """Write the unfinished record; a finished record of the same name stays unchanged."""
     folder.mkdir(parents=True, exist_ok=True)
     _unfinished(record, folder).write_text(record_text(record), "utf-8")
 
 
 def complete(record: Recorded, folder: Path) -> Path:
-    """Write the record, failures included, in place of what was kept.
+    """Write the record, failures included, and delete the unfinished one.
 
     Raises:
-        RecordError: the one of its name holds more; what was kept stays.
+        RecordError: the existing record of this name holds more; the unfinished one stays.
     """
     path = write_record(record, folder)
     _unfinished(record, folder).unlink(missing_ok=True)
@@ -194,13 +195,13 @@ def complete(record: Recorded, folder: Path) -> Path:
 
 
 def earlier(record: RecordedT, folder: Path, parts: Collection[str]) -> RecordedT | None:
-    """A run of the same that did not end, or in which a part failed; None where there is none.
+    """The record of an equal run that did not end, or in which a part failed; None where there is none.
 
-    It is the same if all fields are equal, and the command, the seed and the
-    machine; code may have changed since.
+    Runs are equal if the command, the seed, the machine and all fields but `parts`
+    are equal; the code can differ.
 
     Args:
-        record: of the run that begins, its parts empty.
+        record: of the run that starts, its parts empty.
         folder: of records.
         parts: the fields that hold what is measured part by part.
     """
@@ -221,16 +222,16 @@ def measure_parts(
     measure: Callable[[str], PartT],
     on_part: Callable[[Mapping[str, PartT], Mapping[str, str]], None],
 ) -> tuple[dict[str, PartT], dict[str, str]]:
-    """Measure what is not there yet, one part after another.
+    """Measure the parts that are not kept, one after another.
 
     Args:
         wanted: parts by name.
-        kept: those that an earlier run measured.
-        measure: measures one; an `EngineError` of it is a part that failed.
-        on_part: gets after each one what was measured, and what failed and why, in the order of `wanted`.
+        kept: the parts that an earlier run measured.
+        measure: measures one part; if it raises an `EngineError`, the part failed.
+        on_part: called after each part with all results and all reasons of failure, in the order of `wanted`.
 
     Returns:
-        Both, at the end.
+        The results and the reasons of failure, by part.
     """
     measured, failed = {name: kept[name] for name in wanted if name in kept}, dict[str, str]()
     for name in wanted:

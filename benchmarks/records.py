@@ -1,4 +1,4 @@
-"""Reads what was measured, and everything needed to run it again: frozen values, one file a run."""
+"""Reads the records and runs of a folder; each holds its values and everything that is needed to rerun it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_records(folder: Path = RESULTS) -> list[Record]:
     """All records of a folder, and its runs, by file name.
 
     Raises:
-        RecordError: a file is none.
+        RecordError: a file is not a record.
     """
     return [*map(_read, sorted(folder.glob("*.json"))), *map(read_run, run_files(folder))]
 

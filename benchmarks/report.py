@@ -1,6 +1,6 @@
 """Draws the tables of README, results and docs from committed records, and from nothing else.
 
-A table stands between `<!-- results:NAME -->` and `<!-- /results -->`; NAME is one of `TABLES`.
+A table is between `<!-- results:NAME -->` and `<!-- /results -->`; NAME is one of `TABLES`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _BLOCK = re.compile(r"(<!-- results:(\w+) -->\n)(.*?)(<!-- /results -->)", re.DO
 
 
 class ReportError(EngineError):
-    """Raised when a file holds no table to draw, or one that is not known."""
+    """Raised when a file holds no table to draw, or an unknown one."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,10 @@ class Table:
     kinds: tuple[str, ...]  # of the records and runs that it shows
     draw: Callable[[Sequence[Any]], str]  # of records of these kinds
     is_of_parts: bool = False  # shows retrieval with parts of documents, and not with whole ones
-    is_summary: bool = False  # of tables of RESULTS.md, which name stale records
+    is_summary: bool = False  # of tables in RESULTS.md; those name the stale records
 
     def shown(self, records: Sequence[Record]) -> list[Record]:
-        """Its records, those of quick runs and of the first queries alone left out, and of retrieval all but test."""
+        """Its records, without those that `is_partial` excludes from all pages."""
         return [
             record
             for record in records
@@ -96,13 +96,13 @@ class Table:
         ]
 
     def text(self, records: Sequence[Record]) -> str:
-        """The table, or that there is nothing to show."""
+        """The table, or a line where there is no record to show."""
         shown = self.shown(records)
         return (self.draw(shown) if shown else "") or "No records yet."
 
 
 def is_partial(record: Record) -> bool:
-    """Whether a record is of a part, or of what settings are chosen on, and so shown on no page."""
+    """Whether a record is of a quick run, of the first queries, or (retrieval, rerank) of another split than test."""
     if record.kind in ("retrieval", "rerank") and getattr(record, "split", "test") != "test":
         return True
     if isinstance(record, Run):
@@ -168,7 +168,7 @@ TABLES: Mapping[str, Table] = {
 
 
 def not_shown(pages: Iterable[str], records: Sequence[Record]) -> list[str]:
-    """The first table of each kind of record that stands in no table of the pages."""
+    """The first table of each kind of record that no table of the pages shows."""
     shown = {kind for page in pages for match in _BLOCK.finditer(page) for kind in TABLES[match[2]].kinds}
     missing: dict[str, str] = {}
     for name, table in TABLES.items():
@@ -179,10 +179,10 @@ def not_shown(pages: Iterable[str], records: Sequence[Record]) -> list[str]:
 
 
 def drawn(text: str, records: Sequence[Record], checkout: Path = CHECKOUT) -> str:
-    """The text with each of its tables drawn again; a line below a table names its stale records.
+    """The text with each of its tables redrawn; a line below a table names its stale records.
 
     Raises:
-        ReportError: it holds no table, or one that is not known.
+        ReportError: the text holds no table, or an unknown one.
     """
 
     def block(match: re.Match[str]) -> str:

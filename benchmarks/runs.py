@@ -28,7 +28,7 @@ _DIGITS = 6  # of a score
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One query, pair or document, and what the system answered."""
+    """One query, pair or document, and the result of the system."""
 
     id: str
     values: dict[str, float] = field(default_factory=dict)  # by measure; {} where there is a ranking
@@ -49,11 +49,11 @@ class Run:
     system: str
     encoder: str = ""  # name@fingerprint; "" where the system has none
     settings: Settings = field(default_factory=dict)
-    variant: str = ""  # in the name of the file: tells runs of one system apart
+    variant: str = ""  # in the name of the file: distinguishes runs of one system
     split: str = "test"
     k: int = 0  # depth of the rankings; 0 where there are none
     fit_seconds: float = 0.0  # until the system was ready
-    n_tokens: int = 0  # encoded in this time
+    n_tokens: int = 0  # encoded in `fit_seconds`
     seconds: float = 0.0  # of all cases, one after another
     details: dict[str, Any] = field(default_factory=dict)  # of the task, see `details_as`
     origin: Origin
@@ -61,7 +61,7 @@ class Run:
 
     @property
     def kind(self) -> str:
-        """As of records."""
+        """The kind, as of records: the task."""
         return self.task
 
     @property
@@ -71,46 +71,46 @@ class Run:
 
     @property
     def encoder_name(self) -> str:
-        """Without the fingerprint."""
+        """The name of the encoder, without its fingerprint."""
         return self.encoder.partition("@")[0]
 
     @property
     def label(self) -> str:
-        """The system, and the encoder that this uses."""
+        """The system, and its encoder if it has one."""
         return f"{self.system}, {self.encoder_name}" if self.encoder else self.system
 
     @property
     def name(self) -> str:
-        """Of the file, without suffix."""
+        """The name of the file, without suffix."""
         parts = (self.corpus, self.system, self.encoder_name, self.variant, self.split)
         return name_of(*parts, seed=self.origin.seed)
 
     @property
     def case_ids(self) -> list[str]:
-        """In the order of the file."""
+        """The ids of the cases, in the order of the file."""
         return [case.id for case in self.cases]
 
     @property
     def groups(self) -> list[str] | None:
-        """Of each case; None where each case is its own."""
+        """The group of each case; None where each case is a group of its own."""
         return [case.group for case in self.cases] if any(case.group for case in self.cases) else None
 
     @property
     def measures(self) -> list[str]:
-        """What `values` has."""
+        """The measures that `values` knows."""
         return list(self._values)
 
     def values(self, measure: str) -> list[float]:
-        """A value for each case; of rankings in [0, 1]."""
+        """A value for each case; in [0, 1] for rankings."""
         return self._values[measure]
 
     def mean(self, measure: str) -> float:
-        """Over all cases, to four decimals."""
+        """The mean over all cases, to four decimals."""
         values = self.values(measure)
         return round(sum(values) / len(values), 4)
 
     def details_as(self, cls: type[RecordT]) -> RecordT:
-        """What only this task says of a run, as a dataclass."""
+        """The details of a run, which depend on its task, as a dataclass."""
         return rebuild(cls, self.details)
 
     @cached_property
@@ -141,15 +141,15 @@ def _judged(run: Run) -> dict[str, list[float]]:
 
 
 def run_path(run: Run, results: Path = RESULTS) -> Path:
-    """Where the file of a run lies."""
+    """The path of the file of a run."""
     return results / RUNS / run.task / f"{run.name}{_SUFFIX}"
 
 
 def write_run(run: Run, results: Path = RESULTS) -> Path:
-    """Write a run; one of the same name is replaced.
+    """Write a run; a run of the same name is replaced.
 
     Raises:
-        RecordError: that one has more cases.
+        RecordError: the run that would be replaced has more cases.
     """
     path = run_path(run, results)
     if path.exists() and len(known := read_run(path).cases) > len(run.cases):
@@ -160,7 +160,7 @@ def write_run(run: Run, results: Path = RESULTS) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     run = with_code(run, modules_of(run.task, run.system))
     header = {name: value for name, value in asdict(run).items() if name != "cases"}
-    # Without name and time in its head, a file of the same run has the same bytes.
+    # Without name and time in its header, a file of the same run has the same bytes.
     with path.open("wb") as file, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
         for line in (header, *map(_line, run.cases)):
             packed.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
@@ -171,7 +171,7 @@ def read_run(path: Path) -> Run:
     """Read one run.
 
     Raises:
-        RecordError: the file is none.
+        RecordError: the file is not a run.
     """
     try:
         with gzip.open(path, "rt", encoding="utf-8") as lines:
@@ -194,7 +194,7 @@ def run_files(results: Path = RESULTS) -> Iterator[Path]:
 
 
 def same_cases(run: Run, others: Sequence[Run]) -> list[Run]:
-    """The runs of the same cases of the same data, which values can be compared with case by case."""
+    """The runs of the same cases of the same data, whose values can be compared case by case."""
     asked = (run.dataset, run.split, run.case_ids)
     return [other for other in others if (other.dataset, other.split, other.case_ids) == asked]
 

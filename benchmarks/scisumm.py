@@ -1,6 +1,6 @@
 """CL-SciSumm: its papers, citances and human summaries, the questions that a summary is used for, and their candidates.
 
-A folder holds, each as `benchmarks.datasets` has it,
+A folder holds, each in the format of `benchmarks.datasets`,
 
     corpus.jsonl.gz      papers; meta.roles holds "citing" where one cites a reference paper
     queries.jsonl.gz     human summaries of reference papers
@@ -46,7 +46,7 @@ _QRELS = {"reference": "qrels.tsv", "citing": "qrels_citing.tsv", "citances": "q
 
 
 class Collection(StrEnum):
-    """What is found."""
+    """The collection that is searched."""
 
     PAPERS = "papers"
     CITANCES = "citances"
@@ -57,11 +57,11 @@ _FILES = {Collection.PAPERS: "corpus.jsonl.gz", Collection.CITANCES: "citances.j
 
 @dataclass(frozen=True)
 class Part:
-    """The little that a quick run reads."""
+    """The part of the data that a quick run reads."""
 
     doc_ids: frozenset[str]  # papers and citances
     max_words: int  # of a document
-    name: str  # of the part, for what is cached
+    name: str  # of the part, in the key of cached vectors
 
 
 @dataclass(frozen=True)
@@ -72,14 +72,14 @@ class Scisumm:
     checksum: str  # of all files above
     split: str
     summaries: Mapping[str, Document]
-    reference: Qrels  # summary -> its paper; each of these -> 1
+    reference: Qrels  # summary -> its paper -> 1
     citing: Qrels  # summary -> papers; empty where none is known
     citances: Qrels
     part: Part | None = None  # None for all
 
     @property
     def name(self) -> str:
-        """Name, checksum and part: what vectors of its documents may be kept under."""
+        """Name, checksum and part: the key under which vectors of its documents are kept."""
         return f"{NAME}@{self.checksum}" + (f"-{self.part.name}" if self.part else "")
 
 
@@ -124,7 +124,7 @@ def read_collection(data: Scisumm, collection: Collection) -> Iterator[Document]
     """Stream all papers, reference and citing ones, or all citances.
 
     Raises:
-        DatasetError: one cannot be read.
+        DatasetError: a document cannot be read.
     """
     for document in _read(data.folder / _FILES[collection]):
         if data.part is None:
@@ -139,7 +139,7 @@ def citing_ids(data: Scisumm) -> list[str]:
 
 
 def quick_part(data: Scisumm, n_topics: int, max_words: int, seed: int) -> Scisumm:
-    """A few reference papers with all that belongs to them, the first words of each paper; one summary a topic.
+    """A few reference papers with their citing papers and citances, cut to `max_words` words; one summary a topic.
 
     Topics are drawn by `seed` among those that five papers cite, or among all where these are fewer than `n_topics`.
     """
@@ -178,7 +178,7 @@ def _roles(paper: Document) -> list[object]:
 
 
 def _qrels(path: Path, query_ids: list[str]) -> Qrels:
-    """Relevant targets of every query, of a query without any none."""
+    """The relevant targets of every query; {} for a query without any."""
     judged = read_judgments(path, query_ids)
     return {
         query_id: {doc_id: 1 for doc_id, relevance in judged.get(query_id, {}).items() if relevance > 0}
@@ -214,13 +214,13 @@ Ask = Callable[[Scisumm, Sequence[str], np.random.Generator], list[Question]]
 
 @dataclass(frozen=True)
 class SummaryTask:
-    """One way to ask."""
+    """A way to rank for summaries: the collection, the candidates and the measures."""
 
     collection: Collection
-    pool: Pool  # the documents among which is searched; lexical systems know no others
+    pool: Pool  # the documents that are searched; lexical systems are fitted on these alone
     ask: Ask
     split: str  # by default
-    measures: tuple[str, ...]  # the first is the one that tests compare
+    measures: tuple[str, ...]  # significance tests compare the first
     n_draws: int = 1
 
 
@@ -259,9 +259,9 @@ def drawn(data: Scisumm, _pool: Sequence[str], draw: np.random.Generator) -> lis
 
 
 def of_pool(kind: str, data: Scisumm, pool: Sequence[str], _draw: np.random.Generator) -> list[Question]:
-    """All that belongs to a summary among the whole pool; its own paper is left out where it is not what is sought.
+    """The targets of a summary among the whole pool; its own paper is a candidate only where it is the target.
 
-    Summaries with nothing to find are left out.
+    Summaries without a target in the pool are left out.
     """
     judged: Mapping[str, Mapping[str, int]] = getattr(data, kind)
     known = frozenset(pool)
@@ -307,22 +307,22 @@ TASKS: Mapping[str, SummaryTask] = {
 }
 
 
-FEW = 100  # candidates that are scored one by one by a system that can
+FEW = 100  # up to this number, candidates are scored one by one by a system that has `score`
 
 
 @runtime_checkable
 class Scorer(Protocol):
-    """What can score any two documents that it was fitted on."""
+    """A system that can score any two documents that it was fitted on."""
 
     def score(self, first: str, second: str) -> float:
-        """Higher is closer."""
+        """The similarity of two documents; higher is closer."""
 
 
 class CandidateRanker:
-    """Asks a system once for each summary, and each pair of a summary and a candidate once, however often they come."""
+    """Ranks candidates by a system; searches once for each summary, and scores each pair of documents once."""
 
     def __init__(self, system: System, summaries: Mapping[str, Document], depth: int) -> None:
-        """Take a system and its queries; `depth` is that of a search, as many as there are documents."""
+        """Take a system and its queries; `depth` is the depth of a search, the number of documents."""
         self._system = system
         self._summaries = summaries
         self._depth = depth
@@ -330,11 +330,11 @@ class CandidateRanker:
         self._scores: dict[tuple[str, str], float] = {}
 
     def rank(self, question: Question) -> list[str]:
-        """The candidates, best first; what the system does not find is not among them.
+        """The candidates, best first, without those that the system does not find.
 
-        Few candidates are scored pair by pair where the system has `score`, and equal
-        ones stay in the order of the question. Otherwise they come as in its ranking of
-        everything.
+        Up to `FEW` candidates are scored pair by pair if the system has `score`; ties keep
+        the order of the question. Otherwise they are in the order of the system's ranking
+        of all documents.
         """
         if isinstance(self._system, Scorer) and len(question.candidates) <= FEW:
             scores = {doc_id: self._score(self._system, question.query_id, doc_id) for doc_id in question.candidates}

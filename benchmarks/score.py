@@ -1,4 +1,4 @@
-"""Judges runs that are there already, the project's own or in TREC's format; nothing is recorded."""
+"""Judges existing runs, the project's own or in TREC's format; records nothing."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Score:
 def score_run(
     run: Mapping[str, Ranking], qrels: Qrels, *, other: Mapping[str, Ranking] | None = None, seed: int = 0
 ) -> list[Score]:
-    """Judge a run, and hold it against another one.
+    """Judge a run, and compare it with another one.
 
     Args:
-        run: by query id; a query that it lacks counts 0, one without judgments is passed over.
+        run: rankings by query id; a query that it lacks counts 0, a query without judgments is skipped.
         qrels: with a relevant target of each query.
-        other: of the same queries.
+        other: another run of the same queries.
         seed: of intervals and tests.
     """
     values = _values(run, qrels)
@@ -48,10 +48,10 @@ def score_run(
 
 
 def judged_queries(qrels: Qrels) -> Qrels:
-    """The judgments of queries that have a relevant target; others say nothing about a ranking.
+    """The judgments of queries that have a relevant target; others cannot measure a ranking.
 
     Raises:
-        FormatError: no query has one.
+        FormatError: no query has a relevant target.
     """
     kept = {query_id: targets for query_id, targets in qrels.items() if max(targets.values()) > 0}
     if not kept:

@@ -1,9 +1,10 @@
-"""Is a difference between two systems more than chance? Pure functions of values a query.
+"""Tests whether the difference between two systems is significant: pure functions of one value a query.
 
-Queries that hang together, such as several about one document, form a group: it is
-drawn or swapped as a whole, as its values say less than as many of queries apart.
+Queries that depend on each other, such as several about one document, form a group. A
+group is drawn or swapped as a whole, since its values carry less information than those
+of as many independent queries.
 
-Letters in shapes: N queries, G groups of them (G = N where each is its own), B samples.
+Letters in shapes: N queries, G groups of queries (G = N where each query is its own), B samples.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def randomization_p(
     """Two-sided p-value of the paired randomisation test on the mean difference.
 
     Under the hypothesis that the systems are alike, the two values of each query
-    may be swapped (Fisher 1935; Smucker et al. 2007, for retrieval), those of a
+    can be swapped (Fisher 1935; Smucker et al. 2007, for retrieval), those of a
     group g all together:
 
         p = P(|sum_g s_g d_g| >= |sum_g d_g|),  d_g = sum_{i in g} (a_i - b_i),  s_g = +1 or -1
@@ -39,7 +40,7 @@ def randomization_p(
     Args:
         a: (N,) values of one system.
         b: (N,) values of the other, query by query.
-        groups: (N,) of which group each query is; by default each is its own.
+        groups: (N,) the group of each query; by default each query is its own.
 
     Raises:
         ValueError: the shapes differ.
@@ -73,11 +74,11 @@ def bootstrap_interval(
 
     Args:
         values: (N,), one a query, N at least 1.
-        groups: (N,) of which group each query is; by default each is its own.
+        groups: (N,) the group of each query; by default each query is its own.
         level: share of resampled means that the interval holds, in (0, 1).
 
     Returns:
-        Its lower and upper end.
+        The lower and upper end of the interval.
 
     Raises:
         ValueError: there is no value, or the shapes differ.
@@ -95,15 +96,15 @@ def bootstrap_interval(
 
 
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
-    """Adjust the p-values of one family of tests for there being several of them.
+    """Adjust the p-values of one family of tests for multiple comparisons.
 
     The step-down method of Holm (1979), which holds whatever the dependence
     between tests: with the p-values in rising order,
 
         adjusted p_(i) = max_{j <= i} min(1, (m - j + 1) p_(j)),  i = 1 .. m
 
-    so that refusing every hypothesis with an adjusted p of at most a is wrong
-    about any of them with a probability of at most a.
+    so that rejecting every hypothesis with an adjusted p of at most a rejects a
+    true one with a probability of at most a.
 
     Args:
         p_values: (m,) in [0, 1]; m may be 0.
@@ -125,7 +126,7 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _group_numbers(groups: Sequence[Hashable] | None, n_queries: int) -> NDArray[np.int64]:
-    """(N,) the groups numbered from 0 in the order in which they first come."""
+    """(N,) the number of the group of each query, from 0 in the order in which groups first occur."""
     if groups is None:
         return np.arange(n_queries)
     if len(groups) != n_queries:
@@ -135,11 +136,11 @@ def _group_numbers(groups: Sequence[Hashable] | None, n_queries: int) -> NDArray
 
 
 def _is_as_extreme(swapped: NDArray[np.integer], differences: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """(B,) from (B, G) swaps, 1 where a group's values change places."""
+    """(B,) from (B, G) swaps, 1 where the values of a group are swapped."""
     observed = differences.sum()
-    # The product of two types of numbers is not BLAS's, and takes longer than a copy and the product.
+    # A product of mixed types does not use BLAS, and takes longer than a conversion and a product.
     sums = observed - 2 * (swapped.astype(np.float64) @ differences)
-    # Sums that are equal on paper differ in their last bits, as they are added in another order.
+    # Sums that are equal in exact arithmetic differ in their last bits, since they are added in another order.
     tolerance = 1e-12 * np.abs(differences).sum()
     extreme: NDArray[np.bool_] = np.abs(sums) >= abs(observed) - tolerance
     return extreme

@@ -21,7 +21,7 @@ _WORDS_PER_SENTENCE = 18
 
 @dataclass(frozen=True)
 class Lengths:
-    """Words of a document: log-normal, as those of news posts and of specifications are."""
+    """Lengths of documents in words: log-normal, like those of news posts and of specifications."""
 
     name: str
     median_words: int
@@ -46,7 +46,7 @@ def vocabulary(seed: int = 0) -> list[str]:
 def documents(lengths: Lengths, n: int, seed: int = 0) -> Iterator[Document]:
     """A stream of documents, one in memory at a time; the same for the same seed."""
     words = np.array(vocabulary(seed))
-    # Zipf's law: the r-th word comes with a frequency of about 1 / r.
+    # Zipf's law: the r-th word has a frequency of about 1 / r.
     shares = 1 / np.arange(1, _N_WORDS + 1)
     limits = np.cumsum(shares / shares.sum())
     rng = np.random.default_rng([seed, lengths.median_words])
@@ -82,7 +82,7 @@ class FreeEncoder(Encoder):
 
     @property
     def fingerprint(self) -> str:
-        """Of its width: the matrix depends on nothing else."""
+        """The fingerprint of the width, the only value that the matrix depends on."""
         return hashlib.sha256(f"free {self.width}".encode()).hexdigest()[:32]
 
     def segment(self, document: Document) -> SegmentedDocument:
@@ -108,5 +108,5 @@ class FreeEncoder(Encoder):
         return EncodedDocument(chunks[0], sections, chunks, segmented.chunks, segmented.coverage)
 
     def save_pretrained(self, folder: Path) -> None:
-        """Nothing is kept: the matrix is drawn again."""
+        """Make the folder, and save nothing in it: the matrix is drawn again."""
         folder.mkdir(parents=True, exist_ok=True)

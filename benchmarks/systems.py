@@ -21,7 +21,7 @@ Settings: TypeAlias = dict[str, str | int | float | bool]
 
 @dataclass(frozen=True)
 class BuildCost:
-    """What a system took to be ready; tokens are those that this call encoded."""
+    """The cost until a system is ready; tokens are those that this call encoded."""
 
     seconds: float
     n_tokens: int = 0
@@ -41,10 +41,10 @@ class System(Protocol):
 
     @property
     def settings(self) -> Settings:
-        """What is needed, beside corpus and encoder, to get the same ranking again."""
+        """The values that determine the ranking, besides corpus and encoder."""
 
     def search(self, query: Document, k: int) -> Ranking:
-        """At most `k` targets for a document, in the corpus or not; the one of its own id is left out."""
+        """At most `k` targets for a document, in the corpus or not; the target with its own id is left out."""
 
 
 SCORINGS = {
@@ -66,7 +66,7 @@ class Evidence:
         exact: bool = False,
         scoring: Scoring | None = None,
     ) -> None:
-        """Search `index`, exactly or with its ANN index; with the constants of the name by default."""
+        """Search `index`, exactly or with its ANN index; by default with `SCORINGS[name]`."""
         self._index = index
         self._exact = exact
         self._scoring = scoring or SCORINGS[name]
@@ -76,11 +76,11 @@ class Evidence:
         self.settings: Settings = {"exact": exact, **asdict(self._scoring)}
 
     def search(self, query: Document, k: int) -> Ranking:
-        """As `System.search`; what the index holds is asked by its stored vectors, anything else is encoded."""
+        """As `System.search`; an indexed query uses its stored vectors, any other one is encoded."""
         return [(hit.doc_id, float(hit.score)) for hit in self.hits(query, k)]
 
     def hits(self, query: Document, k: int) -> list[Hit]:
-        """The same targets, with the breakdown of each score."""
+        """The targets of `search`, with the breakdown of each score."""
         if query.doc_id in self._doc_ids and _is_same(query, self._index):
             found = self._index.search_id(query.doc_id, k=k, exact=self._exact, scoring=self._scoring)
         else:
@@ -102,7 +102,7 @@ class DocumentCosine:
         self._row = {doc_id: row for row, doc_id in enumerate(self._doc_ids)}
 
     def search(self, query: Document, k: int) -> Ranking:
-        """As `System.search`; what the index holds is asked by its stored vector, anything else is encoded."""
+        """As `System.search`; an indexed query uses its stored vector, any other one is encoded."""
         own = self._row.get(query.doc_id)
         cosine = self._vectors @ self._vector(query, own)
         order = [int(row) for row in np.argsort(-cosine, kind="stable")[: k + 1] if row != own]
@@ -117,5 +117,5 @@ class DocumentCosine:
 
 
 def _is_same(query: Document, index: Index) -> bool:
-    """Whether the document of the query's id is the query: a query of its own text may have any id."""
+    """Whether the indexed document with the id of a query is that query; other queries can have the same id."""
     return index.document(query.doc_id).text == query.text

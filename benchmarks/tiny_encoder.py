@@ -1,4 +1,4 @@
-"""A random BERT small enough to encode a corpus in seconds, saved as transformers saves any; no quality, only cost."""
+"""A random BERT small enough to encode a corpus in seconds, in transformers' format; for cost, not for quality."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WORD = re.compile(r"[a-z]+")
 
 
 def frequent_words(texts: Iterable[str], n: int = 4000) -> list[str]:
-    """The most frequent words of texts, the most frequent first, equal ones by name."""
+    """The most frequent words of texts, the most frequent first, ties by name."""
     counts = Counter(word for text in texts for word in _WORD.findall(text.lower()))
     return sorted(counts, key=lambda word: (-counts[word], word))[:n]
 
@@ -24,8 +24,8 @@ def save_tiny_bert(folder: Path, words: Sequence[str], *, seed: int = 0, max_tok
 
     Args:
         folder: made if need be.
-        words: the vocabulary, beside single characters.
-        seed: of the weights.
+        words: the vocabulary, besides single characters.
+        seed: of the parameters.
         max_tokens: of a chunk, special tokens not counted.
 
     Returns:
@@ -64,7 +64,7 @@ def save_tiny_bert(folder: Path, words: Sequence[str], *, seed: int = 0, max_tok
 
 
 def tiny_encoder(corpus: Path, work: Path, seed: int) -> Path:
-    """A random encoder that knows the words of a corpus, in a folder of `work`."""
+    """A random encoder with the words of a corpus as its vocabulary, in a folder of `work`."""
     from engine.document import Document
     from indexer import read_corpus
 

@@ -1,4 +1,4 @@
-"""Keeps what a training run measured on valid, step by step, as a record; it trains nothing itself."""
+"""Records the measurements of a training run on valid, step by step; trains nothing itself."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOTE = "nDCG@10 on valid queries among a part of each corpus: before training, 
 
 @dataclass(frozen=True)
 class TrainingRecord(Recorded, kind="training", file="training-{run}"):
-    """What a training run measured on the valid split, step by step."""
+    """The measurements of a training run on the valid split, step by step."""
 
     run: str
     note: str  # what was tried
@@ -39,7 +39,7 @@ class TrainingRecord(Recorded, kind="training", file="training-{run}"):
 
 @dataclass(frozen=True)
 class RunLabel:
-    """What the person who ran it adds to a run's own files."""
+    """The values that a user adds to the files of a run."""
 
     name: str  # of the record
     note: str = ""  # what is tried
@@ -48,7 +48,7 @@ class RunLabel:
 
 
 def training_record(run: Path, label: RunLabel) -> TrainingRecord:
-    """Read a run's folder.
+    """Read the folder of a run.
 
     Raises:
         EngineError: recipe or history are missing or damaged.
@@ -82,7 +82,7 @@ def _recipe(file: Path) -> Mapping[str, Mapping[str, str | int | float | bool | 
 
 
 def training_table(records: Sequence[TrainingRecord]) -> str:
-    """What was tried, and nDCG@10 on valid before it and at its best and last validation; "" of other corpora."""
+    """A row for each run: nDCG@10 on valid before training, at the best and last validation; "" without the corpus."""
     corpora = [*dict.fromkeys(corpus for record in records for corpus in record.corpora), MEAN]
     head = ["Run", "What was tried", "Steps x queries", *corpora]
     rows = [

@@ -1,8 +1,8 @@
-"""A section's text as blocks: what is a list, what is code, what is a table. Decides no markup.
+"""A section's text as blocks: paragraphs, lists, code and tables. Decides no markup.
 
 The data has one paragraph a line: the items of a list and the lines of a code block are joined by spaces,
-and what reStructuredText and Markdown marked up is partly still there. Here the items are told apart again,
-and leftover reStructuredText is taken away.
+and some marks of reStructuredText and Markdown are left. This module splits the items again, and removes
+leftover reStructuredText.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CODE_WIDTH = 88
 
 
 class BlockKind(StrEnum):
-    """What a block is."""
+    """The kinds of block."""
 
     PARAGRAPH = "paragraph"
     BULLETS = "bullets"
@@ -30,7 +30,7 @@ class BlockKind(StrEnum):
 
 @dataclass(frozen=True)
 class Block:
-    """A paragraph (one line), a list (one line an item), code or a table (its lines)."""
+    """A paragraph (one line), a list (one line per item), code or a table (its lines)."""
 
     kind: BlockKind
     lines: tuple[str, ...]
@@ -77,15 +77,15 @@ _NOT_CODE = re.compile(r"`[^`]*`|\[?(?:EIP|ERC|PEP)[- ]\d+\]?|\w+\(\)|\b_+[a-z]\
 
 
 def _heading(heading: str) -> str:
-    """Literals in a heading are marked once, as in Markdown."""
+    """The heading with single backticks around literals, as in Markdown."""
     return re.sub(r"``([^`]+)``", r"`\1`", heading).replace("\\ ", "").replace("\\", "")
 
 
-_JOINED = {BlockKind.BULLETS: (), BlockKind.CODE: ("",)}  # and what stands between
+_JOINED = {BlockKind.BULLETS: (), BlockKind.CODE: ("",)}  # kinds that are joined, and the lines between two blocks
 
 
 def _blocks(text: str, from_rst: bool) -> Iterator[Block]:
-    """The blocks of a section; lists and code that empty lines had split are one again."""
+    """The blocks of a section; lists and code that empty lines had split are joined again."""
     before: Block | None = None
     for block in _split_blocks(text, from_rst):
         if before and before.kind is block.kind and block.kind in _JOINED:
@@ -139,13 +139,13 @@ def _code(line: str) -> Block:
 
 
 def _is_code(line: str) -> bool:
-    """Begins as code does, or is dense with its signs."""
+    """Whether a line begins like code, or has many signs of code."""
     signs = len(re.findall(r"[=(){}\[\]<>;|_]", _NOT_CODE.sub("", line)))
     return bool(_CODE_START.match(line)) or (len(line) > 20 and signs > 0.07 * len(line))
 
 
 def _bullets(line: str) -> Iterator[str]:
-    """Items of a list; a new one begins where the mark comes again before a word or code."""
+    """Items of a list; a new item begins where the mark recurs before a word or code."""
     mark = line[0]
     following = r"[A-Za-z`*(\"]" if mark == "*" or line[2:3].islower() else r"[A-Z`*]"
     for item in re.split(rf"(?:^| ){re.escape(mark)} (?={following})", _hidden(line)):
@@ -154,7 +154,7 @@ def _bullets(line: str) -> Iterator[str]:
 
 
 def _numbered(line: str) -> Iterator[str]:
-    """Items of a list, as long as the numbers go on by one."""
+    """Items of a list, as long as the numbers are consecutive."""
     rest, number = line.removeprefix("1. "), 2
     while (at := rest.find(f" {number}. ")) >= 0:
         yield rest[:at]
@@ -163,7 +163,7 @@ def _numbered(line: str) -> Iterator[str]:
 
 
 def _table_rows(line: str) -> Iterator[str]:
-    """Rows of a Markdown table, told apart by the number of cells in its rule, and aligned."""
+    """Rows of a Markdown table, split by the number of cells in its rule, and aligned."""
     rule = re.search(r"\|(?:[ :]*-{2,}[ :]*\|)+", line)
     cells = _hidden(line).split("|")
     if rule is None:
@@ -183,7 +183,7 @@ _HIDE: dict[str, str | int | None] = {"|": "\ue000", "*": "\ue001", "-": "\ue002
 
 
 def _hidden(line: str) -> str:
-    """The line with the marks inside code out of sight."""
+    """The line with private characters in place of the marks inside code."""
     return re.sub(r"`[^`]*`", lambda code: code[0].translate(str.maketrans(_HIDE)), line)
 
 

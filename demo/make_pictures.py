@@ -33,7 +33,7 @@ _FIRST = "#q1-h1"  # the best hit on the page and in the report
 @click.argument("out", type=click.Path(file_okay=False, path_type=Path))
 def main(address: str, query: Path, out: Path) -> None:
     """Take all pictures of the server at ADDRESS into the folder OUT."""
-    # Not a package of longmatch.
+    # Imported here: longmatch does not depend on it.
     from playwright.sync_api import sync_playwright
 
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
@@ -46,13 +46,13 @@ def main(address: str, query: Path, out: Path) -> None:
 
 
 def take_pictures(browser: Browser, address: str, query: Path, out: Path) -> None:
-    """Search with a file, and picture what is shown.
+    """Search with a file, and take pictures of the page and the report.
 
     Args:
-        browser: Chromium, which alone writes WebP.
+        browser: Chromium, the only one that writes WebP.
         address: of the page.
         query: the file to search with.
-        out: the folder of the pictures; made if need be.
+        out: the folder of the pictures; created if missing.
     """
     out.mkdir(parents=True, exist_ok=True)
     page = _opened(browser, address, DESKTOP)
@@ -81,7 +81,7 @@ def _opened(browser: Browser, address: str, size: tuple[int, int], scheme: Liter
 
 
 def _take(page: Page, picture: Path, place: str | None = None) -> None:
-    """Write what the window shows once a place is at its top."""
+    """Write a picture of the window, after scrolling to a place if one is given."""
     if place is not None:
         page.locator(place).evaluate("one => one.scrollIntoView()")
     parameters = {"format": "webp", "quality": _QUALITY}

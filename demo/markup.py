@@ -1,4 +1,4 @@
-"""Markup languages as tables of templates, and the renderer that fills them all; knows no whole files."""
+"""Markup languages as tables of templates, and the renderer that fills them. Writes no whole files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Markup:
     spans: Mapping[SpanKind, str]  # a kind that is missing is written as text
     blocks: Mapping[BlockKind, str]  # around the lines
     items: Mapping[BlockKind, str]  # around each line
-    part: tuple[str, str]  # before the blocks (place for the heading), and after
+    part: tuple[str, str]  # before the blocks (with a place for the heading), and after the blocks
 
     def inline(self, text: str) -> str:
         """One line of prose."""
@@ -71,7 +71,7 @@ def _tex(text: str) -> str:
 
 
 def _markdown_text(text: str) -> str:
-    """Only what would begin a tag or emphasis needs a backslash."""
+    """Put a backslash only before a sign that would begin or end a tag or emphasis."""
     return re.sub(r"<(?=[A-Za-z/])|\*(?=\S)|(?<=\S)\*", lambda sign: "\\" + sign[0], text)
 
 

@@ -26,7 +26,7 @@ _HEADING = ParagraphStyle(
 _CODE = ParagraphStyle("code", fontName="Courier", fontSize=8, leading=10, leftIndent=10, spaceAfter=8)
 _BULLET = {BlockKind.BULLETS: "bullet", BlockKind.NUMBERED: "1"}
 
-# The inline markup of Platypus; blocks are flowables, so the templates for them are never asked for.
+# The inline markup of Platypus; blocks are flowables, so the templates for them are never used.
 _PLATYPUS = Markup(
     escape=HTML.escape,
     escape_code=HTML.escape,
@@ -107,10 +107,10 @@ def _inline(text: str) -> str:
 
 
 def _spelled(text: str) -> str:
-    """The text in the letters that the standard fonts have.
+    """The text in the characters of the standard fonts.
 
     Raises:
-        UnicodeEncodeError: a letter is neither in the fonts nor in the table above.
+        UnicodeEncodeError: a character is neither in the fonts nor in the table above.
     """
     spelled = text.translate(str.maketrans(_SPELLED))
     spelled.encode("cp1252")

@@ -43,7 +43,7 @@ class Proposal:
 
     @property
     def label(self) -> str:
-        """What citations call it, "PEP 484" or "EIP-1559"."""
+        """Its name in citations, "PEP 484" or "EIP-1559"."""
         return f"PEP {self.number}" if self.family == "pep" else f"EIP-{self.number}"
 
     @property
@@ -53,12 +53,12 @@ class Proposal:
 
     @property
     def byline(self) -> str:
-        """What stands below the title where a format has no place for metadata."""
+        """The line below the title in PDF and DOCX files."""
         return f"{self.label}, {self.status}, {self.kind}, created {self.created}"
 
     @property
     def metadata(self) -> dict[str, str | int]:
-        """What a format that holds metadata is told."""
+        """The metadata to write, in formats that hold metadata."""
         return {
             "family": self.family,
             "number": self.number,
@@ -116,7 +116,7 @@ def _proposal(row: dict[str, Any], originals: list[list[list[str]]] | None) -> P
 
 
 def _unmask(text: str, originals: list[str]) -> str:
-    """Put the original citations back, one a mask, in order."""
+    """Put the original citations back, one per mask, in order."""
     between = text.split(MASK)
     if len(between) != len(originals) + 1:
         raise ValueError(f"{len(between) - 1} masks but {len(originals)} originals in {text[:60]!r}")

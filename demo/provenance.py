@@ -45,7 +45,7 @@ what has the same subject without a citation, by our reading; most of these shou
 
 
 def provenance(chosen: Mapping[Choice, Proposal], citations: Set[tuple[str, str]]) -> str:
-    """The whole file.
+    """The text of the file.
 
     Args:
         citations: pairs (citing id, cited id), over more proposals than were chosen.
@@ -65,7 +65,7 @@ def provenance(chosen: Mapping[Choice, Proposal], citations: Set[tuple[str, str]
 
 
 def _relatives(query: Proposal, corpus: Mapping[Choice, Proposal], citations: Set[tuple[str, str]]) -> Iterator[str]:
-    """A line for each related document of the corpus: what ties it to the query, where it is."""
+    """A line for each related document of the corpus: its relation to the query, and its path."""
     kin = UNCITED_KIN[query.id].split()
     for choice, proposal in corpus.items():
         ties = {

@@ -1,4 +1,4 @@
-"""Which proposals the demo shows, each in which format."""
+"""The proposals of the demo, and the format of each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from demo.word import docx
 
 QUERIES = {"pep695": ".md", "eip7702": ".pdf"}
 
-# About a query's subject, though no citation ties them.
+# Proposals with the subject of a query, but without a citation between them.
 UNCITED_KIN = {"pep695": "pep526 pep544 pep585 pep589", "eip7702": "eip2938 eip3074 eip5806"}
 
 CORPUS = {
@@ -40,7 +40,7 @@ JSONL_NAME = "eips/evm-control-flow.jsonl"
 
 @dataclass(frozen=True)
 class Format:
-    """A name a reader of PROVENANCE.md knows, and the function that writes one proposal."""
+    """The name of a format in PROVENANCE.md, and the function that writes one proposal."""
 
     name: str
     write: Callable[[Proposal], bytes]
@@ -78,7 +78,7 @@ class Choice:
     folder: str  # "corpus" or "queries"
 
     def path(self, proposal: Proposal) -> str:
-        """Where the proposal goes, below the output folder; several share a JSON lines file."""
+        """Path of the proposal below the output folder; several share a JSON lines file."""
         if self.folder == "queries":
             return f"queries/{proposal.name}{self.ending}"
         if self.ending == ".jsonl":

@@ -1,4 +1,4 @@
-"""A line as spans: what in it is code, strong, emphasis. Decides no markup."""
+"""A line as spans of text, code, strong and emphasis. Decides no markup."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class SpanKind(StrEnum):
-    """What a run of characters is."""
+    """The kinds of span."""
 
     TEXT = "text"
     CODE = "code"
@@ -19,7 +19,7 @@ class SpanKind(StrEnum):
 
 @dataclass(frozen=True)
 class Span:
-    """Characters of one kind, without the marks that said so."""
+    """Characters of one kind, without the marks around them."""
 
     kind: SpanKind
     text: str

@@ -26,7 +26,7 @@ def plain_text(proposal: Proposal) -> str:
 
 
 def json_line(proposal: Proposal) -> str:
-    """One record, a line."""
+    """One record, as a line of JSON."""
     sections = [
         {
             "heading": plain(part.heading),

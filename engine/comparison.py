@@ -1,7 +1,7 @@
 """Two documents compared with each other: the score, the parts that sum to it, the cosines of all sections.
 
-The score needs thresholds and statistics of words, which an index has in its reference. Two documents alone have
-none: then every similarity counts from 0 on, and a word is as common as it is in the two of them. Such a score
+The score needs thresholds and word statistics, which an index has in its reference. Two documents alone have no
+reference: then every similarity counts from 0 on, and word frequencies are those in the two documents. Such a score
 orders the parts of one comparison. It is higher than with an index, for any two documents, and must not be
 compared with scores of searches.
 """
@@ -35,7 +35,7 @@ from engine.words.statistics import collect
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How one document, the target, answers another one, the query. The score depends on the direction.
+    """How well one document, the target, matches another, the query. The score depends on the direction.
 
     Example:
         ```python
@@ -46,11 +46,11 @@ class Comparison:
 
     result: Result  # with the target as its only hit
     matrix: SectionMatrix
-    background: str  # folder of the index that gave thresholds and statistics of words; "" for the two alone
+    background: str  # folder of the index with the thresholds and word statistics; "" without an index
 
     @property
     def score(self) -> float:
-        """In [0, 1]; see `engine.comparison` for one without an index."""
+        """The score, in [0, 1]; see `engine.comparison` for a score without an index."""
         return self.result.hits[0].score
 
     @property
@@ -70,13 +70,13 @@ class Comparison:
 
     def to_html(self, *, n_pairs: int = N_MATCHES, command: str = "") -> str:
         """The evidence report of both documents as one offline file, see `Result.to_html`."""
-        # Loads Jinja, which a score alone does without.
+        # Loads Jinja, which a score alone does not need.
         from engine.report.page import result_page
 
         return result_page([self.result], n_pairs=n_pairs, command=command, background=self.background)
 
     def __str__(self) -> str:
-        # Loads the segmenter of words, which a score alone does without.
+        # Loads the word segmenter, which a score alone does not need.
         from engine.report.comparison_table import comparison_table
 
         return comparison_table(self)
@@ -98,8 +98,8 @@ def alone(query: Document, target: Document, width: int) -> TwoDocuments:
     """The background of two documents; the language is detected in their texts.
 
     Args:
-        query: one of them.
-        target: the other one.
+        query: a document.
+        target: the document to compare it with.
         width: D of their vectors.
     """
     texts = [query.text, target.text]
@@ -119,11 +119,11 @@ def compare_alone(
     device: str | None = None,
     scoring: Scoring | None = None,
 ) -> Comparison:
-    """Compare two documents without an index; see the module for what the score says then.
+    """Compare two documents without an index; see the module for the meaning of that score.
 
     Args:
         query: a document.
-        target: another one.
+        target: the document to compare it with.
         encoder: an encoder or its name; by default the bundled one.
         skip: kinds of sections to leave out, see `engine.section_kinds`.
         weights: of sections of the query, see `engine.search.section_weights`.
@@ -136,7 +136,7 @@ def compare_alone(
         QueryError: a kind to skip or a weight cannot be used.
     """
     if encoder is None or isinstance(encoder, str):
-        # Loads torch, which a comparison within an index of words does without.
+        # Loads torch, which a comparison within an index of words alone does not need.
         from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
 
         encoder = load_encoder(encoder or DEFAULT_ENCODER, device=device)
@@ -159,15 +159,15 @@ def compare(
 ) -> Comparison:
     """Score a document as a search would, and break the score down.
 
-    With an index as background and one of its documents as target, the score is that of the hit.
+    With an index as background and one of its documents as target, the score equals that of the hit.
 
     Args:
         query: a document with its vectors.
-        target: another one, with vectors of the same encoder.
+        target: another document, with vectors of the same encoder.
         background: the snapshot of an index, or `alone`.
-        folder: of that index, "" for `alone`.
+        folder: folder of that index; "" for `alone`.
         scoring: the constants of the score.
-        origin: what the result records of encoder and index.
+        origin: the encoder, index and parameters that the result records.
     """
     started = time.perf_counter()
     scoring = scoring or Scoring()
@@ -203,7 +203,7 @@ def _status(coverage: Coverage, *, is_encoded: bool) -> Status:
 
 
 def _scored(prepared: Prepared, target: Query, background: Background, scoring: Scoring) -> tuple[Scored, float]:
-    """What the score of one target is computed from, and the score."""
+    """The inputs to the score of one target, and the score."""
     matches = _matches(prepared, target)
     of_document, document = None, np.zeros(1)
     if prepared.weights["document"]:

@@ -1,4 +1,4 @@
-"""The names of devices, and whether torch has them; torch is loaded where a GPU is named, and nothing else."""
+"""Checks device names, and whether torch has the devices. Loads torch only where a GPU is named."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from engine.errors import EncoderError
 
 
 def check_device(device: str | None) -> str | None:
-    """A device as it was named, once it is known to be there.
+    """Return a device name after checking that the device exists.
 
     Args:
-        device: `cpu`, `cuda` or `cuda:N`; None leaves the choice to whoever uses it.
+        device: `cpu`, `cuda` or `cuda:N`; None leaves the choice to the code that uses it.
 
     Raises:
-        EncoderError: it is none of these, or torch does not see it.
+        EncoderError: the name is none of these, or torch does not see the device.
     """
     if device is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", device):
         raise EncoderError(f"device {device!r} is none of cpu, cuda, cuda:N; see what there is: longmatch doctor")
@@ -37,7 +37,7 @@ def is_gpu(device: str | None) -> bool:
 
 
 def gpu_numbers(device: str) -> list[int]:
-    """The GPUs that a name stands for when an index is searched: `cuda` for all of them."""
+    """The numbers of the GPUs that search an index under a device name; `cuda` means all GPUs."""
     import torch
 
     number = device.partition(":")[2]

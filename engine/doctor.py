@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at."""
+    """The outcome of one check."""
 
     name: str
     is_well: bool
@@ -36,7 +36,7 @@ _SENTENCES = (
 
 
 def examine() -> Iterator[Check]:
-    """Look at everything a query or a build needs, one after another."""
+    """Check everything that a query or a build needs, one item at a time."""
     yield Check("longmatch", True, _package("longmatch") or "not installed as a package")
     yield Check("python", True, f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     yield Check("processor", True, f"{os.cpu_count()} cores")
@@ -82,7 +82,7 @@ def _torch() -> str:
 
 
 def _gpu_search() -> str:
-    """Search a few vectors on each GPU, as `--device cuda` would, and hold what is found against the CPU."""
+    """Search a few vectors on each GPU, as `--device cuda` would, and compare the results with those of the CPU."""
     from engine.devices import gpu_numbers
     from engine.gpu.gpus import FaissGpus, why_none
 
@@ -92,10 +92,10 @@ def _gpu_search() -> str:
 
 
 def try_search(gpus: Gpus) -> str:
-    """Tell what GPUs found of a few vectors.
+    """Search a few vectors on GPUs, and report the difference from the CPU.
 
     Raises:
-        EngineError: it was not what the CPU finds.
+        EngineError: the GPUs found other vectors or similarities than the CPU.
     """
     import numpy as np
 
@@ -117,7 +117,7 @@ def try_search(gpus: Gpus) -> str:
 
 
 def _weights() -> str:
-    """Load the bundled encoder, and hold its usual precision against float32."""
+    """Load the bundled encoder, and compare its usual precision with float32."""
     import torch
 
     from engine.encoders.backbone.backbone import Backbone

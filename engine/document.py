@@ -1,7 +1,7 @@
-"""What a document is: text, headed sections, offsets. Frozen values; nothing here reads a file.
+"""A document and its parts: text, headed sections, offsets. Frozen values; reads no file.
 
-All offsets count characters of `Document.text`, the text as a reader gave it,
-so `document.text[start:stop]` is always exactly what is shown.
+All offsets count characters of `Document.text`, the text that a reader returned,
+so `document.text[start:stop]` is always exactly the text shown.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Scalar: TypeAlias = str | int | float | bool | None
 MetadataValue: TypeAlias = Scalar | list[Scalar]
 LEFT_OUT = "left_out_"  # metadata fields that count what a reader left out, as "left_out_figures"
 KIND = "kind."  # metadata fields that list the headings of sections of a kind, as "kind.claims"
-_TITLE_CHARS = 60  # of a title that is the beginning of the text
+_TITLE_CHARS = 60  # most characters of a title that is the beginning of the text
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Section:
 class Chunk:
     """A window of tokens that is encoded as one vector.
 
-    Windows end where sections end, but for encoders that follow a paper in which they do not.
+    Windows end where sections end, except in encoders that follow a paper whose windows run across sections.
     """
 
     section: int  # position in the document, from 0, of the section in which the window begins
@@ -71,10 +71,10 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Document(Deferred):
-    """A document that was read, whole.
+    """A whole document, as it was read.
 
-    One that comes from an index unpacks its text and sections when they are first
-    read. `pages` holds the offset at which each page starts, for formats that have pages.
+    A document from an index unpacks its text and sections when they are first
+    accessed. `pages` holds the offset at which each page starts, for formats that have pages.
     """
 
     doc_id: str
@@ -82,7 +82,7 @@ class Document(Deferred):
     text: str = field(repr=False)
     sections: tuple[Section, ...] = field(repr=False)
     metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
-    source: str = ""  # where it was read from, for people
+    source: str = ""  # where the document was read from, for display
     pages: tuple[int, ...] = field(default=(), repr=False)
 
     @classmethod
@@ -94,13 +94,13 @@ class Document(Deferred):
         metadata: Mapping[str, MetadataValue] | None = None,
         doc_id: str | None = None,
     ) -> Document:
-        """Make a document of a text; its headings are found as in a text file.
+        """Make a document from a text; its headings are found as in a text file.
 
         Args:
             text: the whole text; newlines become "\\n", characters that cannot be stored U+FFFD.
             title: by default the beginning of the text. It is shown, and not added to the text.
             metadata: values for filters.
-            doc_id: by default `text_id` of title and text, so that the same text always has the same name.
+            doc_id: by default `text_id` of title and text, so that the same text always has the same doc_id.
 
         Raises:
             DocumentError: there is no text, or too much; or an argument has another type.
@@ -125,7 +125,7 @@ class Document(Deferred):
 
     @property
     def left_out(self) -> dict[str, int]:
-        """What the reader found and left out of the text, by kind ("figures"), counted; see `engine.readers.left_out`.
+        """The number of parts that the reader left out of the text, by kind ("figures"); see `engine.readers.left_out`.
 
         Counts are metadata, so that they are stored, shown and can be filtered by: `left_out_figures > 0`.
         """
@@ -167,11 +167,11 @@ def text_title(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much of a document the encoder read, and of a query, how much was asked."""
+    """How much of a document the encoder read; for a query, how much of it was searched with."""
 
     tokens_read: int
     tokens_total: int
-    chunks_pooled: int = 1  # neighbouring chunks that one vector of a very long query stands for, at most
+    chunks_pooled: int = 1  # most neighbouring chunks that one vector of a very long query represents
 
     @property
     def share(self) -> float:

@@ -2,21 +2,21 @@
 
     EngineError
     ├── DocumentError    a document cannot be read, or is over a limit
-    ├── EncoderError     weights are missing, changed, or not what was asked
+    ├── EncoderError     parameters are missing, changed, or not those requested
     ├── IndexMismatch    the index was made by another encoder or version
     ├── IndexChanged     a served partition has other documents than the search began with
-    ├── PartitionUnavailable  a served partition does not answer, or with something else
-    ├── ClusterError     a Ray cluster does not answer, or its processes die again and again
+    ├── PartitionUnavailable  a served partition gives no answer, or an unusable one
+    ├── ClusterError     a Ray cluster does not answer, or its processes die repeatedly
     ├── IndexDamaged     a file of the index is not the one that was written
     ├── IndexBusy        another process is writing the index
-    ├── StorageError     the system does not read or write a file
-    ├── BudgetExceeded   a stated budget, or what the machine has, cannot be kept
-    ├── RecallTooLow     a generation finds too little of the exact answer
+    ├── StorageError     the operating system does not read or write a file
+    ├── BudgetExceeded   a stated budget, or the capacity of the machine, is too small
+    ├── RecallTooLow     a generation finds too few of the exact results
     ├── TrainingError    data or settings that nothing can be learned from
-    ├── QueryError       a filter, a doc_id or a number that cannot be answered
+    ├── QueryError       a filter, a doc_id or a number that cannot be used
     └── MissingExtra     an optional package is not installed
 
-A message says what does not fit, both values, and the next step.
+A message states what does not fit, both values, and the next step.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ class EncoderError(EngineError):
 
 
 class IndexMismatch(EngineError):
-    """Raised when an index and what is asked of it do not belong together."""
+    """Raised when there is no index at a place, or it does not fit the request, the encoder or this version."""
 
 
 class IndexChanged(EngineError):
-    """Raised when a served partition was written between two rounds of a search; a search begins again once."""
+    """Raised when a served partition was written between two rounds of a search, which is then repeated a few times."""
 
 
 class PartitionUnavailable(EngineError):
-    """Raised when a served partition gives no answer that can be used before the deadline of a round."""
+    """Raised when a served partition gives no usable answer before the deadline of a round."""
 
 
 class ClusterError(EngineError):
-    """Raised when Ray does not start or answer, or when its processes die more often than work is tried again."""
+    """Raised when Ray does not start or answer, or when its processes die more often than work is retried."""
 
 
 class IndexDamaged(EngineError):
-    """Raised before a file is parsed whose size or checksum is not the recorded one."""
+    """Raised when a file is missing, unreadable, or has another size or checksum than the recorded one."""
 
 
 class IndexBusy(EngineError):
@@ -59,11 +59,11 @@ class IndexBusy(EngineError):
 
 
 class StorageError(EngineError):
-    """Raised when the system refuses a file: no permission, a failing disk, too many open files."""
+    """Raised when the operating system refuses a file: no permission, a failing disk, too many open files."""
 
 
 class BudgetExceeded(EngineError):
-    """Raised when memory, disk or GPU cannot hold what was asked: before work starts where that can be told."""
+    """Raised when memory, disk or GPU cannot hold the requested work; raised before it starts where possible."""
 
 
 class RecallTooLow(EngineError):
@@ -71,7 +71,7 @@ class RecallTooLow(EngineError):
 
 
 class QueryError(EngineError):
-    """Raised at the door of a search."""
+    """Raised when an argument of a search, or of a method of its results, cannot be used."""
 
 
 class TrainingError(EngineError):
@@ -79,7 +79,7 @@ class TrainingError(EngineError):
 
 
 class MissingExtra(EngineError):
-    """Raised when a feature is asked for whose package is not installed."""
+    """Raised when a feature is requested whose package is not installed."""
 
     def __init__(self, feature: str, package: str, extra: str) -> None:
         super().__init__(f"{feature} needs {package}; install it: pip install 'longmatch[{extra}]'")

@@ -1,4 +1,4 @@
-"""Whether an optional package is installed, asked before the module that imports the package is loaded."""
+"""Checks whether an optional package is installed, before the module that imports it is loaded."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ def check_extra(module: str, feature: str, package: str, extra: str) -> None:
     """Refuse a feature whose package is not installed.
 
     Args:
-        module: that the package is imported by.
-        feature: what needs it, for the message.
-        package: its name on PyPI.
-        extra: of longmatch that brings it.
+        module: name under which the package is imported.
+        feature: name of the feature, for the message.
+        package: name of the package on PyPI.
+        extra: the extra of longmatch that installs the package.
 
     Raises:
-        MissingExtra: it is not installed; the message has the command that installs it.
+        MissingExtra: the package is not installed; the message has the install command.
     """
     if importlib.util.find_spec(module) is None:
         raise MissingExtra(feature, package, extra)

@@ -1,7 +1,7 @@
-"""Errors of the system, SQLite, SQLAlchemy and safetensors as errors of this program, with file and next step.
+"""Converts errors of the system, SQLite, SQLAlchemy and safetensors to `EngineError`, with file and next step.
 
-Public functions and classes are decorated with `named_faults`, so that a caller meets `EngineError` alone.
-The libraries are recognised by name: nothing is imported that a command does not use.
+Public functions and classes are decorated with `named_faults`, so that these errors reach callers as `EngineError`.
+The libraries are recognised by name, so that no command imports a library that it does not use.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ALLOW = "allow it (chmod, chown), or name another folder"
 _NEXT_STEPS = {
     errno.EACCES: _ALLOW,
     errno.EPERM: _ALLOW,
-    errno.EROFS: "the file system is mounted for reading alone: name another folder",
+    errno.EROFS: "the file system is mounted read-only: name another folder",
     errno.EIO: "the disk may be failing: look into the system's log, then run longmatch verify INDEX",
     errno.EMFILE: "raise the limit of open files: ulimit -n 4096",
     errno.ENFILE: "end other programs that hold files open",
@@ -34,21 +34,22 @@ _NEXT_STEPS = {
     errno.ESTALE: "the network file system lost the file: run the command again",
 }
 _OTHERWISE = "check that the file can be read and written, then run the command again"
-_OS_CODE = re.compile(r"\bcode: (\d+)")  # as safetensors shows errors of the system
+_OS_CODE = re.compile(r"\bcode: (\d+)")  # format in which safetensors reports errors of the system
 _LIBRARIES = ("sqlalchemy", "safetensors_rust", "safetensors")
-# SQLite's extended codes for what was read and is not what was written.
+# SQLite's extended codes for data that differs from the data written.
 _UNREADABLE = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
 
 
 def fault(error: BaseException, place: str = "") -> EngineError | None:
-    """The error that a user can act on.
+    """Convert an error into one that a user can act on.
 
     Args:
         error: any error.
-        place: a file, where the error itself names none.
+        place: a file, for errors that name none.
 
     Returns:
-        None for an error that does not come from the system or the libraries above, and for one of this program.
+        None for an error of this program, for a `ConnectionError`, and for an error from anywhere else than the
+        system or the libraries above.
     """
     if isinstance(error, EngineError | ConnectionError):  # a closed pipe of the command line is no fault
         return None
@@ -97,7 +98,7 @@ def faults_named(place: str = "") -> Iterator[None]:
     """Raise errors of the system and the libraries as errors of this program.
 
     Args:
-        place: a file, where an error names none.
+        place: a file, for errors that name none.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""`Index`: the public face of an index folder for asking; writing is `indexer.build`."""
+"""`Index`: the public interface for querying an index; `indexer.build` writes it."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 
-_RERUNS = 3  # of a search, where a served partition was written between two rounds; a build commits several times
+_RERUNS = 3  # of a search, if a served partition is written between two rounds; a build commits several times
 
 
 @named_faults
 class Index:
-    """An index opened for asking, pinned as it is now.
+    """An index opened for searching, pinned to its state at that time.
 
     Example:
         with Index.open("papers.lm") as index:
@@ -78,7 +78,7 @@ class Index:
         """Wrap a snapshot; `Index.open` is the usual way."""
         self.snapshot = snapshot
         self._on_demand = OnDemand(snapshot, lambda: self.encoder, store=store, log=log)
-        self.acceleration = acceleration  # what a GPU does for searches, and why not; None where none was asked for
+        self.acceleration = acceleration  # what a GPU does for searches, or why not; None where none was requested
         self.is_partial = is_partial  # whether searches leave out served partitions that do not answer
         self._device = device
         self._encoder = encoder
@@ -99,8 +99,8 @@ class Index:
         """Open an index; the arguments are those of `longmatch.Index.open`, except for two.
 
         Args:
-            path: its folder or address; of a partitioned index, searches on a GPU are not there yet: it encodes alone.
-            encoder: a loaded one; by default it is loaded by the recorded name when it is first needed.
+            path: its folder or address. For a partitioned index a GPU only encodes; it cannot search yet.
+            encoder: a loaded encoder; by default the one with the recorded name is loaded when it is first needed.
             device: see `longmatch.Index.open`; `acceleration` reports what a GPU does for searches.
             store: see `longmatch.Index.open`.
             log: called with one line before documents are encoded for a query.
@@ -109,8 +109,8 @@ class Index:
         Raises:
             PartitionUnavailable: the server does not answer.
             EncoderError: torch does not see that device.
-            IndexMismatch: no index there, or another encoder's.
-            IndexDamaged: its catalog is not what was written; or, with a GPU, a shard is not.
+            IndexMismatch: there is no index, or it was built with another encoder.
+            IndexDamaged: its catalog, or with a GPU a shard, is not the one that was written.
         """
         check_device(device)
         access = access or Access()
@@ -133,7 +133,7 @@ class Index:
         self.close()
 
     def close(self) -> None:
-        """Let go of the files, and of the GPU."""
+        """Close the files, and release the GPU."""
         if self.acceleration is not None:
             self.acceleration.close()
         self.snapshot.close()
@@ -144,11 +144,11 @@ class Index:
 
         Raises:
             EncoderError: it cannot be loaded.
-            IndexMismatch: what loads under its name has other weights or settings; or the index is bound to none.
+            IndexMismatch: the encoder of the recorded name has other parameters or settings; or the index has none.
         """
         self._check_vectors()
         if self._encoder is None:
-            # Loads torch, which a question by id does without.
+            # Loads torch, which a query by doc_id does not need.
             from engine.encoders.loading import load_encoder
 
             encoder = load_encoder(self.snapshot.meta["encoder"]["name"], device=self._device)
@@ -158,7 +158,7 @@ class Index:
 
     @property
     def loaded_encoder(self) -> Encoder | None:
-        """The encoder, if it was needed already."""
+        """The encoder; None if it was not needed yet."""
         return self._encoder
 
     def _check_vectors(self) -> None:
@@ -180,7 +180,7 @@ class Index:
 
     @property
     def _way_to_reencode(self) -> str:
-        """What brings the index to another encoder, with what that costs."""
+        """The next step that moves the index to another encoder, with its cost."""
         snapshot = self.snapshot
         if not is_here(snapshot) or len(snapshot.parts) > 1:
             return "index the corpus again into a new folder"
@@ -191,7 +191,7 @@ class Index:
         )
 
     def searcher(self, scoring: Scoring | None = None) -> Searcher:
-        """What answers queries, on the GPU where the index was opened for one."""
+        """The searcher of the index, on the GPU where the index was opened for one."""
         if self.acceleration is None:
             return Searcher(self.snapshot, scoring)
         return Searcher(self.snapshot, scoring, replica=self.acceleration.replica, multiply=self.acceleration.multiply)
@@ -232,7 +232,7 @@ class Index:
             DocumentError: the document has no token.
             EncoderError: `explain` is "model", and the encoder computes nothing by itself.
             QueryError: k, offset, filter, mode, a kind to skip or a weight cannot be used, or a document to leave out
-                is not there.
+                is not in the index.
         """
 
         def search() -> Result:
@@ -244,13 +244,13 @@ class Index:
         return self._begun(search)
 
     def _checked(self, request: Request) -> Request:
-        """The request, if the encoder can explain what is to be explained; nothing is encoded before."""
+        """Return the request after checking that the encoder can explain hits, if requested; encodes nothing."""
         if request.explain == Explain.MODEL and (reason := self.encoder.cannot_explain) is not None:
             raise EncoderError(reason)
         return request
 
     def _begun(self, search: Callable[[], Found], *, needs_all: bool = False) -> Found:
-        """Search, and once more where a served partition was written between two rounds.
+        """Search, and repeat up to `_RERUNS` times if a served partition was written between two rounds.
 
         With `needs_all` no partition is left out.
         """
@@ -273,8 +273,8 @@ class Index:
 
         Args:
             query: the document with its vectors.
-            request: what to do.
-            recorded: the same as it was given, which the result records.
+            request: the search to run.
+            recorded: the request as the caller made it, which the result records.
             is_indexed: whether the query is a document of the index.
         """
         query = with_section_weights(query, request.skip, request.weights)
@@ -285,19 +285,19 @@ class Index:
         return self._explained(completed) if request.explain == Explain.MODEL else completed
 
     def _explained(self, found: Result) -> Result:
-        """The same hits with what the encoder computes for each; their texts are those that the index holds."""
+        """Add the encoder's own explanation to each hit, computed from the texts that the index holds."""
         models = self.encoder.explain(found.query, [hit.document for hit in found.hits])
         hits = tuple(replace(hit, model=model) for hit, model in zip(found.hits, models, strict=True))
         return replace(found, hits=hits)
 
     def _query(self, document: Document) -> Query:
-        """A document with its vectors; with none where the index holds words alone."""
+        """A document with its vectors; without vectors where the index holds words alone."""
         if not self.snapshot.width:
             return Query(document, EncodedDocument.unencoded(0))
         return Query(document, as_stored(self.encoder.encode([document])[0]))
 
     def _check_filters(self, where: str | None, without: str | Sequence[str] | None) -> tuple[str, ...]:
-        """The documents to leave out, once they and the fields of the filter are known to be in the index."""
+        """Return the documents to leave out, after checking that they and the fields of the filter are in the index."""
         left_out = (without,) if isinstance(without, str) else tuple(without or ())
         for doc_id in left_out:
             self.position(doc_id)
@@ -306,7 +306,7 @@ class Index:
         return left_out
 
     def matching(self, where: str | None) -> NDArray[np.int64]:
-        """The positions of the documents that pass a metadata filter, rising; of all documents without one.
+        """The positions of the documents that pass a metadata filter, ascending; of all documents without a filter.
 
         Raises:
             QueryError: the filter cannot be used.
@@ -322,7 +322,7 @@ class Index:
 
     def _encode_candidates(self, query: Query, request: Request) -> Encoding | None:
         scoring = request.scoring or Scoring()
-        # A served partition gets vectors where its folder is.
+        # Documents of a served partition are encoded only where its folder is.
         if not is_here(self.snapshot) or self.snapshot.is_complete or not scoring.uses_vectors:
             return None
         allowance = request.allowance or Allowance()
@@ -340,13 +340,13 @@ class Index:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Counts, encoder, reference and generations as plain values: what `longmatch info --json` prints."""
+        """Counts, encoder, reference and generations as plain values, as `longmatch info --json` prints them."""
         return self.snapshot.facts if isinstance(self.snapshot, ElsewhereSnapshot) else index_facts(self.snapshot)
 
     def _completed(
         self, found: Result, encoding: Encoding | None, scoring: Scoring | None, origin: Provenance
     ) -> Result:
-        """A result with what was encoded for it; its status is `partial` where evidence is missing, see `Status`."""
+        """Add encoding, provenance and status to a result; it is `partial` where evidence is missing, see `Status`."""
         is_partial = self._is_partial(found.query_coverage, found.hits, encoding, scoring)
         status = Status.PARTIAL if is_partial or found.missing_partitions else found.status
         return replace(found, encoding=encoding, status=status, provenance=origin)
@@ -405,7 +405,7 @@ class Index:
         """Rank the sections of a document by how little of them any document contains; see `engine.search.novelty`.
 
         Args:
-            query: a document, or the doc_id of one, which is left out itself.
+            query: a document, or the doc_id of an indexed document, which is then left out of the search.
             where: metadata filter, see `engine.store.where`.
             without: doc_id of a document to leave out, or several.
             skip: kinds of sections to leave out of the list.
@@ -413,7 +413,7 @@ class Index:
 
         Raises:
             DocumentError: the document has no token.
-            QueryError: the filter or a kind to skip cannot be used, or a document is not there.
+            QueryError: the filter or a kind to skip cannot be used, or a document is not in the index.
         """
         return self._begun(
             lambda: self._novelty(query, where=where, without=without, skip=skip, allowance=allowance), needs_all=True
@@ -428,7 +428,7 @@ class Index:
         skip: Collection[str],
         allowance: Allowance | None,
     ) -> Novelty:
-        # Loads what prints novelty, which a ranking does without.
+        # Loads the printing of novelty, which a ranking does not need.
         from engine.search.novelty import novelty
 
         given = Request(where=where, without=self._check_filters(where, without), skip=skip, mode=Mode.CONTAINMENT)
@@ -463,7 +463,7 @@ class Index:
         return self.snapshot.doc_ids()
 
     def stored_query(self, doc_id: str) -> Query:
-        """An indexed document with its stored vectors, ready to ask with; one without vectors is encoded first."""
+        """An indexed document with its stored vectors, as a query; a document without vectors is encoded first."""
         position = self.position(doc_id)
         if self.snapshot.width and not self.snapshot.is_encoded(position):
             if not is_here(self.snapshot):
@@ -473,11 +473,11 @@ class Index:
         return self.stored_queries(np.array([position]))[0]
 
     def stored_queries(self, positions: Positions, *, vectors: bool = True) -> list[Query]:
-        """Indexed documents with what is stored of them; nothing is encoded.
+        """Indexed documents as queries, with their stored vectors and words; nothing is encoded.
 
         Args:
             positions: rows of the snapshot.
-            vectors: whether the queries have their vectors; otherwise they are of words alone.
+            vectors: whether the queries have vectors; otherwise they have words alone.
         """
         snapshot = self.snapshot
         words = snapshot.words(positions) if snapshot.language is not None else None
@@ -523,13 +523,13 @@ class Index:
         weights: Mapping[str, float] | None = None,
         scoring: Scoring | None = None,
     ) -> Comparison:
-        """Score one document as a search with another one would, and break the score down.
+        """Score one document as a search with another document would, and break the score down.
 
         Args:
             query: a document, or the doc_id of one.
-            target: another one, which need not be in the index.
-            skip: kinds of sections to leave out, as of `search`.
-            weights: of sections of the query, as of `search`.
+            target: another document, which need not be in the index; or a doc_id.
+            skip: kinds of sections to leave out, as in `search`.
+            weights: of sections of the query, as in `search`.
             scoring: the constants of the score.
 
         Raises:

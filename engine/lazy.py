@@ -10,10 +10,10 @@ Value = TypeVar("Value", bound="Deferred")
 
 
 class Deferred:
-    """Base of a frozen dataclass with slots, any of whose fields may be left to be made later.
+    """Base of a frozen dataclass with slots whose fields can be computed on first access.
 
-    Such a value is of the same class as one that was made whole: it compares, prints,
-    copies and pickles alike, and whoever reads it cannot tell.
+    Such a value has the same class as one whose fields were all given. It compares, prints,
+    copies and pickles in the same way, and code that reads it sees no difference.
     """
 
     __slots__ = ("_make",)
@@ -21,7 +21,7 @@ class Deferred:
     if not TYPE_CHECKING:  # a misspelt field stays an error to mypy
 
         def __getattr__(self, name: str) -> Any:  # noqa: ANN401
-            # Python comes here only for what is not set: a field still to be made, or no field at all.
+            # Python calls this only for attributes that are not set: a field still to be computed, or no field at all.
             make = _pending(self)
             if make is not None and name in type(self).__dataclass_fields__:
                 for field, value in make().items():
@@ -32,12 +32,12 @@ class Deferred:
 
 
 def deferred(kind: type[Value], make: Callable[[], Mapping[str, Any]], /, **given: object) -> Value:
-    """A value whose other fields are made when one of them is first read.
+    """Make a value whose remaining fields are computed when one of them is first read.
 
     Args:
         kind: a frozen dataclass.
-        make: gives the fields that are not given, by name; what it holds is let go of afterwards.
-        given: fields that are there already.
+        make: returns the remaining fields by name; it is released afterwards, with everything that it refers to.
+        given: the fields that are known already.
     """
     value = object.__new__(kind)
     for field, given_value in given.items():

@@ -1,4 +1,4 @@
-"""How novel the sections of a query are: a value that prints itself. `engine.search.novelty` searches."""
+"""The novelty of the sections of a query: values that print themselves. `engine.search.novelty` computes them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SectionNovelty:
 
     @property
     def span(self) -> Span:
-        """Where the section stands in the text of the query."""
+        """The span of the section in the text of the query."""
         section = self.query.sections[self.section]
         return Span(section.start, section.stop)
 
@@ -56,10 +56,10 @@ class Novelty(Sequence[SectionNovelty]):
     query: Document
     query_coverage: Coverage
     sections: tuple[SectionNovelty, ...]
-    status: Status  # of all hits: whether a document that contains more of a section can be missing
+    status: Status  # of all hits: whether a document that contains more of some section can be missing
     n_searched: int  # documents that could have been found
-    seconds: float  # of the search, encoding aside
-    language: str | None  # by which words were segmented; None for an index without words
+    seconds: float  # of the search, without encoding
+    language: str | None  # language of the word segmentation; None for an index without words
     reference: int  # version of the reference that scores were computed with
     encoding: Encoding | None = None  # None where all documents that could have been found have vectors
     provenance: Provenance | None = field(default=None, compare=False)
@@ -77,10 +77,10 @@ class Novelty(Sequence[SectionNovelty]):
         return self.sections[at]
 
     def to_dict(self, *, n_pairs: int | None = None) -> dict[str, Any]:
-        """The value as plain values, ready for JSON: what `longmatch query --mode novelty --format jsonl` prints.
+        """The plain values, ready for JSON, that `longmatch query --mode novelty --format jsonl` prints.
 
         Args:
-            n_pairs: section pairs listed of each hit, strongest first; all by default. A part `rest` sums the others.
+            n_pairs: section pairs listed for each hit, strongest first; all by default. A part `rest` sums the others.
         """
         from engine.report.contract import novelty_dict
 
@@ -90,8 +90,8 @@ class Novelty(Sequence[SectionNovelty]):
         """The report: one offline file, as `--mode novelty --format html` writes, with the numbers of `to_dict`.
 
         Args:
-            n_pairs: section pairs shown of each section, strongest first.
-            command: that made the report, shown at its end.
+            n_pairs: section pairs shown for each section, strongest first.
+            command: the command that made the report, shown at its end.
         """
         from engine.report.novelty_page import novelty_page
 

@@ -1,7 +1,7 @@
 """Pairs of documents of one index that overlap, and the clusters that they form. Values; nothing is searched here.
 
 A pair is found if one of the two documents is among the best targets of the other. It is listed once, and its score
-is the larger one of both directions, so that it does not depend on which document was the query.
+is the larger of the two directions, so that it does not depend on which document was the query.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class DocumentPair:
 
     @property
     def score(self) -> float:
-        """The larger one of both directions."""
+        """The larger of the two directions."""
         return max(self.forward, self.backward)
 
 
@@ -46,13 +46,13 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Pairs(Sequence[DocumentPair]):
-    """The pairs of an index, best first; equal scores by doc_ids."""
+    """The pairs of an index, best first; pairs with equal scores in order of doc_ids."""
 
     pairs: tuple[DocumentPair, ...]
-    n_documents: int  # that were compared
-    least: float  # score of a pair
+    n_documents: int  # documents that were compared
+    least: float  # lowest score of a pair
     top: int  # targets of each document that can make a pair
-    mode: str  # what the scores say, see `engine.search.request.Mode`
+    mode: str  # meaning of the scores, see `engine.search.request.Mode`
     is_certified: bool  # every document was scored for every document, with all evidence
     by_words: bool  # scored by words alone
     seconds: float
@@ -87,10 +87,10 @@ class Pairs(Sequence[DocumentPair]):
         return pairs_frame(self)
 
     def clusters(self, least: float | None = None) -> tuple[Cluster, ...]:
-        """The connected components over pairs of a score; a document without such a pair is in none.
+        """The connected components over pairs of at least a given score; a document without such a pair is in none.
 
         Args:
-            least: score of a pair that connects; by default that of all pairs.
+            least: lowest score of a pair that connects; by default that of all pairs.
 
         Raises:
             QueryError: the score is below that of the pairs, so that some would be missing.
@@ -122,7 +122,7 @@ def cluster_rows(clusters: Sequence[Cluster]) -> list[tuple[int | str, ...]]:
 
 
 def _root(parents: dict[str, str], name: str) -> str:
-    """The name that stands for a component; the way to it is shortened."""
+    """The name that represents a component in the union-find forest; compresses the path to it."""
     root = name
     while parents.get(root, root) != root:
         root = parents[root]

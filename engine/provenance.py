@@ -36,18 +36,18 @@ class IndexState:
     path: str  # as it was opened
     fingerprint: str  # changes with the documents, the encoder, the language and the reference
     n_documents: int
-    generation: int | None  # of partitions the last; None while there is no approximate index
+    generation: int | None  # the latest of all partitions; None while there is no approximate index
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What a search depends on beside its query."""
+    """Everything that a search depends on besides its query."""
 
     version: str  # of longmatch
     time: str  # of the search, UTC, ISO 8601
     encoder: EncoderState | None  # None for an index of words alone
     index: IndexState | None  # None for two documents that were compared without one
-    parameters: Mapping[str, Any]  # of the search; of a comparison skip, weights and scoring
+    parameters: Mapping[str, Any]  # of the search; for a comparison skip, weights and scoring
     is_indexed: bool = False  # the query is a document of the index, named by its doc_id
 
 
@@ -58,7 +58,7 @@ def provenance(
     encoder: EncoderState | None = None,
     is_indexed: bool = False,
 ) -> Provenance:
-    """Record a search that is done now."""
+    """Record a search with the current time."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return Provenance(_version(), now, encoder, index, parameters, is_indexed)
 
@@ -105,8 +105,8 @@ def recorded_encoder(snapshot: Snapshot) -> EncoderState | None:
 def index_state(snapshot: Snapshot) -> IndexState:
     """Describe an index from the columns that every query has in memory; no document is read.
 
-    A document that is replaced gets another catalog id, so the ids stand for the contents. Of served partitions
-    the servers name their states, so that the fingerprint is another one than that of the files.
+    A replaced document gets a new catalog id, so the ids identify the contents. For served partitions the states
+    that the servers report are used instead, so the fingerprint differs from that of the same files.
     """
     if isinstance(snapshot, ServedSnapshot | FederatedSnapshot):
         digest, parts = hashlib.sha256(snapshot.state.encode()), []

@@ -1,4 +1,4 @@
-"""Repeats a search from its result in the form of `engine.report.contract`. Reads no file of a query itself."""
+"""Repeats a search from its recorded result (`engine.report.contract`). Reads no query files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engine.search.allowance import Allowance
 
 
 def recorded_results(path: Path) -> list[dict[str, Any]]:
-    """The results of a file: an envelope, one result, or a result a line.
+    """The results in a file: an envelope, one result, or one result per line.
 
     Raises:
         DocumentError: the file cannot be read, or holds something else.
@@ -27,7 +27,7 @@ def recorded_results(path: Path) -> list[dict[str, Any]]:
     except OSError as error:
         raise DocumentError(f"{path} cannot be read ({error.strerror}); name a file of results") from error
     except ValueError as error:
-        raise DocumentError(f"{path} is no JSON ({error}); {_WRITE}") from error
+        raise DocumentError(f"{path} is not JSON ({error}); {_WRITE}") from error
     for result in found:
         version = result.get("schema") if isinstance(result, dict) else None
         if version != VERSION:
@@ -50,16 +50,16 @@ def _parsed(text: str) -> list[Any]:
 
 
 def check_replayable(recorded: Mapping[str, Any]) -> None:
-    """Whether a result says how it was searched for.
+    """Check that a result records the parameters of a search.
 
     Raises:
-        QueryError: it does not.
+        QueryError: it records none, or those of a comparison.
     """
     title, origin = recorded["query"]["title"], recorded.get("provenance")
     if origin is None:
         raise QueryError(f"the result of {title!r} records no parameters, as an earlier version wrote it; search again")
     if "k" not in origin["parameters"]:
-        raise QueryError(f"the result of {title!r} is that of a comparison; replay takes results of searches")
+        raise QueryError(f"the result of {title!r} comes from a comparison; replay accepts results of searches")
 
 
 def kept_query(recorded: Mapping[str, Any]) -> Document | None:
@@ -76,8 +76,8 @@ def replay(index: Index, recorded: Mapping[str, Any], query: Document | None) ->
     """Repeat a search, and compare its result with the recorded one.
 
     Args:
-        index: opened; another one than that of the record is a difference, which is named.
-        recorded: a result that `check_replayable` lets pass.
+        index: an open index; an index other than the recorded one is reported as a difference.
+        recorded: a result that `check_replayable` accepts.
         query: the document; None for a document of the index.
 
     Raises:
@@ -88,7 +88,7 @@ def replay(index: Index, recorded: Mapping[str, Any], query: Document | None) ->
         **{name: used[name] for name in ("k", "offset", "where", "skip", "exact")},
         **{
             name: used[name] for name in ("weights", "mode", "diversify", "min_pair") if name in used
-        },  # later versions record these
+        },  # not recorded by older versions
         "without": [name for name in used["without"] if index.snapshot.position(name) is not None],
         "allowance": Allowance(used["candidates"], used["encode_tokens"]),
         "scoring": Scoring(**used["scoring"]),

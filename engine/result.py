@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from engine.report.snippets import Snippet
 
 N_SNIPPETS = 3  # section pairs of a hit that are shown by default
-N_MATCHES = 10  # the same in a report
-_REPR_CHARACTERS = 50  # of a title or a file name in a line
+N_MATCHES = 10  # section pairs of a hit that a report shows by default
+_REPR_CHARACTERS = 50  # most characters of a title or a file name in a line
 
 
 class Status(StrEnum):
@@ -41,7 +41,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PairSnippet:
-    """A section pair for people: the sentence of each side that says what matches, and where it stands."""
+    """A section pair for display: the sentence of each side that shows the match, and its place."""
 
     contribution: float  # of the pair to the score
     query_section: str  # its heading, or its first words where it has none
@@ -61,13 +61,13 @@ class Hit:
     """One target, its score, and the parts that sum to it."""
 
     rank: int  # from 1
-    score: float  # in [0, 1]; what was ranked by, and the sum of the breakdown up to rounding
+    score: float  # in [0, 1]; hits are ranked by it; the sum of the breakdown up to rounding
     document: Document
     breakdown: Breakdown
     coverage: Coverage
     has_vectors: bool = True  # False: it was scored by words alone, and has no vectors yet
     model: ModelExplanation | None = None  # what the encoder computes by itself; None unless it was requested
-    # The result that it belongs to, without the hits of that; snippets need the query.
+    # The result that the hit belongs to, without its hits; snippets need the query.
     _answer: Result | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -101,9 +101,9 @@ class Hit:
             n_pairs: section pairs, strongest first.
 
         Raises:
-            QueryError: the hit is not one of a `Result`, so that there is no query.
+            QueryError: the hit belongs to no `Result`, so there is no query.
         """
-        # Loads the segmenter of words, which a result that is only ranked does without.
+        # Loads the word segmenter, which a result that is only ranked does not need.
         from engine.report.snippets import pair_snippets, term_weights
         from engine.report.table import section_label
 
@@ -127,7 +127,7 @@ class Hit:
         return found
 
     def plot(self) -> Plot:
-        """A heat map of what each section of the query and of the target add to the score.
+        """A heat map of the contributions of the sections of the query and of the target to the score.
 
         Example:
             ```python
@@ -136,7 +136,7 @@ class Hit:
 
         Raises:
             MissingExtra: matplotlib is not installed.
-            QueryError: the hit is not one of a `Result`, so that there is no query.
+            QueryError: the hit belongs to no `Result`, so there is no query.
         """
         check_extra("matplotlib", "Hit.plot()", "matplotlib", "plot")
         from engine.plots.contributions import plot_hit
@@ -147,7 +147,7 @@ class Hit:
         """The result that the hit belongs to, without its hits.
 
         Raises:
-            QueryError: the hit belongs to none.
+            QueryError: the hit belongs to no result.
         """
         if self._answer is None:
             raise QueryError(f"the hit {self.doc_id!r} belongs to no result; take hits from the result of a search")
@@ -164,16 +164,16 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How much of an index had vectors when a query was answered; where all of it has, a result holds none."""
+    """How much of an index had vectors when a query was answered; None in a result where all documents have them."""
 
     n_missing: int  # documents that could have been found and have no vectors
-    n_candidates: int  # best documents by words, which were to have vectors
-    n_encoded: int  # of these, those that have
-    n_encoded_now: int  # of these, those that were encoded for this query
-    tokens_now: int  # read for it
-    seconds_now: float  # taken by it, the query's own encoding aside
-    tokens_missing: int  # of the documents without vectors, about
-    seconds_missing: float | None  # that encoding those would take, about; None where no speed is known
+    n_candidates: int  # best documents by words, which should have vectors
+    n_encoded: int  # candidates that have vectors
+    n_encoded_now: int  # candidates that were encoded for this query
+    tokens_now: int  # tokens read to encode them
+    seconds_now: float  # seconds to encode them; the encoding of the query is not included
+    tokens_missing: int  # approximate tokens of the documents without vectors
+    seconds_missing: float | None  # approximate seconds to encode those tokens; None where no speed is known
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -192,15 +192,15 @@ class Result(Sequence[Hit]):
     hits: tuple[Hit, ...]
     status: Status
     n_found: int  # documents with a score above 0, on all pages; estimated where the status says so
-    n_evident: int  # of these, documents with a passage above its threshold; words alone rank the others
+    n_evident: int  # found documents with a passage above its threshold; words alone rank the others
     n_searched: int  # documents that could have been found: after filters, without the query itself
-    seconds: float  # of the search, encoding aside
-    language: str | None  # by which words were segmented; None for an index without words
+    seconds: float  # of the search, without encoding
+    language: str | None  # language of the word segmentation; None for an index without words
     reference: int  # version of the reference that scores were computed with; 0 for one that is not pinned
     encoding: Encoding | None = None  # None where all documents that could have been found have vectors
     n_not_searched: int = 0  # documents of the partitions that did not answer and were left out
-    missing_partitions: tuple[str, ...] = ()  # those, by number and address
-    provenance: Provenance | None = field(default=None, compare=False)  # None for a result of no search
+    missing_partitions: tuple[str, ...] = ()  # the partitions that were left out, by number and address
+    provenance: Provenance | None = field(default=None, compare=False)  # None for a result that no search made
 
     def __post_init__(self) -> None:
         if self.hits:
@@ -220,15 +220,15 @@ class Result(Sequence[Hit]):
         return self.hits[at]
 
     def to_dict(self, *, n_pairs: int | None = None) -> dict[str, Any]:
-        """The result as plain values, ready for JSON: what a line of `longmatch query --format jsonl` holds.
+        """The result as plain values, ready for JSON, as in a line of `longmatch query --format jsonl`.
 
         `engine/report/result.schema.json` describes all fields (`longmatch.result_schema()`). The
         contributions of the parts of a hit sum to its score, to 1e-5.
 
         Args:
-            n_pairs: section pairs listed of each hit, strongest first; all by default. A part `rest` sums the others.
+            n_pairs: section pairs listed for each hit, strongest first; all by default. A part `rest` sums the others.
         """
-        # Loads the segmenter of words, which a result that is only ranked does without.
+        # Loads the word segmenter, which a result that is only ranked does not need.
         from engine.report.contract import result_dict
 
         return result_dict(self, n_pairs=n_pairs)
@@ -243,8 +243,8 @@ class Result(Sequence[Hit]):
             Path("report.html").write_text(index.search("draft.pdf").to_html(), encoding="utf-8")
 
         Args:
-            n_pairs: section pairs shown of each hit, strongest first.
-            command: that made the report, shown at its end.
+            n_pairs: section pairs shown for each hit, strongest first.
+            command: the command that made the report, shown at its end.
         """
         # Loads Jinja, which a result that is only ranked does without.
         from engine.report.page import result_page
@@ -265,7 +265,7 @@ class Result(Sequence[Hit]):
         """A row for each part of each hit: the table that `longmatch query --format csv` prints.
 
         Args:
-            n_pairs: section pairs listed of each hit, strongest first; all by default. A part `rest` sums the others.
+            n_pairs: section pairs listed for each hit, strongest first; all by default. A part `rest` sums the others.
 
         Raises:
             MissingExtra: pandas is not installed.
@@ -278,7 +278,7 @@ class Result(Sequence[Hit]):
         """The table of `parts_to_pandas` as an Arrow table.
 
         Args:
-            n_pairs: section pairs listed of each hit, strongest first; all by default. A part `rest` sums the others.
+            n_pairs: section pairs listed for each hit, strongest first; all by default. A part `rest` sums the others.
 
         Raises:
             MissingExtra: pyarrow is not installed.
@@ -289,7 +289,7 @@ class Result(Sequence[Hit]):
         return part_export([self], n_pairs=n_pairs).table()
 
     def plot(self) -> Plot:
-        """A heat map of what each section of the query adds to the score of each hit; a column sums to a score.
+        """A heat map of the contribution of each section of the query to each hit; a column sums to the score of a hit.
 
         Raises:
             MissingExtra: matplotlib is not installed.
@@ -347,10 +347,10 @@ class SectionMatrix:
 
 
 def shown_spans(pair: SectionPair, query: Document, target: Document) -> tuple[Span, Span]:
-    """Where to look for what matches: the strongest passage, or the sections where words add more.
+    """The spans that show a match: the strongest passage, or the whole sections where words contribute more.
 
     Args:
-        pair: of the two documents.
+        pair: a section pair of the two documents.
         query: the document that was searched with.
         target: the document that was found.
 

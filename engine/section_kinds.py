@@ -1,9 +1,9 @@
-"""Which sections are references, acknowledgements, appendix or boilerplate, by their headings and texts.
+"""Recognises sections of references, acknowledgements, appendix or boilerplate by their headings and texts.
 
 Pure functions of a document. Precision first: a heading alone is not enough where the word also names a topic
 ("License" in a specification of package metadata), and a text alone is references only where nearly all of it
-looks like citations. An index stores what they find in its documents (`engine.words.apart`), so a change of the
-rules needs another `RULES`.
+looks like citations. An index stores the kinds of its sections (`engine.words.apart`), so a change of the rules
+needs a new `RULES`.
 
 Letters in shapes: A sections.
 """
@@ -20,17 +20,17 @@ from numpy.typing import NDArray
 
 from engine.document import Document, Section, Span
 
-RULES = 1  # version of the rules; an index whose kinds come from another version is read by its texts
-WINDOW_CHARS = 400  # of text that is judged together: two or three citations
+RULES = 1  # version of the rules; if an index has kinds of another version, they are computed from its texts
+WINDOW_CHARS = 400  # of text that is classified together: two or three citations
 LEAST_CITED = 0.8  # share of windows full of citations, in a section of references without such a heading
 LEAST_CITED_HEADED = 0.3  # share of windows with traces of citations, under a heading of references
 _FEWEST_WINDOWS = 2
 _MAX_STATEMENT_CHARS = 3_000  # a statement on rights or interests that is longer is a topic
-_FRONT, _BACK = 0.1, 0.85  # shares of a text before and after which boilerplate stands
+_FRONT, _BACK = 0.1, 0.85  # shares of a text: boilerplate starts before the first or ends after the second
 
 
 class SectionKind(StrEnum):
-    """What a section is for."""
+    """The purpose of a section."""
 
     BODY = "body"
     REFERENCES = "references"
@@ -39,7 +39,7 @@ class SectionKind(StrEnum):
     BOILERPLATE = "boilerplate"
 
 
-# As files keep them: a set of kinds is the sum of their bits. Body has none.
+# As stored in files: a set of kinds is the sum of their bits. Body has no bit.
 _BITS = {
     SectionKind.BODY: 0,
     SectionKind.REFERENCES: 1,
@@ -51,7 +51,7 @@ _BITS = {
 
 @dataclass(frozen=True, slots=True)
 class _Signs:
-    """How many signs of citations a window has, and of how many kinds."""
+    """The number of signs of citations in a window, and the number of their kinds."""
 
     signs: int
     kinds: int
@@ -146,13 +146,13 @@ def section_kinds(document: Document) -> tuple[SectionKind, ...]:
         kind = _kind(document.text, section)
         is_after = kind is SectionKind.BODY and SectionKind.REFERENCES in kinds
         if is_after and section.path and _LETTERED.match(section.path[0]):
-            kind = SectionKind.APPENDIX  # papers letter what follows their references
+            kind = SectionKind.APPENDIX  # papers letter the sections after their references
         kinds.append(kind)
     return tuple(kinds)
 
 
 def kind_bits(kinds: Collection[SectionKind]) -> int:
-    """A set of kinds as bits; body is none of them."""
+    """A set of kinds as bits; body has no bit."""
     return sum(_BITS[kind] for kind in set(kinds))
 
 
@@ -167,7 +167,7 @@ def besides(document: Document) -> frozenset[int]:
 
 
 def stretches_of(document: Document, kinds: Collection[SectionKind]) -> list[Span]:
-    """Where a document has sections of some kinds, in reading order; neighbours are one stretch."""
+    """The spans of the sections of some kinds, in reading order; adjacent sections form one span."""
     found: list[Span] = []
     for section, kind in zip(document.sections, section_kinds(document), strict=True):
         if kind in kinds:
@@ -221,9 +221,9 @@ def heading_name(heading: str) -> str:
 
 
 def _share_cited(text: str, section: Section, *, is_headed: bool) -> float:
-    """The share of the windows of a section that look like citations; fewer signs do under a heading of references.
+    """The share of the windows of a section that look like citations; a heading of references lowers the threshold.
 
-    Without one the rest of a section is not read if its first window has too few.
+    Without such a heading, the rest of a section is not read if its first window has too few signs.
     """
     start = section.start + len(section.heading) if text.startswith(section.heading, section.start) else section.start
     starts: Sequence[int] = range(start, max(start + 1, section.stop - WINDOW_CHARS // 2), WINDOW_CHARS)

@@ -24,7 +24,7 @@ def divide(text: str, headings: Iterable[Heading] = ()) -> tuple[Section, ...]:
 
     Parts under `MIN_SECTION_CHARS` are joined with what follows (at the end: with
     what precedes), parts over `MAX_SECTION_CHARS` are cut at paragraph borders
-    into pieces of like size; `n_merged`, `part` and `n_parts` tell. A text
+    into pieces of similar size; `n_merged`, `part` and `n_parts` record it. A text
     without headings is one part with heading "".
     """
     if not text:
@@ -109,7 +109,7 @@ def _cut_huge(section: Section, text: str) -> list[Section]:
 
 
 def _border_near(text: str, goal: int, low: int, high: int) -> int:
-    """The best place to cut within a quarter of a section of `goal`: paragraph, line, sentence, word."""
+    """The best place to cut, at most `MAX_SECTION_CHARS` / 4 from `goal`: paragraph, line, sentence, word."""
     reach = MAX_SECTION_CHARS // 4
     window_start, window_stop = max(low + 1, goal - reach), min(high, goal + reach)
     for border in _BORDERS:
@@ -124,14 +124,14 @@ _ABBREVIATIONS = frozenset(
     "op p para pp prof rev sec sect sr st supp tab u.s v viz vol vs e.g i.e a.k.a ca resp u.k ph.d d.c "
     "jan feb mar apr jun jul aug sep sept oct nov dec".split()
 )
-# In capitals these are acronyms of English: NR, SRA.
+# In capitals these are English acronyms: NR, SRA.
 _ABBREVIATIONS_ABROAD = frozenset(
     "abb bzw hrsg nr usw vgl z.b d.h u.a mme mlle p.ex sra dra p.ej см рис стр гл".split()
 )
 _OPENING, _CLOSING = "\"'“‘(\\[«„‚‹¿¡", "\"'”’)\\]»›"
 _SENTENCE_END = re.compile(
     rf"(?<![.!?])[.!?]+[{_CLOSING}]*\s+(?=[{_OPENING}]*(?P<next>\w))"  # a full stop; see `_opens_sentence`
-    # Signs that are nothing but the end of a sentence, also where no blank follows: Chinese and Japanese,
+    # Signs that always end a sentence, even where no space follows: Chinese and Japanese,
     r"|(?:[。！？｡]|．(?!\d))++[」』）】〉》”’\"')\]]*+\s*+(?![とっ、，])"
     r"|[؟۔।॥።፧։។៕။]++[\"'”’)\]»]*+\s*+"  # Arabic, Urdu, Hindi, Ethiopic, Armenian, Khmer, Burmese
     r"|\n[ \t]*\n\s*|\f\s*"  # a blank line or page break
@@ -139,7 +139,7 @@ _SENTENCE_END = re.compile(
 )
 _PARAGRAPH_END = re.compile(r"\n[ \t]*\n|\f")
 _LAST_WORD = re.compile(r"[\w.]+$")
-_GEORGIAN = range(0x10D0, 0x1100)  # whose letters count as small ones, but open sentences
+_GEORGIAN = range(0x10D0, 0x1100)  # Georgian letters are lower case for Python, but open sentences
 
 
 def sentence_starts(text: str) -> list[int]:
@@ -161,7 +161,7 @@ def sentence_starts(text: str) -> list[int]:
 
 
 def _opens_sentence(char: str) -> bool:
-    """Whether a sentence may start with a sign: a digit, a capital, or a letter of a script without capitals."""
+    """Whether a sentence can start with a character: a digit, a capital, or a letter of a script without capitals."""
     return char.isdecimal() or (char.isalpha() and not char.islower()) or ord(char) in _GEORGIAN
 
 
@@ -186,7 +186,7 @@ class TokenWindow:
 def fill_windows(sentence_ends: Sequence[int], capacity: int) -> list[TokenWindow]:
     """Greedy sentence filling with wrapping.
 
-    As in SMITH (Yang et al. 2020, arXiv:2004.12297, section 3.2.1): sentences join
+    As in SMITH (Yang et al. 2020, arXiv:2004.12297, section 4.1.1): sentences join
     a window while it holds at most `capacity` tokens. A sentence longer than
     that runs on into the next windows, where the paper cuts it off. A last window
     under a quarter of `capacity` is levelled with the one before it.

@@ -1,4 +1,4 @@
-"""The operating systems on which an index may be written and read."""
+"""The operating systems on which an index can be written and read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from engine.errors import EngineError
 
 
 def refuse_windows(system: str = sys.platform) -> None:
-    """Refuse Windows, where nothing of the durability of an index was ever tested.
+    """Refuse Windows, where the durability of an index was never tested.
 
     Args:
         system: as `sys.platform` names it.

@@ -20,7 +20,7 @@ _CLAIM = re.compile(r"^[ \t]*(?:claim[ \t]+)?(\d{1,3})[ \t]*[.):][ \t]+(?=\S)", 
 
 
 class Unit(StrEnum):
-    """What a row of a chart stands for."""
+    """The part of a document that a row of a chart represents."""
 
     SECTION = "section"
     SENTENCE = "sentence"
@@ -40,10 +40,10 @@ def divide_by(document: Document, unit: Unit) -> Divided:
 
     Args:
         document: its text stays as it is.
-        unit: with claims, all other sections stay as they are and are no rows.
+        unit: with claims, all other sections stay as they are and are not rows.
 
     Raises:
-        QueryError: claims are wanted, and no section has numbered ones.
+        QueryError: claims are requested, but no section has numbered claims.
     """
     if unit is Unit.SECTION:
         return Divided(document, tuple(range(len(document.sections))))

@@ -11,7 +11,7 @@ FOLDER = Path("demo/corpus/eips")
 index = longmatch.build("notebook.lm", FOLDER, encode="none")
 index
 
-# %% A result shows itself in a notebook; here its first hit as text.
+# %% A notebook displays a result; here is its first hit as text.
 result = index.search("demo/queries/eip-7702.pdf", k=5)
 for snippet in result[0].snippets(3):
     print(snippet)

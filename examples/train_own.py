@@ -1,6 +1,6 @@
 """Trains an encoder on proposals that cite each other: python examples/train_own.py FOLDER OUT [--steps N].
 
-Any corpus works in which documents name each other; only `cited` has to be written for it.
+Any corpus works in which documents name each other; only `cited` and `name` have to be written for it.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ _PACKAGES = (
 
 @dataclass(frozen=True)
 class Machine:
-    """What a time depends on."""
+    """The hardware that a measured time depends on."""
 
     cpu: str
     cores: int
@@ -47,7 +47,7 @@ class Machine:
 class Origin:
     """Where a record comes from."""
 
-    command: str  # runs it again, but for folders
+    command: str  # reproduces the record, except for the folders in it
     commit: str  # "" outside a git checkout
     is_dirty: bool  # files differed from the commit, results left aside
     seed: int
@@ -58,7 +58,7 @@ class Origin:
 
 def describe_origin(command: str, seed: int) -> Origin:
     """Look at the checkout, the machine and the installed packages."""
-    # Records that a run before this one wrote do not make the code another one.
+    # Records that an earlier run wrote do not change the code.
     status = _git("status", "--porcelain", "--", ".", ":!benchmarks/results")
     return Origin(command, _git("rev-parse", "--verify", "-q", "HEAD"), bool(status), seed, _machine(), _versions())
 

@@ -1,4 +1,4 @@
-"""`python -m longmatch`: the command."""
+"""`python -m longmatch`: runs the `longmatch` command."""
 
 from __future__ import annotations
 

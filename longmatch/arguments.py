@@ -1,4 +1,4 @@
-"""Arguments of the public functions, checked before anything else is done."""
+"""Checks the arguments of the public functions before anything else is done."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def index_path(path: object) -> Path:
     """The folder or the address of an index as a `Path`.
 
     Raises:
-        IndexMismatch: the value is no path, or an address at which there can be no index.
+        IndexMismatch: the value is not a path, or is an address at which there can be no index.
     """
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-        raise IndexMismatch(f"{path!r:.60} is no path of an index; pass the folder first, as 'papers.lm'")
+        raise IndexMismatch(f"{path!r:.60} is not a path of an index; pass the folder first, for example 'papers.lm'")
     return index_place(path)
 
 
@@ -29,7 +29,7 @@ def filter_text(where: object) -> str | None:
     """A metadata filter in the language of `engine.store.where`; None for no filter.
 
     Raises:
-        QueryError: it is neither a dict nor a text, or the dict is no filter.
+        QueryError: the filter is neither a dict nor a text, or the dict is not a valid filter.
     """
     if where is None or isinstance(where, str):
         return where
@@ -39,10 +39,10 @@ def filter_text(where: object) -> str | None:
 
 
 def doc_id_list(name: str, value: object) -> tuple[str, ...]:
-    """The doc_ids of an argument that is one, a list of them, or None.
+    """The doc_ids of an argument that is one doc_id, a list of doc_ids, or None.
 
     Raises:
-        QueryError: it is something else.
+        QueryError: the argument is something else.
     """
     listed = () if value is None else (value,) if isinstance(value, str) else value
     if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):
@@ -54,7 +54,7 @@ def weight_mapping(weights: object) -> Mapping[str, float] | None:
     """Weights of sections by name; `engine.search.section_weights` checks names and numbers.
 
     Raises:
-        QueryError: they are no dict.
+        QueryError: the weights are not a dict.
     """
     if weights is None or isinstance(weights, Mapping):
         return weights
@@ -62,10 +62,10 @@ def weight_mapping(weights: object) -> Mapping[str, float] | None:
 
 
 def check_count(name: str, value: object) -> None:
-    """Whether an argument is a whole number.
+    """Check that an argument is a whole number.
 
     Raises:
-        QueryError: it is not.
+        QueryError: the argument is not a whole number.
     """
     if isinstance(value, bool) or not isinstance(value, int):
         raise QueryError(f"{name} is {value!r:.40}; it must be a whole number")

@@ -1,4 +1,4 @@
-"""`build`: an index from whatever a user has; opened, and ready to be searched."""
+"""`build`: makes an index from the documents of a user, and opens it."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def build(
     id_prefix: str = "",
     progress: bool | Progress | None = None,
 ) -> Index:
-    """Make an index, or bring one up to date: what is unchanged is skipped, what changed is replaced.
+    """Create or update an index: unchanged documents are skipped, changed documents are replaced.
 
-    A run that was stopped goes on where its last commit was; one that committed nothing leaves no folder.
+    A run that was stopped continues after its last commit; a run that committed nothing leaves no folder.
 
     Example:
         ```python
@@ -47,33 +47,34 @@ def build(
         ```
 
     Args:
-        path: the folder of the index; made if need be.
+        path: the index folder; created if it does not exist.
         source: a folder, a file or a pattern; a table of pandas, Polars, Arrow or Hugging Face datasets;
             or an iterable, read one by one, of texts, paths, dicts and `Document` values. In an iterable a
             string is a text, unless it names a file or folder, see `longmatch.naming`. A dict has "text"
             or "sections", and optionally "id", "title" and "metadata"; a text or dict without id gets one
-            from its content, and is left out where it comes again.
+            from its content, and is left out if it is repeated.
         text: field of the dicts, or column of the table, that holds the text.
-        id: the one that holds the id.
-        title: the one that holds the title.
-        encode: vectors "later", as queries need them, "all" now, or "none": search by words alone.
-        encoder: an encoder or its name; by default that of the index, or the bundled one.
-        device: `cpu`, `cuda` or `cuda:N`, for encoding and for the index that is returned.
-        language: by which words are segmented; detected by default.
-        factory: FAISS factory string, "auto", or "scan" for none.
-        memory_bytes: what the process may take; by default there is no limit.
-        disk_bytes: what the index folder may take; by default there is no limit.
-        partitions: of a new index, whose documents are spread over so many indexes, see the how-to page on partitions;
-            an index that is there must have as many.
+        id: field or column that holds the id.
+        title: field or column that holds the title.
+        encode: which documents get vectors: "later", a sample now and others when queries need them; "all", every
+            document now; or "none", for an index that is searched by words alone.
+        encoder: an encoder or its name; by default that of the index, or the bundled encoder.
+        device: `cpu`, `cuda` or `cuda:N`, for encoding and for the returned index.
+        language: language of the documents, by which words are segmented; detected by default.
+        factory: FAISS factory string, "auto", or "scan" for no FAISS index.
+        memory_bytes: memory limit of the process; by default there is no limit.
+        disk_bytes: size limit of the index folder; by default there is no limit.
+        partitions: number of partitions of a new index, over which its documents are spread, see the how-to page on
+            partitions; an existing index must have the same number.
         prune: remove documents of the index that are not in the source.
         id_prefix: put in front of each new doc_id. A file is named by its path below the folder of the source.
-            A file that the index holds keeps its doc_id; one that would get the doc_id of another file, which is
-            still there, fails and is in `index.report.failures`.
-        progress: whether to show it on standard error, by default in terminals and notebooks; or a function
+            A file that the index holds keeps its doc_id; a file that would get the doc_id of another existing file
+            fails, and is listed in `index.report.failures`.
+        progress: whether to show progress on standard error, by default in terminals and notebooks; or a function
             that is called with the report after each commit.
 
     Returns:
-        The index, opened; `index.report` says what was done, and which documents failed.
+        The opened index; `index.report` has counts of the run and the documents that failed.
 
     Raises:
         DocumentError: the source, a path or a field cannot be used, or no document could be indexed.
@@ -85,7 +86,7 @@ def build(
 
     used = encoder
     if encode != "none" and (isinstance(encoder, str) or (encoder is None and not folder.exists())):
-        # Loaded here, so that the index which is returned has it too; loads torch, seconds that others go without.
+        # Loaded here, so that the returned index uses it too; imports torch, which takes seconds.
         from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
 
         used = load_encoder(encoder or DEFAULT_ENCODER, device=device)

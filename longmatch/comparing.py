@@ -1,4 +1,4 @@
-"""`compare`: two documents with each other, with or without an index."""
+"""`compare`: compares two documents, with or without an index."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ def compare(
     parts. With an index it is the score that a search of that index with `a` would give `b`.
 
     Args:
-        a: a text, a path, a dict with "text" or "sections", or a `Document`, as of `Index.search`.
-        b: another one; of an indexed document, pass `index.document(doc_id)`.
-        index: gives thresholds, statistics of words and the encoder.
-        encoder: an encoder or its name, without an index; by default the bundled one.
-        skip: kinds of sections to leave out, as of `Index.search`.
-        weights: of sections of `a`, as of `Index.search`: {"claims": 3, "abstract": 0}.
-        device: where a named encoder runs, without an index.
+        a: the query: a text, a path, a dict with "text" or "sections", or a `Document`, as in `Index.search`.
+        b: the target, in one of the same forms; for an indexed document, pass `index.document(doc_id)`.
+        index: source of the thresholds, the word statistics and the encoder.
+        encoder: an encoder or its name, only without an index; by default the bundled encoder.
+        skip: kinds of sections to leave out, as in `Index.search`.
+        weights: weights of sections of `a`, as in `Index.search`: {"claims": 3, "abstract": 0}.
+        device: device of a named encoder, only without an index.
         scoring: the constants of the score.
 
     Raises:
         DocumentError: a document has no text, or its file cannot be read.
         EncoderError: the encoder cannot be loaded.
-        QueryError: a file does not exist, both an index and an encoder are given, or a kind to skip or a weight
-            cannot be used.
+        QueryError: a file does not exist, an index and an encoder or a device are given, or a kind to skip or a
+            weight cannot be used.
 
     Example:
         ```python

@@ -1,4 +1,4 @@
-"""`Index`: an index folder, opened to search and to change it."""
+"""`Index`: an index folder, opened for searches and for changes."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ QueryT = TypeVar("QueryT", bound="QueryItem")
 
 
 class Index:
-    """An index folder, opened as it is now; changes made through this object are seen at once.
+    """An index folder, opened in its current state; changes made through this object are visible at once.
 
-    It is not for several threads at the same time: open the folder once in each.
+    It is not thread-safe: open the folder once in each thread.
 
     Example:
         ```python
@@ -63,7 +63,7 @@ class Index:
         """Open a folder; `longmatch.open` is the usual way."""
         refuse_windows()
         self.path = path
-        self.report: BuildReport | None = None  # of the last `build`, `add` or `update`
+        self.report: BuildReport | None = None  # report of the last `build`, `add` or `update`
         self._encoder = encoder
         self._device = device
         self._store = store
@@ -86,24 +86,25 @@ class Index:
         """Open an index.
 
         Args:
-            path: its folder, or the address of a server, as "http://127.0.0.1:8321".
-            encoder: the one that it was built with, or its name; by default loaded when it is first needed.
-            device: `cpu`; or `cuda` or `cuda:N`, to encode there and to search there, for which the vectors are
-                copied onto the GPU. By default queries are encoded on a GPU where torch sees one, and searched
-                on the CPU.
-            store: whether vectors of documents that are encoded for a query are committed to the index, where no
-                other process writes it; otherwise they last as long as this object.
+            path: the index folder, or the address of a server, for example "http://127.0.0.1:8321".
+            encoder: the encoder that the index was built with, or its name; by default it is loaded at first use.
+            device: device for encoding and searching: `cpu`, `cuda` or `cuda:N`. To search on a GPU, the vectors
+                are copied to it. By default queries are encoded on a GPU if torch sees one, and searched on the
+                CPU.
+            store: whether vectors of documents that are encoded for a query are committed to the index, if no
+                other process writes to it; otherwise they last until this object reopens or closes the index.
             progress: whether to print a line on standard error before documents are encoded for a query; by
                 default in terminals and notebooks.
             timeout: seconds in which a served partition must answer each round of a search.
-            partial: whether searches leave out served partitions that do not answer; the status of such a result
-                is partial, and `n_not_searched` and `missing_partitions` say which documents are missing.
+            partial: whether searches leave out served partitions that do not answer. The status of such a result
+                is partial; `n_not_searched` counts the missing documents, and `missing_partitions` lists the
+                partitions.
 
         Raises:
             PartitionUnavailable: the server does not answer.
             EncoderError: the encoder cannot be loaded, or torch does not see the device.
-            IndexMismatch: there is no index, or it belongs to another encoder.
-            IndexDamaged: its catalog is not what was written.
+            IndexMismatch: there is no index, or it was built with another encoder.
+            IndexDamaged: the catalog of the index differs from what was written.
         """
         folder = index_path(path)
         if not is_server(folder) and not holds_index(folder):
@@ -122,13 +123,13 @@ class Index:
         return opened(self.path, access=self._access)
 
     def refresh(self) -> bool:
-        """Move to the newest commit of any process; until then an open index shows what there was when it was opened.
+        """Reopen the index at the newest commit of any process; an open index does not see later commits by itself.
 
-        Cheap where nothing was committed. The encoder stays loaded. Vectors that queries made with `store=False` are
-        forgotten.
+        Cheap if nothing was committed. The encoder stays loaded. Vectors that were encoded for queries with
+        `store=False` are discarded.
 
         Returns:
-            Whether the index was opened again.
+            Whether the index was reopened.
 
         Raises:
             QueryError: the index was closed.
@@ -145,17 +146,17 @@ class Index:
 
     @property
     def opened(self) -> OpenedIndex:
-        """The index of `engine` behind this one.
+        """The `engine.index.Index` that this object wraps.
 
         Raises:
-            QueryError: it was closed.
+            QueryError: the index was closed.
         """
         if self._opened is None:
             raise QueryError(f"the index is closed; open it again: longmatch.open({str(self.path)!r})")
         return self._opened
 
     def close(self) -> None:
-        """Let go of the files, and of the GPU; a second call does nothing."""
+        """Release the files and the GPU; a second call does nothing."""
         if self._opened is not None:
             self._opened.close()
             self._opened = None
@@ -250,38 +251,38 @@ class Index:
         Args:
             query: a text, a path, a dict with "text" or "sections", or a `Document`; a list of them gives a
                 list of results. A string is a text unless it names a file, see `longmatch.naming`;
-                `result.query.source` is then that file, and "" for a text.
-            k: hits wanted.
-            offset: hits to leave out first, for pages.
+                `result.query.source` is the file, or "" for a text.
+            k: number of hits.
+            offset: number of hits to skip, for pages.
             where: metadata filter: {"year": {">=": 2019}, "venue": ["ACL", "EMNLP"]}, see
                 `engine.store.where_mapping`, or as text "year >= 2019 and venue in ('ACL', 'EMNLP')", see
                 `engine.store.where`.
             without: doc_id of a document to leave out, or several.
             skip: kinds of sections that take no part in the score, of the query and of all documents: "references",
                 "acknowledgements", "appendix", "boilerplate"; one or several, see `engine.section_kinds`.
-                Vectors of whole documents then count nothing.
-            weights: of sections of the query, by heading, kind or number, as {"claims": 3, "abstract": 0}; see
-                `engine.search.section_weights`. Other sections have the weight 1; 0 leaves a section out, and for a
-                kind is the same as `skip`.
+                The vectors of whole documents are then not compared.
+            weights: weights of sections of the query, by heading, kind or number: {"claims": 3, "abstract": 0}; see
+                `engine.search.section_weights`. Other sections have the weight 1. The weight 0 leaves a section out;
+                for a kind it is the same as `skip`.
             mode: "similar", or "containment": how much of the query a document contains, see
                 `engine.scoring.evidence`. Containment scores every document.
-            diversify: order the first 50 hits so that each adds sections of the query that those before it lack,
-                see `engine.search.diversity`. Scores stay.
-            min_pair: list section pairs that contribute at least so much; the others are one part, `rest`.
-            exact: score every document, whatever index there is.
+            diversify: order the first 50 hits so that each adds sections of the query that the hits before it
+                lack, see `engine.search.diversity`. Scores do not change.
+            min_pair: least contribution of a section pair that is listed; the other pairs are one part, `rest`.
+            exact: score every document, even if there is a FAISS index.
             scoring: the constants of the score.
-            allowance: how many of the best candidates by words are encoded before they are scored, where they
-                have no vectors yet. Documents without vectors are scored by words alone.
-            explain: "evidence", or "model": each hit also has `hit.model`, what the encoder computes by itself for
-                the sections of both documents, see `engine.encoders.explanation`. The encoder then reads the query
-                and the hits of the page again, also what `skip` and `weights` leave out of the score.
+            allowance: how many of the best candidates by words are encoded before they are scored, if they have
+                no vectors yet. Documents without vectors are scored by words alone.
+            explain: "evidence", or "model": each hit also has `hit.model`, the explanation of the model for the
+                sections of both documents, see `engine.encoders.explanation`. The encoder then reads the query and
+                the hits of the page again, including sections that `skip` and `weights` leave out of the score.
 
         Returns:
-            A result for a query, a list of results for a list of queries, also of one or of none.
+            A result for one query; a list of results for a list of queries, even if the list has one query or none.
 
         Raises:
             DocumentError: a query has no text, or its file cannot be read.
-            EncoderError: the encoder computes nothing by itself that explains a match, as the bundled one.
+            EncoderError: `explain` is "model", and the encoder has no explanation; the bundled one has none.
             QueryError: a file does not exist, an argument cannot be used, or a document to leave out is not in
                 the index.
         """
@@ -316,9 +317,9 @@ class Index:
         allowance: Allowance | None = None,
         explain: str = "evidence",
     ) -> Result:
-        """Rank the index against one of its own documents, itself left out; see `search` for the arguments.
+        """Rank the index against one of its own documents, which is left out; see `search` for the arguments.
 
-        Nothing is encoded where all documents have vectors, and `explain` is "evidence".
+        Nothing is encoded if all documents have vectors and `explain` is "evidence".
 
         Raises:
             QueryError: there is no such document, or an argument cannot be used.
@@ -340,10 +341,11 @@ class Index:
         skip: str | Sequence[str] = (),
         allowance: Allowance | None = None,
     ) -> Novelty:
-        """Rank the sections of a document by how little of them any document of the index contains.
+        """Rank the sections of a document by novelty: first the sections that are least contained in any document.
 
-        The arguments are those of `search`; a kind of `skip` is left out of the list. Of an indexed document, pass
-        `index.document(doc_id)`, and leave it out with `without`.
+        Novelty is 1 minus the score of the document that contains most of the section. The arguments are
+        those of `search`; sections of the kinds in `skip` are not listed. For an indexed document, pass
+        `index.document(doc_id)`, and leave the document itself out with `without`.
 
         Raises:
             DocumentError: the query has no text, or its file cannot be read.
@@ -359,14 +361,14 @@ class Index:
     def pairs(self, *, least: float = 0.5, top: int = 10, mode: str = "similar", where: Where | None = None) -> Pairs:
         """Find pairs of documents that overlap, best first; `Pairs.clusters` connects them.
 
-        A pair is listed once, if one of the two is among the best targets of the other. Its score is the larger one
-        of both directions. Nothing is encoded: where documents have no vectors, all pairs are scored by words alone.
-        `longmatch pairs` does the same with progress, and continues after a kill.
+        A pair is listed once, if one of the two is among the best targets of the other. Its score is the larger of
+        the scores of both directions. Nothing is encoded: if a document has no vectors, all pairs are scored by words
+        alone. The command `longmatch pairs` also prints progress, and with `-o` continues a run that was killed.
 
         Args:
-            least: score of a pair, above 0.
-            top: targets of each document that can make a pair.
-            mode: as of `search`.
+            least: least score of a listed pair, above 0.
+            top: number of targets of each document that can make a pair.
+            mode: as in `search`.
             where: metadata filter, for both documents.
 
         Raises:
@@ -385,7 +387,9 @@ class Index:
         return self.opened.document(doc_id)
 
     def section_matrix(self, query: Document | str, doc_id: str) -> SectionMatrix:
-        """Cosines of all sections of a query, a `Document` or the doc_id of one, with those of an indexed document.
+        """Cosines of all sections of a query with all sections of an indexed document.
+
+        The query is a `Document`, or the doc_id of an indexed document.
 
         Raises:
             IndexMismatch: the index holds words alone.
@@ -398,10 +402,10 @@ class Index:
 
         Args:
             what: "documents", "sections" or "vectors", see `engine.report.arrow.index_export`.
-            where: metadata filter, as of `search`.
+            where: metadata filter, as in `search`.
 
         Raises:
-            IndexMismatch: vectors of an index of words alone.
+            IndexMismatch: vectors are requested, and the index holds words alone.
             MissingExtra: pyarrow is not installed.
             QueryError: there is no such table, or the filter cannot be used.
         """
@@ -423,17 +427,17 @@ class Index:
         encode: EncodeNow | None = None,
         progress: bool | Progress | None = None,
     ) -> BuildReport:
-        """Add documents; one whose id is there already with another content fails, see `update`.
+        """Add documents; a document whose id is already in the index with other content fails, see `update`.
 
         `longmatch.build` on the same path adds and replaces.
 
         Args:
-            source: as of `longmatch.build`.
+            source: as in `longmatch.build`.
             text: field or column that holds the text.
             id: field or column that holds the id.
             title: field or column that holds the title.
-            encode: as of `longmatch.build`; by default "later", and "none" for an index of words alone.
-            progress: as of `longmatch.build`.
+            encode: as in `longmatch.build`; by default "later", or "none" for an index of words alone.
+            progress: as in `longmatch.build`.
 
         Raises:
             DocumentError: the source cannot be used, or none of its documents could be added.
@@ -453,17 +457,17 @@ class Index:
         encode: EncodeNow | None = None,
         progress: bool | Progress | None = None,
     ) -> BuildReport:
-        """Replace documents by those of the same id; one whose id is not there fails, see `add`.
+        """Replace documents by new ones with the same id; a document whose id is not in the index fails, see `add`.
 
-        Where the content is the same, the metadata are replaced and nothing is encoded.
+        If the content is the same, the metadata are replaced and nothing is encoded.
 
         Args:
-            source: as of `longmatch.build`.
+            source: as in `longmatch.build`.
             text: field or column that holds the text.
             id: field or column that holds the id.
             title: field or column that holds the title.
-            encode: as of `add`.
-            progress: as of `longmatch.build`.
+            encode: as in `add`.
+            progress: as in `longmatch.build`.
 
         Raises:
             DocumentError: the source cannot be used, or none of its documents could replace one.
@@ -474,19 +478,19 @@ class Index:
         return self._write(source, Columns(text, id, title), keep_present, encode, progress)
 
     def remove(self, doc_ids: str | Iterable[str]) -> int:
-        """Remove documents, all or none; their space on disk comes back with `longmatch compact`.
+        """Remove documents, all or none; `longmatch compact` frees their disk space.
 
         Args:
-            doc_ids: one or several.
+            doc_ids: one doc_id or several.
 
         Returns:
-            How many were removed.
+            The number of removed documents.
 
         Raises:
             QueryError: there is no such document; nothing was removed.
             IndexBusy: another process writes the index.
         """
-        # Loads what writing needs, which searching does without.
+        # Imports modules for writing, which searches do not need.
         from indexer.upkeep.removal import remove
 
         names = [doc_ids] if isinstance(doc_ids, str) else list(doc_ids)
@@ -511,7 +515,7 @@ class Index:
         encode: EncodeNow | None,
         progress: bool | Progress | None,
     ) -> BuildReport:
-        """Read a source, keep what may be written, and write it."""
+        """Read a source, let `keep` turn documents that must not be written into failures, and write the others."""
         from indexer.building.doc_ids import FileIds
         from longmatch.sources import read_source
         from longmatch.writing import Settings, warn_of_failures, write
@@ -520,7 +524,7 @@ class Index:
         keep(stream, self.path)
         encode = encode or ("later" if self.opened.snapshot.width else "none")
         if encode != "none" and self.opened.snapshot.width:
-            self._encoder = self.opened.encoder  # loaded once, for writing and for the index that is opened again
+            self._encoder = self.opened.encoder  # loaded once, for writing and for the reopened index
         self._release()
         try:
             settings = Settings(self._encoder, self._device, encode)
@@ -533,7 +537,7 @@ class Index:
         return report
 
     def _release(self) -> None:
-        """Close the snapshot before writing: while one is open, a writer cannot seal the catalog."""
+        """Close the snapshot before writing: while a snapshot is open, a writer cannot seal the catalog."""
         self.opened.close()
 
 

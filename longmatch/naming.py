@@ -6,7 +6,7 @@
   the name of a file too. If there is no such file, that is an error, not a text.
 - Any other string is a text.
 
-A program that searches for what others typed should not let them name its files: `Document.from_text(text)` and
+A program that searches with the input of its users should not let them name files: `Document.from_text(text)` and
 `{"text": text}` are always texts, `pathlib.Path` is always a file.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path, PurePath
 
 from engine.readers import is_readable
 
-_MOST_CHARS = 1_024  # of a name
+_MOST_CHARS = 1_024  # longer strings are texts
 _BEGINNINGS = ("/", "./", "../", "~/")
 
 
@@ -24,8 +24,8 @@ def named_path(string: str, *, is_folder_named: bool = False) -> Path | None:
     """The path that a string names, whether it exists or not; None for a text.
 
     Args:
-        string: of a user.
-        is_folder_named: whether the name of an existing folder is a path as well.
+        string: a string that a user passed.
+        is_folder_named: whether the name of an existing folder is a path too.
     """
     if not string or len(string) > _MOST_CHARS or not string.isprintable():
         return None

@@ -1,4 +1,4 @@
-"""Whether a call shows what it does: in terminals and notebooks, not in pipes; and where it shows it."""
+"""Decides whether and where a call shows progress: by default in terminals and notebooks, not in pipes."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """What hears of a run."""
+    """Functions that receive the progress and the log lines of a run."""
 
     progress: Progress | None
     log: Callable[[str], None]
 
 
 def is_shown(progress: bool | None) -> bool:
-    """What a user asked for; by default whether somebody reads standard error: a terminal, or a notebook."""
+    """The choice of the user; by default, whether standard error is a terminal or this is a notebook."""
     return (sys.stderr.isatty() or _is_notebook()) if progress is None else progress
 
 
 def progress_log(progress: bool | None) -> Callable[[str], None]:
-    """What prints a line on standard error where progress is shown, and nothing elsewhere."""
+    """A function that prints a line on standard error if progress is shown, and otherwise does nothing."""
     return _print if is_shown(progress) else _ignore
 
 
 @contextmanager
 def listening(progress: bool | Progress | None, n_expected: int | None) -> Iterator[Listener]:
-    """Show the progress of a build on standard error, hand it to a function, or keep quiet.
+    """Show the progress of a build on standard error, pass it to a function, or show nothing.
 
     Args:
-        progress: True, False, None for `is_shown`, or what is called after each commit.
-        n_expected: documents, where that is known.
+        progress: True, False, None for the default of `is_shown`, or a function that is called after each commit.
+        n_expected: number of documents, if known.
     """
     if callable(progress):
         yield Listener(progress, _ignore)
     elif not is_shown(progress):
         yield Listener(None, _ignore)
     else:
-        # Loads the command line, which a quiet run does without.
+        # Imports the command line, which a quiet run does not need.
         from indexer.cli.progress import BuildProgress
 
         with BuildProgress(n_expected) as bar:
@@ -51,7 +51,7 @@ def listening(progress: bool | Progress | None, n_expected: int | None) -> Itera
 
 
 def _is_notebook() -> bool:
-    """Whether this is the kernel of a notebook; IPython is not loaded to find out."""
+    """Whether this process is the kernel of a notebook; does not import IPython to find out."""
     shell = sys.modules.get("IPython")
     session = shell.get_ipython() if shell is not None else None
     return getattr(session, "kernel", None) is not None

@@ -1,4 +1,4 @@
-"""What a user searches with, as one document: a text, a file, a dict or a `Document`."""
+"""Converts the query of a user, a text, a file, a dict or a `Document`, to one document."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ QueryItem: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | Document
 
 
 def query_document(query: object) -> Document:
-    """A document of whatever stands for one; see `longmatch.naming` for strings.
+    """Convert a query to a document; see `longmatch.naming` for strings.
 
     Raises:
-        DocumentError: there is no text, or the file cannot be read.
-        QueryError: a file that is named does not exist, or the value has another type.
+        DocumentError: there is no text, or the file cannot be read or does not hold exactly one document.
+        QueryError: the named file does not exist or is a folder, or the query has another type.
     """
     if isinstance(query, Document):
         return whole_document(query)

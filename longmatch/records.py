@@ -1,7 +1,7 @@
-"""One dict, text or document of a user as a `Document`. Reads no file.
+"""Converts a dict of a user to a `Document`, and divides a document that has no sections. Reads no file.
 
 A dict has the form of a line of JSON lines, see `engine.readers.jsonl`: a text, or sections with heading and
-text; optionally id, title and metadata. Other fields are metadata where they are a scalar or a list of strings.
+text; optionally id, title and metadata. Other fields are metadata if they are a scalar or a list of strings.
 A record without id gets one from its title and text, so that the same content has the same id in every run.
 """
 
@@ -26,14 +26,14 @@ _RESERVED = frozenset({"_id", "id", "title", "text", "sections", *_METADATA})
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which fields of a record, or columns of a table, hold what; None is the usual name."""
+    """The fields of a record, or columns of a table, that hold text, id and title; None is the usual name."""
 
-    text: str | None = None  # "text"
-    id: str | None = None  # "_id" or "id"
-    title: str | None = None  # "title"
+    text: str | None = None  # usually "text"
+    id: str | None = None  # usually "_id" or "id"
+    title: str | None = None  # usually "title"
 
     def missing(self, names: list[str]) -> str | None:
-        """What is wrong with a record or table of these fields; None where all that is needed is there."""
+        """The problem of a record or table with these field names; None if no needed field is missing."""
         if self.text is None and not {"text", "sections"} & set(names):
             return f"no field 'text' among {names}; name the one that holds the text: text='{_guess(names)}'"
         for argument, name in (("text", self.text), ("id", self.id), ("title", self.title)):
@@ -43,7 +43,7 @@ class Columns:
 
 
 def whole_document(document: Document) -> Document:
-    """A document as it is; one that was made without sections gets those of a text without headings."""
+    """A document with sections: unchanged if it has some, otherwise divided like a text without headings."""
     return document if document.sections else replace(document, sections=divide(document.text))
 
 
@@ -58,7 +58,7 @@ def record_document(record: Mapping[Any, Any], columns: Columns) -> Document:
         raise DocumentError(problem)
     doc_id = _id(fields, columns)
     try:
-        # Through the reader of JSON, so that a dict is read as a line of a file is.
+        # Through the JSON reader, so that a dict is read like a line of a file.
         line = json.dumps(_as_json(fields, columns)).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise DocumentError(f"the record cannot be stored ({error}); give texts, numbers, True or False") from error
@@ -86,7 +86,7 @@ def _as_json(fields: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
 
 
 def record_id(record: Mapping[Any, Any], columns: Columns) -> str | None:
-    """The id of a record as a text; None where it has none that can be used."""
+    """The id of a record as a text; None if the record has no usable id."""
     try:
         return _id(record, columns)
     except DocumentError:
@@ -94,7 +94,7 @@ def record_id(record: Mapping[Any, Any], columns: Columns) -> str | None:
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value is None, or what stands for it in a table."""
+    """Whether a value is None, or a missing value of a table: NaN, NA or NaT."""
     return _plain(value) is None
 
 
@@ -109,19 +109,19 @@ def _id(fields: Mapping[Any, Any], columns: Columns) -> str | None:
 
 
 def _is_metadata(key: str, value: object) -> bool:
-    """Whether a field that is not named otherwise goes into the metadata: no vectors, no objects."""
+    """Whether a field without another role is metadata: a scalar or a list of strings, no vectors, no objects."""
     if key in _RESERVED:
         return False
     if isinstance(value, list | tuple):
         return all(isinstance(one, str) for one in value)
-    if getattr(value, "ndim", 0):  # an array of numpy; of objects where a table has lists of texts
+    if getattr(value, "ndim", 0):  # a numpy array; of objects if a table holds lists of strings
         dtype = getattr(value, "dtype", None)
         return getattr(dtype, "kind", "") in "OU" and all(isinstance(one, str) for one in _plain(value))
     return isinstance(_plain(value), str | int | float)
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401
-    """What JSON can hold: numpy as plain Python, dates in ISO format, None for a value that is missing."""
+    """A value that JSON can hold: numpy as plain Python, dates in ISO format, None for a missing value."""
     if isinstance(value, str | bool | int) or value is None:
         return value
     if isinstance(value, float):

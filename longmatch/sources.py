@@ -1,6 +1,6 @@
-"""What a user passes to be indexed, as a stream of documents: folders, files, texts, dicts, documents, tables.
+"""Converts the source of a user to a stream of documents: folders, files, texts, dicts, documents, tables.
 
-Nothing is held: a generator of a million dicts is read one by one.
+Documents are not collected in memory: a generator of a million dicts is read one by one.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ _ITEMS = "a text, a path, a dict or a Document"
 
 @dataclass(slots=True)
 class Stream:
-    """Documents to index, read as they are asked for."""
+    """Documents to index, read on demand."""
 
     documents: Iterator[Document | Unreadable]
-    n_expected: int | None = None  # None where it is not known
-    n_repeated: int = 0  # texts without id that came before, and were left out
-    replace_files: bool = False  # whether a file replaces another one, which is still there, of the same doc_id
+    n_expected: int | None = None  # None if not known
+    n_repeated: int = 0  # repeated texts and dicts without id, which are left out
+    replace_files: bool = False  # whether a file replaces another existing file with the same doc_id
 
 
 def read_source(source: object, columns: Columns, ids: FileIds | None = None) -> Stream:
-    """Read the beginning of a source, so that what cannot be read at all is refused before anything is written.
+    """Read the first document of a source, so that an unusable source is refused before anything is written.
 
     Args:
         source: see `longmatch.build`.
         columns: names of fields and columns.
-        ids: what the doc_ids of files depend on; its prefix comes before all doc_ids.
+        ids: settings of the doc_ids of files; the prefix is put in front of the doc_ids of other documents too.
 
     Raises:
-        DocumentError: the source has another type, a path does not exist, or a field is not there.
+        DocumentError: the type of the source is not supported, a path does not exist, or a field is missing.
     """
     stream, ids = Stream(iter(())), ids or FileIds()
     if is_table(source):
@@ -67,10 +67,10 @@ def read_source(source: object, columns: Columns, ids: FileIds | None = None) ->
 
 
 def _paths(source: object) -> list[str] | None:
-    """The paths of a source that holds nothing else; None for another one.
+    """The paths of a source that consists of paths alone; None for any other source.
 
     Raises:
-        DocumentError: it is one string that is no path.
+        DocumentError: the source is one string that is not a path.
     """
     if isinstance(source, os.PathLike):
         return [os.fspath(source)]
@@ -102,7 +102,7 @@ def _listed(source: object) -> Iterable[object]:
 
 
 def _items(items: Iterable[object], columns: Columns, stream: Stream) -> Iterator[Document | Unreadable]:
-    """The documents of items of any kind; a text or dict without id that comes again is left out."""
+    """The documents of items of any kind; a repeated text or dict without id is left out."""
     seen: set[int] = set()
     for number, item in enumerate(items):
         for document in _documents(item, number, columns):
@@ -119,7 +119,7 @@ def _documents(item: object, number: int, columns: Columns) -> Iterator[Document
     """The documents of one item.
 
     Raises:
-        DocumentError: it has another type; or it is the first one and lacks a field that is named.
+        DocumentError: the type of the item is not supported; or the item is the first one and lacks a needed field.
     """
     if isinstance(item, Document):
         yield whole_document(item)

@@ -23,10 +23,10 @@ def is_table(source: object) -> bool:
 
 
 def table_columns(table: Any) -> list[str] | None:  # noqa: ANN401
-    """The names of the columns; None where the table does not know them before it is read.
+    """The names of the columns; None if the table does not know them before it is read.
 
     Raises:
-        DocumentError: it is several tables, or has to be computed first.
+        DocumentError: the source is several tables, or a lazy table.
     """
     if type(table).__name__ in _SPLITS:
         raise DocumentError(f"the dataset has splits {list(table)}; choose one: dataset[{next(iter(table), '')!r}]")
@@ -65,7 +65,7 @@ def _batches(table: Any) -> Iterable[Any]:  # noqa: ANN401
 
 
 def _library(source: object) -> str | None:
-    """Which of the libraries a value's class comes from, itself or through a class that it extends."""
+    """The library that defines the class of a value or one of its base classes; None for other libraries."""
     for base in type(source).__mro__:
         library = base.__module__.partition(".")[0]
         if library in ("pandas", "polars", "pyarrow", "datasets"):

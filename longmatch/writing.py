@@ -1,4 +1,4 @@
-"""Writes documents into an index folder, removes them, and reports what could not be indexed."""
+"""Writes documents into an index folder, and reports documents that could not be indexed."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class Settings:
 def write(folder: Path, stream: Stream, settings: Settings, progress: bool | Progress | None) -> BuildReport:
     """Index a stream of documents; a folder that this call made is removed if nothing could be committed.
 
-    Documents that cannot be indexed are in the report.
+    The report lists documents that cannot be indexed.
 
     Raises:
-        DocumentError: no document could be indexed; the index is as it was before.
+        DocumentError: no document could be indexed; the index is unchanged.
         EngineError: see `indexer.building.builder.build`.
     """
     if is_free(folder) and settings.encode == "none":
@@ -74,7 +74,7 @@ def write(folder: Path, stream: Stream, settings: Settings, progress: bool | Pro
 
 
 def warn_of_failures(report: BuildReport, stacklevel: int = 3) -> None:
-    """Warn of documents that could not be indexed; by default the caller of the calling function."""
+    """Warn about documents that could not be indexed; by default at the line that called the calling function."""
     if report.failures:
         first = report.failures[0]
         warnings.warn(
@@ -85,12 +85,12 @@ def warn_of_failures(report: BuildReport, stacklevel: int = 3) -> None:
 
 
 def keep_new(stream: Stream, folder: Path) -> None:
-    """Turn the documents of a stream that would replace one of the index into failures."""
+    """Turn documents of a stream into failures if they would replace a document of the index."""
     stream.documents = _only(stream.documents, folder, are_present=False)
 
 
 def keep_present(stream: Stream, folder: Path) -> None:
-    """Turn the documents of a stream whose doc_id is not in the index into failures; the others replace."""
+    """Turn documents of a stream into failures if their doc_id is not in the index; the others replace documents."""
     stream.replace_files = True
     stream.documents = _only(stream.documents, folder, are_present=True)
 
@@ -125,7 +125,11 @@ def _nothing_indexed(failures: Sequence[Unreadable]) -> DocumentError:
 
 
 def _from_first_word(documents: Iterator[Document | Unreadable]) -> Iterator[Document | Unreadable]:
-    """The same documents, once one is found that has a word: an index of words alone cannot be opened without."""
+    """The same documents, once one with a word was read: an index of words alone cannot be opened without a word.
+
+    Raises:
+        DocumentError: no document has a word.
+    """
     waiting: list[Document | Unreadable] = []
     for one in documents:
         waiting.append(one)
@@ -135,7 +139,7 @@ def _from_first_word(documents: Iterator[Document | Unreadable]) -> Iterator[Doc
         one if isinstance(one, Unreadable) else Unreadable(one.source or one.doc_id, "it holds no word")
         for one in waiting
     ]
-    raise _nothing_indexed(failures) if failures else DocumentError("there is no document; begin with one at least")
+    raise _nothing_indexed(failures) if failures else DocumentError("there is no document; begin with at least one")
 
 
 def _summary(report: BuildReport, n_repeated: int) -> str:

@@ -57,5 +57,5 @@ def test_a_document_left_out_may_be_gone(tmp_path: Path) -> None:
 
 def test_a_comparison_is_refused(index: Index) -> None:
     values = index.compare("doc001", "doc002").result.to_dict()
-    with pytest.raises(QueryError, match="is that of a comparison; replay takes results of searches"):
+    with pytest.raises(QueryError, match="comes from a comparison; replay accepts results of searches"):
         check_replayable(values)

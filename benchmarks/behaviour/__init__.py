@@ -1,1 +1,1 @@
-"""How scores and ranks behave: with few vectors, with shared passages, with other samples, asked in other ways."""
+"""How scores and ranks behave: with few vectors, shared passages, other samples, and other ways to search."""

@@ -1,4 +1,4 @@
-"""Plants the same passage in some documents of a corpus, and measures how much of the scores it takes."""
+"""Plants the same passage in some documents of a corpus, and measures its share of the scores."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def planted(document: Document, text: str) -> Document:
 
 
 class PlantingEncoder(RecordedEncoder):
-    """Looks vectors up, and adds those of the passage to documents that have it at their end."""
+    """Looks vectors up, and adds those of the passage to documents that end with it."""
 
     def __init__(self, indexes: Sequence[Index], text: str) -> None:
         """Read from indexes that stay open; encode the passage."""
@@ -72,7 +72,7 @@ class PlantingEncoder(RecordedEncoder):
         )
 
     def recorded(self, document: Document) -> EncodedDocument | None:
-        """Stored vectors, and those of the passage."""
+        """The stored vectors of a document, with those of the passage if the document ends with it."""
         if not document.text.endswith(self._text):
             return super().recorded(document)
         own = self.homes[document.doc_id].stored_query(document.doc_id).vectors
@@ -96,12 +96,12 @@ class PlantingEncoder(RecordedEncoder):
 
 @dataclass(frozen=True)
 class Taken:
-    """What the passage takes of the scores of one query, means over its first hits, in [0, 1]."""
+    """The shares of the passage in the scores of one query, means over its first hits, in [0, 1]."""
 
     score: float  # share of the whole score
     passages: float  # share of the chunk component under the reference
-    crowd: float  # the same where thresholds are the (M+1)-th best of all documents
-    words: float  # share of what words add
+    crowd: float  # share of the chunk component where thresholds are the (M+1)-th best of all documents
+    words: float  # share of the contribution of words
 
 
 def taken(index: Index, doc_id: str, result: Result) -> Taken:
@@ -153,14 +153,14 @@ def measure(
 
     Args:
         documents: of the corpus.
-        encoder: that knows them, planted or not.
+        encoder: has the vectors of the documents, with and without the passage.
         share: of the documents that get the passage.
-        queries: names of documents that are searched with; they have the passage where any has.
+        queries: doc_ids of the queries; they have the passage if any document has it.
         hosts: documents in the order in which they get the passage, the queries first.
     """
     text = passage()
     n_planted = max(len(queries), round(share * len(documents))) if share else 0
-    # The queries have the passage; as many targets as the share says beside those that are queries.
+    # The first hosts, the queries, have the passage, and further hosts up to the share of the documents.
     chosen = set(hosts[:n_planted].tolist())
     made = [planted(one, text) if number in chosen else one for number, one in enumerate(documents)]
     names = {documents[number].doc_id for number in chosen}
@@ -196,7 +196,7 @@ def _read(name: str, data: Path) -> tuple[str, list[Document]]:
 def _corpus(
     names: Sequence[str], n_documents: int, encoder: str, data: Path, work: Path, stack: ExitStack
 ) -> Iterator[tuple[str, Index, list[Document]]]:
-    """For each corpus its name with a checksum, its index, and its documents, until there are enough."""
+    """For each corpus its name with a checksum, its index, and its documents, up to `n_documents` in all."""
     left = n_documents
     for name in names:
         label, everything = _read(name, data)

@@ -1,4 +1,4 @@
-"""Plants near-duplicates in a corpus, and measures which of them `pairs` finds, by words alone, and in which time."""
+"""Plants near-duplicates in a corpus, and measures how many of these `pairs` finds by words alone, and in what time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _NOTE = (
 
 
 def near_duplicate(document: Document, share: float, words: Sequence[str], rng: np.random.Generator) -> Document:
-    """A document with a share of its words replaced, under another name."""
+    """A document with a share of its words replaced, under another doc_id."""
     text = replace_words(document.text, share, words, rng)
     return replace(document, doc_id=_COPY + document.doc_id, text=text, sections=divide(text), pages=())
 
@@ -61,7 +61,7 @@ def planted_duplicates(
         The corpus in a random order, and for each near-duplicate the doc_id of its original and the share of words.
 
     Raises:
-        DatasetError: there are fewer documents.
+        DatasetError: there are fewer documents than `n_planted`.
     """
     if n_planted > len(documents):
         raise DatasetError(f"{n_planted:,} near-duplicates need as many documents, not {len(documents):,}; plant fewer")

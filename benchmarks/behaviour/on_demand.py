@@ -1,4 +1,4 @@
-"""Measures encoding on demand: quality and encoded tokens, by the number of candidates and of queries asked."""
+"""Measures encoding on demand: quality and encoded tokens, by the number of candidates and of queries."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ from engine.search.allowance import Allowance
 from indexer.building.builder import EncodeNow, build
 
 CANDIDATES = (20, 50, 200)
-FEWEST = CANDIDATES[0]  # the candidates of a run that encodes
+FEWEST = CANDIDATES[0]  # number of candidates of a run that encodes
 DEPTH = 100  # of rankings
 _DEEPER = 300  # hits that other rules order
-_MARKS = (1, 10, 100)  # queries after which tokens are counted, and after all
+_MARKS = (1, 10, 100)  # tokens are counted after these numbers of queries, and after all queries
 _RULES = ("scaled", "candidates first")
 _NOTE = (
     "p: paired randomisation test of nDCG@10 against all documents encoded, or against words where these are not, "
@@ -58,7 +58,7 @@ _NOTE = (
 
 @dataclass(frozen=True)
 class Judged:
-    """The queries that every way gets, and their judgments."""
+    """The queries, the same for every way, and their judgments."""
 
     queries: list[Document]
     qrels: Qrels
@@ -66,7 +66,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Measured:
-    """All ways of one corpus."""
+    """The results of all ways on one corpus."""
 
     rows: list[DemandRow]
     encoder: str  # name@fingerprint
@@ -85,7 +85,7 @@ def index_for_once(documents: Sequence[Document], encoder: Encoder | None, encod
 
 
 def looked_up(dataset: Dataset, encoder: str, work: Path, documents: Sequence[Document], judged: Judged) -> Measured:
-    """Measure all numbers of candidates; vectors come from an index of `work` that has all, built where missing."""
+    """Measure all numbers of candidates; vectors come from an index in `work` with all of them, built if missing."""
     with prepared_index(dataset, encoder, work, log=log) as ready:
         full = ready.index
         recorded = RecordedEncoder(full)
@@ -106,7 +106,7 @@ def encoded(label: str, encoder_name: str, work: Path, documents: Sequence[Docum
     Where that index is there already, tokens are counted after the last query only.
 
     Args:
-        label: of documents and queries; another one for others.
+        label: names the documents and queries; other documents or queries need another label.
         encoder_name: as `load_given` takes it.
         work: folder of the index; made where it is missing.
         documents: of the corpus.
@@ -139,7 +139,7 @@ def encoded(label: str, encoder_name: str, work: Path, documents: Sequence[Docum
 
 
 def measure(index: Index, judged: Judged, way: str, candidates: int | None) -> DemandRow:
-    """Search with all queries of an index, one after another; what one encoded stays for the next."""
+    """Search an index with all queries, one after another; vectors encoded for a query stay for the next ones."""
     runs: dict[str, dict[str, list[str]]] = {rule: {} for rule in ("", *(_RULES if candidates is not None else ()))}
     tokens: dict[str, int] = {}
     documents: dict[str, int] = {}
@@ -253,7 +253,7 @@ def _other(found: dict[str, float] | None) -> str:
 )
 @measurement(seed="Of the order of queries, and of --quick.", quick="A small seeded part of DATASET", encodes=True)
 def main(run: Measurement, name: str, encoder: str, split: str, n_queries: int | None) -> None:
-    """Measure encoding on demand on DATASET; vectors are looked up in an index that has all.
+    """Measure encoding on demand on DATASET; vectors are looked up in an index that has them all.
 
     With --queries nothing is looked up: an index of the work folder encodes the candidates of each query, and keeps
     their vectors, so that an interrupted run goes on. It needs a small part of the time of encoding all documents.

@@ -1,4 +1,4 @@
-"""An encoder that looks vectors up in indexes that have all, so that what is encoded when is counted quickly."""
+"""An encoder that looks vectors up in fully encoded indexes, so that studies of encoding on demand are quick."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from engine.index import Index
 
 
 class RecordedEncoder(Encoder):
-    """Gives the stored vectors of indexed documents; other documents go to the encoder of the first index."""
+    """Returns the stored vectors of indexed documents; other documents go to the encoder of the first index."""
 
     def __init__(self, *indexes: Index) -> None:
-        """Read from indexes that have all vectors and stay open; a document is looked up by its name in them."""
+        """Read from indexes that have all vectors and stay open; a document is looked up by its doc_id."""
         self.encoder = indexes[0].encoder
         self.homes = {name: index for index in indexes for name in index.snapshot.doc_ids()}
         self.name, self.width = self.encoder.name, self.encoder.width
 
     @property
     def fingerprint(self) -> str:
-        """Of the encoder that made the vectors."""
+        """The fingerprint of the encoder that made the vectors."""
         return self.encoder.fingerprint
 
     def save_pretrained(self, folder: Path) -> None:
@@ -36,13 +36,13 @@ class RecordedEncoder(Encoder):
         return home.stored_query(document.doc_id).vectors
 
     def segment(self, document: Document) -> SegmentedDocument:
-        """A recorded document without its token ids, which nothing reads."""
+        """Segment a document; a recorded one gets no token ids, since nothing reads them."""
         vectors = self.recorded(document)
         if vectors is None:
             return self.encoder.segment(document)
         return SegmentedDocument(document, vectors.chunk_spans, (), vectors.coverage)
 
     def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
-        """Look up, or encode."""
+        """Look the vectors of each document up, or encode it."""
         found = ((one, None if one.token_ids else self.recorded(one.document)) for one in documents)
         return [vectors or self.encoder.encode_segmented([one])[0] for one, vectors in found]

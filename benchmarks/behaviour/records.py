@@ -1,4 +1,4 @@
-"""What the programs of this room record: values only, one file a run."""
+"""Records of the programs of this package: values only, one file a run."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ class StabilityRecord(Recorded, kind="stability", file="stability-{index}"):
     n_chunks: int
     where: str  # the filter
     n_queries: int
-    n_hits: dict[str, int]  # that two ways have in common
-    n_other_scores: dict[str, int]  # of them
-    n_other_orders: dict[str, int]  # queries
+    n_hits: dict[str, int]  # hits in common with the first 200 on one thread
+    n_other_scores: dict[str, int]  # hits in common whose score differs
+    n_other_orders: dict[str, int]  # queries whose order of hits differs
     n_missed: dict[str, int]  # by depth: hits of the scan that the ANN index does not rank so high
     largest_shift: dict[str, int]  # by depth: difference of two ranks
     n_deep: int  # adjacent hits behind the first 200
-    n_rises: int  # of them, where the score rises
+    n_rises: int  # adjacent hits behind the first 200 where the score rises
     seconds: float
     origin: Origin
 
 
 @dataclass(frozen=True)
 class DuplicatesRecord(Recorded, kind="duplicates", file="duplicates-{n_documents}{quick}"):
-    """Whether `pairs` finds the near-duplicates that were planted in a corpus, and in which time."""
+    """Whether `pairs` finds the near-duplicates that were planted in a corpus, and its time."""
 
     corpora: list[str]  # name@checksum
     n_documents: int  # with the planted ones
     n_characters: int  # of all texts
-    least: float  # score of a listed pair
+    least: float  # least score of a listed pair
     n_pairs: int  # listed
-    planted: dict[str, list[str | float]]  # one entry a near-duplicate: doc_id, original, replaced words, score or 0
+    planted: dict[str, list[str | float]]  # one value a near-duplicate of original, replaced (share), score (or 0)
     scores: list[float]  # of all listed pairs, best first
     build_cpu_seconds: float  # processor time of indexing, of all threads and processes
     cpu_seconds: float  # processor time of finding the pairs
@@ -56,18 +56,18 @@ class BoilerplateRow:
     hosts: float  # of the first hits, those that have the passage
     overlap: float  # of the first hits without any passage, those that are found with it
     score: float  # share of the scores of the first hits that the passage takes
-    passages: float  # of the chunk component
-    crowd: float  # of the chunk component where thresholds are the (M+1)-th best of all documents
-    words: float  # of what words add
+    passages: float  # share of the chunk component
+    crowd: float  # share of the chunk component where thresholds are the (M+1)-th best of all documents
+    words: float  # share of the contribution of words
 
 
 @dataclass(frozen=True)
 class BoilerplateRecord(Recorded, kind="boilerplate", file="boilerplate-{n_documents}"):
-    """How much of the scores a passage takes that many documents have."""
+    """The share of a passage that many documents have in the scores."""
 
     corpora: list[str]  # name@checksum
     n_documents: int
-    n_queries: int  # at most; no more than have the passage
+    n_queries: int  # at most; not more than the documents that have the passage
     encoder: str
     rows: list[BoilerplateRow]
     seconds: float
@@ -83,8 +83,8 @@ class DemandRow:
     metrics: dict[str, float]  # means of the product's rule, in [0, 1]
     other_rules: dict[str, dict[str, float]]  # means by rule, of the same hits in another order
     per_query: list[float]  # nDCG@10 of the product's rule
-    tokens: dict[str, int]  # encoded in all, the sample included, after so many queries
-    documents: dict[str, int]  # documents that have vectors, after so many queries
+    tokens: dict[str, int]  # tokens encoded so far, the sample included, by number of queries
+    documents: dict[str, int]  # documents that have vectors, by number of queries
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class DemandRecord(Recorded, kind="demand"):
 
     @property
     def name(self) -> str:
-        """Of the file, without suffix."""
+        """The name of the file, without suffix."""
         first = f"-{self.encoder.partition('@')[0]}-first{self.n_queries}" if self.is_encoded else ""
         return f"demand-{self.task}-{self.split}{first}"
 
@@ -137,6 +137,6 @@ class SampleRecord(Recorded, kind="samples"):
 
     @property
     def name(self) -> str:
-        """Of the file, without suffix."""
+        """The name of the file, without suffix."""
         names = "-".join(dataset.partition("@")[0] for dataset in self.datasets)
         return f"samples-{names}-{self.split}"

@@ -46,7 +46,7 @@ from engine.words.titles import title_span
 SIZES = ((100, 2), (200, 4), (400, 2), (400, 4), (400, 8), (400, 20), (800, 4), (800, 8), (800, 16))
 LARGER = ((1_600, 4), (1_600, 8), (1_600, 32), (3_200, 8), (3_200, 16))
 DEPTH = 100
-DEFAULT = (400, 8)  # documents of the sample and m, as the product has them
+DEFAULT = (400, 8)  # the product's: documents of the sample, and m
 _NOTE = (
     "nDCG@10 of the whole score on {split} queries ({counts}). Alone: each corpus in an index of its own. Mixed: one "
     "index of all {n_documents:,} documents, with one reference drawn from all. m: documents of the sample above a "
@@ -73,12 +73,12 @@ class Universe:
 
     corpora: Sequence[Corpus]
     names: list[tuple[str, str]]  # (N,) corpus and doc_id
-    order: NDArray[np.int64]  # (N,) of the draw
+    order: NDArray[np.int64]  # (N,) documents in the order of the draw
     statistics: Statistics
 
     @classmethod
     def of(cls, corpora: Sequence[Corpus]) -> Universe:
-        """Join corpora; statistics of words are added up."""
+        """Join corpora; their statistics of words are added up."""
         names = [(one.name, doc_id) for one in corpora for doc_id in one.index.snapshot.doc_ids()]
         parts = [one.index.snapshot.reference.statistics for one in corpora]
         statistics = Statistics(_sum([part.words for part in parts]), _sum([part.pairs for part in parts]))
@@ -144,10 +144,10 @@ def rank(
     """The best documents by the whole score, with thresholds from a sample; those of other corpora get a prefix.
 
     Args:
-        universe: what is searched.
+        universe: the documents that are searched.
         home: the corpus of the query, whose own document is left out of the sample and the ranking.
-        query: of this corpus.
-        found: what `compare` gave.
+        query: of the corpus `home`.
+        found: the result of `compare`.
         sample: (R,) documents of the reference.
         exceeding: m.
     """

@@ -1,4 +1,4 @@
-"""Checks on a real index that scores and ranks do not depend on how a search is made, and counts what lists miss."""
+"""Checks on a real index that the way of searching changes no score or rank, and counts hits that lists miss."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from indexer.origin import Origin
 
 Hits: TypeAlias = list[tuple[str, float]]
 
-HEAD = 200  # ranks that every way is compared at
+HEAD = 200  # first ranks, which are compared for every way
 PAGE = 10
 DEPTHS = (10, 100, HEAD)  # at which an approximate ranking is compared with the scan
-DEEP = 1_100  # ranks that are looked through for rising scores: the borders of tiers at 200 and 1,000
+DEEP = 1_100  # ranks that are checked for rising scores, across the borders of tiers at 200 and 1,000
 _NOTE = (
     "Each way of searching is compared with the first 200 hits on one thread: of the hits in both those whose score "
     "differs, and queries whose order differs where it must not. Scan, missed: hits of its first 10, 100 and 200 that "
@@ -38,7 +38,7 @@ _NOTE = (
 
 @dataclass
 class Tally:
-    """What was compared over all queries, by way of searching."""
+    """Counts of comparisons over all queries, by way of searching."""
 
     n_hits: dict[str, int] = field(default_factory=dict)
     n_other_scores: dict[str, int] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Tally:
     n_rises: int = 0
 
     def compare(self, way: str, found: Hits, head: Hits, *, is_ordered: bool) -> None:
-        """Compare hits with the first ones; with `is_ordered` they must be just these."""
+        """Compare hits with the first ones of `head`; with `is_ordered` their order must be the same."""
         scores, truth = dict(found), dict(head)
         both = scores.keys() & truth.keys()
         self._add(self.n_hits, way, len(both))
@@ -58,7 +58,7 @@ class Tally:
             self._add(self.n_other_orders, way, int(found != head[: len(found)]))
 
     def drift(self, head: Hits, scan: Hits) -> None:
-        """Count what the scan ranks otherwise."""
+        """Count the hits of the scan that `head` misses, and their shifts in rank."""
         ranks = {doc_id: rank for rank, (doc_id, _) in enumerate(head)}
         for depth in DEPTHS:
             found = [ranks.get(doc_id) for doc_id, _ in scan[:depth]]
@@ -78,7 +78,7 @@ class Tally:
 
 @contextmanager
 def threads(n: int) -> Iterator[None]:
-    """So many threads, for matrix products and for FAISS."""
+    """Limit matrix products and FAISS to `n` threads."""
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(n)
     try:
@@ -120,7 +120,7 @@ def examine(index: Index, queries: Sequence[str], where: str) -> Tally:
 
 
 def record_of(index: Index, name: str, queries: Sequence[str], where: str, origin: Origin) -> StabilityRecord:
-    """Examine an index."""
+    """Examine an index, and return the record."""
     started = time.perf_counter()
     tally = examine(index, queries, where)
     row = index.snapshot.generation_row

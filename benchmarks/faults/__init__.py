@@ -1,1 +1,1 @@
-"""Faults of process, system and disk, injected into small indexes by thousands."""
+"""Faults of process, system and disk, injected into small indexes, thousands of times."""

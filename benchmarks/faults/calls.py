@@ -1,7 +1,7 @@
-"""Sees every change that this process makes below one folder, and can make it fail. Records nothing itself.
+"""Intercepts every change that this process makes below one folder, and can make it fail; records nothing itself.
 
 Python changes files through functions of `os`; SQLite through the methods of its VFS, which are replaced here by
-`ctypes`. Libraries that write a file on their own (safetensors, FAISS) are seen when that file is synced or renamed.
+`ctypes`. Files that libraries write themselves (safetensors, FAISS) are detected when they are synced or renamed.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _SYNC = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int)
 
 
 class _Watched:
-    """Calls the hook for what concerns the folder."""
+    """Calls the hook for changes in the folder."""
 
     def __init__(self, folder: Path, hook: Hook) -> None:
         self._folder = folder.resolve()
@@ -105,7 +105,7 @@ class _Watched:
         self._hook(call)
 
     def report_content(self, place: str) -> None:
-        """Report a file that was written without our seeing it, once for each content."""
+        """Report a file whose writes were not intercepted, once for each content."""
         path = self._folder / place
         try:
             found = path.stat()
@@ -122,9 +122,9 @@ def watch(folder: Path, hook: Hook) -> None:
     """Call a hook before every change of this process below a folder, from now to its end.
 
     Args:
-        folder: what is watched.
-        hook: gets the change; an `OSError` that it raises is the result of the call. For SQLite's writes with the
-            error EIO or ENOSPC half of the bytes are written first.
+        folder: the folder that is watched.
+        hook: gets the change; an `OSError` that it raises is the result of the call. If a write of SQLite fails,
+            half of its bytes are written first.
     """
     watched = _Watched(folder, hook)
     for name, change in (("replace", Change.RENAME), ("rename", Change.RENAME)):
@@ -191,10 +191,10 @@ def _watch_sqlite(watched: _Watched) -> None:
     vfs = library.sqlite3_vfs_find(None).contents
     original_open, original_delete = _OPEN(vfs.open), _DELETE(vfs.delete)
     places: dict[int, str] = {}  # by address of SQLite's file
-    tables: dict[int, _Methods] = {}  # by address of the methods that they stand for
+    tables: dict[int, _Methods] = {}  # by address of the methods that they replace
 
     def opened(vfs_at: int, name_at: int | None, file_at: int, flags: int, out: int) -> int:
-        # SQLite keeps the address of the name, so it is handed on as it is.
+        # SQLite keeps the address of the name, so it is passed on unchanged.
         code = int(original_open(vfs_at, name_at, file_at, flags, out))
         place = None if name_at is None else watched.place(ctypes.string_at(name_at))
         if code or place is None:
@@ -221,7 +221,7 @@ def _watch_sqlite(watched: _Watched) -> None:
 
 
 def _methods(address: int, places: dict[int, str], watched: _Watched) -> _Methods:
-    """A copy of SQLite's methods of a file, with writes, cuts and syncs through the hook."""
+    """A copy of SQLite's methods of a file, in which writes, truncations and syncs call the hook."""
     made = _Methods.from_buffer_copy(ctypes.cast(address, ctypes.POINTER(_Methods)).contents)
     write, truncate, sync = (
         kind(made.methods[place])
@@ -254,7 +254,7 @@ def _methods(address: int, places: dict[int, str], watched: _Watched) -> _Method
 
 
 def _failure(watched: _Watched, call: Call, code: int) -> int:
-    """Call the hook; the code of SQLite for the error that it raised, 0 without one."""
+    """Call the hook; returns SQLite's code for the error that it raised, 0 without one."""
     try:
         watched.call(call)
     except OSError as error:

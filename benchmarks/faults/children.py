@@ -1,4 +1,4 @@
-"""Runs a function in a forked child, which may die or hang; everything that was imported and made is there at once."""
+"""Runs a function in a forked child, which can die or hang; it inherits everything that was imported and created."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def in_child(function: Callable[[], Value], seconds: float = SECONDS) -> Value:
     """Call a function in a forked child.
 
     Args:
-        function: its value must pickle.
+        function: its return value must pickle.
         seconds: after which the child is killed.
 
     Raises:
-        ChildDied: there is no value; the message says why.
+        ChildDied: there is no value; the message gives the reason.
     """
     reader, writer = os.pipe()
     child = os.fork()
@@ -58,7 +58,7 @@ def _answer(function: Callable[[], object], writer: int) -> None:
         answer = pickle.dumps((False, f"{type(error).__module__}.{type(error).__name__}: {error}"))
     with os.fdopen(writer, "wb") as stream:
         stream.write(answer)
-    os._exit(0)  # neither buffers nor handlers of the parent's
+    os._exit(0)  # without flushing the buffers or running the exit handlers of the parent
 
 
 def _receive(reader: int, deadline: float) -> tuple[bytes, bool]:

@@ -1,7 +1,7 @@
-"""What a folder may hold after a kill or a loss of power, replayed from the recorded changes of one run.
+"""The possible states of a folder after a kill or a loss of power, replayed from the recorded changes of one run.
 
-After a kill everything that the process wrote is there. After a loss of power a write that no later sync of its file
-covers may be missing or torn, and a name that no later sync of its folder covers may be the old one.
+After a kill everything that the process wrote is present. After a loss of power a write that no later sync of its file
+covers can be missing or torn, and a name that no later sync of its folder covers can be the old one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.faults.calls import Call, Change
 
-SECTOR_BYTES = 512  # written whole, or not
+SECTOR_BYTES = 512  # written as a whole, or not at all
 State: TypeAlias = dict[str, bytes | None]  # by place below the folder; None for a folder
 
 
@@ -30,7 +30,7 @@ class Recording:
 
 
 def read_state(folder: Path) -> State:
-    """What a folder holds; the shared memory of SQLite aside, which no crash needs to keep."""
+    """The content of a folder, without the shared memory of SQLite, which need not survive a crash."""
     return {
         path.relative_to(folder).as_posix(): None if path.is_dir() else path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -60,7 +60,7 @@ def killed_state(recording: Recording, at: int) -> State:
 
 
 def crashed_state(recording: Recording, at: int, rng: np.random.Generator) -> State:
-    """A folder that may be found if the power failed before call `at`: of what was not synced some is missing."""
+    """A possible folder after a loss of power before call `at`: some changes that were not synced are missing."""
     pending = unsynced(recording.calls[:at])
     state = dict(recording.before)
     for number, call in enumerate(recording.calls[:at]):
@@ -72,9 +72,9 @@ def crashed_state(recording: Recording, at: int, rng: np.random.Generator) -> St
 
 
 def unsynced(calls: Sequence[Call]) -> Collection[int]:
-    """Numbers of the calls that nothing later made durable."""
-    pending: dict[int, set[str]] = {}  # to the places whose sync makes it durable
-    made: dict[int, str] = {}  # folders: durable as soon as something in them is synced
+    """Numbers of the calls that no later call made durable."""
+    pending: dict[int, set[str]] = {}  # by number of a call: the places whose sync makes it durable
+    made: dict[int, str] = {}  # folders by number of their call: durable as soon as something in them is synced
     for number, call in enumerate(calls):
         match call.change:
             case Change.SYNC | Change.SYNC_FOLDER:
@@ -84,7 +84,7 @@ def unsynced(calls: Sequence[Call]) -> Collection[int]:
                     if call.path not in wanted and not (one in made and f"{call.path}/".startswith(f"{made[one]}/"))
                 }
             case Change.RENAME:
-                for wanted in pending.values():  # what is pending goes with the file or folder to its new name
+                for wanted in pending.values():  # pending changes move with the file or folder to its new name
                     wanted |= {_moved(place, call) for place in wanted}
                 made = {one: _moved(place, call) for one, place in made.items()}
                 pending[number] = {_folder(call.path), _folder(call.other)}
@@ -92,7 +92,7 @@ def unsynced(calls: Sequence[Call]) -> Collection[int]:
                 pending[number], made[number] = {_folder(call.path)}, call.path
             case Change.UNLINK | Change.RMDIR:
                 pending[number] = {_folder(call.path)}
-            case _:  # the name of an empty file is all there is of it
+            case _:  # an empty file has only its name, which a sync of its folder makes durable
                 pending[number] = (
                     {call.path}
                     if call.data or call.change is not Change.CONTENT
@@ -134,7 +134,7 @@ def _apply(state: State, call: Call) -> None:
 
 
 def _apply_torn(state: State, call: Call, rng: np.random.Generator) -> None:
-    """Write only some sectors; of a file that is written whole, a beginning, or zeros in their place."""
+    """Write only some sectors; of a whole file, only a beginning, at random with zeros in place of the rest."""
     if call.change is Change.CONTENT:
         length = int(rng.integers(len(call.data) + 1))
         zeros = bytes(len(call.data) - length) if rng.random() < 0.5 else b""

@@ -1,4 +1,4 @@
-"""One damaged copy of an index: what it answers, what `verify` reports, and what `repair` makes of it."""
+"""One damaged copy of an index: its answers, the findings of `verify`, and the result of `repair`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from indexer.upkeep.verify import Damage as Loss
 from indexer.upkeep.verify import verify
 
 PAGE_BYTES = 4096
-_KINDS = {  # of file, by its place below the index
+_KINDS = {  # patterns of paths below the index, by kind of file
     "catalog": "*catalog.sqlite",
     "seal": "*catalog.sqlite.seal",
     "write-ahead log": "*catalog.sqlite-wal",
@@ -48,7 +48,7 @@ class Damage(StrEnum):
 
 
 def inflict(path: Path, damage: Damage, rng: np.random.Generator) -> str:
-    """Damage a file, and say how; an empty one can only be deleted, or stay as it is."""
+    """Damage a file, and return how; an empty file is deleted or stays as it is."""
     content = bytearray(path.read_bytes())
     size = len(content)
     if damage is Damage.DELETED:
@@ -78,12 +78,12 @@ def inflict(path: Path, damage: Damage, rng: np.random.Generator) -> str:
 
 @dataclass(frozen=True)
 class Original:
-    """An index that is whole, and every state of it that was committed."""
+    """An undamaged index, and every state of it that was committed."""
 
     name: str
     state: State
     index: str  # its place in the state
-    truths: list[Contents]  # the last is of now; the others are what a lost log may bring back
+    truths: list[Contents]  # the last is the present state; a lost log can bring back the others
     queries: list[str]
     is_sealed: bool
 
@@ -95,17 +95,17 @@ class Original:
 
 @dataclass
 class Damaged:
-    """What one case showed."""
+    """The result of one case."""
 
     kind: str = ""
     answer: str = ""  # right, earlier, refused or wrong
     is_found: bool = False  # by `verify`
     repaired: str = ""  # "", mended, lost or refused
-    problems: list[str] = field(default_factory=list)  # nothing, if all is well
+    problems: list[str] = field(default_factory=list)  # empty if all is well
 
 
 def make_originals(work: Path) -> list[Original]:
-    """Sealed indexes of each sort, and unsealed ones as a writer leaves them that is killed after a commit."""
+    """Sealed indexes of each sort, and unsealed ones as left by a writer that is killed after a commit."""
     made = []
     for name, begin in ORIGINALS.items():
         index = PARTS if name == "partitions" else INDEX
@@ -128,7 +128,7 @@ def _unsealed(name: str, work: Path) -> Original:
         write_state(killed_state(recording, at), work)
         queries = in_child(lambda: _names(work / INDEX))
         truths.append(in_child(lambda queries=queries: read_contents(work / INDEX, queries)))  # type: ignore[misc]
-    # Of the last commit the log is there, and not yet in the catalog.
+    # The last commit is in the log, and not yet in the catalog.
     first = committed[-2] if len(committed) > 1 else 0
     in_log = [at for at in range(first, committed[-1]) if recording.calls[at].change is Change.SYNC]
     logs = [at for at in in_log if recording.calls[at].path.endswith("-wal")]
@@ -150,7 +150,7 @@ def _names(index: Path) -> list[str]:
 
 
 def damaged(original: Original, rng: np.random.Generator, work: Path, *, is_repaired: bool) -> Damaged:
-    """Damage a random file in a random way, each kind of file and of damage equally often, and look at the result."""
+    """Damage a random file in a random way, each kind of file and of damage equally often, and check the result."""
     kinds = [kind for kind in _KINDS if original.files(kind)]
     kind = kinds[int(rng.integers(len(kinds)))]
     places = original.files(kind)
@@ -158,7 +158,7 @@ def damaged(original: Original, rng: np.random.Generator, work: Path, *, is_repa
     seed, with_encoder = int(rng.integers(2**32)), bool(rng.integers(2))
 
     def case() -> Damaged:
-        limit_memory()  # a damaged length must not be believed
+        limit_memory()  # a damaged length must not exhaust the memory
         found = Damaged(kind)
         write_state(original.state, work)
         how = inflict(work / place, damage, np.random.default_rng(seed))
@@ -206,13 +206,13 @@ def _verify(found: Damaged, original: Original, index: Path, file: str) -> None:
     def check() -> None:
         findings = verify(index)
         found.is_found = bool(findings)
-        is_row = any(one.damage is Loss.DOCUMENT for one in findings)  # of a catalog that opens: it names the document
+        is_row = any(one.damage is Loss.DOCUMENT for one in findings)  # it names the document, not the file
         if findings and not is_row and not any(file in f"{one.where} {one.what}" for one in findings):
             found.problems.append(f"verify does not name the file: {findings}")
 
     if not _guarded(found, "verify", check):
         found.is_found = True
-    # What a killed writer left in the log may be lost to damage, as it would be a moment earlier.
+    # Damage can lose what a killed writer left in the log, as a kill a moment earlier would.
     is_harmless = not original.is_sealed and found.answer in ("right", "earlier")
     if not found.is_found and not is_harmless:
         found.problems.append(f"verify found nothing, and the answer was {found.answer}")
@@ -245,7 +245,7 @@ def _repair(found: Damaged, original: Original, index: Path, kind: str, *, with_
 
 
 def _is_without(index: Path, truths: Sequence[Contents], lost: list[str]) -> bool:
-    """Whether an index holds what it held, without some documents; its hits depend on which are left."""
+    """Whether an index holds its earlier documents except the lost ones; hits depend on them, and are not compared."""
     present = read_contents(index, []).documents
     for truth in truths:
         kept = {name: one for name, one in truth.documents.items() if name not in lost}

@@ -1,4 +1,4 @@
-"""An encoder that needs no model and gives the same text the same vectors in every process; no quality, only bytes."""
+"""An encoder that needs no model and gives the same text the same vectors in every process; not for quality."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class WordEncoder(Encoder):
 
     @property
     def fingerprint(self) -> str:
-        """Of the seed: all else is the same."""
+        """The seed as a fingerprint: encoders differ in nothing else."""
         return f"{self._seed:x}".rjust(32, "w")
 
     def segment(self, document: Document) -> SegmentedDocument:
@@ -57,5 +57,5 @@ class WordEncoder(Encoder):
         return EncodedDocument(unit(sums.sum(0)), unit(sections), unit(sums), segmented.chunks, segmented.coverage)
 
     def save_pretrained(self, folder: Path) -> None:
-        """Nothing is kept: the matrix is drawn again."""
+        """Make the folder, and save nothing in it: the matrix is drawn again."""
         folder.mkdir(parents=True, exist_ok=True)

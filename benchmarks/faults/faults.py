@@ -1,4 +1,4 @@
-"""Interrupts every operation and damages every kind of file, thousands of times, and counts what came through."""
+"""Interrupts every operation and damages every kind of file, thousands of times, and counts the outcomes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Faults:
     """Runs cases, and counts them."""
 
     def __init__(self, work: Path, seed: int, noted: Callable[[Faults, str], None] = lambda *_: None) -> None:
-        """Lay out every case below `work`; `noted` is called after each hundred cases with a line."""
+        """Lay out every case below `work`; `noted` is called with a line after each hundred cases."""
         self._work, self._noted = work, noted
         self._rng = np.random.default_rng(seed)
         self.interruptions: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -46,7 +46,7 @@ class Faults:
 
         Args:
             n_replayed: kills, second kills and losses of power, a third of each.
-            n_injected: other faults, as many of each.
+            n_injected: other faults, equally many of each.
         """
         n_injections = len(Fault) - len(_REPLAYED)
         originals = [record(operation, self._work / "clean") for operation in OPERATIONS]
@@ -57,8 +57,8 @@ class Faults:
             for of_fault in [n_replayed / len(_REPLAYED) if fault in _REPLAYED else n_injected / n_injections]
             for at in self._moments(len(expected.recording.calls), of_fault / len(OPERATIONS))
         ]
-        gc.freeze()  # else each child copies what the collector touches
-        for number in self._rng.permutation(len(cases)).tolist():  # what is done of them at any time is a fair sample
+        gc.freeze()  # otherwise each child copies the pages that the garbage collector touches
+        for number in self._rng.permutation(len(cases)).tolist():  # at any time the cases done are a fair sample
             expected, fault, at = cases[number]
             if fault in _REPLAYED:
                 found = replayed(expected, fault, at, self._rng, self._work / "case")
@@ -71,7 +71,7 @@ class Faults:
             self._noted(self, f"{n} {what}, {len(self.problems)} problems")
 
     def _moments(self, n_calls: int, n: float) -> list[int]:
-        """One random call in each of some equal parts of a run; a part of a case is one by chance."""
+        """One random call in each of `n` equal parts of a run; a fraction is rounded up or down at random."""
         n_moments = int(n) + (self._rng.random() < n % 1)
         parts = (np.arange(n_moments) + self._rng.random(n_moments)) / max(1, n_moments)
         return [int(at) for at in parts * (n_calls + 1)]
@@ -88,7 +88,7 @@ class Faults:
         self._note("interruptions", self.operations.total())
 
     def damage(self, n_copies: int) -> None:
-        """Damage copies, as many of each index; every third one is repaired."""
+        """Damage copies, equally many of each index; every third copy is repaired."""
         originals = make_originals(self._work / "clean")
         gc.freeze()
         for number in range(n_copies):
@@ -133,7 +133,7 @@ def _damaged_counts(tallies: Mapping[str, Counter[str]]) -> dict[str, DamagedCou
 @click.option("--copies", "n_copies", default=5000, type=click.IntRange(0), help="Damaged copies.")
 @measurement(seed="Of moments, files and places.", work="Folder to work in; by default in memory, removed at the end.")
 def main(run: Measurement, n_kills: int, n_errors: int, n_copies: int) -> None:
-    """Interrupt every operation and damage every kind of file of small indexes, and record what was lost: nothing.
+    """Interrupt every operation and damage every kind of file of small indexes, and record every loss.
 
     \b
     Example:
@@ -159,7 +159,7 @@ def main(run: Measurement, n_kills: int, n_errors: int, n_copies: int) -> None:
 
 
 def record_of(faults: Faults, cpu_seconds: float, origin: Origin) -> FaultsRecord:
-    """What was counted so far."""
+    """The record of the cases counted so far."""
     return FaultsRecord(
         interruptions=_interruption_counts(faults.interruptions),
         operations=dict(sorted(faults.operations.items())),

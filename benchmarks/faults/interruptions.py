@@ -1,4 +1,4 @@
-"""One interrupted operation: what a reader sees, and what running the command again makes of it."""
+"""One interrupted operation: the documents that a reader finds, and the result of running the command again."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ class Fault(StrEnum):
     """What interrupts an operation."""
 
     KILL = "kill"  # the state at a kill, replayed
-    SECOND_KILL = "kill of the run after a kill"  # whose state is replayed; the second kill is a real one
+    SECOND_KILL = "kill of the run after a kill"  # the first kill is replayed; the second one is real
     CRASH = "loss of power"  # the state after a loss of power, replayed
     IO_ERROR = "I/O error"  # of one call: EIO; half of the bytes are written
     DISK_FULL = "disk full"  # from one call on: ENOSPC, until the command is run again
-    SHORT_WRITE = "short write"  # a limit of file sizes, from one call on, as libraries meet a full disk
+    SHORT_WRITE = "short write"  # a limit of file sizes, from one call on: a full disk as libraries see it
     VANISHED = "vanished file"  # another program deletes a file of the index
 
 
 @dataclass
 class Interrupted:
-    """What one case showed."""
+    """The result of one case."""
 
-    problems: list[str] = field(default_factory=list)  # nothing, if all is well
-    is_refused: bool = False  # to a reader, by an error of the engine, until the command was run again
+    problems: list[str] = field(default_factory=list)  # empty if all is well
+    is_refused: bool = False  # a reader got an error of the engine until the command was run again
     is_named: bool = False  # the operation ended with an error of the engine
     is_passed: bool = False  # the operation ended well in spite of the fault
 
 
 def replayed(expected: Expected, fault: Fault, at: int, rng: np.random.Generator, work: Path) -> Interrupted:
-    """Lay out the state of a kill or a loss of power before call `at`, look at it, and run the command again."""
+    """Lay out the state of a kill or a loss of power before call `at`, check it, and run the command again."""
     recording = expected.recording
     state = crashed_state(recording, at, rng) if fault is Fault.CRASH else killed_state(recording, at)
     n_calls = int(rng.integers(len(recording.calls) + 1))
@@ -64,7 +64,7 @@ def replayed(expected: Expected, fault: Fault, at: int, rng: np.random.Generator
 
 
 def _kill_next_run(found: Interrupted, expected: Expected, n_calls: int, work: Path) -> None:
-    """Run the command again in a child, which is killed before one of its calls, if it makes so many."""
+    """Run the command again in a child, which is killed before its call `n_calls`, if it makes that many."""
     before = _encoded(expected, work)
     left = iter(range(n_calls))
 
@@ -82,7 +82,7 @@ def _kill_next_run(found: Interrupted, expected: Expected, n_calls: int, work: P
 
 
 def injected(expected: Expected, fault: Fault, at: int, work: Path) -> Interrupted:
-    """Run the operation into a fault at call `at`, look at what is left, and run it again in the same process."""
+    """Run the operation with a fault at call `at`, check the result, and run it again in the same process."""
 
     def case() -> Interrupted:
         found, hook = Interrupted(), _Hook(fault, at, expected, work)
@@ -178,7 +178,7 @@ def _finish(found: Interrupted, expected: Expected, work: Path) -> None:
 
 
 def _encoded(expected: Expected, work: Path) -> dict[str, Seen]:
-    """The documents that are there and must stay as they are; none where an error says that there is no index."""
+    """The documents that must stay unchanged; none without an index, or if the operation keeps none."""
     try:
         return look(work / expected.operation.index) if expected.operation.keeps else {}
     except EngineError:
@@ -194,7 +194,7 @@ def _check_kept(found: Interrupted, before: dict[str, Seen], after: dict[str, Se
 
 
 def _check_loss(found: Interrupted, expected: Expected, work: Path) -> None:
-    """With a file gone, what is answered must be right or refused, and `verify` must not break."""
+    """After a file vanished, answers must be right or refused, and `verify` must not crash."""
     index = work / expected.operation.index
     seen = visible(index)
     try:

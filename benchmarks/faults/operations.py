@@ -1,4 +1,4 @@
-"""What is interrupted: everything that changes an index, on indexes of some twenty made documents."""
+"""The operations that are interrupted: all that change an index, on indexes of up to twenty synthetic documents."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OTHER_ENCODER = WordEncoder(1)
 IVF = "IVF4,Flat"
 _ALL = list(documents(SHORT, 20))
 _REMOVED = [document.doc_id for document in _ALL[2:12:3]]
-_FLOOR = 0.3  # random vectors are separated badly
+_FLOOR = 0.3  # recall floor; random vectors are separated badly
 _FIRST = 4  # documents with vectors before the first query
 _ON_DEMAND = Allowance(candidates=6)
 
@@ -39,8 +39,8 @@ class Operation:
     """A command that may be interrupted and run again."""
 
     name: str
-    begin: Callable[[Path], None]  # makes what is there before, in a folder
-    act: Callable[[Path], object]  # runs the command; again to finish it
+    begin: Callable[[Path], None]  # makes the state before the operation, in a folder
+    act: Callable[[Path], object]  # runs the command; a second run finishes it
     index: str = INDEX  # whose contents are compared
     keeps: bool = False  # documents that are there unchanged keep their ids and those of their chunks
 
@@ -91,7 +91,7 @@ def _later(folder: Path) -> None:
 
 
 def _sample(folder: Path) -> None:
-    """Words of all, vectors of a few, as of a corpus that is too large to encode at once."""
+    """Words of all documents and vectors of a few, as for a corpus that is too large to encode at once."""
     drawing.ALL_TOKENS, drawing.FIRST_DOCUMENTS, drawing.FEWEST_FIRST = 0, _FIRST, _FIRST
     _index(folder, _ALL[:14], encode="later")
 
@@ -171,6 +171,6 @@ OPERATIONS = (
     Operation("backup", _ivf, _back_up),
     Operation("restore", _backed_up, _restore, "back.lm"),
 )
-# Undamaged indexes, of which copies are damaged; and operations in whose course a writer leaves an unsealed one.
+# Undamaged indexes whose copies are damaged; and operations during which a killed writer leaves an unsealed index.
 ORIGINALS = {"words": _words, "vectors": _vectors, "IVF": _ivf, "partitions": _partitioned}
 UNSEALED = ("index words", "update and prune", "extend IVF")

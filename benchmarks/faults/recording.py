@@ -1,4 +1,4 @@
-"""Runs an operation once without a fault, and keeps its changes and what a reader could see after each commit."""
+"""Runs an operation once without a fault, and keeps its changes and the state of the index after each commit."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ class Expected:
     operation: Operation
     recording: Recording
     visible: list[Visible]  # before, and after each commit
-    contents: Contents  # in the end
+    contents: Contents  # at the end
     queries: list[str]
 
     def allowed(self, at: int) -> list[Visible]:
-        """What may be seen if the run ended before call `at`: the last commit, or the one that was being made."""
+        """The allowed states if the run ended before call `at`: that of the last commit, or of the one in progress."""
         n_done = sum(made <= at for made in self.recording.acknowledged)
         return self.visible[n_done : n_done + 2]
 
 
 def record(operation: Operation, work: Path) -> Expected:
-    """Run an operation in a child, and learn what is true of it.
+    """Run an operation in a child, and record its changes, its states and its result.
 
     Args:
-        operation: what is run.
-        work: a folder for it, which is left as the operation leaves it.
+        operation: the operation.
+        work: a folder for it; its content stays as the operation leaves it.
     """
     write_state({}, work)
     in_child(lambda: operation.begin(work))
@@ -59,7 +59,7 @@ def record(operation: Operation, work: Path) -> Expected:
 
 
 def visible(index: Path) -> Visible:
-    """What a reader finds now; None where an error says that there is no index, or a damaged one."""
+    """The documents that a reader finds now; None where there is no index, or a damaged one."""
     try:
         found = look(index)
     except EngineError:

@@ -1,4 +1,4 @@
-"""What `study faults` records, and the promises that it keeps or breaks, as lines of Markdown."""
+"""The record of `study faults`, and its results as lines of Markdown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class InterruptionCounts:
     n_refused: int  # after which a reader was refused until the command was run again
     n_named: int  # whose command ended with an error of the engine
     n_passed: int  # whose command ended well
-    n_problems: int  # anything lost, half done, different, unnamed, or that running the command again did not mend
+    n_problems: int  # anything lost, half done, different, unnamed, or not repaired by running the command again
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class DamagedCounts:
     n_refused: int  # with an error of the engine
     n_wrong: int
     n_found: int  # by `verify`
-    n_repaired: int  # `repair` was run,
-    n_mended: int  # and everything was as before,
-    n_lost: int  # or exactly the documents that it named were gone,
-    n_given_up: int  # or it refused
+    n_repaired: int  # copies on which `repair` was run
+    n_mended: int  # repairs after which everything was as before
+    n_lost: int  # repairs that lost exactly the documents that they named
+    n_given_up: int  # repairs that were refused
     n_problems: int
 
 
@@ -50,7 +50,7 @@ class FaultsRecord(Recorded, kind="faults", file="faults{seeded}"):
 
     @property
     def promises(self) -> list[str]:
-        """Lines for people."""
+        """Lines of Markdown."""
         return [*(self._interrupted() if self.interruptions else []), *(self._damaged() if self.copies else [])]
 
     def _interrupted(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Runs functions in processes of their own, which may be killed, crash or hang.
+"""Runs functions in processes of their own, which can be killed, crash or hang.
 
 Forked processes (`start`, `run_forked`) come from one that has imported everything, so that
 imports cost them nothing. A fresh process (`run_fresh`) starts with nothing but the function
@@ -41,18 +41,18 @@ _STATUS = Path("/proc/self/status")
 _CLEAR = Path("/proc/self/clear_refs")
 _FORGET_PEAK = "5"  # see proc_pid_clear_refs(5)
 _SAMPLE_SECONDS = 0.01
-_ROOM_BYTES = 4 << 30  # address space a limited process may take beyond what its imports took
+_ROOM_BYTES = 4 << 30  # address space that a limited process can use beyond that of its imports
 
 
 class ProcessFailed(EngineError):
-    """Raised when a process did not come to its end."""
+    """Raised when a process did not run to its end."""
 
 
 @dataclass(frozen=True)
 class Ended:
     """How a process ended."""
 
-    exit_code: int  # below 0 a signal's number
+    exit_code: int  # negative: the number of a signal
     is_late: bool  # it did not end in time and was killed
 
     @property
@@ -67,7 +67,7 @@ def start(target: Callable[..., None], *arguments: Any, output: Path | None = No
     Args:
         target: the function.
         arguments: its arguments, which must pickle.
-        output: a file that takes what it prints on both channels.
+        output: a file for its standard output and standard error.
     """
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
@@ -79,12 +79,12 @@ def start(target: Callable[..., None], *arguments: Any, output: Path | None = No
 
 
 def warm_up() -> None:
-    """Import everything now, so that processes started later cost and take nothing for it."""
+    """Import everything now, so that processes started later need no time and no memory for it."""
     finish(start(_nothing), 600.0)
 
 
 def finish(process: ForkServerProcess, timeout_seconds: float) -> Ended:
-    """Wait for the end of a process; past its time it is killed."""
+    """Wait for the end of a process, and kill it after the timeout."""
     process.join(timeout_seconds)
     is_late = process.is_alive()
     if is_late:
@@ -101,20 +101,20 @@ def run_forked(
     place: Path,
     advice: str,
 ) -> Any:  # noqa: ANN401 - what JSON holds
-    """Run a function in a process of its own, and read what it wrote.
+    """Run a function in a process of its own, and read its result from a file.
 
     Args:
-        target: a function of a module; after its arguments it gets the path of a file, for its answer as JSON.
+        target: a function of a module; its last argument is the path of a file, for its result as JSON.
         arguments: they must pickle.
-        name: of what runs, for the message of a failure.
-        place: begins the names of two files, of the answer and of what was printed.
-        advice: ends that message.
+        name: of the process, for the message of a failure.
+        place: prefix of two files, for the result and for the printed output.
+        advice: end of that message.
 
     Returns:
-        What the JSON holds.
+        The value of the JSON.
 
     Raises:
-        ProcessFailed: the process was killed, crashed or raised; the message has its last words.
+        ProcessFailed: the process was killed, crashed or raised; the message quotes its last output.
     """
     answer, printed = (place.with_name(f"{place.name}.{target.__name__}{suffix}") for suffix in (".json", ".txt"))
     ended = finish(start(target, *arguments, answer, output=printed), _LONGEST_SECONDS)
@@ -130,13 +130,13 @@ def run_fresh(
     cap_bytes: int | None = None,
     threads: int | None = None,
 ) -> tuple[dict[str, Any], Memory]:
-    """Call a function of a module in a process that begins with nothing but it.
+    """Call a function of a module in a process that starts with nothing else imported.
 
     Args:
-        target: its answer must go through JSON.
+        target: its result must go through JSON.
         arguments: they must pickle.
-        cap_bytes: of private writable memory, the libraries' among it.
-        threads: of matrix products and FAISS; as many as there are cores by default.
+        cap_bytes: cap on private writable memory, that of libraries included.
+        threads: of matrix products and FAISS; by default the number of cores.
 
     Raises:
         EngineError: the function raised one; the message is the same.
@@ -162,7 +162,7 @@ def run_fresh(
 
 
 def limit_memory() -> None:
-    """Let this process take some memory more than it has now, and then no more."""
+    """Limit this process to `_ROOM_BYTES` of address space beyond its present size."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     limit = pages * os.sysconf("SC_PAGE_SIZE") + _ROOM_BYTES
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -213,34 +213,34 @@ def _limited(target: Callable[..., dict[str, Any]], arguments: tuple[Any, ...], 
 
 @dataclass(frozen=True)
 class Memory:
-    """MiB of a process; the parts were sampled every 10 ms, the whole is the kernel's own peak."""
+    """MiB of a process; the parts were sampled every 10 ms, `peak` is the kernel's own."""
 
     start: float  # resident before the work: interpreter and libraries
-    peak: float  # resident, pages of mapped files among it
+    peak: float  # resident, pages of mapped files included
     peak_anonymous: float  # resident, without pages of files: what a budget must hold
-    peak_file: float  # resident pages of files, libraries among them
+    peak_file: float  # resident pages of files, libraries included
 
 
 def rss_mib() -> float:
-    """Resident memory now."""
+    """Resident memory now, in MiB."""
     return _status_mib()["VmRSS"]
 
 
 def peak_rss_mib() -> float:
-    """The most there was since the process began, or since `forget_peak`."""
+    """Peak resident memory since the process began, or since `forget_peak`, in MiB."""
     return _status_mib()["VmHWM"]
 
 
 def forget_peak() -> None:
-    """Let the peak begin again from what is resident now."""
+    """Reset the peak to the memory that is resident now."""
     _CLEAR.write_text(_FORGET_PEAK)
 
 
 class MemorySampler:
-    """Samples the parts of this process's memory in a thread, until it is left."""
+    """Samples the parts of this process's memory in a thread, until the context is left."""
 
     def __init__(self) -> None:
-        """Note what is resident now."""
+        """Record the memory that is resident now."""
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="memory", daemon=True)
         self._anonymous = self._file = 0.0
@@ -258,7 +258,7 @@ class MemorySampler:
 
     @property
     def memory(self) -> Memory:
-        """The most there was, rounded to tenths of a MiB."""
+        """The peaks so far, rounded to tenths of a MiB."""
         self._sample()
         values = (self._start, peak_rss_mib(), self._anonymous, self._file)
         return Memory(*(round(value, 1) for value in values))

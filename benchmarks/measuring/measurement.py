@@ -1,4 +1,4 @@
-"""What the command lines of tasks and studies share: seed, folders, a quick form, and where the results go."""
+"""Options that tasks and studies share: seed, folders, a quick form, and the folder of results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Measurement:
 
     @property
     def seed(self) -> int:
-        """Of all that is drawn."""
+        """The seed of all that is drawn."""
         return self.origin.seed
 
     @property
@@ -46,7 +46,7 @@ class Measurement:
 
     @contextmanager
     def folder(self) -> Iterator[Path]:
-        """The folder that was given, made and kept, or a temporary one."""
+        """The folder of --work, created and kept, or a temporary one."""
         if self.given_work is None:
             with tempfile.TemporaryDirectory(prefix="longmatch-") as place:
                 yield Path(place)
@@ -60,7 +60,7 @@ class Measurement:
         return quick_part(dataset, split, self.work / "quick", seed=self.seed) if self.is_quick else dataset
 
     def keep(self, result: Recorded | Run) -> None:
-        """Write a record or a run, unless none is wanted."""
+        """Write a record or a run, unless `out` is None."""
         if self.out is None:
             return
         if isinstance(result, Run):
@@ -83,14 +83,14 @@ def measurement(
     work: str = "",
     encodes: bool = False,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a program --seed, --out, and what else is described, and hand it a `Measurement` as its first argument.
+    """Give a program --seed, --out and the options described below, and a `Measurement` as its first argument.
 
     Args:
         seed: help of --seed.
         quick: help of --quick, which writes results only with --out.
         data: whether there is --data.
         work: help of --work.
-        encodes: whether a dataset is encoded, so that there is --data, and --work for what is kept.
+        encodes: whether a dataset is encoded, so that there is --data, and --work for indexes and vectors.
     """
     data, work = data or encodes, _KEPT if encodes else work
     folder = click.Path(path_type=Path)

@@ -1,4 +1,4 @@
-"""Times a query as percentiles, processor time, and the threads that every library has while something is timed."""
+"""Percentiles of query times, processor time, and the number of threads of every library during a measurement."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Percentiles:
 
 
 def percentiles(times_ms: Sequence[float]) -> Percentiles:
-    """Of at least one time, interpolated linearly between neighbours."""
+    """Percentiles of at least one time, interpolated linearly between neighbours."""
     p50, p95, p99 = np.percentile(times_ms, [50, 95, 99])
     return Percentiles(round(float(p50), 3), round(float(p95), 3), round(float(p99), 3))
 
@@ -31,7 +31,7 @@ def processor_seconds() -> float:
     return spent.user + spent.system + spent.children_user + spent.children_system
 
 
-# Read when the pools of Lance start: its own, and that of rayon, which its library holds.
+# Read when the thread pools of Lance start: its own, and that of rayon, which its library contains.
 _READ_AT_START = ("LANCE_CPU_THREADS", "RAYON_NUM_THREADS")
 
 
@@ -39,11 +39,11 @@ _READ_AT_START = ("LANCE_CPU_THREADS", "RAYON_NUM_THREADS")
 def limited_threads(threads: int, *, width: int) -> Iterator[None]:
     """Limit torch, FAISS, Lance and matrix products.
 
-    Our indexes let FAISS multiply by BLAS, and our encoders let torch multiply by
-    oneDNN, wherever they are loaded. Here both are set for whoever is measured, so
-    that no program is quicker for a switch of this process.
+    When loaded, longmatch's indexes let FAISS multiply by BLAS, and its encoders let
+    torch multiply by oneDNN. Both are set here for every measured program, so that
+    none is faster because of a setting of this process.
 
-    What was set before comes back for matrix products only: it is for processes of their own.
+    Afterwards only the limit of matrix products is restored, so use it in a process of its own.
 
     Args:
         threads: of each library.

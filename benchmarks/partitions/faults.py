@@ -1,4 +1,4 @@
-"""A relay in front of a server that fails as it is set to. One request a connection, as searches of partitions send."""
+"""A relay in front of a server, with faults on demand; one request a connection, as searches of partitions send."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from types import TracebackType
 
 
 class Fault(StrEnum):
-    """How an answer is spoiled."""
+    """The fault of a response."""
 
     NONE = "none"
     REFUSED = "refused"  # the connection is closed at once, as of a killed process
     SILENT = "silent"  # nothing comes, as of a stopped process
-    SLOW = "slow"  # a byte in a while
+    SLOW = "slow"  # one byte every `_PAUSE` seconds
     CUT = "cut"  # half of the answer
     OVERSIZED = "oversized"  # more bytes are announced than are allowed
-    GARBAGE = "garbage"  # as many bytes as the answer has, of something else
-    TORN = "torn"  # a whole response of HTTP with half of a frame
+    GARBAGE = "garbage"  # a body of the right length, all zeros
+    TORN = "torn"  # a complete HTTP response with half of a frame
     NO_TOKEN = "no token"  # the request arrives without its token
-    KILLED = "killed during a round"  # the server has the request, and is killed before its answer is through
+    KILLED = "killed during a round"  # the server is killed after it received the request, before it answers
 
 
 _PAUSE = 0.05  # seconds between two bytes of a slow answer
@@ -36,7 +36,7 @@ class Relay:
         """Begin to listen.
 
         Args:
-            port: of the server, which can be set to another one.
+            port: of the server; the attribute can be changed later.
         """
         self.port = port
         self.fault = Fault.NONE
@@ -49,11 +49,11 @@ class Relay:
 
     @property
     def address(self) -> str:
-        """Of the relay, for clients."""
+        """The address of the relay, for clients."""
         return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
 
     def spoil(self, fault: Fault, after: int = 0) -> None:
-        """Fail from now on, after some requests that pass."""
+        """Fail from now on, after `after` requests that pass."""
         self.fault, self.skipped = fault, after
 
     def __enter__(self) -> Relay:
@@ -104,7 +104,7 @@ class Relay:
 
 
 def spoiled(answer: bytes, fault: Fault) -> bytes:
-    """A response of HTTP with a fault."""
+    """An HTTP response with a fault."""
     head, _, body = answer.partition(b"\r\n\r\n")
     if fault is Fault.CUT:
         return answer[: len(head) + 4 + len(body) // 2]
@@ -119,7 +119,7 @@ def spoiled(answer: bytes, fault: Fault) -> bytes:
 
 
 def _nothing() -> None:
-    """Kill no server."""
+    """Do nothing: by default there is no server to kill."""
 
 
 def _with_length(head: bytes, length: int) -> bytes:
@@ -128,7 +128,7 @@ def _with_length(head: bytes, length: int) -> bytes:
 
 
 def _message(connection: socket.socket) -> bytes:
-    """A request or response that says its length."""
+    """Receive a request or response with a Content-Length."""
     received = b""
     while b"\r\n\r\n" not in received:
         part = connection.recv(_BLOCK)

@@ -50,13 +50,13 @@ _NOTE = (
 
 @dataclass
 class Tally:
-    """What became of the queries during failures of one kind."""
+    """Outcomes of the queries during failures of one kind."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
 
     def row(self, fault: str) -> FailureRow:
-        """As it is recorded."""
+        """The row of the record."""
         late = sum(one > ROUNDS * DEADLINE + 1 for one in self.seconds)
         n_errors, n_partial, n_whole, n_wrong = (self.outcomes[one] for one in ("error", "partial", "whole", "wrong"))
         longest = round(max(self.seconds), 2)
@@ -74,7 +74,7 @@ class Net:
 
 
 def judged(net: Net, truth: Result, *, is_partial: bool) -> tuple[str, float]:
-    """Search during a failure: error, partial, whole or wrong, and the seconds.
+    """Search during a failure; returns the outcome (error, partial, whole or wrong) and the seconds.
 
     A result is whole where the partition had no hit to show in the round that would have failed.
     """
@@ -102,10 +102,10 @@ def failed(
     """Fail in one way, in each round of a query.
 
     Args:
-        net: that is searched.
-        truths: results of one index, whose queries are asked.
+        net: the net that is searched.
+        truths: results of one index; their queries are searched again.
         fault: name of the failure.
-        spoil: what the relay does.
+        spoil: the fault of the relay.
         n: queries.
         prepare: called before each query.
     """
@@ -122,11 +122,11 @@ def failed(
 
 
 def examine(net: Net, truths: Sequence[Result], servers: Sequence[Served], folder: Path, n: int) -> list[FailureRow]:
-    """Fail in every way but by another encoder, so many times each; the server of the partition is killed at the end.
+    """Fail in every way except another encoder, `n` times each; the server of the partition is killed at the end.
 
     Args:
         net: of all partitions.
-        truths: results of one index, with more hits than are asked for.
+        truths: results of one index, with more hits than are requested.
         servers: of the partitions.
         folder: of partition `LOST`.
         n: queries of a kind.

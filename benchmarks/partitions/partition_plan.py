@@ -1,6 +1,6 @@
-"""Compares plans of an index in several numbers of partitions with what these take: latency, memory, publishing, bytes.
+"""Compares planned with measured costs of an index in several numbers of partitions: time, memory and bytes.
 
-`split` and `search` are the work of processes of their own; they return plain values.
+`split` and `search` run in processes of their own; they return plain values.
 """
 
 from __future__ import annotations
@@ -54,9 +54,10 @@ def search(path: Path, names: Sequence[str], exact: bool) -> dict[str, Any]:
     """Search with documents of the index, and rank in the first partition alone.
 
     Returns:
-        Of each search its milliseconds and hits, with `exact` the hits of exact searches too; the mean processor
-        milliseconds of a search, the median ones of a ranking in the first partition; the memory of the process after
-        the searches; and the mean bytes of a query to all partitions, of their ranks and of the documents back.
+        The milliseconds and hits of each search, and with `exact` the hits of exact searches; the mean processor
+        milliseconds of a search, and the median of a ranking in the first partition; the chunks of that partition; the
+        memory of the process after the searches; and the mean bytes of a query sent to all partitions, of the ranks
+        and of the documents sent back.
     """
     footprint = Footprint()
     with Index.open(path) as index:
@@ -88,7 +89,7 @@ def search(path: Path, names: Sequence[str], exact: bool) -> dict[str, Any]:
 
 
 def _alone(index: Index, name: str) -> tuple[float, int, int, int]:
-    """Processor milliseconds of ranking in the first partition, and what travels if all partitions are served."""
+    """Processor milliseconds of ranking in the first partition, and the bytes sent if all partitions are served."""
     searcher = index.searcher()
     prepared, selection = searcher.prepare(index.stored_query(name)), Selection(None, (name,))
     parts = [LocalPartition(part, searcher.scoring) for part in index.snapshot.parts]
@@ -144,10 +145,10 @@ def _recall(found: Sequence[Sequence[str]], exact: Sequence[Sequence[str]]) -> f
 
 
 def planned(record: PartitionPlanRecord) -> list[tuple[float, float]]:
-    """Milliseconds of a query and bytes of the process that the plan computes for each row, from the other sizes.
+    """The planned milliseconds of a query and bytes of the process for each row, computed from the other rows.
 
-    The ranking of a partition is taken from the rankings of all other rows, so that no row plans itself; what does not
-    depend on the number of partitions is that of the first row.
+    The time of a ranking comes from the rankings of all other rows, so that no row plans itself; values that do not
+    depend on the number of partitions are those of the first row.
     """
     process = process_bytes(record)
     plans: list[tuple[float, float]] = []
@@ -162,7 +163,7 @@ def planned(record: PartitionPlanRecord) -> list[tuple[float, float]]:
 
 
 def once_ms(record: PartitionPlanRecord) -> float:
-    """Processor milliseconds of a query of one index, beside its ranking."""
+    """Processor milliseconds of a query of one index, without its ranking."""
     return max(0.0, record.rows[0].cpu_ms - record.rows[0].rank_ms)
 
 
@@ -176,7 +177,7 @@ def _held(row: PlannedRow, width: int) -> int:
 
 
 def partition_plan_table(records: Sequence[PartitionPlanRecord]) -> str:
-    """A row for each number of partitions: what was planned, and what was measured."""
+    """A row for each number of partitions: planned and measured values."""
     head = ["Index", "Partitions", "FAISS index of each", "ms a query, planned", "p50 / p95, ms", "cpu, ms"]
     head += ["Ranking in one, ms", "Memory planned / measured, MB", "Recall", "Split, s (MiB)", "Disk, MB"]
     head += ["Bytes out / ranks / documents"]
@@ -215,7 +216,7 @@ def partition_plan_table(records: Sequence[PartitionPlanRecord]) -> str:
 )
 @measurement(work="Folder for the partitions; a temporary one by default.")
 def main(run: Measurement, path: Path, n_queries: int, numbers: tuple[int, ...]) -> None:
-    """Split INDEX into 1, 2, 4, 8 and 16 partitions, and record what each takes beside what the plan computes.
+    """Split INDEX into 1, 2, 4, 8 and 16 partitions, and record the measured and the planned cost of each.
 
     Give -p for each number that is wanted, at least two: a row is planned from the others.
 

@@ -1,4 +1,4 @@
-"""Compares the answers of one index with those of its partitions, here, behind servers and in PostgreSQL."""
+"""Compares the answers of one index with those of its partitions: here, behind servers, on Ray and in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NOTE = (
 
 
 def answers(index: Index, queries: Sequence[str], *, exact: bool = False) -> tuple[list[Result], float, float]:
-    """The results, and the wall and processor seconds that they took."""
+    """The results, and their wall and processor seconds."""
     wall, cpu = time.perf_counter(), time.process_time()
     found = [index.search_id(doc_id, k=K, exact=exact) for doc_id in queries]
     return found, time.perf_counter() - wall, time.process_time() - cpu
@@ -42,7 +42,7 @@ def answers(index: Index, queries: Sequence[str], *, exact: bool = False) -> tup
 def compared(
     way: str, n_partitions: int, found: tuple[list[Result], float, float], truth: Sequence[Result]
 ) -> PartitionRow:
-    """Compare results with those of one index, as many as there are."""
+    """Compare results with the results of one index for the same queries, which can be more."""
     results, wall, cpu = found
     pairs = list(zip(results, truth[: len(results)], strict=True))
     hits = [(mine, theirs) for one, other in pairs for mine, theirs in zip(one, other, strict=False)]
@@ -117,7 +117,7 @@ def remove_all(place: Address) -> None:
 
 @dataclass(frozen=True)
 class Trial:
-    """What is searched, and how."""
+    """An index, its queries, and their true results."""
 
     path: Path
     queries: Sequence[str]

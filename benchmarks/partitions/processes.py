@@ -17,7 +17,7 @@ _ADDRESS = re.compile(r"(http://[\d.]+:(\d+))")
 
 @dataclass(frozen=True)
 class Served:
-    """A server that runs."""
+    """A running server."""
 
     process: subprocess.Popen[str]
     address: str

@@ -1,4 +1,4 @@
-"""Indexing runs in processes of their own, on Ray or without, whose processes are killed or whose cost is measured."""
+"""Indexing runs in processes of their own, with or without Ray, which are killed or measured by `ray_kills`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import click
 
 from engine.errors import EngineError
 
-ENCODER, WRITER = "encode_stored", "PartitionWriter"  # what processes of Ray are called while they work
+ENCODER, WRITER = "encode_stored", "PartitionWriter"  # names of Ray's processes while they work
 _SAMPLE_SECONDS = 0.2
 
 
@@ -30,7 +30,7 @@ class Job:
     batch_chars: int = 1 << 17
 
     def start(self) -> Running:
-        """Begin, or go on."""
+        """Start the run, or resume it."""
         arguments = [str(self.index), str(self.corpus), self.encoder, str(self.n_workers), str(self.batch_chars)]
         command = [sys.executable, "-m", "benchmarks.partitions.ray_job", *arguments]
         log = self.index.with_suffix(".log").open("ab")
@@ -46,14 +46,14 @@ class Running:
     _spent: dict[int, float] = field(default_factory=dict)  # processor seconds by process id
 
     def workers(self, name: str) -> list[int]:
-        """Ids of the processes of Ray that work on something now."""
+        """Ids of the processes of Ray that now run the task or actor `name`."""
         return [one for one in _family(self.process.pid) if _title(one).startswith(f"ray::{name}")]
 
     def finish(self, most_seconds: float) -> float:
         """Wait for the end, and return the processor seconds of all processes.
 
         Raises:
-            EngineError: it does not end well, or not in time.
+            EngineError: the run fails, or does not end in time.
         """
         deadline = time.monotonic() + most_seconds
         while self.process.poll() is None and time.monotonic() < deadline:
@@ -73,7 +73,7 @@ def _family(root: int) -> dict[int, float]:
     seconds: dict[int, float] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it has ended
-            values = path.read_text().rpartition(")")[2].split()  # the name before may hold blanks
+            values = path.read_text().rpartition(")")[2].split()  # the process name before it can contain blanks
             number = int(path.parent.name)
             parents[number] = int(values[1])
             seconds[number] = (int(values[11]) + int(values[12])) / os.sysconf("SC_CLK_TCK")

@@ -49,10 +49,10 @@ _NOTE = (
 
 
 class Trial:
-    """One index during kills: what was committed so far, and what was encoded twice."""
+    """One index during kills: the documents committed so far, and the number encoded twice."""
 
     def __init__(self, path: Path) -> None:
-        """Begin with what is there."""
+        """Take the folder of the index; `look` counts its documents."""
         self._path = path
         self._committed: dict[str, int] = {}  # the id of the first chunk of each document
         self.n_twice = 0
@@ -94,7 +94,7 @@ def disturb(job: Job, n_kills: int) -> tuple[Counter[str], Trial]:
 
 
 def _kill(running: Running, victim: str, trial: Trial, n_before: int) -> int:
-    """Kill one process once more documents are encoded than before; returns how many are."""
+    """Kill one process as soon as more than `n_before` documents are encoded; returns the number encoded."""
     deadline, n_now = time.monotonic() + _LONGEST_SECONDS, n_before
     while time.monotonic() < deadline:
         if running.process.poll() is not None:
@@ -125,7 +125,7 @@ def overhead(corpus: Path, n_documents: int, encoder: str, work: Path) -> RayOve
 
 
 def name_of_corpus(folder: Path) -> str:
-    """The name of a folder of documents; of one that is called "corpus", the name of the folder around it."""
+    """The name of a folder of documents; for a folder "corpus", the name of its parent."""
     return folder.parent.name if folder.name == "corpus" else folder.stem
 
 

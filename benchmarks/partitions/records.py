@@ -1,4 +1,4 @@
-"""What the studies of partitions record: values only, one file a run."""
+"""Records of the studies of partitions: values only, one file a run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from indexer.origin import Origin
 
 @dataclass(frozen=True)
 class PartitionRow:
-    """Answers of a partitioned index that differ from those of one index, over the same queries."""
+    """Differences between the answers of a partitioned index and those of one index, over the same queries."""
 
     way: str  # "here"; "http" or "ray", a server or an actor for each partition, here too; or "postgresql", schemas
     n_partitions: int
@@ -27,7 +27,7 @@ class PartitionRow:
 
 @dataclass(frozen=True)
 class PartitionRecord(Recorded, kind="partitions"):
-    """Whether partitions answer like one index."""
+    """Whether partitions give the same results as one index."""
 
     corpus: str
     n_documents: int
@@ -39,7 +39,7 @@ class PartitionRecord(Recorded, kind="partitions"):
 
     @property
     def name(self) -> str:
-        """Of the file, without suffix."""
+        """The name of the file, without suffix."""
         return f"partitions-{self.corpus}{'-exact' if self.is_exact else ''}"
 
 
@@ -50,9 +50,9 @@ class FailureRow:
     fault: str
     n_failures: int
     n_errors: int  # queries that ended with an error which names the partition, without `partial`
-    n_partial: int  # queries with `partial` whose status says so
+    n_partial: int  # queries with `partial` whose result has the status partial
     n_whole: int  # complete answers: the partition had no hit to show in the round that would have failed
-    n_wrong: int  # answers that are not those of the partitions which did answer, or errors that name another one
+    n_wrong: int  # answers that are not those of the other partitions, or errors that name another one
     n_late: int  # queries that took longer than the deadlines of their rounds, and a second
     longest_seconds: float
 
@@ -71,27 +71,27 @@ class FailureRecord(Recorded, kind="partition_failures", file="partition-failure
 
 @dataclass(frozen=True)
 class PlannedRow:
-    """An index in so many partitions, searched by one process on one machine."""
+    """An index in `n_partitions` partitions, searched by one process on one machine."""
 
     n_partitions: int
     factory: str  # FAISS factory string of the first partition; "" for none
     n_chunks: int  # of the first partition
     split_seconds: float  # copying, FAISS indexes and postings
-    split_mib: float  # memory of the process that split, pages of files left out, at its most
+    split_mib: float  # peak memory of the process that split, pages of files left out
     disk_bytes: int  # of all partitions and the reference
     latency: Percentiles
     cpu_ms: float  # of a query, mean
     rank_ms: float  # processor time of ranking in the first partition alone, median
     own_bytes: int  # of the process that searches, mapped files left out
     recall: float  # mean share of the exact hits found
-    query_bytes: int  # to all partitions, if they were served: the query
-    rank_bytes: int  # back from all: their ranks
-    shown_bytes: int  # and the documents of the hits
+    query_bytes: int  # of the query to all partitions, if they were served
+    rank_bytes: int  # of the ranks back from all partitions
+    shown_bytes: int  # of the documents of the hits back
 
 
 @dataclass(frozen=True)
 class PartitionPlanRecord(Recorded, kind="partition_plan", file="partition-plan-{index}-{n_chunks}"):
-    """What an index takes in several numbers of partitions, from which `longmatch plan --partitions` computes."""
+    """Costs of an index in several numbers of partitions, from which `longmatch plan --partitions` computes."""
 
     index: str
     n_documents: int
@@ -106,7 +106,7 @@ class PartitionPlanRecord(Recorded, kind="partition_plan", file="partition-plan-
 
 @dataclass(frozen=True)
 class RayOverhead:
-    """What a job on Ray costs beside `build`, over the same documents on one machine."""
+    """The cost of a job on Ray compared with `build`, over the same documents on one machine."""
 
     n_documents: int
     encoder: str
@@ -130,8 +130,8 @@ class RayKillRecord(Recorded, kind="ray_kills", file="ray-kills-{corpus}"):
     n_driver_kills: int
     n_missing: int  # documents without vectors at the end
     n_twice: int  # documents that were encoded again after their commit
-    n_other_documents: int  # with another byte
-    n_other_shards: int  # files
+    n_other_documents: int  # documents that differ in a byte
+    n_other_shards: int  # files that differ
     n_other_hits: int  # queries with other hits or scores
     ray: str  # its version
     overhead: RayOverhead | None

@@ -1,1 +1,1 @@
-"""Whether a breakdown tells the truth: facets, deletion and insertion, planted passages."""
+"""Whether the breakdown of a score is faithful: facets, deletion and insertion, planted passages."""

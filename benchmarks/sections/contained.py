@@ -1,8 +1,8 @@
-"""Plants sections and whole documents in a corpus, and searches by words alone for what is in it; writes two runs.
+"""Plants sections and whole documents in a corpus, and searches for them by words alone; writes two runs.
 
 Drafts and inner documents are taken out of the corpus. Half of the long sections of a draft are planted, each in a
-document of its own; novelty is asked which ones are there. Half of the inner documents are planted whole, and
-containment is asked which document each is inside of. Words of what is planted are replaced, in turn by share.
+document of its own; novelty search must find which sections are there. Half of the inner documents are planted whole;
+containment search must find the document around each. Words of planted texts are replaced, with shares in turn.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from indexer import build
 from indexer.origin import Origin
 
 REPLACED = (0.0, 0.1, 0.3)  # shares of words, in turn
-CONTAINED = 0.5  # score from which on something counts as contained; chosen on the demo corpus
+CONTAINED = 0.5  # score from which on a text counts as contained; chosen on the demo corpus
 LEAST_WORDS = 80  # of a section that is judged
 _FEWEST_LONG = 4  # long sections of a draft
 _NOTE = (
@@ -48,7 +48,7 @@ _KINDS = {SECTION: "section", WHOLE: "document"}
 
 @dataclass(frozen=True)
 class ContainedDetails:
-    """What a run says beside its cases, each of which names the document that it was planted in, and the one found."""
+    """Details of a run besides its cases; each case names the document that it was planted in, and the one found."""
 
     n_documents: int  # of the corpus that is searched
 
@@ -105,7 +105,7 @@ def run_contained(
 
 
 def planted_corpus(documents: Sequence[Document], plan: ContainedPlan, seed: int) -> tuple[list[Document], list[_Case]]:
-    """Take drafts and inner documents out of a corpus, and plant parts of the one and half of the other.
+    """Take drafts and inner documents out of a corpus, and plant sections of drafts and half of the inner documents.
 
     Raises:
         DatasetError: the corpus is too small.
@@ -145,13 +145,13 @@ def planted_corpus(documents: Sequence[Document], plan: ContainedPlan, seed: int
 
 
 def long_sections(document: Document) -> list[int]:
-    """The sections of so many words that what novelty says of them is judged."""
+    """Numbers of the sections with at least `LEAST_WORDS` words; novelty is judged on these."""
     spans = [Span(one.start, one.stop) for one in document.sections]
     return [at for at, one in enumerate(spans) if len(document.text[one.start : one.stop].split()) >= LEAST_WORDS]
 
 
 def _asked(corpus: Sequence[Document], planted: Sequence[_Case], log: Callable[[str], None]) -> dict[str, list[Case]]:
-    """The cases of each system, with what was found."""
+    """The cases of each system, with the documents found."""
     cases: dict[str, list[Case]] = {SECTION: [], WHOLE: []}
     with tempfile.TemporaryDirectory(prefix="longmatch-") as folder:
         path = Path(folder) / "planted.lm"
@@ -171,7 +171,7 @@ def _asked(corpus: Sequence[Document], planted: Sequence[_Case], log: Callable[[
 
 
 def contained_case(query: str, section: int, home: str, replaced: float, found: str, score: float) -> Case:
-    """A section, or with -1 a whole document, the document it was planted in, and what was found; "" for none."""
+    """A case of a section (-1: a whole document), the document it was planted in, and the one found; "" for none."""
     return Case(
         id=query if section < 0 else f"{query} {section}",
         values={"score": round(score, 6)},
@@ -182,7 +182,7 @@ def contained_case(query: str, section: int, home: str, replaced: float, found: 
 
 
 def _answers(index: Index, case: _Case) -> dict[int, tuple[str, float]]:
-    """By section the document that contains most of it, and its score; by -1 of a whole document."""
+    """By section (-1: the whole document), the document that contains most of it, and its score."""
     query = replace(case.query, source="")
     if case.section >= 0:
         return {one.section: (one.hit.doc_id, one.hit.score) for one in index.novelty(query) if one.hit is not None}
@@ -192,7 +192,7 @@ def _answers(index: Index, case: _Case) -> dict[int, tuple[str, float]]:
 
 @dataclass(frozen=True)
 class Judged:
-    """How well cases of a kind were answered."""
+    """Quality on the cases of a kind."""
 
     n_planted: int
     n_missing: int  # cases that were not planted
@@ -201,7 +201,7 @@ class Judged:
 
 
 def judged(cases: Sequence[Case], least: float = CONTAINED) -> Judged:
-    """Precision and recall, where something is found from a score on."""
+    """Precision and recall; a case counts as found from the score `least` on."""
     found = [case for case in cases if case.values["score"] >= least]
     right = sum(bool(case.labels["home"]) and case.labels["found"] == case.labels["home"] for case in found)
     n_planted = sum(bool(case.labels["home"]) for case in cases)

@@ -1,9 +1,9 @@
 """A corpus whose sections are labelled sentences, with judgments for each facet (CSFCube), and measures over its pools.
 
-CSFCube (Mysore et al. 2021, arXiv:2103.12906) asks with an abstract and a facet: which of about 100 or 250 pooled
-candidates are alike in background, method or result? The folder holds, beside `corpus.jsonl.gz`, `qrels_FACET.tsv`
-for each facet, where a candidate judged 0 is listed too, and `splits.json` with the lists `FACET`,
-`FACET_fold1_test` and `FACET_fold2_test`.
+A query of CSFCube (Mysore et al. 2021, arXiv:2103.12906) is an abstract and a facet: which of about 100 or 250 pooled
+candidates are similar in background, method or result? Besides `corpus.jsonl.gz`, the folder holds `qrels_FACET.tsv`
+for each facet, which also lists candidates judged 0, and `splits.json` with the lists `FACET`, `FACET_fold1_test` and
+`FACET_fold2_test`.
 
 Licence of the data: CC BY-NC 4.0; evaluation only."""
 
@@ -31,7 +31,7 @@ from engine.index import Index
 from engine.result import Hit, Result
 from engine.scoring.evidence import chunk_weights
 
-# The labels of the sentences that a facet is judged by; users of the set put objectives with the background.
+# The labels of the sentences that belong to a facet; users of the data count objectives as background.
 FACETS: Mapping[str, tuple[str, ...]] = {
     "background": ("background", "objective"),
     "method": ("method",),
@@ -95,7 +95,7 @@ def read_labelled(corpus: Path) -> Iterator[Document]:
     no section is joined with another. The title is the first section, without heading.
 
     Raises:
-        DatasetError: a line is no document of the layout.
+        DatasetError: a line is not a document in this layout.
     """
     with gzip.open(corpus, "rt", encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
@@ -126,24 +126,24 @@ def facet_sections(document: Document, facet: str) -> frozenset[int]:
 
 
 class Ranking(StrEnum):
-    """What the candidates of a faceted query are ordered by."""
+    """The score by which the candidates of a faceted query are ordered."""
 
-    FACET_TO_FACET = "facet to facet"  # contributions of pairs from the facet's sections to such of the target
+    FACET_TO_FACET = "facet to facet"  # contributions of pairs from the facet's sections to those of the target
     FACET_TO_ANY = "facet to any"  # contributions of pairs that start in the facet's sections
     OTHERS = "other sections"  # contributions of the pairs that start elsewhere
     EVIDENCE = "evidence"  # the whole score
     FACET_COSINE = "facet cosine"  # largest cosine between sections of the facet
     DOCUMENT = "document"  # cosine of document vectors
-    MODEL = "model"  # the encoder's own section pairs, from the facet's sections to such of the target
+    MODEL = "model"  # the encoder's own section pairs, from the facet's sections to those of the target
 
 
 def model_explanations(index: Index, result: Result, candidates: Collection[str]) -> dict[str, ModelExplanation]:
-    """What the encoder computes by itself for a query and each candidate; nothing where it explains nothing.
+    """The explanation of the model for a query and each candidate; {} for an encoder without explanations.
 
     Args:
         index: holds the candidates.
         result: of the query.
-        candidates: their doc_ids.
+        candidates: doc_ids of the candidates.
     """
     if index.encoder.cannot_explain is not None:
         return {}
@@ -165,11 +165,11 @@ def candidate_scores(
         result: all hits of the query, which is a document of the index.
         facet: of `FACETS`.
         candidates: their doc_ids.
-        models: what the encoder computes for each of them; nothing where it explains nothing.
+        models: the explanation of the model for each candidate; none for an encoder without explanations.
 
     Returns:
-        For each ranking the score of every candidate; 0 where the score says nothing of it, and -1, the least
-        cosine, for `FACET_COSINE` where query or candidate has no section of the facet. `MODEL` with models alone.
+        For each ranking the score of every candidate: 0 for a candidate without a score, and -1, the lowest cosine,
+        for `FACET_COSINE` where query or candidate has no section of the facet. `MODEL` is there only with models.
     """
     scores = {ranking: dict.fromkeys(candidates, 0.0) for ranking in Ranking if models or ranking is not Ranking.MODEL}
     own = facet_sections(result.query, facet)
@@ -231,12 +231,12 @@ def largest_pair_shares(
         result: all hits of the query.
         facet: of `FACETS`.
         relevance: of each candidate.
-        models: the pairs are those of the encoder, of these candidates; by default those of the breakdown.
+        models: explanations of these candidates, whose pairs are used; by default the pairs of the breakdown.
 
     Returns:
         In [0, 1], or None where there is no such hit with a pair: "relevant" for candidates of relevance 1 and
         above, "irrelevant" for those of 0, and "by chance" the share of the facet in the weights of the query's
-        chunks: what it would be if the facet did not matter.
+        chunks: the value that is expected if the facet does not matter.
     """
     own = facet_sections(result.query, facet)
     starts: dict[bool, list[bool]] = {True: [], False: []}
@@ -254,7 +254,7 @@ def largest_pair_shares(
 
 
 def _largest_of_hits(result: Result) -> dict[str, int]:
-    """By doc_id the query section of the largest pair; hits without a pair are left out."""
+    """The query section of the largest pair of each hit, by doc_id; hits without a pair are left out."""
     return {hit.doc_id: hit.breakdown.pairs[0].query_section for hit in result.hits if hit.breakdown.pairs}
 
 
@@ -267,18 +267,20 @@ def _mean(values: list[bool]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-POOL_SHARE = 0.2  # of a pool, whose ranks count
+POOL_SHARE = 0.2  # share of a pool whose ranks count
 RELEVANT_FROM = 2  # "similar"; 1 is "related"
 
 
 def pool_ndcg(relevance: Mapping[str, int], scores: Mapping[str, float], share: float = POOL_SHARE) -> float:
-    """nDCG over the first share of a pool: with n candidates and k = int(share n)
+    """nDCG over the first share of a pool.
+
+    With n candidates and k = int(share n)
 
         DCG = r_1 + sum_{i=2}^{k} r_i / log2(i)
 
-    over the DCG of the best order of the whole pool. The gain is the relevance
-    itself, and the second rank counts as much as the first: another nDCG than that
-    of `benchmarks.metrics`.
+    is divided by the DCG of the best order of the whole pool. The gain is the relevance
+    itself, and the second rank counts as much as the first, unlike the nDCG of
+    `benchmarks.metrics`.
 
     Args:
         relevance: of each candidate, at least 0.
@@ -300,9 +302,9 @@ def average_precision(
 ) -> float:
     """Mean, over the relevant candidates of the whole pool, of the precision at their ranks.
 
-    Among n equal candidates with r relevant ones, below N with R relevant ones, the
-    i-th is relevant with probability r / n, and (i - 1)(r - 1) / (n - 1) of those
-    above it in the group are then expected to be.
+    Among n candidates of equal score, r of them relevant, below N candidates, R of them
+    relevant, the i-th is relevant with probability r / n, and (i - 1)(r - 1) / (n - 1)
+    of those above it in the group are then expected to be relevant.
 
     Args:
         relevance: of each candidate.
@@ -335,7 +337,7 @@ def _equal(scores: Mapping[str, float]) -> list[list[str]]:
 
 
 def require_scikit_learn() -> None:
-    """Look for scikit-learn, to be called before long work.
+    """Check that scikit-learn is installed; to be called before long work.
 
     Raises:
         MissingExtra: it is not installed.
@@ -349,8 +351,8 @@ def tied_ndcg(relevance: Mapping[str, int], scores: Mapping[str, float], k: int)
 
     Parts of a score are 0 for most candidates, and an arbitrary order of these
     would be noise, or an advantage: equal scores share their gains (McSherry &
-    Najork 2008). Gain 2^relevance - 1 and discount log2(rank + 1), as
-    `benchmarks.metrics` has them, whose value it is where nothing is tied.
+    Najork 2008). Gain 2^relevance - 1 and discount log2(rank + 1) are those of
+    `benchmarks.metrics`; without ties the values are equal.
 
     Args:
         relevance: of each candidate, at least 0; at least two candidates.

@@ -1,7 +1,7 @@
 """One query compared with every other document of an index, and the scores that follow; nothing is encoded here.
 
-The score is the engine's own (`engine.scoring.evidence`), from its own functions, over dense tables: so parts of
-either document can be left out, and everything else, thresholds and statistics of the reference too, stays.
+The score is that of `engine.scoring.evidence`, computed by its functions over dense tables. So parts of either
+document can be left out, while everything else stays, thresholds and statistics of the reference included.
 
 Letters in shapes: I query chunks, N targets, D width, Q terms of the query.
 """
@@ -25,36 +25,36 @@ from engine.words.counts import TermTable, WordTables
 from engine.words.likelihood import QueryTerms, matches, query_terms, scores
 from engine.words.statistics import TermStatistics
 
-_BLOCK_DOCUMENTS = 256  # whose chunks are in memory at once
+_BLOCK_DOCUMENTS = 256  # documents whose chunks are in memory at once
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """One query and every target; I may be 0."""
+    """The matches of one query with every target; I can be 0."""
 
     best: Vectors  # (I, N) s_i(t), the best match of each chunk in each target
     theta: Vectors  # (I,) thresholds
     weights: NDArray[np.float64]  # (I,) w_i
     document: NDArray[np.float64]  # (N,) the component of the document vectors
-    words: NDArray[np.float64]  # (N,) that of the words
-    pairs: NDArray[np.float64]  # (N,) that of the pairs of words
+    words: NDArray[np.float64]  # (N,) the component of the words
+    pairs: NDArray[np.float64]  # (N,) the component of the pairs of words
 
     def of_chunks(self, kept: NDArray[np.bool_], words: NDArray[np.float64], pairs: NDArray[np.float64]) -> Matches:
-        """Those of a query that has only the kept (I,) chunks, and other words; its document vector stays."""
+        """The matches of a query with only the kept (I,) chunks, and other words; its document vector stays."""
         return Matches(self.best[kept], self.theta[kept], self.weights[kept], self.document, words, pairs)
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where one target stands in a ranking."""
+    """The place of one target in a ranking."""
 
     score: float
-    rank: float  # from 1; the middle of the places of all targets with the same score
+    rank: float  # from 1; the mean rank of all targets with the same score
 
 
 @dataclass(frozen=True, slots=True)
 class TargetTerms:
-    """One kind of the terms of a query in N targets."""
+    """The words, or the pairs of words, of a query in N targets."""
 
     query: QueryTerms
     weights: csr_array  # (N, Q) b_t(d) of `engine.words.likelihood`
@@ -63,7 +63,7 @@ class TargetTerms:
     def scores(self, table: TermTable) -> NDArray[np.float64]:
         """The component (N,) of a query that has only some of the terms, or fewer of each.
 
-        A term that the whole query does not weigh counts nothing in a part of it either.
+        A term without a weight in the whole query has none in a part of it either.
         """
         fewer = query_terms(table, self.statistics)
         weights = np.zeros(len(self.query.terms))
@@ -84,7 +84,7 @@ class Corpus:
 
     @property
     def language(self) -> str:
-        """By which words are segmented."""
+        """The language by which words are segmented; "none" for an index without words."""
         return self.snapshot.language or "none"
 
     @cached_property
@@ -174,7 +174,7 @@ def _target_terms(query: QueryTerms, table: TermTable, statistics: TermStatistic
 
 
 def place(scores: NDArray[np.float64], column: int) -> Placed:
-    """Where one of the (N,) targets stands."""
+    """The place of one of the (N,) targets."""
     own = scores[column]
     n_above = int(np.count_nonzero(scores > own))
     n_equal = int(np.count_nonzero(scores == own)) - 1

@@ -25,13 +25,13 @@ from engine.words.titles import repeats, title_span
 def term_places(
     found: Terms, terms: Iterable[TermPart], segmenter: WordSegmenter, title: Span | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Spread the contribution of each term over its occurrences in a text, by how often each counts.
+    """Spread the contribution of each term over its occurrences in a text, in proportion to their counts.
 
     Args:
         found: the terms of the text.
-        terms: of the breakdown of a hit, all of which the text holds.
+        terms: of the breakdown of a hit; the text holds all of them.
         segmenter: of the index.
-        title: where the title of the text stands.
+        title: the span of the title in the text.
 
     Returns:
         (n, 2) spans and (n,) contributions.
@@ -60,7 +60,7 @@ Order = NDArray[np.int64]  # a permutation of parts, first removed first
 
 
 class Side(StrEnum):
-    """Of which document of a hit parts are removed."""
+    """The document of a hit whose parts are removed."""
 
     QUERY = "query"
     TARGET = "target"
@@ -74,7 +74,7 @@ class Unit(StrEnum):
 
 
 class OrderKind(StrEnum):
-    """What says which part goes first."""
+    """The criterion by which parts are removed first."""
 
     BREAKDOWN = "breakdown"  # the largest contribution to the score
     COSINE = "cosine"  # the largest plain cosine to a chunk of the other document
@@ -88,9 +88,9 @@ class Parts:
 
     of_chunk: NDArray[np.int64]  # (C,) the part of each chunk
     n_tokens: NDArray[np.int64]
-    contribution: NDArray[np.float64]  # what the breakdown says of it
+    contribution: NDArray[np.float64]  # to the score, from the breakdown
     cosine: NDArray[np.float64]
-    model: NDArray[np.float64] | None = None  # what the encoder says of it; None where it explains nothing
+    model: NDArray[np.float64] | None = None  # weights of the explanation of the model; None without one
 
     def __len__(self) -> int:
         return len(self.n_tokens)
@@ -101,7 +101,7 @@ class Parts:
 
 
 class ChunkTerms:
-    """The terms of a document by the chunks that they stand in."""
+    """The terms of a document, by the chunks that they occur in."""
 
     def __init__(self, document: Document, chunks: Sequence[Chunk], segmenter: WordSegmenter) -> None:
         """Segment the text of a document that is cut into chunks, in reading order."""
@@ -114,7 +114,7 @@ class ChunkTerms:
 
     def counts(self, kept: NDArray[np.bool_]) -> WordTables:
         """The term counts of a text of the kept (C,) chunks alone; a pair counts where both of its words are kept."""
-        is_kept = np.append(kept, False)  # of what is in no chunk
+        is_kept = np.append(kept, False)  # for terms in no chunk
         words, pairs = is_kept[self.of_word].all(axis=1), is_kept[self.of_pair].all(axis=1)
         found = self.terms
         of_kept = Terms(found.words[words], found.word_spans[words], found.pairs[pairs], found.pair_spans[pairs])
@@ -145,9 +145,9 @@ def parts_of(
     language: str,
     model: ModelExplanation | None = None,
 ) -> Parts:
-    """Take one document of a hit apart.
+    """Divide one document of a hit into parts.
 
-    A breakdown names the passages of chunks, and the terms that both documents have, wherever these stand.
+    A breakdown lists the passages of chunks, and the terms that both documents have, without their places.
 
     Args:
         breakdown: of the hit.
@@ -156,7 +156,7 @@ def parts_of(
         target: with its stored vectors.
         unit: chunks, or sections that have a chunk.
         language: by which words are segmented.
-        model: what the encoder says of the two documents.
+        model: the explanation of the model for the two documents.
     """
     cosines = query.vectors.chunks @ target.vectors.chunks.T
     own, cosine = (query, cosines.max(axis=1)) if side is Side.QUERY else (target, cosines.max(axis=0))
@@ -168,7 +168,7 @@ def parts_of(
 
 
 def _of_model(model: ModelExplanation, side: Side, chunks: Sequence[Chunk]) -> NDArray[np.float64]:
-    """(C,) weights of the encoder; where chunks of a long query are pooled, the sum of those that one stands for."""
+    """(C,) weights of the explanation; of a pooled chunk of a long query, the sum of those that it stands for."""
     is_query = side is Side.QUERY
     own = model.query_chunks if is_query else model.target_chunks
     weights = model.query_weights if is_query else model.target_weights
@@ -177,7 +177,7 @@ def _of_model(model: ModelExplanation, side: Side, chunks: Sequence[Chunk]) -> N
 
 
 def _of_passages(breakdown: Breakdown, side: Side, document: EncodedDocument) -> NDArray[np.float64]:
-    """(C,) what the breakdown says of each chunk, found by its span; a target's chunk may be named many times."""
+    """(C,) contributions of chunks in the breakdown, found by their spans; a target's chunk can occur many times."""
     number = {Span(chunk.start, chunk.stop): i for i, chunk in enumerate(document.chunk_spans)}
     contributions = np.zeros(len(document.chunk_spans))
     for pair in breakdown.pairs:
@@ -207,7 +207,7 @@ def _parts(
 def removal_orders(parts: Parts, n_random: int, rng: np.random.Generator) -> dict[OrderKind, list[Order]]:
     """The orders to compare: one of the breakdown, one of the cosine, some at random, and one of the encoder.
 
-    Parts of which the breakdown says nothing come after all others, at random.
+    Parts without a contribution come after all others in the order of the breakdown, at random.
     """
     shuffled = rng.permutation(len(parts))
     by_contribution = shuffled[np.argsort(-parts.contribution[shuffled], kind="stable")]

@@ -25,7 +25,7 @@ _GAP = "\n\n"
 
 
 class Damage(StrEnum):
-    """What is done to a passage before it is planted."""
+    """The change to a passage before it is planted."""
 
     COPY = "copy"
     DROP_10 = "drop 10 %"
@@ -35,7 +35,7 @@ class Damage(StrEnum):
 
 
 class Position(StrEnum):
-    """Where in the host."""
+    """The place of a passage in the host."""
 
     BEGINNING = "beginning"
     MIDDLE = "middle"
@@ -43,7 +43,7 @@ class Position(StrEnum):
 
 
 class Form(StrEnum):
-    """As what."""
+    """The form in which a passage is planted."""
 
     SECTION = "section"  # between two sections, with its own heading if it has one
     PASSAGE = "passage"  # inside a section of the host, without heading
@@ -63,7 +63,7 @@ class Planted:
 
     document: Document
     span: Span  # of the passage in the text of the host, a heading of its own included
-    section: int  # that holds it
+    section: int  # number of the section that holds it
 
 
 def drop_words(text: str, share: float, rng: np.random.Generator) -> str:
@@ -98,7 +98,7 @@ _DAMAGES: Mapping[Damage, Callable[[str, np.random.Generator], str]] = {
 
 
 def damaged(passage: Passage, damage: Damage, rng: np.random.Generator) -> Passage:
-    """The passage with its text damaged, and without its heading: whole, that would name it whatever the text is."""
+    """The passage with damaged text; unless it is a copy, without its heading, which alone would identify it."""
     heading = passage.heading if damage is Damage.COPY else ""
     return replace(passage, heading=heading, text=_DAMAGES[damage](passage.text, rng))
 
@@ -106,15 +106,15 @@ def damaged(passage: Passage, damage: Damage, rng: np.random.Generator) -> Passa
 def plant(host: Document, passage: Passage, position: Position, form: Form) -> Planted:
     """Put a passage into a host.
 
-    As a section it stands before all sections, after all, or at the border of
-    two that is nearest to the middle of the text; as a passage at the start, at the
-    end, or at the start of a sentence nearest to the middle. Page numbers are dropped.
+    A section is put before all sections, after all, or at the border of two that is
+    nearest to the middle of the text; a passage at the start, at the end, or at the
+    start of the sentence nearest to the middle. Page numbers are dropped.
 
     Args:
         host: of two sections or more.
         passage: not empty.
-        position: where.
-        form: as what.
+        position: place in the host.
+        form: section or passage.
     """
     borders = [section.start for section in host.sections] if form is Form.SECTION else sentence_starts(host.text)
     at = _offset(host.text, borders, position)
@@ -147,8 +147,8 @@ def _moved(section: Section, by: int) -> Section:
 LENGTHS = ("short", "medium", "long")  # thirds of the hosts by their words
 MIN_WORDS, MAX_WORDS = 60, 400  # of a planted section
 MIN_SENTENCES = 3
-MIN_RARE_WORDS = 5  # a section without words of its own is boilerplate, which matches everyone
-RARE_SHARE = 0.02  # of the documents that hold a rare word, at most; two documents always may
+MIN_RARE_WORDS = 5  # a section without words of its own is boilerplate, which matches every document
+RARE_SHARE = 0.02  # of the documents that hold a rare word, at most; a word of two documents is always rare
 _LETTERS = re.compile(r"[^\W\d_]{3,}")
 
 
@@ -167,7 +167,7 @@ class Adoption:
 def choose_adoptions(documents: Sequence[Document], n_per_length: int, seed: int) -> list[Adoption]:
     """Draw queries with a section of their own, and for each the host that shares least with it.
 
-    A word is rare that at most 2 % of the documents hold, or two of them. A
+    A word is rare if at most 2 % of the documents hold it, or at most two. A
     section can be planted if it has 60 to 400 words, three sentences, and five rare
     words; the first section, which holds the title, cannot. Of the hosts of a length
     each query gets the one with the fewest rare words in common. No document is a
@@ -179,7 +179,7 @@ def choose_adoptions(documents: Sequence[Document], n_per_length: int, seed: int
         seed: of the draw.
 
     Raises:
-        DatasetError: there are too few documents of that kind.
+        DatasetError: there are too few documents that can be queries or hosts.
     """
     rng = np.random.default_rng(seed)
     rare = _rare_words(documents)
@@ -215,7 +215,7 @@ def split_by_length(hosts: Sequence[Document]) -> dict[str, list[Document]]:
 
 
 def n_words(document: Document) -> int:
-    """Words between white space."""
+    """The number of words, separated by white space."""
     return len(document.text.split())
 
 
@@ -258,11 +258,11 @@ def host_words(documents: Mapping[str, Document], adoptions: Sequence[Adoption])
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """In characters; each value in [0, 1]."""
+    """Overlap of named spans with the true span, in characters; each value in [0, 1]."""
 
     iou: float  # intersection over union
-    precision: float  # of what was named, the share that is true; 0 where nothing was
-    recall: float  # of the truth, the share that was named
+    precision: float  # share of the named characters that are true; 0 where none is named
+    recall: float  # share of the true characters that are named
 
 
 def overlap(named: Iterable[Span], truth: Span) -> Overlap:
@@ -298,40 +298,40 @@ class Ranks:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What the breakdown, or the encoder, says of a planted passage."""
+    """How well the breakdown, or the explanation of the model, names a planted passage."""
 
     is_first: bool  # the first pair is the planted section and the one that it was taken from
-    spans: Overlap  # of the passages of the target in the first pair, which words alone do not name, with the planted
+    spans: Overlap  # of the target passages of the first pair with the planted one; words name no passages
 
 
 NOT_NAMED = Named(False, Overlap(0.0, 0.0, 0.0))
 
 
 class Asker:
-    """Asks one index, whose lists must be exact; holds its names and document vectors."""
+    """Searches one index, whose lists must be exact; holds its names and document vectors."""
 
     def __init__(self, index: Index, encoder: Encoder | None = None) -> None:
         """Read the document vectors.
 
         Args:
             index: of the hosts.
-            encoder: of the index, if it is asked too where it explains matches by itself.
+            encoder: of the index, if the explanation of the model is judged too.
         """
         self._index = index
         self._encoder = encoder if encoder is not None and encoder.cannot_explain is None else None
         self._document = DocumentCosine(index, "")
 
     def ranks(self, adoption: Adoption) -> Ranks:
-        """Where the query finds its host."""
+        """The ranks of the host for its query."""
         n = self._index.n_documents
         by_evidence = [name for name, _ in self._index.rank_id(adoption.query, k=n)]
         by_document = [name for name, _ in self._document.search(self._index.document(adoption.query), n)]
         return Ranks(_rank(by_evidence, adoption.host, n - 1), _rank(by_document, adoption.host, n - 1))
 
     def named(self, adoption: Adoption, planted: Planted) -> tuple[Named, Named | None]:
-        """What the host's breakdown says and what the encoder does, where the host is among the `DEPTH` best.
+        """How well breakdown and encoder name the passage, where the host is among the `DEPTH` best.
 
-        The second is None for an encoder that explains nothing.
+        The second is None for an encoder without explanations.
         """
         result = self._index.search_id(adoption.query, k=DEPTH, exact=True)
         found = [hit for hit in result.hits if hit.doc_id == adoption.host]
@@ -346,7 +346,7 @@ class Asker:
 
 
 def judge(breakdown: Breakdown, query_section: int, planted: Planted) -> Named:
-    """Hold the first pair against what was planted; a score without pairs names nothing."""
+    """Compare the first pair with the planted passage; a score without pairs names nothing."""
     if not breakdown.pairs:
         return NOT_NAMED
     first = breakdown.pairs[0]
@@ -355,9 +355,9 @@ def judge(breakdown: Breakdown, query_section: int, planted: Planted) -> Named:
 
 
 def judge_model(model: ModelExplanation, query_section: int, planted: Planted) -> Named:
-    """Hold the strongest section pair of the encoder against what was planted; without one above 0 nothing is named.
+    """Compare the encoder's strongest section pair with the planted passage; without one above 0 nothing is named.
 
-    Its passages are, as of a breakdown, the best chunk of the target section for each chunk of the query section.
+    As in a breakdown, its passages are the best chunk of the target section for each chunk of the query section.
     """
     strongest = strongest_pairs(model, 1)
     if not strongest:

@@ -1,11 +1,11 @@
-"""Follows hits as parts of either document go: every side, order and method of rescoring, hit by hit.
+"""Follows hits as parts of either document are removed: every side, order and method of rescoring, hit by hit.
 
 Deletion and insertion are those of RISE (Petsiuk et al. 2018, arXiv:1806.07421), over the tokens of a document instead
 of the pixels of an image; comprehensiveness and sufficiency are ERASER's (DeYoung et al. 2020, arXiv:1911.03429).
 
-From stored vectors chunks keep their vectors and terms, and the vector of the whole document stays as it was. What
-the score makes of the rest is the engine's: thresholds and statistics are those of the reference of the index, and
-the weights of a query's chunks that are left sum to 1 again. Encoding what is left cuts it into new chunks, with a
+When rescored from stored vectors, chunks keep their vectors and terms, and the vector of the whole document stays. The
+engine scores the rest: thresholds and statistics are those of the reference of the index, and the weights of the query
+chunks that are left sum to 1 again. When encoded again, the text that is left is cut into new chunks, and gets a
 document vector of its own.
 
 Letters in shapes: C chunks of the document, U its parts, n occurrences of terms."""
@@ -54,8 +54,8 @@ class Pairing:
     prepared: Prepared  # the query
     target: Query
     targets: Positions  # (N,) all documents but the query
-    matches: Matches  # of the query with them
-    column: int  # of the target in them
+    matches: Matches  # of the query with the targets
+    column: int  # of the target in the matches
 
     def chunk_terms(self, side: Side) -> ChunkTerms:
         """The terms of one of the documents by chunk."""
@@ -63,13 +63,13 @@ class Pairing:
         return ChunkTerms(own.document, own.vectors.chunk_spans, segmenter_of(self.corpus.language))
 
     def of_target(self, score: float) -> Placed:
-        """Where the target stands with another score, all other scores as they are."""
+        """The place of the target with another score, all other scores unchanged."""
         scores = self.corpus.score_all(self.matches)
         scores[self.column] = score
         return place(scores, self.column)
 
     def of_query(self, matches: Matches | None) -> Placed:
-        """Where the target stands for another query; None for one without text."""
+        """The place of the target for the matches of another query; None for a query without text."""
         scores = np.zeros(len(self.targets)) if matches is None else self.corpus.score_all(matches)
         return place(scores, self.column)
 
@@ -118,7 +118,7 @@ def encoded_rescore(pairing: Pairing, side: Side, encoder: Encoder) -> Rescore:
             return pairing.of_target(corpus.score_target(pairing.prepared, left.chunks, left.document, words))
         if left is None:
             return pairing.of_query(None)
-        # The key is that of the whole text: what is left of it is not compared with it in the reference.
+        # The key is that of the whole text, so that the rest is not compared with the whole text in the reference.
         prepared = corpus.prepare(Query(document, left, key=own.key))
         return pairing.of_query(corpus.find_matches(prepared, pairing.targets))
 
@@ -126,7 +126,7 @@ def encoded_rescore(pairing: Pairing, side: Side, encoder: Encoder) -> Rescore:
 
 
 def remembered(rescore: Rescore) -> Rescore:
-    """The same, called once for the same chunks: orders begin and end with the same document."""
+    """A cached rescore, called once for the same chunks: all orders begin and end with the same document."""
     known: dict[bytes, Placed] = {}
 
     def ask(kept: Kept) -> Placed:
@@ -148,10 +148,10 @@ def _encoded(encoder: Encoder, document: Document) -> EncodedDocument | None:
 def kept_document(document: Document, chunks: Sequence[Chunk], kept: Kept) -> Document:
     """The document with the text of the kept chunks alone.
 
-    CandidateLists keep the white space between them; where something is gone between
-    them stands a blank line, so that no sentence runs across the gap. A section
-    without a kept chunk is gone. Text that is in no chunk is not put back: what an
-    encoder did not read cannot come into its view by removing what it did.
+    Adjacent chunks keep the white space between them. Where text between chunks is
+    removed, a blank line replaces it, so that no sentence runs across the gap. A
+    section without a kept chunk is removed. Text in no chunk is left out: removing
+    text must not let an encoder read text that it did not read before.
     """
     text, sections = "", []
     for number, section in enumerate(document.sections):
@@ -173,7 +173,7 @@ def _joined(text: str, chunks: Sequence[Chunk]) -> str:
     return joined + "\n\n"
 
 
-# Score and rank of a hit whose one document has only the chunks that are True.
+# Score and rank of a hit when one of its documents has only the chunks that are True.
 Rescore = Callable[[NDArray[np.bool_]], Placed]
 
 
@@ -183,37 +183,37 @@ Values = NDArray[np.float64]
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
-COARSE_SHARES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)  # where each of them costs an encoding
+COARSE_SHARES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)  # for the method in which each share costs an encoding
 
 
-RATIONALE_SHARES = (0.05, 0.1, 0.2, 0.5)  # ERASER's, but for its 1 %, which is less than a chunk
+RATIONALE_SHARES = (0.05, 0.1, 0.2, 0.5)  # ERASER's, except its 1 %, which is less than a chunk
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
     """The course of one hit, or a mean of many; all arrays are (G,), over rising shares of tokens.
 
-    Scores are relative to that of the whole document, and may be above 1: without
-    what does not match, a query matches better.
+    Scores are relative to that of the whole document, and can be above 1: without
+    the parts that do not match, a query matches better.
     """
 
     deletion: Values  # score when that share is removed
-    insertion: Values  # score when only that share is there
+    insertion: Values  # score when only that share is kept
     deletion_rank: Values  # reciprocal ranks, in (0, 1]
     insertion_rank: Values
 
 
 def follow(parts: Parts, order: Order, rescore: Rescore, shares: Sequence[float]) -> Course:
-    """Remove parts one after another, and put them in, in one order.
+    """Remove parts one after another, and insert them one after another, in one order.
 
     Between two parts the curve is a straight line, so that orders that begin with
     long and with short parts are compared at the same number of tokens.
 
     Args:
-        parts: U of them, with a token at least.
-        order: (U,) first removed, or put in, first.
+        parts: U parts, each with a token at least.
+        order: (U,) first removed, or inserted, first.
         rescore: called near each share; the score of the whole document must be above 0.
-        shares: G of them, rising from 0 to 1.
+        shares: G shares, rising from 0 to 1.
     """
     removed = np.concatenate([[0], np.cumsum(parts.n_tokens[order])]) / parts.n_tokens.sum()  # (U + 1,)
     stops = np.unique([near for share in shares for near in _around(removed, share)])
@@ -244,12 +244,12 @@ def mean_course(courses: Sequence[Course]) -> Course:
 
 
 def summaries(course: Course, shares: Sequence[float]) -> dict[str, float]:
-    """What sums up a course.
+    """The measures of a course.
 
     Returns:
         Area under each curve, over shares from 0 to 1: low for a good deletion, high for a good insertion.
         `comprehensiveness`, the mean loss when 5, 10, 20 and 50 % are removed: high is good. `sufficiency`, the
-        mean loss when only so much is there: low is good. Both are relative to the whole score.
+        mean loss when only these shares are kept: low is good. Both are relative to the whole score.
     """
     areas = {f"{f.name}_area": float(np.trapezoid(getattr(course, f.name), shares)) for f in fields(Course)}
     at = [list(shares).index(share) for share in RATIONALE_SHARES]
@@ -273,7 +273,7 @@ class RemovalPlan:
     hits: int = 1  # of each query
     unit: Unit = Unit.CHUNK
     random: int = 5  # random orders of a hit; one of them where parts are encoded again
-    encoded: int = 20  # queries whose documents are encoded again, beside rescoring from stored vectors
+    encoded: int = 20  # queries whose documents are encoded again, besides rescoring from stored vectors
 
 
 @dataclass(frozen=True)
@@ -292,17 +292,17 @@ class Courses:
     """All courses that were followed, by method, side and order."""
 
     def __init__(self) -> None:
-        """Start without one."""
+        """Start without courses."""
         self.n_hits = 0
         self._by_query: dict[_Key, dict[str, list[Course]]] = defaultdict(lambda: defaultdict(list))
 
     def add(self, method: str, side: Side, query: str, courses: Mapping[OrderKind, Course]) -> None:
-        """Take in what was followed of one hit."""
+        """Add the courses of one hit."""
         for kind, course in courses.items():
             self._by_query[method, side, kind][query].append(course)
 
     def arms(self) -> list[Arm]:
-        """Means over the hits of each query, which are no independent cases, and over queries."""
+        """Means over the hits of each query, which are not independent cases, and over queries."""
         return [_arm(key, by_query) for key, by_query in self._by_query.items()]
 
 
@@ -314,7 +314,7 @@ def follow_hits(
     Args:
         index: holds the queries; search is exact, whatever generation it has.
         queries: doc_ids; the first `plan.encoded` of them are encoded again too.
-        plan: how much.
+        plan: how many hits, and how far.
         seed: of random orders.
         log: gets a line a query.
     """
@@ -353,7 +353,7 @@ def _rescores(pairing: Pairing, side: Side, index: Index, *, is_encoded: bool) -
 def _follow_orders(
     parts: Parts, orders: Mapping[OrderKind, Sequence[Order]], rescore: Rescore, method: str
 ) -> dict[OrderKind, Course]:
-    """A course for each kind of order; none where there is one part, where nothing contributes, or no score is."""
+    """A course for each kind of order; {} with one part alone, no contribution or no score."""
     ask = remembered(rescore)
     everything = np.ones(len(parts.of_chunk), bool)
     if len(parts) < 2 or not parts.contribution.any() or ask(everything).score <= 0:

@@ -1,4 +1,4 @@
-"""A seeded part of a corpus, and an index over documents at hand; the corpus itself is read elsewhere."""
+"""A seeded part of a corpus, and an index over given documents; the corpus itself is read elsewhere."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sample_documents(
         documents: read once; no more than `n` are in memory.
         n: how many; all where there are no more.
         seed: of the draw.
-        max_chars: documents with a longer text are passed over.
+        max_chars: documents with a longer text are skipped.
 
     Returns:
         At most `n` documents, in the order of the stream.

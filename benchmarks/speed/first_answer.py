@@ -1,4 +1,4 @@
-"""Measures how long an index takes to open and to give its first answer, and what it reads for that."""
+"""Measures the time until an index is open and has given its first answer, and the bytes that it reads."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ChildFailed(EngineError):
 
 
 def forget_pages(folder: Path) -> None:
-    """Take the files of a folder out of the page cache."""
+    """Drop the files of a folder from the page cache."""
     for path in folder.rglob("*"):
         if path.is_file():
             with path.open("rb") as stream:

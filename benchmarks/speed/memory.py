@@ -1,4 +1,4 @@
-"""Measures the memory of indexing against documents committed, and whether shards and catalog keep up with encoders."""
+"""Measures the memory of indexing by documents committed, and whether shards and catalog keep up with encoders."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class MemoryRecord(Recorded, kind="memory", file="memory"):
 
     @property
     def promises(self) -> list[str]:
-        """Lines for people."""
+        """Lines of Markdown."""
         return [
             f"- {run.n_documents:,} documents ({run.corpus}; {run.encoder} encoder): {run.rss_start_mib:,.0f} MiB "
             f"before, {run.rss_peak_mib:,.0f} at most, {run.tokens_per_second:,.0f} tokens/s."
@@ -81,7 +81,7 @@ class MemoryRecord(Recorded, kind="memory", file="memory"):
 
 
 class Sampler:
-    """Notes every 100 ms how many documents are committed, and the memory."""
+    """Records every 100 ms the number of documents committed, and the memory."""
 
     def __init__(self, report: BuildReport) -> None:
         """Watch a run; a context manager."""
@@ -104,7 +104,7 @@ class Sampler:
 
 
 class TimedWriter(Writer):
-    """A writer that knows how long its commits took."""
+    """A writer that measures the time of its commits."""
 
     commit_seconds = 0.0
 
@@ -128,7 +128,7 @@ def slope_kib(samples: Sequence[tuple[int, float]]) -> float:
 def index_synthetic(path: Path, lengths: Lengths, n: int, encoder_name: str, seed: int, out: Path) -> None:
     """Index a synthetic corpus in this process and write a `MemoryRun` as JSON."""
     encoder: Encoder = FreeEncoder() if encoder_name == FREE else load_encoder(encoder_name)
-    encoder.encode(list(documents(lengths, 2, seed + 1)))  # so that what is loaded only once is not counted
+    encoder.encode(list(documents(lengths, 2, seed + 1)))  # so that memory that is loaded only once is not counted
     before = rss_mib()
     writer = TimedWriter(path)
     with writer:
@@ -170,7 +170,7 @@ def measure(work: Path, lengths: Lengths, n: int, encoder: str, seed: int) -> Me
     """Index one corpus in a process of its own.
 
     Raises:
-        ProcessFailed: it did not come to its end.
+        ProcessFailed: the process did not run to its end.
     """
     place = work / f"{lengths.name}-{Path(encoder).name}"
     arguments = (place.with_name(f"{place.name}.lm"), lengths, n, encoder, seed)

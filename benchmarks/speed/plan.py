@@ -1,4 +1,4 @@
-"""Compares plans with runs: time, memory and disk as `longmatch plan` estimates them, and as `longmatch index` takes.
+"""Compares plans with runs: time, memory and disk as `longmatch plan` estimates and `longmatch index` uses them.
 
 Both run by the command line and in processes of their own, as a user runs them.
 """
@@ -48,16 +48,16 @@ class PlannedRun:
 
     planned_seconds: float
     seconds: float  # of the run, from its first document to its published index
-    planned_bytes: int  # own memory at its most
+    planned_bytes: int  # peak of the own memory of the process
     peak_bytes: int
     planned_disk_bytes: int  # of the index afterwards
     disk_bytes: int
-    plan_seconds: float  # that planning took, start of the program included
+    plan_seconds: float  # of planning, start of the program included
 
 
 @dataclass(frozen=True)
 class PlanRecord(Recorded, kind="plan"):
-    """Plans of indexing one corpus under one budget, beside what the runs took."""
+    """Plans of indexing one corpus under one budget, and the costs of the runs."""
 
     dataset: str  # name@checksum
     is_quick: bool
@@ -71,18 +71,18 @@ class PlanRecord(Recorded, kind="plan"):
 
     @property
     def name(self) -> str:
-        """Of the file, without suffix."""
+        """The name of the file, without suffix."""
         limited = f"-memory{round(self.memory_bytes / 1e6)}m" if self.memory_bytes else ""
         quick = "-quick" if self.is_quick else ""
         return f"plan-{self.dataset.partition('@')[0]}-{self.n_documents}{limited}{quick}"
 
 
 class RunFailed(EngineError):
-    """Raised when the program did not come to its end, or indexed something else than it was given."""
+    """Raised when the program failed, or did not index all documents."""
 
 
 def draw_corpus(corpus: Path, n_documents: int | None, seed: int, path: Path) -> int:
-    """Write some lines of a corpus in their order, all where no number is given; returns how many."""
+    """Write some lines of a corpus in their order, all where no number is given; returns their number."""
     lines = [line for _, line in read_lines(corpus)]
     drawn = np.sort(np.random.default_rng(seed).permutation(len(lines))[:n_documents])
     path.write_text("".join(f"{lines[row]}\n" for row in drawn), "utf-8")
@@ -92,11 +92,11 @@ def draw_corpus(corpus: Path, n_documents: int | None, seed: int, path: Path) ->
 def plan_and_run(
     corpus: Path, n_documents: int, encoder: str, memory_bytes: int | None, folder: Path
 ) -> tuple[PlannedRun, str, int]:
-    """Plan an index of a corpus, make it, and compare; also returns the planned factory string and the tokens.
+    """Plan an index of a corpus, build it, and compare; also returns the planned factory string and the tokens.
 
     Args:
         corpus: a file.
-        n_documents: in it, all of which must be indexed.
+        n_documents: number of documents in the file, all of which must be indexed.
         encoder: a name or a folder.
         memory_bytes: the budget.
         folder: of the index; must not be there.
@@ -135,7 +135,7 @@ def _printed(arguments: Sequence[str]) -> dict[str, Any]:
 
 
 def plan_table(records: Sequence[PlanRecord]) -> str:
-    """A row for each corpus and budget: medians, and in brackets the least and the most of taken to planned."""
+    """A row for each corpus and budget: medians, and in brackets the extremes of the ratio of taken to planned."""
     head = ["Corpus", "Documents", "Tokens", "Budget, MB", "FAISS index", "Rounds", "Time planned / taken, s", "Ratio"]
     head += ["Memory planned / taken, MB", "Ratio", "Disk planned / taken, MB", "Ratio", "Planning, s"]
     rows = [_row(record) for record in sorted(records, key=lambda record: (record.dataset, record.n_documents))]

@@ -16,7 +16,7 @@ _WARM_UP = 2
 
 @dataclass(frozen=True)
 class Shape:
-    """(M, K) times (K, N)."""
+    """A product of matrices, (M, K) times (K, N)."""
 
     m: int
     k: int
@@ -24,12 +24,12 @@ class Shape:
 
     @property
     def name(self) -> str:
-        """As records have it."""
+        """The name in records."""
         return f"{self.m}x{self.k}x{self.n}"
 
     @property
     def flops(self) -> int:
-        """A multiplication and an addition being two."""
+        """Floating-point operations; a multiplication and an addition count as two."""
         return 2 * self.m * self.k * self.n
 
 
@@ -39,8 +39,8 @@ SQUARE = Shape(2048, 2048, 2048)
 def measure_products(shapes: Sequence[Shape], threads: int, width: int, device: str = "cpu") -> dict[str, Any]:
     """Multiply random matrices in each precision, as a linear layer does; in a process that does nothing else.
 
-    The quickest of all repetitions counts: the limit is what the machine can do, and
-    neighbours on it only take from that.
+    The quickest of all repetitions counts: the limit is the speed of the machine by
+    itself, and other work on it only slows it down.
 
     Args:
         shapes: of products.

@@ -1,4 +1,4 @@
-"""Measures what reading files in a process with limits adds to reading them in one process, in processor time."""
+"""Measures the processor time that a process with limits adds to reading files in one process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from indexer.origin import Origin
 from indexer.reading.reader import DocumentReader
 from indexer.reading.requests import Request, read_here
 
-_TICK = 0.01  # seconds that the clock of processors counts
+_TICK = 0.01  # seconds; resolution of the clock of processor time
 DEMO = Path(__file__).resolve().parents[2] / "demo" / "corpus"
 _HEAD = ["Corpus", "Files", "MB", "One process, s", "With limits, s", "More", "Start, s", "More without the start"]
 _NOTE = (
@@ -43,12 +43,12 @@ class ReadingRow:
     n_bytes: int
     here: list[float]  # read in one process
     apart: list[float]  # read in a process with limits: both processes, its start included
-    start: list[float]  # of that process, with a single small file
+    start: list[float]  # start of the process with limits, with a single small file
 
 
 @dataclass(frozen=True)
 class ReadingRecord(Recorded, kind="reading", file="reading{quick}"):
-    """What the process with limits adds to the cost of reading."""
+    """The cost that the process with limits adds to reading."""
 
     rows: list[ReadingRow]
     is_quick: bool
@@ -56,7 +56,7 @@ class ReadingRecord(Recorded, kind="reading", file="reading{quick}"):
 
 
 def copies(folder: Path, n_files: int) -> Path:
-    """The files of the demo corpus in turn, until there are so many."""
+    """The files of the demo corpus in turn, until there are `n_files`."""
     folder.mkdir()
     files = [file for file, _ in corpus_files([str(DEMO)])]
     for number, file in enumerate(islice(cycle(files), n_files)):
@@ -74,7 +74,7 @@ def texts(folder: Path, n_files: int) -> Path:
 
 
 def compare(name: str, folder: Path, n_rounds: int) -> ReadingRow:
-    """Read a folder both ways in turn, so many times."""
+    """Read a folder both ways in turn, `n_rounds` times."""
     files = [file for file, _ in corpus_files([str(folder)])]
     requests = [Request(str(file), file.name) for file in files]
     smallest = min(requests, key=lambda request: Path(request.source).stat().st_size)

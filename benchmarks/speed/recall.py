@@ -25,7 +25,7 @@ WARM_UP = 10  # queries that are searched with, and not counted, before a measur
 
 @dataclass(frozen=True)
 class RecallRecord(Recorded, kind="recall", file="recall-{index}"):
-    """How much of the exact ranking the approximate one finds, and what either costs."""
+    """Recall of approximate search against the exact ranking, and the time of both."""
 
     index: str
     factory: str  # FAISS factory string; "" where the index has no generation yet
@@ -102,7 +102,7 @@ def measure(
 
 
 def recall_table(records: Sequence[RecallRecord]) -> str:
-    """What the ANN lists lose, and what they save."""
+    """A row for each index: the recall of the ANN lists, and the times of both searches."""
     times = ["ANN p50 / p95 / p99, ms", "Exact p50 / p95 / p99, ms"]
     head = ["Index", "Factory", "nprobe", "Documents", "Chunks", "Recall", "Lowest", *times]
     rows = [

@@ -1,4 +1,4 @@
-"""What the programs of this room record: values only, one file a run."""
+"""Records of the programs of this package: values only, one file a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from indexer.origin import Origin
 
 @dataclass(frozen=True)
 class Found:
-    """What one kind of query finds, and how quickly."""
+    """Recall and latency of one kind of query."""
 
     recall: float  # share of the exact answer, in [0, 1]
     latency: Percentiles
@@ -25,29 +25,29 @@ class AnnPoint:
 
     setting: str  # as FAISS writes it; "" where there is nothing to set
     chunk: Found  # one query chunk: its exact k neighbours
-    document: Found | None  # a query document: its exact best k targets; None where a graph is set more narrowly
-    deepest: int  # neighbours wanted for each chunk of a document, at most; 0 where none was searched with
+    document: Found | None  # a query document: its exact best k targets; None for a graph of narrower search
+    deepest: int  # most neighbours requested for a chunk of a document; 0 without document queries
 
 
 @dataclass(frozen=True)
 class AnnBuild:
-    """One index: what building it took, and what it finds."""
+    """One index: the cost of building it, and its results."""
 
     library: str
-    version: str  # of its distribution; FAISS's for ours
+    version: str  # of its distribution; that of FAISS for longmatch
     factory: str
-    is_rescored: bool  # similarities are read from the stored rows beside it
+    is_rescored: bool  # similarities are computed from the stored rows beside it
     build_seconds: float
     bytes_per_vector: float  # of its file
     stored_bytes_per_vector: int  # of the rows that are read beside it; 0 where none are
-    build_peak_mib: float  # most resident while building and writing, beyond the float32 rows it is given
-    search_peak_mib: float  # most resident during a timed search, mapped rows that were read among it, no rows before
+    build_peak_mib: float  # peak resident memory of building and writing, beyond the float32 rows given
+    search_peak_mib: float  # peak resident memory of a timed search, mapped rows included, beyond that before building
     points: list[AnnPoint]
     commit: str = ""  # at which it was measured, where it is not that of the record
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The name in tables."""
         return f"{self.library} {self.factory}"
 
 
@@ -57,7 +57,7 @@ class AnnRecord(Recorded, kind="ann"):
 
     collection: str  # name of the index's corpus, or "synthetic"
     source: str  # the index's name, with checksum and fingerprint; the law and its numbers
-    encoder: str  # name@fingerprint; "" of synthetic vectors
+    encoder: str  # name@fingerprint; "" for synthetic vectors
     is_quick: bool  # a small part, few settings
     n_vectors: int
     n_documents: int
@@ -65,7 +65,7 @@ class AnnRecord(Recorded, kind="ann"):
     n_query_documents: int
     n_query_chunks: int
     document_chunks: int  # of a query document whose latency is measured
-    depth: int  # neighbours wanted, for each chunk of a document, at first, and of a rescored type always
+    depth: int  # neighbours requested for each chunk of a document at first, and of a rescored type always
     k: int
     threads: int  # of searching
     build_threads: int
@@ -75,14 +75,14 @@ class AnnRecord(Recorded, kind="ann"):
 
     @property
     def name(self) -> str:
-        """Of the file, without suffix."""
+        """The name of the file, without suffix."""
         size = f"{self.n_vectors}x{self.width}"
         given = (f"k{self.k}", f"threads{self.threads}", "quick" if self.is_quick else "")
         return name_of(self.kind, self.collection, self.encoder.partition("@")[0], size, *given, seed=self.origin.seed)
 
     @property
     def extent(self) -> Mapping[str, int]:
-        """See `benchmarks.record_file.Sized`."""
+        """See `benchmarks.record_file.Recorded.extent`."""
         return {"types": len(self.builds), "query documents": self.n_query_documents}
 
 
@@ -91,10 +91,10 @@ class Fidelity:
     """Cosines of vectors of the same chunks."""
 
     n_chunks: int
-    mean: float  # of ours as an index stores them, to ours in float32
+    mean: float  # of longmatch's as an index stores them, to longmatch's in float32
     lowest: float
     rival_chunks: int
-    rival_mean: float  # of sentence-transformers' from the chunks' texts, to ours, both in float32
+    rival_mean: float  # of sentence-transformers' from the chunks' texts, to longmatch's, both in float32
     rival_lowest: float  # below 1 where a text by itself becomes other tokens than inside its document
 
 
@@ -104,7 +104,7 @@ class Pass:
 
     seconds: float  # without loading and a first pass over a few chunks
     cpu_seconds: float  # of all cores
-    peak_mib: float  # the most resident in the process, libraries and weights included
+    peak_mib: float  # peak resident memory of the process, libraries and weights included
 
 
 @dataclass(frozen=True)
@@ -117,18 +117,18 @@ class WayRun:
 
 @dataclass(frozen=True)
 class IndexingParts:
-    """What the end-to-end pass of a round consists of."""
+    """The parts of the end-to-end pass of a round."""
 
-    encode_seconds: float  # of its seconds; reading and segmenting go on beside, in a thread
-    generation_seconds: float  # of the FAISS index, beyond its seconds
+    encode_seconds: float  # part of the pass's seconds; a thread reads and segments meanwhile
+    generation_seconds: float  # of the FAISS index, not part of the pass's seconds
 
 
 @dataclass(frozen=True)
 class ThroughputRecord(Recorded, kind="throughput"):
-    """Ways to encode the same chunks, round by round in turn, beside what the machine can multiply."""
+    """Ways to encode the same chunks, round by round in turn, and the machine's limit of products."""
 
     task: str
-    dataset: str  # name@checksum of the whole
+    dataset: str  # name@checksum of the whole dataset
     is_quick: bool  # few chunks, or few rounds: shows that all works, not how fast it is
     encoder: str  # name@sha256
     threads: int
@@ -146,12 +146,12 @@ class ThroughputRecord(Recorded, kind="throughput"):
 
     @property
     def n_rounds(self) -> int:
-        """In each of which every way had its turn."""
+        """The number of rounds; in each of them every way ran once."""
         return len(self.products)
 
     @property
     def name(self) -> str:
-        """Of the file, without suffix."""
+        """The name of the file, without suffix."""
         encoder = self.encoder.partition("@")[0]
         device = self.device.replace(":", "") if self.device != "cpu" else ""
         quick = "quick" if self.is_quick else ""
@@ -159,13 +159,13 @@ class ThroughputRecord(Recorded, kind="throughput"):
 
     @property
     def extent(self) -> Mapping[str, int]:
-        """See `benchmarks.record_file.Sized`."""
+        """See `benchmarks.record_file.Recorded.extent`."""
         return {"chunks": self.n_chunks, "rounds": self.n_rounds}
 
 
 @dataclass(frozen=True)
 class CandidateLists:
-    """Quantiles, at `benchmarks.speed.growth.neighbours.QUANTILES`, of cosines in [-1, 1]."""
+    """Neighbours: quantiles of cosines, in [-1, 1], at `benchmarks.speed.growth.neighbours.QUANTILES`."""
 
     n_documents: int
     n_chunks: int
@@ -176,22 +176,22 @@ class CandidateLists:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The turn that was chosen, and how well it does."""
+    """The turn that was chosen, and its error."""
 
     turn: float
     error: float  # mean difference of the quantiles to nearest chunks and documents, in cosine
-    errors: dict[str, float]  # the same for every turn that was tried
-    real: CandidateLists  # of the documents that were looked at
+    errors: dict[str, float]  # the error of every turn that was tried
+    real: CandidateLists  # of the documents that were compared
     grown: CandidateLists  # of as many chunks, grown from a part of them by this turn
 
 
 @dataclass(frozen=True)
 class GrowthCost:
-    """What making the index took, all calls together that it took to grow it to its size."""
+    """The cost of making the index, summed over all calls that grew it to its size."""
 
     generate_seconds: float
     commit_seconds: float
-    publish_seconds: float  # of this size's generation: training, adding, measuring, writing; 0 where it was there
+    publish_seconds: float  # of this size's generation: training, adding, measuring, writing; 0 where it existed
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ class QueryTimes:
 
     @property
     def added_ms(self) -> float | None:
-        """What thresholds and words add to the median."""
+        """The milliseconds that thresholds and words add to the median."""
         return None if self.vectors_p50_ms is None else round(self.latency.p50_ms - self.vectors_p50_ms, 3)
 
 
@@ -223,12 +223,12 @@ class ColdStart:
 
 @dataclass(frozen=True)
 class ScaleRecord(Recorded, kind="scale"):
-    """An index of one size, grown from a real one: what it takes, how quickly it answers, what it finds."""
+    """An index of one size, grown from a real one: its cost, its latency and its recall."""
 
     source: str  # name of the real index, and its checksum
     is_quick: bool
     n_documents: int
-    n_real: int  # of them
+    n_real: int  # documents that are not made
     n_chunks: int
     width: int
     factory: str
@@ -236,35 +236,35 @@ class ScaleRecord(Recorded, kind="scale"):
     nprobe: int
     generation_recall: float  # as measured before it was published
     memory_bytes: int | None  # budget of the process that published, by which the factory was chosen
-    cap_bytes: int | None  # that each process was held to
-    cap_kind: str  # by what; "" without a cap
+    cap_bytes: int | None  # cap on the memory of each process
+    cap_kind: str  # kind of the cap; "" without a cap
     k: int
     threads: int
     workers: int  # that searched at once for `queries_per_second`
-    calibration: Calibration  # how the made documents were made, and how like the real ones they are
+    calibration: Calibration  # how documents were made, and how similar they are to real ones
     neighbours: CandidateLists  # of the grown index
     growth: GrowthCost
     disk: dict[str, int]  # bytes of catalog, shards, ann, postings and reference
     cold: ColdStart
     asked: dict[str, QueryTimes]  # by "real" and "synthetic"
-    queries_per_second: float  # many at once
+    queries_per_second: float  # with many queries at once
     memory: dict[str, Memory]  # of the processes "grow", "publish", "search" and "batch"
-    gflops: float  # that this machine multiplied in float32 with as many threads, right after the queries
+    gflops: float  # of float32 products on this machine with as many threads, right after the queries
     origin: Origin
     words_bytes: int | None = None  # of `disk`: term counts, postings and reference
     texts: str = ""  # index that the words of made documents were drawn from; empty for copies of the originals'
-    label: str = ""  # in the name: of records of one size, for example the processor
+    label: str = ""  # part of the name, to distinguish records of one size; for example the processor
 
     @property
     def added_share(self) -> float | None:
-        """What thresholds and words add to the size of an index of vectors alone, as a share of that."""
+        """The share that thresholds and words add to the size of an index of vectors alone."""
         if self.words_bytes is None:
             return None
         return round(self.words_bytes / (sum(self.disk.values()) - self.words_bytes), 4)
 
     @property
     def name(self) -> str:
-        """Of the file, without suffix."""
+        """The name of the file, without suffix."""
         capped = f"-cap{round(self.cap_bytes / 2**20)}m" if self.cap_bytes else ""
         quick = "-quick" if self.is_quick else ""
         drawn = f"-words-{self.texts}" if self.texts else ""
@@ -279,7 +279,7 @@ class ScaleRecord(Recorded, kind="scale"):
 
 @dataclass(frozen=True)
 class Stage:
-    """An index before documents came, with them committed alone, or with them in its generation."""
+    """An index before documents are added, after their commit, or with them in its generation."""
 
     latency: Percentiles  # of the same queries each time, warm, encoding aside, with the breakdown of the page
     n_vectors: int  # in the generation; chunks of later documents are scanned
@@ -289,7 +289,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class AdditionRecord(Recorded, kind="addition"):
-    """What it takes to add documents to an index, and when queries see them."""
+    """The cost of adding documents to an index, and when queries find them."""
 
     source: str  # name of the real index, and its checksum
     is_quick: bool
@@ -299,13 +299,13 @@ class AdditionRecord(Recorded, kind="addition"):
     n_added: int
     n_added_chunks: int
     commit_seconds: float  # to shards and catalog, durably
-    answer_seconds: float  # from there: a new process opens the index and answers
-    n_asked: int  # of the documents added, right after the commit, each with itself
-    n_found: int  # of those, that came first
-    outcome: str  # of the generation then: "joined", "built anew", or "scanned" where so few are left outside
+    answer_seconds: float  # after the commit: a new process opens the index and answers
+    n_asked: int  # documents added that were searched for by themselves, right after the commit
+    n_found: int  # of these, the documents that ranked first
+    outcome: str  # of the generation: "joined", "built anew", or "scanned" where few documents are outside
     join_seconds: float  # until it was published, its recall measured
-    build_seconds: float  # that the generation before them took, built from nothing
-    encode_seconds: float | None  # that the encoder of the index takes of as many chunks; None where not measured
+    build_seconds: float  # of building the generation before from nothing
+    encode_seconds: float | None  # of encoding as many chunks by the encoder of the index; None where not measured
     before: Stage
     committed: Stage
     after: Stage
@@ -316,25 +316,25 @@ class AdditionRecord(Recorded, kind="addition"):
 
     @property
     def name(self) -> str:
-        """Of the file, without suffix."""
+        """The name of the file, without suffix."""
         quick = "-quick" if self.is_quick else ""
         return f"addition-{self.source.partition('@')[0]}-{self.n_chunks}-{self.n_added}{quick}"
 
 
 @dataclass(frozen=True)
 class LoadRow:
-    """So many clients at the same time, each with one request after another."""
+    """`n_clients` clients at the same time, each with one request after another."""
 
     n_clients: int
     seconds: float
     n_answered: int  # valid requests with their result
     n_busy: int  # requests that the limit of concurrency refused
     refused: dict[str, int]  # hostile requests with the expected error, by kind
-    wrong: list[str]  # the first distinct others: what was sent, status, beginning of the body
+    wrong: list[str]  # the first distinct unexpected responses: request, status, beginning of the body
     n_wrong: int
     latency: Percentiles  # of valid requests with their result
     memory_mib: float  # resident, of the server, when the row ended
-    memory_mib_by_minute: list[float]  # the same at the end of each whole minute before
+    memory_mib_by_minute: list[float]  # resident memory of the server at the end of each whole minute
 
 
 @dataclass(frozen=True)
@@ -356,7 +356,7 @@ class LoadRecord(Recorded, kind="load", file="load-{index}{quick}"):
 
 @dataclass(frozen=True)
 class FirstAnswers:
-    """Processes of their own that open an index and search it once; a value for each."""
+    """Processes of their own that open an index and search it once; one value a process."""
 
     open_ms: list[float]  # by the clock, imports left out
     open_cpu_ms: list[float]  # of the processor
@@ -368,7 +368,7 @@ class FirstAnswers:
 
 @dataclass(frozen=True)
 class FirstAnswerRecord(Recorded, kind="first_answer", file="first-answer-{index}"):
-    """How long an index takes to its first answer."""
+    """The time of an index until its first answer."""
 
     index: str
     n_documents: int

@@ -1,4 +1,4 @@
-"""Serves an index, sends valid and hostile requests from several clients, and records what became of them."""
+"""Serves an index, sends valid and hostile requests from several clients, and records the responses."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _PATIENCE = 120  # seconds for one response
 _MOST_WRONG = 5
 _SECONDS = click.FloatRange(0, min_open=True)
 _PAUSE = 0.05  # seconds after a refusal for the load
-_MINUTE = 60.0  # seconds between two looks at the memory
+_MINUTE = 60.0  # seconds between two measurements of the memory
 _BOUNDARY = "longmatch-load-boundary"
 _JSON = {"Content-Type": "application/json"}
 _FORM = {"Content-Type": f"multipart/form-data; boundary={_BOUNDARY}"}
@@ -62,7 +62,7 @@ _NOTE = (
 
 @dataclass(frozen=True)
 class Request:
-    """One request, and the status that is right for it."""
+    """One request, and its expected status."""
 
     name: str
     path: str
@@ -98,7 +98,7 @@ def hostile(max_bytes: int, rng: random.Random, *, with_slow: bool = False) -> R
     Args:
         max_bytes: the limit.
         rng: chooses.
-        with_slow: whether it may be a client that is slow, which takes 10 s.
+        with_slow: whether it can be a slow client, which takes 10 s.
     """
     slow = [Request("slow client", _SEARCH, 408, b'{"text": "a"}', _JSON, "slow_client", is_slow=True)]
     return rng.choice(
@@ -121,7 +121,7 @@ def hostile(max_bytes: int, rng: random.Random, *, with_slow: bool = False) -> R
 def mixed(
     doc_ids: Sequence[str], texts: Sequence[bytes], max_bytes: int, *, with_slow: bool = False
 ) -> Callable[[random.Random], Request]:
-    """Valid and hostile requests."""
+    """A function that makes valid and hostile requests."""
 
     def make(rng: random.Random) -> Request:
         if rng.random() < HOSTILE_SHARE:
@@ -139,7 +139,7 @@ def form(name: str, data: bytes) -> bytes:
 
 @dataclass
 class _Responses:
-    """What all clients received."""
+    """The responses to all clients."""
 
     times_ms: list[float] = field(default_factory=list)
     n_busy: int = 0
@@ -180,13 +180,13 @@ def load(
     *,
     think: float = 0.0,
 ) -> LoadRow:
-    """Send requests to this machine for some time, and count what comes back.
+    """Send requests to this machine for some time, and count the responses.
 
     Args:
         port: of a server.
         n_clients: threads.
         seconds: after which no further request begins.
-        make: a request.
+        make: makes a request.
         seed: of the choice of requests and pauses.
         think: mean seconds that a client waits after each response.
     """
@@ -271,10 +271,10 @@ def memory_mib(port: int) -> float:
 
 @contextmanager
 def server(index: Path) -> Iterator[int]:
-    """The port of a server of an index that is ready, and that asks for `TOKEN`.
+    """The port of a ready server of an index, which requires `TOKEN`.
 
     Raises:
-        StorageError: it does not start.
+        StorageError: the server does not start.
     """
     options = ["--port", "0", "--max-bytes", str(MAX_BYTES), "--threads", str(_THREADS)]
     command = [sys.executable, "-P", "-m", "longmatch", "serve", str(index), *options]

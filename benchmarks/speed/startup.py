@@ -1,4 +1,4 @@
-"""Measures what it takes until a command answers that has hardly anything to do, compared with importing torch."""
+"""Measures the startup time of commands that have hardly anything to do, compared with importing torch."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ class StartRow:
 
 @dataclass(frozen=True)
 class StartupRecord(Recorded, kind="startup", file="startup"):
-    """What it takes until a command has answered, when there is hardly anything to do."""
+    """The startup time of commands that have hardly anything to do."""
 
-    rows: list[StartRow]  # the first is what the others are compared with
+    rows: list[StartRow]  # the others are compared with the first
     origin: Origin
 
 
 class CommandFailed(EngineError):
-    """A command did not do what is measured."""
+    """Raised when a measured command failed."""
 
 
 @dataclass(frozen=True)
 class Typed:
-    """What became of a command."""
+    """The result of a command."""
 
     status: int
     output: str
@@ -111,10 +111,10 @@ def prepare(folder: Path) -> None:
 
 
 def measure(folder: Path, n_runs: int) -> list[StartRow]:
-    """Run each command so many times, in turn.
+    """Run each command `n_runs` times, in turn.
 
     Raises:
-        CommandFailed: one did not succeed.
+        CommandFailed: a command failed.
     """
     rows = {name: StartRow(name, [], []) for name in COMMANDS}
     for number in range(n_runs):

@@ -1,6 +1,6 @@
-"""Measures choosing candidates by words alone: postings over an index of any size, built, written, mapped and read.
+"""Measures candidates by words alone: postings over an index of any size, built, written, mapped and read.
 
-The FAISS index takes hours at ten million chunks, and what words cost does not depend on it.
+Building a FAISS index takes hours at ten million chunks, and the cost of words does not depend on it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _NOTE = (
 
 @dataclass(frozen=True)
 class WordPostingsRecord(Recorded, kind="word_postings", file="word-postings-{index}-{n_chunks}"):
-    """What the postings of words and pairs take over an index, and how long a query needs for them."""
+    """The size and cost of the postings of words and pairs over an index, and the time of a query."""
 
     index: str
     n_documents: int
@@ -75,7 +75,7 @@ def write_postings(path: Path, out: Path) -> dict[str, Any]:
 
 
 def search(path: Path, file: Path, written: tuple[int, str], names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """By kind of query the milliseconds of each, and the postings that one reads, mean."""
+    """By kind of query, the milliseconds of each query and the mean number of postings that a query reads."""
     with Index.open(path) as index:
         snapshot, searcher = index.snapshot, index.searcher()
         postings = Postings.open(file, Checksum(*written))

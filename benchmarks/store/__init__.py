@@ -1,1 +1,1 @@
-"""What holds when an index is killed or damaged, when files are broken, and whether scores are exact."""
+"""Promises of the store: exact scores, readers beside a writer, checksums of rows, and damaged input files."""

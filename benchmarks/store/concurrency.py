@@ -45,7 +45,7 @@ _LAST_STEP_SECONDS = 120.0  # that a step may take after the end of the run
 
 @dataclass
 class Tally:
-    """What one process did."""
+    """The counts, times and errors of one process."""
 
     counts: Counter[str] = field(default_factory=Counter)
     query_ms: list[float] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Tally:
     n_errors: int = 0
 
     def guarded(self, step: str, act: Callable[[], None]) -> None:
-        """Do a step; any error counts."""
+        """Run a step, and count any error."""
         try:
             act()
         except Exception as error:  # noqa: BLE001 - each is a finding
@@ -95,10 +95,10 @@ def _query(index: longmatch.Index, tally: Tally, rng: np.random.Generator) -> No
 
 
 class Changes:
-    """What the writer does, in turns."""
+    """The changes that the writer makes, in turns."""
 
     def __init__(self, path: Path, texts: Sequence[Document], seed: int) -> None:
-        """Write `path` with some of the documents."""
+        """Change the index `path` with some of the documents."""
         self._path, self._texts = path, texts
         self._rng = np.random.default_rng(seed)
         self._n_changes = 0
@@ -177,7 +177,7 @@ def together(works: Sequence[tuple[Callable[..., Tally], Sequence[Any]]], second
 
 
 def tally_of(process: BaseProcess, receiver: Connection) -> Tally:
-    """What a process sends at its end; a process that died or does not end is an error."""
+    """The tally that a process sends at its end; an error for a process that died or does not end."""
     try:
         if receiver.poll(_LAST_STEP_SECONDS):
             tally: Tally = receiver.recv()
@@ -192,7 +192,7 @@ def tally_of(process: BaseProcess, receiver: Connection) -> Tally:
 
 
 def percentiles(times: Sequence[float]) -> tuple[float, float]:
-    """p50 and p99, to a tenth; 0 of none."""
+    """p50 and p99, to a tenth; 0 without times."""
     p50, p99 = np.percentile(times, [50, 99]) if times else (0.0, 0.0)
     return round(float(p50), 1), round(float(p99), 1)
 

@@ -1,4 +1,4 @@
-"""What an index holds, read whole through the engine, so that two indexes can be compared. Changes nothing."""
+"""The whole content of an index, read through the engine, so that two indexes can be compared; changes nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Hits = list[tuple[str, float]]  # doc_id and score, best first
 
 @dataclass(frozen=True)
 class Seen:
-    """A document as a look at an index finds it."""
+    """A document of an index, as `look` finds it."""
 
     id: int
     content_hash: str
@@ -29,7 +29,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class DocumentContents:
-    """Everything that is kept of one document; its catalog id aside, which another run may give another."""
+    """Everything that is kept of one document, except its catalog id, which can differ between runs."""
 
     content_hash: str
     document: Document
@@ -40,7 +40,7 @@ class DocumentContents:
 
 @dataclass(frozen=True)
 class Contents:
-    """All documents of an index by doc_id, and what it answers."""
+    """All documents of an index by doc_id, and the hits of queries."""
 
     documents: dict[str, DocumentContents]
     hits: dict[str, Hits]
@@ -48,7 +48,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class Difference:
-    """How two indexes differ that should be equal."""
+    """The differences of two indexes that should be equal."""
 
     documents: list[str]  # doc_ids with other text, sections, metadata, hash or terms, or on one side only
     vectors: list[str]  # doc_ids of which some vector or span differs in a byte
@@ -77,7 +77,7 @@ def look(path: Path) -> dict[str, Seen]:
 def ask(
     path: Path, doc_ids: Sequence[str], queries: Sequence[Document] = (), *, exact: bool = False
 ) -> dict[str, Hits]:
-    """Ten hits of indexed documents, and of others, which the index's own encoder encodes."""
+    """Ten hits of indexed documents, and of other documents, which the index's own encoder encodes."""
     with Index.open(path) as index:
         results = {doc_id: index.search_id(doc_id, exact=exact) for doc_id in doc_ids}
         results |= {f"file:{query.doc_id}": index.search(query, exact=exact) for query in queries}
@@ -85,7 +85,7 @@ def ask(
 
 
 def read_contents(path: Path, doc_ids: Sequence[str], queries: Sequence[Document] = ()) -> Contents:
-    """Read an index whole."""
+    """Read all documents of an index, and the hits of queries."""
     with open_snapshot(path) as snapshot:
         hashes = snapshot.content_hashes()
         positions = np.arange(snapshot.n_documents)
@@ -117,7 +117,7 @@ def _terms(snapshot: Snapshot, position: int) -> bytes:
 
 
 def compare(found: Contents, expected: Contents) -> Difference:
-    """Hold one index against another."""
+    """Compare one index with another."""
     names = found.documents.keys() & expected.documents.keys()
     pairs = {name: (found.documents[name], expected.documents[name]) for name in sorted(names)}
     apart = sorted(found.documents.keys() ^ expected.documents.keys())

@@ -1,8 +1,8 @@
-"""Checks on a real index what a score promises: its parts sum to it, and a certified ranking is the true one.
+"""Checks on a real index that the parts of a score sum to it, and that a certified ranking is the true one.
 
 The truth is the equation of `engine.scoring.evidence`, document by document, chunk by chunk and term
-by term, from stored vectors, texts and the pinned reference; it shares no code with the search but the
-segmenter of words.
+by term, from stored vectors, texts and the pinned reference. With the search it shares only the code that
+segments words, and finds titles and common sentences.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from indexer.generation.new_generation import publish_generation
 
 EXACT, APPROXIMATE = "Flat", "auto"
 ALPHA = 0.05  # of the words
-TITLE_SHARE = 0.15  # of the occurrences in a text, which its title counts more
-ROUNDING = 1e-6  # a similarity that is above its threshold by less is not
-TIE = 1e-6  # scores nearer than this may change places: the search rounds them to float32
+TITLE_SHARE = 0.15  # of the occurrences in a text, by which its title counts more
+ROUNDING = 1e-6  # a similarity above its threshold by less counts as not above it
+TIE = 1e-6  # closer scores can change places: the search rounds them to float32
 
 
 @dataclass
 class Tally:
-    """What was seen over all queries of one generation, by the names of `ExactnessRecord`."""
+    """Counts and errors over all queries of one generation, named as in `ExactnessRecord`."""
 
     n_queries: int = 0
     n_hits: int = 0
@@ -150,7 +150,7 @@ class DoubleLoop:
 
 
 def text_of(found: Terms, title: Span | None) -> Text:
-    """Count the terms of a text: each of the title so often that the title adds a share of all to the counts."""
+    """Count the terms of a text; those of the title count more, so that it adds `TITLE_SHARE` of all occurrences."""
 
     def counter(terms: list[int], spans: list[list[int]]) -> Counter[int]:
         inside = [title is not None and title.start <= start and stop <= title.stop for start, stop in spans]
@@ -203,7 +203,7 @@ def _excess(similarities: NDArray[np.float64], theta: float) -> NDArray[np.float
 
 
 def examine(index: Index, queries: list[str], k: int, *, against_truth: bool, tally: Tally | None = None) -> Tally:
-    """Search with every query; compare its hits with their parts, and certified ones with the truth."""
+    """Search with every query; compare scores with the sums of parts, and certified rankings with the truth."""
     tally = tally or Tally()
     scoring = Scoring()
     truth = DoubleLoop(index, scoring) if against_truth else None

@@ -1,4 +1,4 @@
-"""Reads damaged files of every format as an indexing run does, and records what became of each."""
+"""Reads damaged files of every format as an indexing run does, and records the outcome of each."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _WORDS = (
 
 
 def outcome_of(results: Sequence[Document | Unreadable]) -> tuple[Outcome, str]:
-    """What became of a file, the worst first, and the reason; a file of JSON lines may give several results."""
+    """The worst outcome of a file, and its reason; a file of JSON lines can give several results."""
     found = [_outcome(one) for one in results] or [(Outcome.READ, "")]
     return min(found, key=lambda one: _ORDER.index(one[0]))
 
@@ -59,7 +59,7 @@ def _outcome(result: Document | Unreadable) -> tuple[Outcome, str]:
 
 
 def fuzz(suffix: str, n_files: int, seed: int, folder: Path, limits: ReadLimits = LIMITS) -> FuzzRow:
-    """Damage the seed of a format so many times, and read all of them.
+    """Damage the seed of a format `n_files` times, and read all copies.
 
     Args:
         suffix: one of `seeds`.
@@ -123,7 +123,7 @@ _CONTROLS = [
 
 
 def damaged(seed: bytes, others: Sequence[bytes], rng: random.Random) -> bytes:
-    """A damaged copy of a file; of an archive, in half of the cases, one with a damaged member.
+    """A damaged copy of a file; for an archive, in half of the cases, one of its members is damaged.
 
     Args:
         seed: a valid file.
@@ -137,11 +137,11 @@ def damaged(seed: bytes, others: Sequence[bytes], rng: random.Random) -> bytes:
     return _mutated(seed, others, rng)
 
 
-_GZIPPED = ""  # the name of what a gzip file holds
+_GZIPPED = ""  # the name of the content of a gzip file
 
 
 def _opened(data: bytes) -> dict[str, bytes]:
-    """The members of an archive; none of another file."""
+    """The members of an archive; {} for another file."""
     if data.startswith(b"\x1f\x8b"):
         return {_GZIPPED: zlib.decompress(data, wbits=31)}
     if not data.startswith(b"PK"):
@@ -237,7 +237,7 @@ _NOTE = (
 
 
 def fuzz_table(records: Sequence[FuzzRecord]) -> str:
-    """A row for each format, and their sum; the largest run alone."""
+    """A row for each format, and their sum; shows only the largest run."""
     record = max(records, key=lambda one: one.n_files)
     rows = [
         [
@@ -260,7 +260,7 @@ def fuzz_table(records: Sequence[FuzzRecord]) -> str:
 @click.option("--files", "n_files", default=N_FILES, type=click.IntRange(1), help="In all formats.")
 @measurement(seed="Of the damage.", quick=f"{N_QUICK} files")
 def main(run: Measurement, n_files: int) -> None:
-    """Read damaged files of every format within limits, and record what became of them.
+    """Read damaged files of every format within limits, and record the outcome of each.
 
     \b
     Example:

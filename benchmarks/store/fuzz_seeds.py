@@ -17,7 +17,7 @@ _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 
 
 def seeds() -> dict[str, bytes]:
-    """By suffix."""
+    """The files, by suffix."""
     return {
         ".txt": _text(),
         ".md": _markdown(),
@@ -39,7 +39,7 @@ def seeds() -> dict[str, bytes]:
 
 
 def packed(members: Mapping[str, bytes]) -> bytes:
-    """A zip file of these members, the same at any time."""
+    """A zip file of these members, with the same bytes each time."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():

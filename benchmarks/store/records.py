@@ -1,4 +1,4 @@
-"""What the programs of this room record, and the promise that each record keeps or breaks, as a line of Markdown."""
+"""Records of the programs of this package, and their results as lines of Markdown."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from indexer.origin import Origin
 
 
 class Promised(Protocol):
-    """A record of what must hold."""
+    """A record of a promise that must hold."""
 
     @property
     def origin(self) -> Origin:
-        """Where it comes from."""
+        """The origin of the record."""
 
     @property
     def promises(self) -> list[str]:
-        """Lines for people, with the counts that keep or break a promise."""
+        """Lines of Markdown, with the counts that keep or break a promise."""
 
 
 @dataclass(frozen=True)
@@ -34,19 +34,19 @@ class ExactnessRecord(Recorded, kind="exactness"):
     n_hits: int
     largest_sum_error: float
     n_certified: int  # rankings compared with the double loop
-    n_ranked_otherwise: int  # of them; ties within 1e-6 aside
+    n_ranked_otherwise: int  # certified rankings that differ, except for ties within 1e-6
     largest_score_error: float
     seconds: float
     origin: Origin
 
     @property
     def name(self) -> str:
-        """Of the file, without suffix."""
+        """The name of the file, without suffix."""
         return f"exactness-{self.index}-{self.factory.replace(',', '_')}"
 
     @property
     def promises(self) -> list[str]:
-        """Lines for people."""
+        """Lines of Markdown."""
         line = (
             f"- `{self.index}` under {self.factory}: {self.n_queries} queries, {self.n_hits:,} hits, contributions "
             f"sum to the score within {self.largest_sum_error:.0e}"
@@ -76,14 +76,14 @@ class ConcurrencyRecord(Recorded, kind="concurrency", file="concurrency{seeded}"
     idle_p99_ms: float
     p50_ms: float
     p99_ms: float
-    refresh_p50_ms: float  # of refreshes that moved
+    refresh_p50_ms: float  # of refreshes that moved to a newer commit
     refresh_p99_ms: float
     problems: list[str]
     origin: Origin
 
     @property
     def promises(self) -> list[str]:
-        """Lines for people."""
+        """Lines of Markdown."""
         return [
             f"- {self.n_readers} readers beside a writer for {self.minutes:g} minutes, {sum(self.changes.values()):,} "
             f"changes ({', '.join(f'{n} {name}' for name, n in self.changes.items())}), {self.n_queries:,} queries, "
@@ -94,7 +94,7 @@ class ConcurrencyRecord(Recorded, kind="concurrency", file="concurrency{seeded}"
 
 @dataclass(frozen=True)
 class RowChecksRecord(Recorded, kind="row_checks", file="row-checks-{n_documents}documents{seeded}"):
-    """What checksums of catalog rows cost: processor time with and without them, in milliseconds, medians of rounds."""
+    """Costs of checksums of catalog rows: processor time with and without them, in milliseconds, medians of rounds."""
 
     n_documents: int  # in an index of words alone
     catalog_bytes: int
@@ -105,7 +105,7 @@ class RowChecksRecord(Recorded, kind="row_checks", file="row-checks-{n_documents
 
     @property
     def promises(self) -> list[str]:
-        """Lines for people."""
+        """Lines of Markdown."""
         return [
             f"- Checksums of rows, {self.n_documents:,} documents, processor time with and without: "
             + "; ".join(
@@ -118,15 +118,15 @@ class RowChecksRecord(Recorded, kind="row_checks", file="row-checks-{n_documents
 
 
 class Outcome(StrEnum):
-    """What becomes of a file that is read; the worst one counts where a file gives several."""
+    """The outcome of reading a file; the worst counts where a file gives several."""
 
     READ = "read"
     REFUSED = "refused"  # with a reason that the reader foresaw
     FAILED = "failed"  # with the exception of a parser as the reason
     LIMIT = "over a limit"  # of time or memory, and recorded with that reason
-    DIED = "process died"  # the one that reads; recorded with that reason
+    DIED = "process died"  # the process that reads; recorded with that reason
     HUNG = "hung"  # no answer within ten times the limit of time, by the clock
-    LOST = "lost"  # no result, or the process that indexes failed
+    LOST = "lost"  # no result, or the indexing process failed
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class FuzzRow:
 
 @dataclass(frozen=True)
 class FuzzRecord(Recorded, kind="fuzz", file="fuzz-{n_files}{quick}"):
-    """Readers with damaged files."""
+    """The outcomes of reading damaged files."""
 
     n_files: int
     read_seconds: float  # limit of processor time

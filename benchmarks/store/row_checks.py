@@ -1,4 +1,4 @@
-"""What the checksums of catalog rows cost: opening and querying with and without them, in turns, in one process."""
+"""Measures the cost of checksums of catalog rows: opening and querying with and without, in turns, in one process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _N_QUERIES = 5
 
 @contextmanager
 def without_checks() -> Iterator[None]:
-    """Leave every comparison of a row with its checksum out."""
+    """Skip every comparison of a row with its checksum."""
     with ExitStack() as patches:
         for name in ("check_opened", "check_roster_table", "check_catalog"):
             patches.enter_context(patch(f"engine.store.snapshot.{name}", lambda *_: None))

@@ -1,1 +1,1 @@
-"""Text to vectors: the interface, the backbone, and the encoders over it."""
+"""Text to vectors: the interface, the backbone, and the encoders built on it."""

@@ -1,4 +1,4 @@
-"""A document cut into chunks of whole sentences, with the token ids that an encoder will read; no weights here."""
+"""A document cut into chunks of whole sentences, with the token ids that an encoder reads; no parameters here."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def chunk_document(document: Document, tokenizer: Tokenizer, windows: int | Wind
     Args:
         document: any length.
         tokenizer: of the encoder.
-        windows: most tokens of a window, to be filled with whole sentences, every
-            token in one of them; or a function from the sentence ends of a section
+        windows: most tokens of a window, filled with whole sentences so that every
+            token is in one window; or a function from the sentence ends of a section
             (counts of tokens, rising) to its windows.
 
     Returns:
@@ -50,7 +50,7 @@ def chunk_document(document: Document, tokenizer: Tokenizer, windows: int | Wind
 
 
 def sentence_ends(text: str, offsets: Sequence[tuple[int, int]]) -> list[int]:
-    """Count of tokens before the end of each sentence; the last is all of them."""
+    """Count of tokens before the end of each sentence; the last count is that of all tokens."""
     token_starts = [start for start, _ in offsets]
     ends = {bisect_left(token_starts, start) for start in sentence_starts(text)[1:]}
     ends.add(len(token_starts))

@@ -27,7 +27,7 @@ def write_description(folder: Path, values: Mapping[str, str | int | float | boo
     """Write configuration and model card of an encoder.
 
     Args:
-        folder: that is there.
+        folder: an existing folder.
         values: of the configuration, with the encoder's kind as "encoder".
         card: its text, without front matter.
     """
@@ -46,7 +46,7 @@ def read_json(file: Path) -> Any:  # noqa: ANN401
     """Read a JSON file that was saved with an encoder.
 
     Raises:
-        EncoderError: it is missing, no file, too large, or no JSON.
+        EncoderError: it is missing, not a file, too large, or not JSON.
     """
     try:
         return parse_json(file)
@@ -58,8 +58,8 @@ def parse_json(file: Path) -> Any:  # noqa: ANN401
     """Read a JSON file of any origin.
 
     Raises:
-        OSError: it is missing, no file, or too large.
-        ValueError: it is no JSON.
+        OSError: it is missing, not a file, or too large.
+        ValueError: it is not JSON.
         RecursionError: it is nested too deeply.
     """
     if not file.is_file():
@@ -73,9 +73,9 @@ def read_configuration(kind: type[ConfigT], values: Mapping[str, Any], file: Pat
     """Make a configuration from JSON.
 
     Args:
-        kind: a dataclass of numbers, switches and choices; its own checks are made too.
-        values: one for each of its fields; others are left alone.
-        file: where they are from, for the message.
+        kind: a dataclass of numbers, switches and choices; its own checks also run.
+        values: one for each of its fields; other values are ignored.
+        file: the source of the values, for the message.
 
     Raises:
         EncoderError: a value is missing, of another kind than its field, or out of its range.
@@ -89,7 +89,7 @@ def read_configuration(kind: type[ConfigT], values: Mapping[str, Any], file: Pat
 
 def _checked(name: str, hint: Any, values: Mapping[str, Any]) -> Any:  # noqa: ANN401
     value: Any = values.get(name)
-    # An optional value is resolved when a configuration is made, so that in a file it always stands.
+    # An optional value is resolved when a configuration is made, so a file always contains it.
     (kind,) = (own for own in get_args(hint) or (hint,) if own is not NoneType)
     if issubclass(kind, StrEnum):
         fits, wanted = value in list(kind), f"one of {', '.join(kind)}"

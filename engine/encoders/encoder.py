@@ -26,7 +26,7 @@ class SegmentedDocument:
 
     document: Document
     chunks: tuple[Chunk, ...]
-    token_ids: tuple[Sequence[int], ...]  # one sequence a chunk, without special tokens
+    token_ids: tuple[Sequence[int], ...]  # one sequence for each chunk, without special tokens
     coverage: Coverage
 
 
@@ -37,16 +37,16 @@ class EncodedDocument:
     document: Vectors  # (D,)
     sections: Vectors  # (S, D)
     chunks: Vectors  # (C, D), in reading order
-    chunk_spans: tuple[Chunk, ...]  # C of them
+    chunk_spans: tuple[Chunk, ...]  # of the C chunks
     coverage: Coverage
 
     @classmethod
     def unencoded(cls, width: int, n_tokens: int = 0) -> EncodedDocument:
-        """Stands for a document that has no vectors yet: no chunk, no section, and zeros for the whole.
+        """A placeholder for a document without vectors: no chunks, no sections, and zeros for the document.
 
         Args:
             width: D; 0 where no encoder is known.
-            n_tokens: that the document has, about.
+            n_tokens: approximate number of tokens of the document.
         """
         nothing = np.empty((0, width), np.float32)
         return cls(np.zeros(width, np.float32), nothing, nothing, (), Coverage(0, n_tokens))
@@ -55,18 +55,18 @@ class EncodedDocument:
 class Encoder(ABC):
     """Text to vectors, the same way for queries and targets (siamese)."""
 
-    name: str  # what `load_encoder` takes to make this encoder again
+    name: str  # the name by which `load_encoder` loads this encoder
     width: int
     device: str = "cpu"  # where it encodes: cpu, cuda or cuda:N
 
     @property
     def n_read(self) -> int:
-        """Chunks that were read so far; rises while documents are encoded. 0 for an encoder that does not count."""
+        """Chunks read so far, counted while documents are encoded; 0 for an encoder that does not count."""
         return 0
 
     @property
     def tokens_at_once(self) -> int | None:
-        """To what batches were shrunk because the GPU had no room for more; None while they were not."""
+        """Most tokens of a batch, if batches were made smaller to fit into the GPU; None if they were not."""
         return None
 
     @property
@@ -77,7 +77,7 @@ class Encoder(ABC):
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """Equal if and only if the vectors of two encoders may be compared; training changes it."""
+        """Equal if and only if the vectors of two encoders can be compared; training changes it."""
 
     @abstractmethod
     def segment(self, document: Document) -> SegmentedDocument:
@@ -92,11 +92,11 @@ class Encoder(ABC):
         """Encode documents that this encoder segmented; the order is kept."""
 
     def from_chunks(self, document: SegmentedDocument, chunks: Vectors) -> EncodedDocument:
-        """Make the vectors of a document of those of its chunks, as `encode_segmented` does.
+        """Make the vectors of a document from those of its chunks, as `encode_segmented` does.
 
         Args:
-            document: that this encoder segmented.
-            chunks: (C, D), unit rows, of its chunks in reading order.
+            document: a document that this encoder segmented.
+            chunks: (C, D), unit rows: the vectors of its chunks in reading order.
 
         Raises:
             EncoderError: `has_independent_chunks` is False.
@@ -107,7 +107,7 @@ class Encoder(ABC):
         """Called before documents of an index are encoded block by block; does nothing by default.
 
         Args:
-            n_tokens: of all blocks, about.
+            n_tokens: approximate number of tokens in all blocks.
         """
 
     def encode(self, documents: Sequence[Document]) -> list[EncodedDocument]:
@@ -127,11 +127,11 @@ class Encoder(ABC):
         )
 
     def explain(self, query: Document, targets: Sequence[Document]) -> list[ModelExplanation]:
-        """The encoder's own numbers for the sections and chunks of a query and of each target; none by default.
+        """The encoder's own numbers for the sections and chunks of a query and of each target; raises by default.
 
         Args:
-            query: read once.
-            targets: whole documents; each is read again, whatever an index holds of it.
+            query: encoded once.
+            targets: whole documents; each is encoded again, even if an index holds its vectors.
 
         Raises:
             DocumentError: a document has no token.
@@ -141,7 +141,7 @@ class Encoder(ABC):
 
     @abstractmethod
     def save_pretrained(self, folder: Path) -> None:
-        """Write weights (safetensors), tokenizer, configuration and model card into a folder."""
+        """Write parameters (safetensors), tokenizer, configuration and model card into a folder."""
 
 
 def unit(rows: Vectors) -> Vectors:

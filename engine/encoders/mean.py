@@ -1,4 +1,4 @@
-"""The hierarchical encoder by means: chunks -> section vectors -> document vector, over any backbone."""
+"""The hierarchical encoder by mean pooling: chunks -> section vectors -> document vector, over any backbone."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TOKEN_BUDGET = 4096  # the fastest of 2048 to 16384 on two AVX-512 cores
 
 @dataclass(frozen=True, slots=True)
 class MeanConfig:
-    """What the vectors depend on beside the backbone."""
+    """The settings that the vectors depend on, besides the backbone."""
 
     window_tokens: int
     pooling: Pooling
@@ -44,13 +44,13 @@ class MeanConfig:
 class MeanEncoder(TrainableEncoder):
     """Reads every token of a document in windows of whole sentences.
 
-    With v_c the backbone's vector of chunk c and n_c its tokens, a section (and
-    likewise the document) is
+    With v_c the backbone's vector of chunk c and n_c its tokens, the vector of a
+    section (and of the document) is
 
         v = unit(sum_c n_c v_c)
 
-    over its chunks, the token-weighted mean. It has no weights beside those of
-    the backbone.
+    over its chunks, the token-weighted mean. It has no parameters besides those
+    of the backbone.
     """
 
     kind = "mean"
@@ -60,8 +60,8 @@ class MeanEncoder(TrainableEncoder):
 
         Args:
             backbone: the chunk encoder.
-            name: what `load_encoder` was given; the backbone's folder by default.
-            window_tokens: tokens of a chunk, cut down to what the backbone can read at once.
+            name: the name given to `load_encoder`; the backbone's folder by default.
+            window_tokens: most tokens of a chunk; lowered to what the backbone can read at once.
 
         Raises:
             EncoderError: the window holds no token.
@@ -92,7 +92,7 @@ class MeanEncoder(TrainableEncoder):
 
     @property
     def fingerprint(self) -> str:
-        """Of weights, tokenizer and window; see `Encoder`."""
+        """Fingerprint of parameters, tokenizer, window and pooling; see `Encoder`."""
         weights = module_sha256(self.module) if self.backbone.is_trained else self.backbone.sha256
         return fingerprint_of({**self._config(), "weights": weights, "tokenizer": self._tokenizer_sha256})
 
@@ -101,7 +101,7 @@ class MeanEncoder(TrainableEncoder):
         cls, folder: Path, config: Mapping[str, Any], *, name: str, device: str | None, dtype: torch.dtype | None
     ) -> Self:
         """Load what `save_pretrained` wrote; see `TrainableEncoder.load`."""
-        # Where none is named they are means, once the only way.
+        # Files without a pooling were saved when mean pooling was the only one.
         values = {"pooling": Pooling.MEAN.value, **config}
         made = read_configuration(MeanConfig, values, folder / CONFIG_FILE)
         backbone = Backbone(folder, device=device, dtype=dtype, pooling=made.pooling)
@@ -115,11 +115,11 @@ class MeanEncoder(TrainableEncoder):
         return chunk_document(document, self.backbone.tokenizer, self.window_tokens)
 
     def states(self, documents: Sequence[SegmentedDocument]) -> list[Tensor]:
-        """The backbone's vectors; the chunks of all documents go in common batches."""
+        """The backbone's vectors; chunks of all documents share batches."""
         return read_chunks(documents, lambda sequences: self.backbone.embed(sequences, TOKEN_BUDGET))
 
     def combine(self, documents: Sequence[SegmentedDocument], states: Sequence[Tensor]) -> Embedded:
-        """Chunk vectors are the states; see the equation above."""
+        """Chunk vectors are the states; see the equation of the class."""
         chunks, mask = pad_chunks([own.float() for own in states])
         tokens, _ = pad_chunks(
             [
@@ -140,5 +140,5 @@ _CARD = """# Mean-pooled hierarchical encoder
 
 Chunks of {window} tokens, cut at sentence ends, are pooled by the backbone
 ({pooling}; weights sha256 {sha256}); section and document vectors are token-weighted
-means of chunk vectors. It has no weights of its own.
+means of chunk vectors. It has no parameters of its own.
 """

@@ -1,4 +1,4 @@
-"""Weights that an encoder keeps in a file of its own: written, checked, read, known again."""
+"""Saves, checks and loads the parameters that an encoder keeps in its own file, and detects changes by checksum."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ModuleT = TypeVar("ModuleT", bound=nn.Module)
 
 
 def save_weights(weights: Mapping[str, Tensor], file: Path, *, dtype: torch.dtype | None = None) -> None:
-    """Write weights by name, in another precision where one is given; whole numbers stay what they are."""
+    """Write parameters by name, in another precision where one is given; integers stay integers."""
     save_file(
         {
             name: value.detach().to("cpu", dtype if value.is_floating_point() else None).contiguous()
@@ -31,17 +31,17 @@ def save_weights(weights: Mapping[str, Tensor], file: Path, *, dtype: torch.dtyp
 
 
 def load_weights(make: Callable[[], ModuleT], file: Path) -> ModuleT:
-    """Make a module with the weights of a file.
+    """Make a module with the parameters of a file.
 
-    Their shapes are compared before the module takes memory. Torch's own random
-    numbers stay as they are.
+    Shapes are compared before the module takes memory. The state of torch's random
+    generator is kept.
 
     Args:
-        make: makes it with any weights, always the same shapes.
-        file: that `save_weights` wrote.
+        make: makes the module with any parameters, always of the same shapes.
+        file: a file that `save_weights` wrote.
 
     Raises:
-        EncoderError: the file cannot be read, or holds weights of other names or shapes.
+        EncoderError: the file cannot be read, or holds parameters of other names or shapes.
     """
     with torch.random.fork_rng(devices=[]):
         with torch.device("meta"):
@@ -51,7 +51,7 @@ def load_weights(make: Callable[[], ModuleT], file: Path) -> ModuleT:
             for name in sorted(found.keys() | expected.keys()):
                 if found.get(name) != expected.get(name):
                     raise EncoderError(
-                        f"{file} has {name} of shape {found.get(name)}, the other files require {expected.get(name)}; "
+                        f"{file} has {name} of shape {found.get(name)}, the other files need {expected.get(name)}; "
                         "save the encoder again"
                     )
             module = make()
@@ -63,27 +63,27 @@ def load_weights(make: Callable[[], ModuleT], file: Path) -> ModuleT:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The weights that a module was loaded with, which memory may hold at a lower precision than the files.
+    """Checksums of the parameters that a module was loaded with; memory can hold them at a lower precision than files.
 
-    An encoder has the fingerprint of its files, and is saved as they are, until it is trained.
+    Until it is trained, an encoder has the fingerprint of its files and is saved unchanged.
     """
 
-    in_files: str  # sha256
-    in_memory: str  # sha256 of the same, as they were rounded
+    in_files: str  # sha256 of the parameters in the files
+    in_memory: str  # sha256 of the parameters after rounding
 
     @classmethod
     def rounded(cls, module: nn.Module, round_weights: Callable[[], object]) -> Self:
-        """Bring the weights of a module from files into the precision they are held in."""
+        """Round parameters from the precision of their files to that in memory, and record both checksums."""
         in_files = module_sha256(module)
         round_weights()
         return cls(in_files, module_sha256(module))
 
     def are_in(self, module: nn.Module) -> bool:
-        """Whether the module still holds them."""
+        """Whether the module still holds the loaded parameters."""
         return module_sha256(module) == self.in_memory
 
 
 def sha256_of(module: nn.Module, loaded: Loaded | None) -> str:
-    """SHA-256 of a module's weights; that of the files where they are still those it was loaded with."""
+    """SHA-256 of a module's parameters; that of the files if the parameters are unchanged since they were loaded."""
     found = module_sha256(module)
     return loaded.in_files if loaded is not None and found == loaded.in_memory else found

@@ -1,10 +1,11 @@
-"""An encoder with weights that can be trained: documents in, vectors with gradients out.
+"""An encoder with trainable parameters: documents in, vectors with gradients out.
 
-It works in two stages. The first reads every chunk by itself, and is nearly all of
-the cost; the second sees the chunks of one document together. Training through
-both tunes everything; with the states of the first kept, only the second.
+It works in two stages. The first stage reads every chunk by itself, and is nearly all
+of the cost. The second stage sees the chunks of one document together. Training
+through both tunes all parameters; training on stored states of the first stage tunes
+only the second.
 
-Letters in shapes: B documents, C chunks of a document (padded: the most of the
+Letters in shapes: B documents, C chunks of a document (padded to the most in the
 batch), H width of a state, D width of a vector.
 """
 
@@ -41,10 +42,10 @@ class Embedded:
 class TrainableEncoder(Encoder):
     """An `Encoder` whose vectors are made by a torch module."""
 
-    kind: str  # stands in `longmatch.json`
-    module: nn.Module  # holds every weight of both stages
+    kind: str  # stored in `longmatch.json`
+    module: nn.Module  # holds every parameter of both stages
     chunk_tokens: int  # most tokens of a chunk, special ones not counted
-    reader: BatchReader  # of the first stage
+    reader: BatchReader  # reads the batches of the first stage
 
     @property
     def n_read(self) -> int:
@@ -58,7 +59,7 @@ class TrainableEncoder(Encoder):
 
     @property
     def weights_bytes(self) -> int:
-        """What the weights take on `device`."""
+        """Bytes that the parameters take on `device`."""
         return bytes_of(self.module)
 
     @classmethod
@@ -69,16 +70,16 @@ class TrainableEncoder(Encoder):
         """Load what `save_pretrained` wrote.
 
         Raises:
-            EncoderError: a value of `config` is missing or of the wrong kind, or the weights do not fit it.
+            EncoderError: a value of `config` is missing or of the wrong kind, or the parameters do not fit it.
         """
 
     @abstractmethod
     def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
-        """Write weights (safetensors), tokenizer, configuration and model card.
+        """Write parameters (safetensors), tokenizer, configuration and model card.
 
         Args:
-            folder: made if need be; `load_encoder(str(folder))` reads it.
-            dtype: precision of the weights on disk; by default that in memory, or, where
+            folder: created if it is missing; `load_encoder(str(folder))` reads it.
+            dtype: precision of the parameters on disk; by default that in memory, or, where
                 nothing was trained since they were loaded, that of the files.
         """
 
@@ -137,7 +138,7 @@ class TrainableEncoder(Encoder):
 
 @contextmanager
 def inference(module: nn.Module) -> Iterator[None]:
-    """No gradients and no dropout inside; training goes on as it was afterwards."""
+    """No gradients and no dropout inside; the training mode is restored afterwards."""
     was_training = module.training
     module.eval()
     try:
@@ -148,7 +149,7 @@ def inference(module: nn.Module) -> Iterator[None]:
 
 
 def bytes_of(module: nn.Module) -> int:
-    """What the parameters and buffers of a module take in memory."""
+    """Bytes that the parameters and buffers of a module take in memory."""
     held = (*module.parameters(), *module.buffers())
     return sum(tensor.numel() * tensor.element_size() for tensor in held)
 
@@ -170,12 +171,12 @@ def read_chunks(
 
 
 def fingerprint_of(description: Mapping[str, Any]) -> str:
-    """32 hex digits; equal for equal descriptions of weights, tokenizer and settings."""
+    """32 hex digits; equal for equal descriptions of parameters, tokenizer and settings."""
     return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def module_sha256(module: nn.Module) -> str:
-    """SHA-256 over the names and float32 values of a module's weights, wherever they lie."""
+    """SHA-256 over the names and float32 values of a module's parameters and buffers, on any device."""
     digest = hashlib.sha256()
     for name, value in sorted(module.state_dict().items()):
         digest.update(name.encode() + b"\0" + np.ascontiguousarray(value.float().cpu().numpy()).tobytes())
@@ -183,7 +184,7 @@ def module_sha256(module: nn.Module) -> str:
 
 
 def pad_chunks(rows: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """Pad the chunk rows of documents to the most of them: (B, C, H) with zeros, and (B, C) bool."""
+    """Pad the chunk rows of documents to the most chunks: (B, C, H) with zeros, and (B, C) bool, True where real."""
     padded = nn.utils.rnn.pad_sequence(list(rows), batch_first=True)
     lengths = torch.tensor([len(own) for own in rows], device=padded.device)
     return padded, torch.arange(padded.shape[1], device=padded.device) < lengths[:, None]

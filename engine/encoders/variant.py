@@ -1,4 +1,4 @@
-"""Whose version of a published model an encoder is."""
+"""The variant of a published model that an encoder follows."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from enum import StrEnum
 
 
 class Variant(StrEnum):
-    """What is followed where paper, code and good sense differ."""
+    """The source that an encoder follows where the paper and its authors' code differ or have faults."""
 
     PAPER = "paper"  # the paper's text
     RELEASED = "released"  # the code that its authors published
-    FIXED = "fixed"  # ours, with the faults of both mended
+    FIXED = "fixed"  # ours, with the faults of both repaired

@@ -1,4 +1,4 @@
-"""How an index that was opened for a GPU is searched: on the GPU, or on the CPU with the reason."""
+"""Chooses how an index that was opened for a GPU is searched: on the GPU, or on the CPU with the reason."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from engine.store.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Acceleration:
-    """What a GPU does for a search; nothing where it could not be used."""
+    """What a GPU computes for a search; no replica if the GPU cannot be used."""
 
     replica: OpenReplica | None
-    multiply: Multiply  # of exact scans and of rescoring
-    probe: Probe | None  # None where there was nothing to probe
-    summary: str  # in a line
+    multiply: Multiply  # for exact scans and for rescoring
+    probe: Probe | None  # None if there was nothing to probe
+    summary: str  # one line
 
     def close(self) -> None:
-        """Let go of the GPU."""
+        """Release the GPU."""
         if self.replica is not None:
             self.replica.ann.close()
 
 
 def accelerate(snapshot: Snapshot, device: str) -> Acceleration:
-    """Copy an index onto GPUs, and probe them; what cannot be done there stays on the CPU.
+    """Copy an index onto GPUs and probe the copy; fall back to the CPU where that fails.
 
-    Reads all chunk vectors once.
+    Reads all chunk vectors, unless the published generation itself is copied.
 
     Args:
-        snapshot: stays open meanwhile.
-        device: `cuda` for all GPUs, or `cuda:N`; torch sees it.
+        snapshot: stays open while the copy is used.
+        device: `cuda` for all GPUs, or `cuda:N`; torch must see it.
 
     Raises:
         IndexDamaged: a file is not the one that was written.
@@ -51,12 +51,12 @@ def accelerate(snapshot: Snapshot, device: str) -> Acceleration:
 
 
 def accelerate_on(snapshot: Snapshot, gpus: Gpus, multiply: Multiply = products) -> Acceleration:
-    """The same, on what is given.
+    """Do the work of `accelerate` on given GPUs.
 
     Args:
-        snapshot: stays open meanwhile.
-        gpus: where indexes can be held.
-        multiply: makes products there.
+        snapshot: stays open while the copy is used.
+        gpus: hold the copy.
+        multiply: computes inner products on a GPU.
     """
     replica, summary = replicate(snapshot, gpus)
     if replica is None:
@@ -77,5 +77,5 @@ def accelerate_on(snapshot: Snapshot, gpus: Gpus, multiply: Multiply = products)
 
 
 def on_the_cpu(reason: str, found: Probe | None = None) -> Acceleration:
-    """None at all, and why."""
+    """No acceleration, with the reason."""
     return Acceleration(None, products, found, f"searched on the CPU: {reason}")

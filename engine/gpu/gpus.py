@@ -1,4 +1,4 @@
-"""GPUs as FAISS uses them: how much room they have, and moving an index there. Knows nothing of our indexes."""
+"""GPUs as FAISS uses them: their free memory, and copies of FAISS indexes on them. Knows nothing of our indexes."""
 
 from __future__ import annotations
 
@@ -10,40 +10,41 @@ from engine.store.faiss_distribution import installed_faiss, require_one_faiss
 require_one_faiss()
 import faiss  # noqa: E402
 
-TEMPORARY_BYTES = 1 << 30  # taken once on each GPU; a search that wants more asks the driver for it
-# For torch, an encoder and its batches, and what a search takes beyond its temporary memory.
+TEMPORARY_BYTES = 1 << 30  # allocated once on each GPU; a search that needs more requests it from the driver
+# For torch, an encoder and its batches, and the memory of a search beyond its temporary memory.
 RESERVED_BYTES = TEMPORARY_BYTES + (2 << 30)
 
 
 class Gpus(Protocol):
-    """Where FAISS indexes can be held, beside the memory of this process.
+    """GPUs that can hold FAISS indexes.
 
-    What lies there takes no filter and no removal, and finds at most `MOST` vectors a query.
+    An index on a GPU supports no filter and no removal, and returns at most `MOST` (`engine.store.replica`) vectors
+    per query.
     """
 
     @property
     def numbers(self) -> Sequence[int]:
-        """Which ones, at least one."""
+        """Numbers of the GPUs, at least one."""
 
     def name(self, number: int) -> str:
-        """As people call it."""
+        """Name of a GPU for messages."""
 
     def free_bytes(self, number: int) -> int:
-        """What nobody uses of its memory."""
+        """Free memory of a GPU."""
 
     def place(self, index: Any, number: int) -> Any:  # noqa: ANN401
-        """A copy of a FAISS index there, flat vectors in float16.
+        """Copy a FAISS index onto a GPU, flat vectors in float16.
 
         Raises:
-            RuntimeError: GPU FAISS has no such type, or there is no room.
+            RuntimeError: GPU FAISS has no such type, or the memory is too small.
         """
 
 
 class FaissGpus:
-    """NVIDIA GPUs, by a FAISS that was built for them."""
+    """NVIDIA GPUs, used by a FAISS that was built for them."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
-        """Take temporary memory on each; see `why_none` for whether that can be.
+        """Allocate temporary memory on each GPU; call `why_none` first to check that this is possible.
 
         Args:
             numbers: of the GPUs, as CUDA counts them.
@@ -68,12 +69,12 @@ class FaissGpus:
     def place(self, index: Any, number: int) -> Any:  # noqa: ANN401
         """See `Gpus`."""
         options = faiss.GpuClonerOptions()
-        options.useFloat16 = True  # of flat vectors, and of the tables of product codes
+        options.useFloat16 = True  # for flat vectors, and for the tables of product codes
         return faiss.index_cpu_to_gpu(self._resources[number], number, index, options)
 
 
 def why_none(numbers: Sequence[int]) -> str | None:
-    """Why the FAISS that is installed cannot use these GPUs; None where it can."""
+    """The reason why the installed FAISS cannot use these GPUs; None if it can."""
     installed = " and ".join(f"{name} {version}" for name, version in installed_faiss().items())
     if not hasattr(faiss, "StandardGpuResources"):
         return f"{installed} was built without GPU (pip uninstall -y faiss-cpu && pip install 'longmatch[gpu]')"

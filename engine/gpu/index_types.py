@@ -1,8 +1,8 @@
-"""Which FAISS indexes a GPU can hold, and filling those that it can from blocks of vectors. No files, no catalog.
+"""FAISS index types that a GPU can hold, filled from blocks of vectors. No files, no catalog.
 
-What GPU FAISS 1.15 has beside flat vectors: inverted lists of float32, of scalar codes of 4, 8
-or 16 bits, of product codes of 8 bits, over a flat quantizer. It has no fast-scan codes, no
-RaBitQ, no graphs; for those the lists are kept and the codes made anew from the shards.
+Besides flat vectors, GPU FAISS 1.15 has inverted lists over a flat quantizer: of float32, of scalar
+codes of 4, 8 or 16 bits, and of product codes of 8 bits. It has no fast-scan codes, no RaBitQ, no
+graphs. An index with lists of such codes keeps its centroids, and its codes are recomputed from the shards.
 
 Letters in shapes: B rows of a block, L lists, D width.
 """
@@ -25,16 +25,16 @@ import faiss  # noqa: E402
 
 Blocks = Iterable[tuple[Ids, Vectors]]
 
-# A flat index on a GPU is moved whenever it grows, so both the old and the new room are needed: parts keep that small.
-# Their numbers stay countable in 32 bits, too.
+# FAISS reallocates a flat index on a GPU whenever it grows, and holds the old and the new copy meanwhile: parts keep
+# that small. A part also has fewer than 2**32 numbers.
 PART_NUMBERS = 1 << 30
 _CODES = ("QT_4bit", "QT_8bit", "QT_8bit_direct", "QT_4bit_uniform", "QT_8bit_uniform", "QT_fp16")
 
 
 def lists_of(index: Any, width: int) -> Any:  # noqa: ANN401
-    """The inverted lists of an index whose centroids are as wide as the vectors; None of any other."""
+    """The inverted lists of an index whose centroids are as wide as the vectors; None for any other index."""
     lists = inverted_lists(index)
-    is_all = isinstance(faiss.downcast_index(index), faiss.IndexIVF)  # vectors meet the lists as they are
+    is_all = isinstance(faiss.downcast_index(index), faiss.IndexIVF)  # no transform in front of the lists
     return lists if lists is not None and is_all and lists.d == width else None
 
 
@@ -43,7 +43,7 @@ def can_clone(index: Any) -> bool:  # noqa: ANN401
     made: Any = faiss.downcast_index(index)
     if not isinstance(faiss.downcast_index(made.quantizer), faiss.IndexFlat):
         return False
-    # By name: fast-scan and refined lists are subclasses, and would lose what makes them so.
+    # Compare names: fast-scan and refined lists are subclasses, and their copies would lose what the subclass adds.
     kind = type(made).__name__
     if kind == "IndexIVFScalarQuantizer":
         return made.sq.qtype in [getattr(faiss.ScalarQuantizer, code) for code in _CODES]
@@ -51,18 +51,18 @@ def can_clone(index: Any) -> bool:  # noqa: ANN401
 
 
 def centroids(lists: Any) -> Vectors:  # noqa: ANN401
-    """(L, D) of inverted lists."""
+    """The centroids (L, D) of inverted lists."""
     found: Vectors = faiss.downcast_index(lists.quantizer).reconstruct_n(0, int(lists.nlist))
     return found
 
 
 def flat_parts(gpus: Gpus, blocks: Blocks, n_vectors: int, width: int) -> list[Part]:
-    """Flat vectors in float16, as many parts on each GPU as on any other.
+    """Flat vectors in float16, in parts of about equal size that are assigned to the GPUs in turn.
 
     Args:
-        gpus: where.
-        blocks: ids (B,) and rows (B, D) float32; one block never is of two parts.
-        n_vectors: of all blocks.
+        gpus: hold the parts.
+        blocks: ids (B,) and rows (B, D) float32; a block is never split.
+        n_vectors: total of all blocks.
         width: D.
     """
     n_gpus = len(gpus.numbers)
@@ -82,13 +82,13 @@ def flat_parts(gpus: Gpus, blocks: Blocks, n_vectors: int, width: int) -> list[P
 
 
 def list_parts(gpus: Gpus, quantizer: Vectors, code: str, sample: Vectors, blocks: Blocks) -> list[Part]:
-    """Inverted lists around given centroids, one part a GPU; blocks go to each in turn.
+    """Inverted lists around given centroids, one part per GPU; blocks are assigned to the GPUs in turn.
 
     Args:
-        gpus: where.
+        gpus: hold the parts.
         quantizer: (L, D) centroids.
-        code: of the vectors, as `QT_fp16`.
-        sample: (n, D) rows that the range of codes is learned from.
+        code: FAISS's name of the scalar code, for example `QT_fp16`.
+        sample: (n, D) rows from which the range of the codes is learned.
         blocks: ids (B,) and rows (B, D) float32.
     """
     width = quantizer.shape[1]
@@ -103,7 +103,7 @@ def list_parts(gpus: Gpus, quantizer: Vectors, code: str, sample: Vectors, block
         index.add_with_ids(np.ascontiguousarray(rows, np.float32), ids)
     for index in placed:
         if hasattr(index, "reclaimMemory"):
-            index.reclaimMemory()  # lists that grew hold room for more
+            index.reclaimMemory()  # lists that grew have spare capacity
     return [Part(index, number, None) for index, number in zip(placed, gpus.numbers, strict=True)]
 
 

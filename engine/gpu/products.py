@@ -1,4 +1,4 @@
-"""Inner products on a GPU, for arrays that lie in the memory of this process. Loads torch."""
+"""Inner products on a GPU, for arrays in the memory of this process. Loads torch."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from engine.encoders.encoder import Vectors
 
 
 class TorchProducts:
-    """A `Multiply` by torch: float32 there too, so that hits are those of the CPU."""
+    """A `Multiply` by torch, in float32 so that hits are the same as on the CPU."""
 
     def __init__(self, device: str) -> None:
-        """Multiply on a device, as `cuda:0`."""
+        """Multiply on a device, for example `cuda:0`."""
         self._device = device
         self._lock = Lock()
 
     def __call__(self, queries: Vectors, vectors: Vectors) -> Vectors:
         """See `engine.scoring.similarity.products`."""
         with self._lock:
-            # Encoders let torch round what it multiplies on a GPU to 10 bits; that moves similarities by 1e-3.
+            # Encoders let torch round the factors of products on a GPU to 10 bits; that changes similarities by 1e-3.
             usual = torch.get_float32_matmul_precision()
             torch.set_float32_matmul_precision("highest")
             try:

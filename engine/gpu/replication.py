@@ -1,13 +1,13 @@
-"""Copies the searchable vectors of a snapshot onto GPUs: chooses the type that fits, and fills it.
+"""Copies the searchable vectors of a snapshot onto GPUs: chooses the index type that fits, and fills it.
 
-The first of these that fits, and that GPU FAISS takes, is made:
+It uses the first of these types that fits into memory and that GPU FAISS accepts:
 
-1. All chunk vectors in float16, as the shards hold them: exact. Nothing removed is in it, and
-   nothing is too new for it.
-2. The published generation itself, where a GPU can hold its type; one GPU only.
-3. The lists of the generation with codes of 16, then of 8 bits, made from the shards.
+1. All chunk vectors in float16, as the shards hold them: exact. It holds no removed documents, and
+   all documents of the snapshot, however new.
+2. The published generation itself, if a GPU can hold its type; one GPU only.
+3. The lists of the generation with codes of 16, then of 8 bits, computed from the shards.
 
-Where so many vectors make comparing all of them slow, the first comes last.
+Above `FLAT_VECTORS` vectors per GPU, comparing all of them is slow, and type 1 is tried last.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from engine.store.gathering import ranges
 from engine.store.replica import MOST, OpenReplica, Part, Replica
 from engine.store.snapshot import OpenGeneration, Positions, Snapshot
 
-FLAT_VECTORS = 20_000_000  # on each GPU, up to which all are compared; an estimate, not measured on a GPU yet
+FLAT_VECTORS = 20_000_000  # per GPU; above it, comparing all is tried last; an estimate, not measured on a GPU yet
 BLOCK_CHUNKS = 65_536
 SAMPLE_CHUNKS = 65_536
 _HALVES, _BYTES = "QT_fp16", "QT_8bit"
-_LIST_GROWTH = 1.5  # lists on a GPU are moved as they grow, and hold room for more
+_LIST_GROWTH = 1.5  # lists on a GPU are reallocated as they grow, and have spare capacity
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Rung:
     """A type of replica."""
 
     name: str
-    size_bytes: int  # on all GPUs together, while it is made
+    size_bytes: int  # peak on all GPUs together, while it is filled
     make: Callable[[], OpenReplica]
 
 
@@ -46,17 +46,17 @@ def replicate(snapshot: Snapshot, gpus: Gpus) -> tuple[OpenReplica | None, str]:
     """Copy an index onto GPUs.
 
     Args:
-        snapshot: stays open meanwhile.
-        gpus: where.
+        snapshot: stays open while the replica is used.
+        gpus: hold the replica.
 
     Returns:
-        The replica and what it is, or None and why there is none.
+        The replica and its summary, or None and the reason.
 
     Raises:
         IndexDamaged: a file is not the one that was written.
     """
     if not snapshot.n_chunks:
-        return None, "there is nothing to search"
+        return None, "the index has no vectors to search"
     room = len(gpus.numbers) * (min(map(gpus.free_bytes, gpus.numbers)) - RESERVED_BYTES)
     refused: list[str] = []
     for rung in rungs(snapshot, gpus):
@@ -73,7 +73,7 @@ def replicate(snapshot: Snapshot, gpus: Gpus) -> tuple[OpenReplica | None, str]:
 
 
 def rungs(snapshot: Snapshot, gpus: Gpus) -> list[Rung]:
-    """The types that come into question, the best first."""
+    """The possible types of replica, best first."""
     n, width = snapshot.n_chunks, snapshot.width
     flat_bytes = n * (2 * width + 4) + len(gpus.numbers) * min(2 * PART_NUMBERS, 2 * n * width)
     flat = Rung("every chunk in float16", flat_bytes, partial(_flat, snapshot, gpus))
@@ -134,7 +134,7 @@ def _last_chunk(snapshot: Snapshot) -> int:
 
 
 def _blocks(snapshot: Snapshot, block_chunks: int | None = None) -> Iterator[tuple[Ids, Vectors]]:
-    """All chunks that can be found, with their ids; whole documents, so about so many at once."""
+    """All chunks that can be found, with their ids, in blocks of whole documents of about `block_chunks` chunks."""
     roster = snapshot.roster
     block = (np.cumsum(roster.n_chunks) - 1) // (block_chunks or BLOCK_CHUNKS)
     for positions in np.split(np.arange(len(roster)), np.flatnonzero(np.diff(block)) + 1):
@@ -147,7 +147,7 @@ def _sample(snapshot: Snapshot) -> Vectors:
 
 
 def spread_documents(snapshot: Snapshot, n_chunks: int) -> Positions:
-    """Documents evenly spread over an index, of about so many chunks together, and at least one."""
+    """Documents evenly spread over an index, with about `n_chunks` chunks in total; at least one document."""
     n = snapshot.n_documents
     wanted = max(1, min(n, n_chunks * n // max(1, snapshot.n_chunks)))
     return np.unique(np.linspace(0, n - 1, wanted).astype(np.int64))

@@ -1,12 +1,13 @@
 """Self-test of a GPU copy of an index: searches a few stored chunks and compares the results with the CPU's.
 
-Four things are looked at:
+It checks four things:
 
-- numbers: the similarity of each chunk that both know, at most `TOLERANCE` apart;
-- finding: of all chunks of a sample that are nearer than the last one found, which are
-  multiplied here, an exact replica finds each, another about as many as the CPU's index;
-- the most that can be asked for, which must come back complete, no vector twice;
-- filters: with every second document left out, lists of documents are held against the CPU's.
+- similarities: those of found chunks that are also in a sample differ by at most `TOLERANCE` from
+  products computed on the CPU;
+- recall: of the chunks of the sample that are nearer than the last chunk found, an exact replica
+  finds all, any other replica about as many as the CPU's index;
+- the largest k: a search returns that number of vectors, and none twice;
+- filters: with every second document left out, lists of documents are compared with the CPU's.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from engine.store.replica import OpenReplica, Replica
 from engine.store.snapshot import Snapshot
 
 TOLERANCE = 1e-3  # of a cosine: float16 has 11 bits
-MAY_LACK = 0.05  # share of near chunks that the CPU's index finds and a replica that is not exact may not
+MAY_LACK = 0.05  # share of near chunks by which a replica that is not exact may fall below the CPU's index
 SAMPLE_CHUNKS = 20_000
 _QUERIES = 8
 _LIST = 11
@@ -34,20 +35,20 @@ _LIST = 11
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What a replica said, beside the CPU."""
+    """Results of a replica, compared with those of the CPU."""
 
     n_queries: int
     n_near: int  # chunks of the sample that should be found
     largest_error: float  # of a similarity
     found: float  # share of the near chunks
     found_on_cpu: float | None  # by the published generation; None without one
-    filtered: float  # share of the places of filtered lists that are no further than the CPU's
-    product_error: float  # of `Multiply`, largest
-    faults: tuple[str, ...]  # empty where the replica may be used
+    filtered: float  # share of ranks in filtered lists that are as near as the CPU's
+    product_error: float  # largest error of `Multiply`
+    faults: tuple[str, ...]  # empty if the replica can be used
 
     @property
     def summary(self) -> str:
-        """In a line."""
+        """The results in one line."""
         cpu = "" if self.found_on_cpu is None else f" (CPU {self.found_on_cpu:.0%})"
         return (
             f"{self.n_queries} stored chunks searched, similarities within {self.largest_error:.0e} of the CPU's, "
@@ -63,12 +64,12 @@ class _Sample:
 
 
 def probe(snapshot: Snapshot, replica: OpenReplica, multiply: Multiply = products) -> Probe:
-    """Look a replica over before it is used.
+    """Test a replica before it is used.
 
     Args:
-        snapshot: that it is a replica of.
+        snapshot: the original of the replica.
         replica: the replica.
-        multiply: products on the GPU, looked over too.
+        multiply: inner products on the GPU, tested too.
 
     Raises:
         BudgetExceeded: the GPU failed.
@@ -109,7 +110,7 @@ def _drawn(snapshot: Snapshot) -> tuple[_Sample, Vectors]:
 
 
 def _places(sample: _Sample, ids: Ids) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Columns of the table for ids, and whether each is of the sample."""
+    """Columns of the table for ids, and whether each id is in the sample."""
     at = np.minimum(np.searchsorted(sample.ids, ids), len(sample.ids) - 1)
     return at, sample.ids[at] == ids
 
@@ -138,11 +139,11 @@ def _cpu_share(snapshot: Snapshot, sample: _Sample, near: NDArray[np.bool_]) -> 
 
 
 def _faults_at_most(ann: Replica, queries: Vectors) -> list[str]:
-    """What is wrong with the longest lists that can be asked for."""
+    """Faults in the longest lists that can be requested."""
     ids, _ = ann.search(queries, ann.most_k)
     wanted = min(ann.most_k, ann.n_vectors)
     if ids.shape[1] != wanted:
-        return [f"{ids.shape[1]} vectors came, {wanted} were requested"]
+        return [f"{ids.shape[1]} vectors returned, {wanted} were requested"]
     counted = [row[row >= 0] for row in ids]
     is_twice = any(len(np.unique(row)) != len(row) for row in counted)
     return ["a vector was found twice"] if is_twice else []

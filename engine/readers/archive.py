@@ -1,4 +1,4 @@
-"""Members of zip files, read in memory: never more than the limits, and nothing outside of the archive."""
+"""Reads members of zip files in memory: never more than the limits, and nothing outside of the archive."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.readers.limits import MAX_CONTAINER_BYTES, MAX_DOCUMENT_BYTES, too_l
 
 
 class Archive:
-    """A zip file; names are compared, never used as paths of this machine."""
+    """A zip file; the names of members are compared, never used as paths on this machine."""
 
     def __init__(self, data: bytes, form: str) -> None:
         """Open it; `form` is the format in messages ("EPUB").
@@ -37,7 +37,7 @@ class Archive:
         """The bytes of a member.
 
         Raises:
-            DocumentError: there is none of that name, it is damaged, encrypted, or over `MAX_DOCUMENT_BYTES`.
+            DocumentError: the member is missing, damaged, encrypted, or over `MAX_DOCUMENT_BYTES`.
         """
         if name not in self._sizes:
             raise DocumentError(f"it has no {name}; save it as {self._form}")
@@ -52,5 +52,5 @@ class Archive:
 
 
 def member_name(href: str, folder: str) -> str:
-    """The name of the member that a link inside `folder` of an archive means."""
+    """The name of the member that a link inside `folder` of an archive refers to."""
     return posixpath.normpath(posixpath.join(folder, href.partition("#")[0]))

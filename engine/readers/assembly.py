@@ -37,7 +37,7 @@ def assemble(
         title: "" where the document has none.
         metadata: values for filters.
         pages: offset of each page.
-        left_out: by kind how much the reader left out of the text; added to the metadata where it is not 0.
+        left_out: counts of what the reader left out of the text, by kind; added to the metadata where above 0.
 
     Raises:
         DocumentError: there is no text, or too much.
@@ -81,7 +81,7 @@ def _printable_value(value: MetadataValue) -> MetadataValue:
 
 
 class Blocks:
-    """Text that grows block by block, for formats whose text is not that of the file."""
+    """Text that grows block by block, for formats in which the file is not the text itself."""
 
     def __init__(self) -> None:
         self.headings: list[Heading] = []
@@ -110,7 +110,7 @@ class Blocks:
         return start
 
     def add_heading(self, title: str, level: int) -> None:
-        """Append a heading line; one that is too long to be one is a paragraph."""
+        """Append a heading line; a title over `MAX_HEADING_CHARS` is appended as a paragraph."""
         title = one_line(title)
         if not title:
             return

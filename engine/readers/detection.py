@@ -1,4 +1,4 @@
-"""Which format a file without a suffix has, by its first bytes. Reads no document."""
+"""Detects the format of a file without a suffix from its first bytes. Reads no document."""
 
 from __future__ import annotations
 
@@ -32,16 +32,17 @@ _LATEX = re.compile(r"^[ \t]*\\document(?:class|style)\b", re.M)
 
 
 def detected_suffix(path: Path) -> str:
-    """The suffix that a file's content would have: ".pdf", ".html.gz"; ".txt" for what shows no other format.
+    """The suffix for the content of a file: ".pdf", ".html.gz"; ".txt" where no other format is detected.
 
-    PDF, DOCX, ODT, EPUB, HTML, XML, LaTeX, JSON and JSON lines are known, each also in gzip. Markdown and
-    reStructuredText look like plain text, and are taken for that.
+    PDF, DOCX, ODT, EPUB, HTML, XML, LaTeX, JSON and JSON lines are detected, all but DOCX, ODT and EPUB also in
+    gzip. Markdown and reStructuredText look like plain text, and are treated as such.
 
     Args:
         path: a file; its name does not matter.
 
     Raises:
-        DocumentError: it is an archive that holds no document of these formats, or a damaged one.
+        DocumentError: it is a damaged archive or gzip file, an archive without a document of these formats, or an
+            archive in gzip.
     """
     with path.open("rb") as stream:
         head = stream.read(_HEAD_BYTES)

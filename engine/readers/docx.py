@@ -24,7 +24,7 @@ from engine.readers.limits import MAX_CONTAINER_BYTES, MAX_DOCUMENT_BYTES, too_l
 
 _Element: TypeAlias = Any
 MAX_XML_BYTES = 3 * MAX_DOCUMENT_BYTES  # in memory the elements take some ten times as much
-# `blip` and `imagedata` are pictures of today's and of older Word; shapes with text are read.
+# `blip` and `imagedata` are pictures of current and of older versions of Word; shapes with text are read.
 _NOT_READ = {
     "blip": FIGURES,
     "imagedata": FIGURES,
@@ -32,7 +32,7 @@ _NOT_READ = {
     "OLEObject": OBJECTS,
     "commentReference": COMMENTS,
 }
-_TEXT_LEVEL = 9  # outline level of what is no heading
+_TEXT_LEVEL = 9  # outline level of body text
 _NOTES = (("footnote", RELATIONSHIP_TYPE.FOOTNOTES), ("endnote", RELATIONSHIP_TYPE.ENDNOTES))
 
 
@@ -70,7 +70,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
 
 
 def _check_archive(data: bytes) -> None:
-    """Refuse what is no archive, or one that unpacks to too much."""
+    """Refuse a file that is not an archive, or an archive that unpacks to too much."""
     if data.startswith(b"\xd0\xcf\x11\xe0"):
         raise DocumentError("it is encrypted, or a .doc of old; save it as .docx without a password")
     try:
@@ -98,7 +98,7 @@ def _metadata(word: _Element) -> dict[str, MetadataValue]:
 
 
 def _related(word: _Element, kind: str) -> _Element | None:
-    """The root of a part to which the document refers; None where it has none that can be read."""
+    """The root of a part to which the document refers; None where there is no readable part."""
     try:
         return parse_xml(word.part.part_related_by(kind).blob)
     except (KeyError, ValueError, etree.XMLSyntaxError):

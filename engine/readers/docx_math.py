@@ -12,7 +12,7 @@ _M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 EQUATIONS = frozenset([f"{_M}oMath", f"{_M}oMathPara"])
 _SKIPPED = frozenset([f"{_W}del", f"{_W}moveFrom", f"{_W}rPr"])
-_MAX_DEPTH = 50  # what is nested more deeply is read without its structure
+_MAX_DEPTH = 50  # deeper parts are read without their structure
 
 
 def equation_text(equation: _Element) -> str:

@@ -1,4 +1,4 @@
-"""Numbers of Word's lists and headings, counted as Word counts them; a document holds only the rules."""
+"""Numbers of Word's lists and headings, counted as Word counts them; a document stores only the rules."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ class _Level:
 
 @dataclass(slots=True)
 class _List:
-    """A definition of numbers, and where its counters stand; several lists may share it."""
+    """A numbering definition and its counters; several lists can share it."""
 
     levels: dict[int, _Level]
     counters: list[int | None] = field(default_factory=lambda: [None] * N_LEVELS)
 
 
 class Numbering:
-    """The labels of numbered paragraphs; ask for them in the order of the document."""
+    """The labels of numbered paragraphs; call `label` in the order of the document."""
 
     def __init__(self, root: _Element | None) -> None:
         self._lists: dict[str, _List] = {}
-        self._starts: dict[str, dict[int, int]] = {}  # of a list that counts from a number of its own
+        self._starts: dict[str, dict[int, int]] = {}  # first numbers by level, of lists that override them
         if root is None:
             return
         abstract = {
@@ -56,7 +56,7 @@ class Numbering:
                 self._starts[num_id] = _overrides(number)
 
     def level_of_style(self, num_id: str, style: str) -> int:
-        """The level for which a style stands; 0 where there is none."""
+        """The level of a list that a style stands for; 0 where there is none."""
         numbers = self._lists.get(num_id)
         levels = numbers.levels.items() if numbers is not None else ()
         return next((level for level, one in levels if one.style == style), 0)

@@ -1,4 +1,4 @@
-"""Paragraph styles of Word: names, outline levels and numbers, with those of the styles they are based on."""
+"""Paragraph styles of Word: names, outline levels and numbers, inherited values included."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ class Styles:
         return self._inherited(style_id, self._levels, lambda style: style.level)
 
     def number(self, style_id: str) -> NumberOf:
-        """The list of a style; that of the nearest style that it is based on where it has none."""
+        """The list of a style, or else of the nearest style that it is based on."""
         return NumberOf(
             self._inherited(style_id, self._num_ids, lambda style: style.number.num_id),
             self._inherited(style_id, self._num_levels, lambda style: style.number.level),
         )
 
     def _inherited(self, style_id: str, known: dict[str, _T | None], own: Callable[[_Style], _T | None]) -> _T | None:
-        """A value of a style or of those below it; `known` ends circles and keeps the time linear."""
+        """A value of a style, or of the styles it is based on; `known` breaks cycles and keeps the time linear."""
         chain = []
         value: _T | None = None
         while style_id in self._styles and style_id not in known:
@@ -83,7 +83,7 @@ class Styles:
 
 
 def outline_level(element: _Element) -> int | None:
-    """The outline level of a paragraph or a style itself, from 0; 9 is that of text."""
+    """The outline level of a paragraph or a style itself, from 0; 9 is body text."""
     level = element.find(f"{qn('w:pPr')}/{qn('w:outlineLvl')}")
     value = level.get(qn("w:val")) if level is not None else None
     return int(value) if value and value.isdecimal() and len(value) < 3 else None

@@ -1,7 +1,7 @@
-"""Bytes to text: which character encoding, which newlines, which characters may stay.
+"""Decodes bytes to text: character encoding, newlines, characters that cannot be stored.
 
-All offsets of a document refer to the text that `decode` gives: newlines are
-"\n" only, NUL and lone surrogates are U+FFFD, a byte order mark is gone.
+All offsets of a document refer to the text that `decode` returns: newlines are
+"\n" only, NUL and lone surrogates are U+FFFD, a byte order mark is removed.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ _HIGH = bytes(range(128, 256))
 _FORBIDDEN = re.compile("[\x00\ud800-\udfff]")
 _SAMPLE_BYTES = 64 * 1024
 _GOOD_FOR_BAD = 10  # valid non-ASCII characters that make up for a damaged one
-_FEW = 200  # under so many non-ASCII bytes statistics are noise
+_FEW = 200  # with fewer non-ASCII bytes, statistics are noise
 
 
 def decode(data: bytes, declared: str | None = None) -> str:
     """Decode text of unknown encoding.
 
-    Tried in this order: the byte order mark, UTF-16 without a mark, UTF-8 (a few
-    damaged bytes become U+FFFD), `declared`, Windows-1252 for text that is nearly all
-    ASCII (again with U+FFFD), and what charset-normalizer makes of a sample.
+    Tried in this order: the byte order mark, UTF-16 without a mark, UTF-8 if a byte is
+    not ASCII (a few damaged bytes become U+FFFD), `declared`, ASCII, Windows-1252 for text
+    that is nearly all ASCII (again with U+FFFD), and the guess of charset-normalizer from a
+    sample.
 
     Raises:
         DocumentError: it is binary data, or no encoding fits.
@@ -56,7 +57,7 @@ def decode(data: bytes, declared: str | None = None) -> str:
 
 
 def _attempts(data: bytes, declared: str | None) -> Iterator[str | None]:
-    """Non-ASCII bytes that fit UTF-8 are UTF-8, whatever is declared; ASCII bytes may be ISO-2022."""
+    """Non-ASCII bytes that fit UTF-8 are UTF-8, whatever is declared; ASCII bytes can be ISO-2022."""
     if not data.isascii():
         yield _try(data, "utf-8")
         yield _nearly_utf8(data)
@@ -83,14 +84,14 @@ def _decode_marked(data: bytes, mark: bytes, encoding: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Normalise newlines; NUL and lone surrogates, which no store takes, become U+FFFD."""
+    """Normalise newlines; NUL and lone surrogates, which no store accepts, become U+FFFD."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return printable(text)
 
 
 def printable(text: str) -> str:
-    """Put U+FFFD for NUL and lone surrogates; the length does not change."""
+    """Replace NUL and lone surrogates by U+FFFD; the length does not change."""
     return _FORBIDDEN.sub("\ufffd", text)
 
 
@@ -125,14 +126,14 @@ def _guess(data: bytes) -> str | None:
     sample = data[start : start + _SAMPLE_BYTES]
     if _is_western(sample):
         return "cp1252"
-    from charset_normalizer import from_bytes  # takes longer to import than all other readers of text
+    from charset_normalizer import from_bytes  # its import takes longer than that of all other text readers
 
     best = from_bytes(sample, cp_isolation=_GUESSES).best()
     return best.encoding if best else None
 
 
 def _is_western(sample: bytes) -> bool:
-    """Few non-ASCII bytes, hardly ever side by side, are accents and quotes of Windows-1252."""
+    """Whether the non-ASCII bytes are few and isolated, like accents and quotes of Windows-1252."""
     high = [place for place, byte in enumerate(sample) if byte >= 0x80]
     beside = sum(b - a == 1 for a, b in pairwise(high))
     return _try(sample, "cp1252") is not None and len(high) < max(_FEW, len(sample) // 10) and beside * 10 <= len(high)

@@ -24,7 +24,9 @@ _DC = "{http://purl.org/dc/elements/1.1/}"
 
 
 def read(data: bytes, doc_id: str, source: str) -> Document:
-    """Read a book without its contents page. Metadata: authors, date, year, identifier, language, publisher.
+    """Read a book without its contents page.
+
+    Metadata: `authors`, `date`, `year`, `identifier`, `language`, `publisher`, `keywords`.
 
     Raises:
         DocumentError: not an EPUB, protected against reading, too large, or no text.

@@ -23,8 +23,8 @@ _KNOWN = frozenset([
     "references", "bibliography", "acknowledgements", "acknowledgments", "appendix", "contents", "specification",
     "rationale", "limitations", "glossary",
 ])  # fmt: skip
-_ENOUGH_RULED = 3  # a text with so many underlined headings uses no other kind
-_RUNNING_HEAD = 3  # times that a line stands in a text, whatever its digits
+_ENOUGH_RULED = 3  # a text with this many underlined headings uses no other kind
+_RUNNING_HEAD = 3  # a line that occurs this often, digits aside, is no heading
 _MAX_NUMBERED = 50_000  # headings of one text
 _MAX_INDENT, _MAX_CHARS = 3, 120
 
@@ -36,7 +36,7 @@ class _Line:
     text: str
     start: int
     below: str
-    is_outdented: bool  # stands left of the text below it
+    is_outdented: bool  # starts left of the text below it
 
     @property
     def has_space_below(self) -> bool:
@@ -44,7 +44,7 @@ class _Line:
 
     @property
     def opens_body(self) -> bool:
-        """Space below it, or a new sentence that cannot be the rest of this line."""
+        """Whether there is space below the line, or a new sentence that cannot continue it."""
         below = self.below.strip()
         return not below or (below[0].isupper() and not below.isupper() and len(self.text) * 4 < len(below) * 3)
 
@@ -64,7 +64,7 @@ def find_headings(text: str) -> list[Heading]:
 
 
 def _lines(text: str) -> tuple[list[str], list[int]]:
-    """The lines and their offsets; of many blank lines in a row only the first three, further ones say no more."""
+    """The lines and their offsets; a run of more than three blank lines is cut to three."""
     lines: list[str] = []
     starts: list[int] = []
     place = 0
@@ -80,7 +80,7 @@ def _lines(text: str) -> tuple[list[str], list[int]]:
 
 
 def _ruled(lines: Sequence[str], starts: Sequence[int]) -> Iterator[Heading]:
-    """Titles underlined, maybe overlined, with one character; its first use sets the level, as in reStructuredText."""
+    """Titles underlined, and maybe overlined, with one character; as in reStructuredText, first uses set the levels."""
     levels: dict[tuple[str, bool], int] = {}
     for number in range(1, len(lines)):
         match = _RULE.match(lines[number])
@@ -112,7 +112,7 @@ def _candidates(lines: Sequence[str], starts: Sequence[int]) -> Iterator[_Line]:
 
 
 def _numbered(candidates: Iterable[_Line]) -> list[tuple[_Line, Numbered]]:
-    """Numbered lines; none where they are so many that they are the items of a list."""
+    """Numbered lines; none if there are over `_MAX_NUMBERED`, which must be the items of a list."""
     found: list[tuple[_Line, Numbered]] = []
     for line in candidates:
         numbered = parse(line.text)
@@ -134,7 +134,7 @@ def _without_lists(pairs: list[tuple[_Line, Numbered]], text: str) -> list[tuple
 
 
 def _in_sequence(found: Iterable[tuple[_Line, Numbered]]) -> Iterator[Heading]:
-    """Keep numbers that go on from the last one of their kind; those of lists and citations seldom do."""
+    """Keep numbers that continue the last number of their kind; numbers of lists and citations seldom do."""
     last: dict[Kind, tuple[int, ...]] = {}
     for line, numbered in found:
         kind, level = numbered.kind, numbered.level
@@ -184,5 +184,5 @@ def _is_plain_heading(line: _Line, is_shouted: bool) -> bool:
 
 
 def _share(lines: Sequence[str], is_so: Callable[[str], bool]) -> float:
-    """The share of characters that stand in such lines."""
+    """The share of characters that are in lines for which `is_so` holds."""
     return sum(len(line) for line in lines if is_so(line)) / max(1, sum(len(line) for line in lines))

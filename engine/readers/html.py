@@ -18,7 +18,7 @@ from engine.readers.safe_xml import check_tags
 from engine.readers.scalars import typed_scalar
 
 _CHARSET = re.compile(rb"""<(?:meta[^>]+charset|\?xml[^>]+encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
-# Quotes are followed only to their ends, and nothing is tried twice: linear time.
+# Possessive quantifiers prevent backtracking: linear time.
 _START_TAG = re.compile(r"""<([A-Za-z][^\s/>"']*+)(?:[^>"']++|"[^"]*+"|'[^']*+'){1,}+""")
 _QUOTED = re.compile(r""""[^"]*+"|'[^']*+'""")
 _MAX_ATTRIBUTES = 500  # libxml2 compares each attribute of a tag with all before it
@@ -72,12 +72,12 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
 
 
 def add_page(data: bytes, blocks: Blocks, left_out: Counter[str]) -> Element:
-    """Append the text of a page to `blocks`; the root of the page, from which link lists were removed.
+    """Append the text of a page to `blocks`; returns the root of the page, without its link lists.
 
     Args:
         data: the file.
-        blocks: what was read so far.
-        left_out: counts by kind, to which those of the page are added.
+        blocks: the text read so far.
+        left_out: counts by kind; the counts of the page are added.
 
     Raises:
         DocumentError: not decodable, too many elements, or nested too deeply.

@@ -44,7 +44,7 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
 
 
 def _kinds(root: Element) -> dict[str, MetadataValue]:
-    """Headings by the `sec-type` of their sections, under fields as "kind.methods"."""
+    """Headings by the `sec-type` of their sections, under fields such as "kind.methods"."""
     found: dict[str, list[Scalar]] = {}
     for section in root.iter("{*}sec"):
         title = words(section.find("{*}title"))
@@ -102,7 +102,7 @@ class _Article:
         return [] if self._meta is None else self._meta.findall(f"{{*}}{tag}")
 
     def metadata(self) -> dict[str, MetadataValue]:
-        """Fields that are there, under the names that TEI and LaTeX use too."""
+        """The fields of the article that are not empty, under the names that TEI and LaTeX also use."""
         fields: dict[str, MetadataValue] = {"authors": [*self._authors()], "journal": self._journal}
         for identifier in self.meta_all("article-id"):
             if (kind := identifier.get("pub-id-type")) in ("doi", "pmid", "pmc"):

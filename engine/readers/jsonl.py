@@ -8,11 +8,11 @@ The form is that of BEIR, with sections:
 
 The title is the first line of the text, as BEIR joins them. Where a record has
 both `sections` and `text`, the sections are read. The kind of a section with a
-heading, as "claims", becomes metadata: "kind.claims" lists the headings, and
-weights of sections can name them so. Metadata may be nested:
-{"venue": {"name": "ACL"}} becomes "venue.name", a list of objects a list a field.
-Other fields of the record are metadata too where they are a scalar or a list
-of strings; other values (vectors, objects) are passed over there.
+heading, such as "claims", becomes metadata: "kind.claims" lists the headings, and
+weights of sections can refer to them by kind. Metadata can be nested:
+{"venue": {"name": "ACL"}} becomes "venue.name", a list of objects becomes one list
+for each field. Other fields of the record become metadata too where they are a scalar
+or a list of strings; other values (vectors, objects) are skipped.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     """Read one JSON object; its own id, where it has one, is metadata.
 
     Raises:
-        DocumentError: it is not one object of the form above.
+        DocumentError: the data is not one object of the form that the module describes.
     """
     record = _parse(decode(data))
     own_id = record.get("_id", record.get("id"))
@@ -73,7 +73,7 @@ def stream(lines: BinaryIO, source: str) -> Iterator[Document | Unreadable]:
 
 
 def _skip_blank_lines(reader: io.BufferedReader[Any]) -> int:
-    """Skip the blank lines that are in the buffer; their number."""
+    """Skip the blank lines that are in the buffer; returns their number."""
     ahead = reader.peek()
     n_blank = len(ahead) - len(ahead.lstrip())
     n_bytes = ahead.rfind(b"\n", 0, n_blank) + 1
@@ -148,7 +148,7 @@ def _text_of(record: Mapping[str, Any], field: str) -> str:
 
 
 def _add_sections(blocks: Blocks, sections: object) -> dict[str, list[Scalar]]:
-    """Add all sections to the text; the headings of those with a kind, by the field of metadata that lists them."""
+    """Add all sections to the text; returns the headings of sections with a kind, by metadata field."""
     if not isinstance(sections, list):
         raise DocumentError(f'the field "sections" is {type(sections).__name__}, not a list of objects')
     kinds: dict[str, list[Scalar]] = {}

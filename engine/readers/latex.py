@@ -35,7 +35,7 @@ _AUTHOR_END = re.compile(r"\\\\|\\(?:thanks|footnote|inst|affil|orcid|email|IEEE
 
 
 class _Kept:
-    """Macros of which a document's own definition is not followed."""
+    """Names of macros whose definitions in a document are ignored."""
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and (
@@ -56,9 +56,9 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
 
 
 def read_in_folder(data: bytes, doc_id: str, source: str) -> Document:
-    """As `read`, with the files that the file `source` includes from its folder and from below that.
+    """Like `read`, with the files that `source` includes from its folder and from folders below.
 
-    A file that is not there is named in the metadata, as `missing_files`.
+    Files that cannot be included are listed in the metadata, as `missing_files`.
 
     Args:
         data: the contents of the file, unpacked.
@@ -120,7 +120,7 @@ def _metadata(front: Mapping[str, list[str]], latex: LatexSource) -> dict[str, M
 
 
 def _parts(body: str) -> Iterator[tuple[str, int, str]]:
-    """Title, level and source of each section; "" for text that stands under no title."""
+    """Title, level and source of each section; "" for text without a title."""
     closing = closing_braces(body)
     title, level, start = "", 1, 0
     for match in _SECTION.finditer(body):

@@ -1,4 +1,4 @@
-"""Definitions and settings of LaTeX source, taken out wherever they stand; macros without arguments, expanded."""
+"""Removes definitions and settings from LaTeX source, and expands macros without arguments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Container, Mapping
 from engine.readers.latex_nesting import Argument, arguments, closing_braces
 from engine.readers.latex_source import CODE_MARK
 
-_MAX_ROUNDS = 3  # macros in macros
+_MAX_ROUNDS = 3  # of expansion, for macros in macros
 _COMMAND = re.compile(r"\\(?:([A-Za-z@]+)|.)", re.DOTALL)
 _USE = re.compile(r"\\(?:([A-Za-z]+)(?![A-Za-z@])(?:\{\})?|.)", re.DOTALL)
 _PROGRAM = re.compile(r"\\(?:if|else|fi|csname|expandafter|futurelet|def|let|[A-Za-z]*@[A-Za-z])")
@@ -37,7 +37,7 @@ _DEFINITIONS = {
 }
 _SIMPLE = {"*moom": (1, 4), "*mm": (1, 2), "lpm": (0, 2)}  # places of the macro's name and of its body
 
-# Arguments that are no text; what follows them may be.
+# Command -> its arguments that are not text; the text after these arguments is kept.
 _SETTINGS = {
     **dict.fromkeys(["documentclass", "usepackage", "RequirePackage", "PassOptionsToPackage", "LoadClass"], "omo"),
     **dict.fromkeys(["setlength", "addtolength", "settowidth", "settoheight", "setcounter", "addtocounter"], "mm"),
@@ -80,7 +80,7 @@ _SETTINGS = {
 }  # fmt: skip
 _SPACES = frozenset(["vspace", "hspace", "hskip", "vskip", "kern", "newpage", "clearpage", "linebreak", "pagebreak"])
 
-# Environments that are mere layout, with their arguments; both ends become borders of paragraphs.
+# Layout environment -> its arguments; both ends become paragraph breaks.
 _LAYOUT = {
     **dict.fromkeys(["figure", "table", "sidewaysfigure", "sidewaystable", "algorithm", "algorithmic"], "o"),
     **dict.fromkeys(["minipage", "subfigure", "subtable"], "ooom"),
@@ -95,15 +95,15 @@ _LAYOUT |= {f"{name}*": signature for name, signature in _LAYOUT.items()} | {"ta
 
 
 def without_definitions(text: str, kept: Container[str]) -> tuple[str, dict[str, str]]:
-    """Take the definitions out of LaTeX source.
+    """Remove the definitions from LaTeX source.
 
     Args:
         text: LaTeX without comments.
         kept: names of macros that keep their meaning, whatever a document defines.
 
     Returns:
-        The rest, and the body of each macro without arguments; "" for one that is a
-        program. The last definition of a name counts.
+        The remaining text, and the body of each macro without arguments; "" for a macro
+        that is a program. The last definition of a name counts.
     """
     closing = closing_braces(text)
     cut, macros = _Cut(text), dict[str, str]()
@@ -131,7 +131,7 @@ def _macro(text: str, signature: str, found: list[Argument]) -> tuple[str, str]:
 
 
 def expanded(text: str, macros: Mapping[str, str]) -> str:
-    """Put the bodies of macros in the places of their names, unless the text grows as no author's text does."""
+    """Replace macros by their bodies; stop before the text exceeds twice its length plus 10,000 characters."""
     limit = 2 * len(text) + 10_000
     bodies = {name: f"{body}{{}}" if _ENDS_IN_COMMAND.search(body) else body for name, body in macros.items()}
     for _ in range(_MAX_ROUNDS if bodies else 0):
@@ -152,7 +152,7 @@ def expanded(text: str, macros: Mapping[str, str]) -> str:
 
 
 def without_settings(text: str) -> str:
-    """Take out commands and arguments that are no text: lengths, colours, packages, layout."""
+    """Remove commands and arguments that are not text: lengths, colours, packages, layout."""
     closing = closing_braces(text)
     cut, place = _Cut(text), 0
     while (match := _COMMAND.search(text, place)) is not None:
@@ -167,7 +167,7 @@ def without_settings(text: str) -> str:
 
 
 def _leave_out_layout(cut: _Cut, match: re.Match[str], closing: Mapping[int, int]) -> int:
-    """Leave out one end of an environment if that is mere layout; returns where to go on."""
+    """Leave out one end of a layout environment; returns the offset at which to continue."""
     text = match.string
     named = next(arguments(text, match.end(), "m", closing), None)
     if named is None:
@@ -180,7 +180,7 @@ def _leave_out_layout(cut: _Cut, match: re.Match[str], closing: Mapping[int, int
 
 
 class _Cut:
-    """A text of which stretches are left out, in order."""
+    """A text from which stretches are removed, in order."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -189,7 +189,7 @@ class _Cut:
         self._is_line_start = True
 
     def leave_out(self, start: int, stop: int, put: str = "") -> int:
-        """Leave out a stretch, with the rest of the line if nothing else stands there; returns its end."""
+        """Leave out a stretch, with the line break after it if nothing else is on its line; returns its end."""
         text = self._text
         before = text[self._start : start]
         self._is_line_start = before.endswith("\n") or (self._is_line_start and not before)
@@ -200,5 +200,5 @@ class _Cut:
         return stop
 
     def rest(self) -> str:
-        """The text without what was left out."""
+        """The text without the stretches that were left out."""
         return "".join([*self._parts, self._text[self._start :]])

@@ -1,4 +1,4 @@
-"""Braces, environments and arguments of LaTeX source: where they close. Linear in the length of the source."""
+"""Finds where braces, environments and arguments of LaTeX source close, in time linear in its length."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-MAX_DEPTH = 40  # the converter is recursive; deeper groups are opened up, their text stays
+MAX_DEPTH = 40  # the converter is recursive; deeper groups lose their braces and keep their text
 
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _NESTING = re.compile(r"\\(?:begin|end)[ \t]*\{[^{}\\\n]{1,60}\}|\\.|[{}]|\$\$?", re.DOTALL)
@@ -37,7 +37,7 @@ class Argument:
 
 
 def closing_braces(text: str) -> dict[int, int]:
-    """Map the offset of each opening brace to that of the brace that closes it; open ones are left out."""
+    """Map the offset of each opening brace to that of its closing brace; unclosed braces are left out."""
     closing: dict[int, int] = {}
     waiting: list[int] = []
     for match in _BRACE.finditer(text):
@@ -64,11 +64,11 @@ def arguments(text: str, start: int, signature: str, closing: Mapping[int, int])
     Args:
         text: LaTeX source.
         start: one past the command.
-        signature: one letter an argument: "*" a star, "o" an optional argument, "m" a
-            group or a command, "p" the parameters of `\\def`, "=" an equals sign, "l" a
-            command or a character, "(" what stands in parentheses, "d" a length that is
-            assigned. A missing "m", "p", "l" or "d" ends the list; any other is empty.
-        closing: of `closing_braces`.
+        signature: one letter for each argument: "*" a star, "o" an optional argument,
+            "m" a group or a command, "p" the parameters of `\\def`, "=" an equals sign, "l" a
+            command or a character, "(" text in parentheses, "d" a length that is assigned.
+            A missing "m", "p", "l" or "d" ends the list; any other is empty.
+        closing: the result of `closing_braces`.
     """
     for kind in signature:
         found = _argument(text, start, kind, closing)
@@ -116,10 +116,10 @@ def _optional(text: str, start: int, closing: Mapping[int, int]) -> Argument | N
 
 
 def balanced(text: str) -> str:
-    """Leave out braces, `\\begin`, `\\end` and signs of formulas that have no partner or nest too deeply.
+    """Leave out braces, `\\begin`, `\\end` and formula delimiters that have no partner or nest too deeply.
 
-    The converter tries again and again where a group and an environment cross each other,
-    which takes exponential time.
+    Where a group and an environment cross each other, the converter retries, which takes
+    exponential time.
     """
     found = list(_NESTING.finditer(text))
     dropped = set(_unpaired([match.group() for match in found]))
@@ -154,7 +154,7 @@ def _unpaired(tokens: list[str]) -> Iterator[int]:
 
 
 def _roles(token: str, innermost: str) -> tuple[str, str]:
-    """What a token opens and what it closes, each "" where it does not."""
+    """The opener that a token is, and the opener that it closes; "" for none."""
     if token in _CLOSERS:
         return "", _CLOSERS[token]
     if token in _OPENERS:

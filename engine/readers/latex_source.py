@@ -1,7 +1,7 @@
-"""The source of a LaTeX document: comments away, code put aside, included files in their places.
+"""The source of a LaTeX document: comments removed, code put aside, included files inserted.
 
 Files are included from the folder of the main file and from below it, never from
-elsewhere: a document that somebody sent must not read the files of the reader.
+elsewhere: a document from a stranger must not read other files of the user.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from engine.readers.encoding import decode
 from engine.readers.limits import MAX_DOCUMENT_BYTES, read_limited, too_large
 
 MAX_INCLUDE_DEPTH = 10
-MAX_INCLUDES = 2_000  # files that one document may include, one that comes twice counted twice
+MAX_INCLUDES = 2_000  # files that one document can include; repeated files count each time
 _MAX_NOTED = 20
 
-# Two characters that Unicode sets apart for the inside of programs mark the place of code.
+# Two noncharacters, which Unicode reserves for internal use, mark the place of code.
 CODE_MARK, _END_MARK = "\ufdd0", "\ufdd1"
 _PLACE = re.compile(f"{CODE_MARK}(\\d+){_END_MARK}")
 _MARKS = str.maketrans({CODE_MARK: "\ufffd", _END_MARK: "\ufffd"})
@@ -55,11 +55,11 @@ class LatexSource:
 
     text: str
     code: list[str] = field(repr=False)
-    files: tuple[Path, ...] = ()  # that were included
-    missing: tuple[str, ...] = ()  # names that were not: absent, outside the folder, or too many
+    files: tuple[Path, ...] = ()  # included files
+    missing: tuple[str, ...] = ()  # names of files not included: absent, unreadable, outside, or too many
 
     def with_code(self, text: str) -> str:
-        """Put the code back into the places of its marks."""
+        """Replace the marks by the code they stand for."""
         return _PLACE.sub(lambda match: self.code[int(match[1])], text)
 
 
@@ -68,7 +68,7 @@ def load(data: bytes, path: Path | None = None) -> LatexSource:
 
     Args:
         data: the main file, unpacked.
-        path: where the main file lies; without one no file is included.
+        path: of the main file; without it no file is included.
 
     Raises:
         DocumentError: not decodable, or too large with its included files.
@@ -88,7 +88,7 @@ def included_files(path: Path) -> tuple[Path, ...]:
 
 
 class _Joined:
-    """One pass over the main file and, where a path is given, over what it includes."""
+    """One pass over the main file and, where a path is given, over the files that it includes."""
 
     def __init__(self, path: Path | None) -> None:
         self.code: list[str] = []
@@ -100,7 +100,7 @@ class _Joined:
         self._n_includes = 0
 
     def text_of(self, text: str, size_bytes: int) -> str:
-        """The text of one file, with those that it includes."""
+        """The text of one file, with the files that it includes."""
         self._size += size_bytes
         if self._size > MAX_DOCUMENT_BYTES:
             raise too_large("LaTeX source with its included files", f"more than {self._size - 1:,}", MAX_DOCUMENT_BYTES)
@@ -145,7 +145,7 @@ class _Joined:
         return f"{CODE_MARK}{len(self.code) - 1}{_END_MARK}"
 
     def _included(self, match: re.Match[str]) -> str:
-        """What stands in the place of an include command."""
+        """The text that replaces an include command."""
         name = (match["name"] or match["plain"] or f"{match['folder']}/{match['file']}").strip('"')
         self._n_includes += 1
         path = self._find(name) if self._n_includes <= MAX_INCLUDES else None
@@ -184,7 +184,7 @@ class _Joined:
                     if path.is_relative_to(self._folder) and path.is_file() and not self._is_hidden(path):
                         return path
                 except (OSError, RuntimeError):
-                    continue  # a name that is too long, or a circle of links
+                    continue  # a name that is too long, or a cycle of links
         return None
 
     def _is_hidden(self, path: Path) -> bool:
@@ -192,7 +192,7 @@ class _Joined:
 
 
 def _body_of(text: str) -> str:
-    """Of a file that is a document of its own, as a subfile is, what stands in its document environment."""
+    """The document environment of a file that is a complete document, such as a subfile; else the whole text."""
     if r"\documentclass" not in text:
         return text
     _, begin, body = text.partition(r"\begin{document}")

@@ -1,4 +1,4 @@
-"""LaTeX to plain text: accents, symbols and formulas in Unicode; citations and references without a trace."""
+"""LaTeX to plain text: accents, symbols and formulas in Unicode; citations and references removed."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _ALL_CITED = re.compile(
 _BEFORE_CITED = re.compile(rf"(?:(?<![~ \t\n])[~ \t]*(?:\n[~ \t]*)?)?{_CITED}(?:[~ ,;]{{0,5}}{_CITED})*")
 _OPTION = re.compile(r"(\\(?!sqrt|item|xrightarrow|xleftarrow)[A-Za-z]{2,40}\*?)\[[^\[\]{}]{0,200}\](?=\{)")
 _FIELD = re.compile(r"%(?:\((\d)\))?s")
-_WITHOUT_TEXT = (  # where no argument follows, which the section headings and the front matter have taken
+_WITHOUT_TEXT = (  # no text of their own; arguments of headings and front matter were already read
     "part", "chapter", "section", "subsection", "subsubsection", "paragraph", "subparagraph",
     "title", "author", "date", "maketitle", "includegraphics", "input", "include",
 )  # fmt: skip
 _COMMAND = re.compile(r"\\(?:[A-Za-z]+\*?|.)|[{}$]", re.DOTALL)
-_ALONE = re.compile(r"(?<=\S)\n(?=[,;)])")  # a mark at the start of a line, where a citation stood before it
+_ALONE = re.compile(r"(?<=\S)\n(?=[,;)])")  # punctuation at the start of a line, after a removed citation
 
 
 def _converter() -> LatexNodes2Text:
@@ -54,7 +54,7 @@ def _converter() -> LatexNodes2Text:
 
 
 def _filled(template: str) -> Callable[..., str]:
-    """A replacement of a macro by a template of the converter, in which missing arguments are empty."""
+    """A replacement that fills a template of the converter; missing arguments are empty."""
 
     def fill(node: _Node, l2tobj: LatexNodes2Text) -> str:
         found = node.nodeargd.argnlist if node.nodeargd and node.nodeargd.argnlist else []
@@ -79,7 +79,7 @@ def is_known_macro(name: str) -> bool:
 
 
 def plain(latex: str) -> str:
-    """Convert LaTeX without comments and definitions to text; never fails, whatever its commands lack."""
+    """Convert LaTeX without comments and definitions to text; never fails, even where commands lack arguments."""
     if not latex.strip():
         return ""
     latex = _CITATION.sub(_CITED, latex)
@@ -94,6 +94,6 @@ def _converted(latex: str) -> str:
     try:
         text: str = _CONVERTER.latex_to_text(latex)
     except (RecursionError, LookupError, AttributeError, TypeError, ValueError):
-        # The converter expects arguments where a damaged file has none; the words are still worth having.
+        # The converter expects arguments where a damaged file has none; the words are kept.
         return _COMMAND.sub(" ", latex)
     return text

@@ -1,4 +1,4 @@
-"""Counts what a reader finds in a file and leaves out of its text; nothing is left out here."""
+"""Counts the parts of a file that a reader leaves out of its text. Removes nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def elements_left_out(roots: Iterable[Element], kinds: Mapping[str, str]) -> Cou
 
     Args:
         roots: of the trees that were read.
-        kinds: by local name of the element what it counts as; elements inside one that counts do not count.
+        kinds: the kind of each counted element, by local name; elements inside a counted element do not count.
     """
     counts: Counter[str] = Counter()
     for root in roots:

@@ -1,4 +1,4 @@
-"""How large a document may be. Checked before work is done, not after."""
+"""Limits on the size of a document, checked before work is done, not after."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def read_limited(stream: BinaryIO, limit: int) -> bytes:
     """Read a stream to its end, but never more than `limit` bytes.
 
     Raises:
-        DocumentError: there is more.
+        DocumentError: the stream holds more.
     """
     parts: list[bytes] = []
     size = 0
-    # In parts: a read of so many bytes takes the memory of all of them, however few there are.
+    # In parts: one read of `limit` bytes allocates all of them, however short the stream is.
     while size <= limit and (part := stream.read(min(_PART_BYTES, limit + 1 - size))):
         parts.append(part)
         size += len(part)

@@ -22,7 +22,7 @@ _MAX_PAGE_SHARE = 0.7  # of the letters of the page; above it the links are the 
 
 @dataclass(slots=True)
 class _Tally:
-    """Counts of an element with all that is inside."""
+    """Counts of an element and everything inside it."""
 
     n_found_before: int
     letters: int = 0
@@ -31,7 +31,7 @@ class _Tally:
 
 
 def remove_link_lists(root: Element) -> int:
-    """Remove lists that are mostly short links, unless these are most of the page; how many were removed."""
+    """Remove lists that are mostly short links, unless these are most of the page; returns the number removed."""
     found: list[tuple[Element, int]] = []
     tallies = [_Tally(0)]
     open_links = 0

@@ -1,4 +1,4 @@
-"""Walks an element tree and writes its text as blocks; what the tags mean is told by a `Grammar`."""
+"""Walks an element tree and writes its text as blocks; a `Grammar` defines the meaning of the tags."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _BREAK = "\v"  # stands for a line break inside a block until the block is writt
 
 @dataclass(frozen=True, slots=True)
 class HeadingMark:
-    """What a heading element says besides its own text."""
+    """The level and the number of a heading element."""
 
     level: int
-    label: str = ""  # its number, where the format keeps it apart
+    label: str = ""  # its number, where the format separates it from the text
 
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """What the tags of a format mean; tags are local names, all others are inline."""
+    """The meaning of the tags of a format; tags are local names, all others are inline."""
 
     blocks: frozenset[str]
     items: frozenset[str]  # of a list
     rows: frozenset[str]
     cells: frozenset[str]
     breaks: frozenset[str]
-    verbatim: frozenset[str]  # white space counts inside
+    verbatim: frozenset[str]  # white space is kept inside
     is_dropped: Callable[[Element], bool]
     heading: Callable[[Element], HeadingMark | None]
 
@@ -44,7 +44,7 @@ def local_name(element: Element) -> str:
 
 
 def write(root: Element, grammar: Grammar, blocks: Blocks) -> None:
-    """Append the text under `root` to `blocks`; deep trees are no problem."""
+    """Append the text under `root` to `blocks`; trees can be deep: the walk is not recursive."""
     _Walk(grammar, blocks).through(root)
 
 
@@ -68,7 +68,7 @@ class _Walk:
         if self._grammar.is_dropped(root):
             return
         self._open(root)
-        path = [(root, iter(root))]  # iterators: the children of a node may be millions
+        path = [(root, iter(root))]  # iterators, because a node can have millions of children
         while path:
             element, children = path[-1]
             node = next(children, None)
@@ -131,7 +131,7 @@ class _Walk:
             self._prefix, self._separator = prefix, "\n"
 
     def _start_cell(self) -> None:
-        """Part a cell from the one before; blank cells at the start of a row are left out."""
+        """Separate a cell from the cell before; blank cells at the start of a row are left out."""
         if self._row is None:
             self._buffer.append(" ")
         elif any(not part.isspace() for part in reversed(self._buffer) if part):
@@ -140,7 +140,7 @@ class _Walk:
             self._buffer = []
 
     def _border(self) -> None:
-        """A block starts or ends here; inside a row or a heading that is a mere space."""
+        """A block starts or ends here; inside a row or a heading a space replaces the border."""
         if self._row is None and self._heading is None:
             self._flush()
         elif self._buffer and self._buffer[-1] != " ":

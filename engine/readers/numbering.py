@@ -21,7 +21,7 @@ class Numbered:
     """A line that looks like a numbered heading."""
 
     kind: Kind
-    number: tuple[int, ...]  # () where only the word before it counts
+    number: tuple[int, ...]  # () where only the word before the number counts
     level: int
     title: str  # without the number; may be "" for `Kind.NAMED`
 
@@ -50,7 +50,7 @@ _COLUMNS = re.compile(r"\S(?:\s{4,}|\t)\S")
 
 
 def parse(line: str) -> Numbered | None:
-    """Read the number of a line, if it could be a heading by its own looks."""
+    """Parse the number of a line; None where the line alone does not look like a heading."""
     line = line.strip()
     if not line or len(line) > 2 * _MAX_TITLE_CHARS or is_contents_line(line) or _COLUMNS.search(line):
         return None
@@ -72,7 +72,7 @@ def could_be_title(title: str) -> bool:
 
 
 def _is_numbered_title(title: str) -> bool:
-    """As `could_be_title`; a full stop may end it where all words of weight are capitalised."""
+    """Like `could_be_title`, but a full stop can end a title whose words, small ones aside, are capitalised."""
     if not title.endswith(".") or title.endswith(".."):
         return could_be_title(title)
     words = [word for word in re.findall(r"[^\W\d_]+", title.replace("'s", "")) if word not in _SMALL_WORDS]

@@ -20,7 +20,7 @@ _DROPPED = frozenset([
     "variable-decls",
 ])  # fmt: skip
 _SPACES = frozenset(["s", "tab"])
-_DRAWING_WORDS = re.compile(r"\{.*svg.*\}(title|desc)$")  # of a picture, for those who do not see it
+_DRAWING_WORDS = re.compile(r"\{.*svg.*\}(title|desc)$")  # alternative text of a picture
 _PARAGRAPHS = frozenset(["p", "h"])
 
 
@@ -57,14 +57,14 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
 
 
 def _space(body: Element) -> None:
-    """Write the elements that stand for spaces and tabs as one space."""
+    """Replace each element that stands for spaces or a tab by one space."""
     for element in body.iter(etree.Element):
         if local_name(element) in _SPACES:
             element.text = " "
 
 
 def _move_notes(body: Element) -> None:
-    """Put the notes of a paragraph behind it, and their numbers in brackets in their places."""
+    """Move the notes of a paragraph behind it, and leave their numbers in brackets in the paragraph."""
     for note in reversed(list(body.iter("{*}note"))):
         paragraph = next((above for above in note.iterancestors() if local_name(above) in _PARAGRAPHS), None)
         text = note.find("{*}note-body")

@@ -47,7 +47,7 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
 
 
 def _in_language(parts: list[Element], language: str | None) -> Element | None:
-    """The part in a language, else the first."""
+    """The part in a language, else the first part."""
     return next((part for part in parts if part.get("lang") == language), parts[0] if parts else None)
 
 
@@ -56,7 +56,7 @@ def _is_dropped(element: Element) -> bool:
 
 
 def _heading(element: Element) -> HeadingMark | None:
-    """A heading of the description; it stands below "Description"."""
+    """A heading of the description, at a level below "Description"."""
     if local_name(element) != "heading":
         return None
     level = element.get("level") or ""
@@ -95,7 +95,7 @@ class _American:
         return words(self._data.find("{*}publication-reference/{*}document-id/{*}date"))
 
     def inventors(self) -> list[str]:
-        """Until 2012 the inventors were given as applicants."""
+        """The inventors; until 2012 they were listed as applicants."""
         people = self._data.findall(".//{*}inventors/{*}inventor/{*}addressbook")
         applicants = self._data.iterfind(".//{*}applicants/{*}applicant")
         people = people or [
@@ -142,7 +142,7 @@ class _European:
         return [words(name) for name in self._data.iterfind(".//{*}B720/{*}B721/{*}snm")]
 
     def assignees(self) -> list[str]:
-        """The proprietors, of an application the applicants."""
+        """The proprietors of a patent, or the applicants of an application."""
         owners = self._data.findall(".//{*}B730/{*}B731/{*}snm") or self._data.findall(".//{*}B710/{*}B711/{*}snm")
         return [words(name) for name in owners]
 
@@ -186,6 +186,6 @@ def _class(item: Element) -> str:
 
 
 def _symbol(text: str) -> str:
-    """The symbol of a line as "F04B  17/03        20060101AFI20150112BHEP"."""
+    """The symbol of a line such as "F04B  17/03        20060101AFI20150112BHEP"."""
     match = re.match(r"([A-H]\d\d[A-Z])\s*(\d+\s*/\s*\d+)?", text)
     return text if match is None else f"{match.group(1)} {(match.group(2) or '').replace(' ', '')}".strip()

@@ -29,7 +29,7 @@ _ONE_AT_A_TIME = threading.Lock()  # pdfium may not be called from two threads
 _MAX_OUTLINE = 5_000
 _MAX_PAGES = 10_000
 _MAX_PAGE_CHARS = 1_000_000
-_MAX_PAGE_OBJECTS = 100_000  # of a page, among which pictures are looked for
+_MAX_PAGE_OBJECTS = 100_000  # of a page, that are searched for pictures
 _MIN_PAGE_CHARS = 100  # a page of print has thousands
 _NO_AUTHOR = re.compile(r"[A-Z]*\(0x[0-9a-f]+\)$|(?:unknown|anonymous|author|user|admin)$", re.IGNORECASE)
 _NO_TITLE = re.compile(r"microsoft |untitled|slide \d|.*\.(?:docx?|tex|dvi|pdf|indd|qxd|rtf|ps)$|\S+$", re.IGNORECASE)
@@ -37,23 +37,23 @@ _NO_TITLE = re.compile(r"microsoft |untitled|slide \d|.*\.(?:docx?|tex|dvi|pdf|i
 
 @dataclass(slots=True)
 class _Extract:
-    """What pdfium finds in a file."""
+    """The contents that pdfium finds in a file."""
 
     lines: list[Line] = field(default_factory=list)
     outline: list[OutlineEntry] = field(default_factory=list)
     properties: dict[str, str] = field(default_factory=dict)
     n_pages: int = 0
-    n_unreadable: int = 0  # characters without a meaning
+    n_unreadable: int = 0  # characters that cannot be decoded
     n_pictures: int = 0
-    has_pictures: bool = False  # looked for only where there is hardly any text
-    damaged_pages: list[int] = field(default_factory=list)  # from 1, as people count
+    has_pictures: bool = False  # checked only where there is hardly any text
+    damaged_pages: list[int] = field(default_factory=list)  # from 1
 
 
 def read(data: bytes, doc_id: str, source: str) -> Document:
     """Read the text layer of a PDF.
 
-    Running heads and page numbers are left out, hyphenated words and paragraphs are
-    put together. Pages that cannot be read are listed in the metadata "damaged_pages",
+    Running heads, page numbers and line numbers are left out, hyphenated words and
+    paragraphs are joined. Pages that cannot be read are listed in the metadata "damaged_pages",
     also those on which most characters have no Unicode value in their font.
 
     Raises:
@@ -90,7 +90,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
 
 
 def _n_changed(before: Sequence[Line], after: Sequence[Line]) -> int:
-    """Lines that are gone or shorter."""
+    """The number of lines that were removed or shortened."""
     kept = {id(line) for line in after}
     return sum(id(line) not in kept for line in before)
 
@@ -111,7 +111,7 @@ def _check_text_layer(extract: _Extract) -> None:
 
 
 def _hides_text(extract: _Extract) -> bool:
-    """Whether a file with hardly any text shows more than that."""
+    """Whether a file with hardly any text has pictures or characters that cannot be decoded."""
     return extract.has_pictures or extract.n_unreadable > 0
 
 
@@ -165,7 +165,7 @@ def _open(data: bytes) -> _Pdf:
 
 
 def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
-    """The lines of a page; its pictures are added to those of the file."""
+    """The lines of a page; its pictures are added to the count of the file."""
     page = pdf[number]
     try:
         text_page = page.get_textpage()

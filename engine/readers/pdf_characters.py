@@ -1,4 +1,4 @@
-"""Characters of a PDF page, one for each that pdfium counts. Decodes TeX fonts that bring no Unicode map."""
+"""Characters of a PDF page, one for each index of pdfium. Decodes TeX fonts that have no Unicode map."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OT1: Mapping[int, str] = MappingProxyType(
 )
 _SYMBOL_FONT = re.compile(rb"(?:^|\+)(?:cmsy|cmex|cmbsy|msam|msbm|lasy|stmary|wasy)", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_ENOUGH = 20  # characters of a font, without digits and blanks, by which the font is judged
+_ENOUGH = 20  # a font with fewer characters, digits aside, counts as readable
 _SHARE_IN_WORDS = 0.5
 _MAX_FONT_NAME = 128
 
@@ -41,7 +41,7 @@ class Characters:
     """The characters of a page."""
 
     text: str  # one character for each index of pdfium; `LINE_END` and `SOFT_HYPHEN` end a line
-    n_unreadable: int  # characters left out, because their font does not say what they mean
+    n_unreadable: int  # characters left out, because their font has no usable Unicode map
 
 
 def characters_of(text_page: _TextPage) -> Characters:
@@ -49,7 +49,7 @@ def characters_of(text_page: _TextPage) -> Characters:
 
     pdfium returns the bare code of a character whose font has no Unicode map. Such a
     code is a letter in some fonts, the number of a shape in others. A font counts as
-    readable if most of its characters stand in words.
+    readable if most of its characters are in words.
     """
     codes = [pdfium.FPDFText_GetUnicode(text_page, index) for index in range(pdfium.FPDFText_CountChars(text_page))]
     unmapped = _unmapped(text_page, codes)
@@ -99,13 +99,13 @@ def _printable(code: int) -> str:
 
 
 def _table(codes: Iterable[int]) -> Mapping[int, str]:
-    """The TeX encoding of a font, by where its ligatures are."""
+    """The TeX encoding of a font, by the codes of its ligatures."""
     balance = sum((0x0B <= code <= 0x0F) - (0x1B <= code <= 0x1F) for code in codes)
     return _OT1 if balance > 0 else _T1
 
 
 def _in_words(text: str) -> frozenset[int]:
-    """Places of the letters in words of at least three, half of them no ligatures."""
+    """Places of the letters in words of at least three letters, of which at most half are ligatures."""
     places: list[int] = []
     for match in _WORD.finditer(text):
         word = match.group()
@@ -124,7 +124,7 @@ def _is_readable(characters: Sequence[str], indices: Sequence[int], in_words: fr
 
 
 def _font_key(text_page: _TextPage, index: int) -> int:
-    """The same number for all characters of a font."""
+    """A number that identifies the font of a character; 0 without a font."""
     shown = pdfium.FPDFText_GetTextObject(text_page, index)
     font = pdfium.FPDFTextObj_GetFont(shown) if shown else None
     return (cast(font, c_void_p).value or 0) if font else 0

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from engine.readers.pdf_lines import Line
 
-_MIN_LINES = 5  # that start at one place, to make a column
+_MIN_LINES = 5  # lines that start at one place make a column
 _MIN_SHARE = 0.05  # of the lines of the page
 _MIN_WIDTH = 0.15  # of the text of the page; cells of a table are narrower
 _SHARE_ENDING = 0.8  # of the lines of a column end before the next column
@@ -17,10 +17,10 @@ _FULL = 0.9  # of the lines end at or before the edge
 
 
 def right_edges(lines: Sequence[Line]) -> list[float]:
-    """For each line where the full lines of its column end, in points.
+    """For each line, the right edge of the full lines of its column, in points.
 
     Args:
-        lines: those of a page are neighbours.
+        lines: lines of one page are neighbours.
     """
     edges: list[float] = []
     for _, page in groupby(lines, key=lambda line: line.page):
@@ -43,7 +43,7 @@ def column_starts(page: Sequence[Line]) -> list[float]:
 
 
 def _places(lefts: Sequence[float]) -> list[tuple[float, int]]:
-    """Where lines start, and how many do; starts that are close together are one place."""
+    """The places where lines start, with the number of lines; starts that are close together are one place."""
     places: list[list[float]] = []
     for left in lefts:
         if places and left - places[-1][0] <= _SAME_PLACE:

@@ -10,7 +10,7 @@ from engine.readers.pdf_lines import Line
 MAX_PARAGRAPH_CHARS = 8_000  # a longer one is not joined any further
 _MAX_PARAGRAPHS = 12  # between the halves of a sentence
 _SAME_SIZE = 0.03  # times the body size
-_SHORT = 4.0  # times the type size; a shorter line is full
+_SHORT = 4.0  # times the type size; a line that ends this close to the edge is full
 _NARROW = 0.6  # of the column; labels and cells are narrower
 _CAPTION = re.compile(r"(?:fig(?:ure|\.)?|tab(?:le|\.)?|algorithm|listing|scheme|plate)\s*[\dIVXA-Z]", re.IGNORECASE)
 _GOES_ON = re.compile(r"[^\W\d_]+[,.;:)]*(?:\s|$)")  # a word, no formula
@@ -20,17 +20,17 @@ _OPEN_END = re.compile(r"(?:[^\W\d_][,\u00ad\u2010-]?|,)$")  # no full stop
 def floats_last(
     paragraphs: Sequence[range], lines: Sequence[Line], edges: Sequence[float], size: float, headings: frozenset[int]
 ) -> list[list[int]]:
-    """Put the halves of an interrupted paragraph together, and the interruption after it.
+    """Join the halves of an interrupted paragraph, and put the interruption after it.
 
     Args:
-        paragraphs: the numbers of their lines, in the order of the page.
+        paragraphs: the line numbers of each, in the order of the page.
         lines: all lines.
-        edges: for each line where the full lines of its column end, in points.
+        edges: for each line, the right edge of the full lines of its column, in points.
         size: of body text, in points.
         headings: first lines of headings; nothing moves across one.
 
     Returns:
-        The numbers of the lines of each paragraph, all of them once.
+        The line numbers of each paragraph; every line is there once.
     """
     ordered: list[list[int]] = []
     number = 0
@@ -66,7 +66,7 @@ def _rest(
     size: float,
     headings: frozenset[int],
 ) -> int | None:
-    """The paragraph that goes on with the sentence which the line `last` leaves open; None without one."""
+    """The number of the paragraph that continues the open sentence of line `last`; None without one."""
     before = lines[last]
     is_full = before.right >= edges[last] - _SHORT * before.size and " " in before.text
     if not is_full or not _is_body(before, size) or not _OPEN_END.search(before.text):

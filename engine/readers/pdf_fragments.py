@@ -1,4 +1,4 @@
-"""Puts the fragments of a line of print together: text around superscripts, changes of type. Pure functions."""
+"""Joins the fragments of a printed line: text around superscripts, changes of type. Pure functions."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _SOFT_HYPHEN = "\u00ad"
 _MAX_GAP = 1.0  # times the type size; the space between columns is wider, or pdfium does not cross it
 _MAX_OVERLAP = 0.3  # times the type size
 _MAX_SHIFT = 0.55  # of the baseline of a superscript, times the type size
-_WORD_GAP = 0.15  # times the type size; less is no space
+_WORD_GAP = 0.15  # times the type size; a smaller gap is not a space
 _MAX_CHARS = 1_000
 _CLOSING = ",.;:)]"
 
 
 def rejoined(lines: Iterable[Line]) -> list[Line]:
-    """Join neighbouring lines that stand on one baseline, with at most the space of a word between them.
+    """Join neighbouring lines that share a baseline, with at most the space of a word between them.
 
-    A line made of several has the place and type of its longest fragment.
+    A joined line spans its fragments, and has the baseline and type of the longest.
     """
     joined: list[Line] = []
     longest = 0  # characters of the fragment that gave the last line its type

@@ -20,25 +20,25 @@ _LARGER = 1.08  # times the body size
 _SAME_SIZE = 0.05  # times the body size
 _TITLE = 1.15  # times the body size
 _TOP_LINES = 6  # of a first page; a title is among them
-_MIN_TITLE_WORDS = 3  # a title among headings in the same type
+_MIN_TITLE_WORDS = 3  # of a title in the type of other headings
 _MAX_LINES = 3
 _MAX_CHARS = 200
 _CAPTION = re.compile(r"(?:fig(?:ure)?|tab(?:le)?|algorithm|listing|theorem|lemma|proof|definition)\b", re.IGNORECASE)
-_NUMBER = re.compile(r"(?:chapter|section|part|appendix)?(?:[0-9ivx]{0,6}|[a-z][0-9]{0,4})")  # one side may lack it
-_WORD = re.compile(r"[^\W\d_]{3,}|[\u3040-\u9fff\uac00-\ud7a3]")  # where words have no spaces, signs count
+_NUMBER = re.compile(r"(?:chapter|section|part|appendix)?(?:[0-9ivx]{0,6}|[a-z][0-9]{0,4})")  # optional on either side
+_WORD = re.compile(r"[^\W\d_]{3,}|[\u3040-\u9fff\uac00-\ud7a3]")  # in scripts without spaces, characters count
 _UNNUMBERED = re.compile(
     r"(?:abstract|references|bibliography|acknowledge?ments?|appendix|appendices)[ :.]*", re.IGNORECASE
 )  # headings that outlines leave out, and that are often set like the body
 _PRIVATE_USE = re.compile(r"[\ue000-\uf8ff]")
 _OPENING = "\"'\u201c\u2018\u00ab(\u00a7[\u00bf\u00a1"
 _SHARE_IN_WORDS = 0.5
-_MAX_COMPARISONS = 200_000  # of entries with lines; a real outline needs some thousand
-_OUTLINE_SHARE = 0.6  # of the outline must be found in the text, else it belongs to something else
+_MAX_COMPARISONS = 200_000  # of entries with lines; a real outline needs a few thousand
+_OUTLINE_SHARE = 0.6  # of the outline must be found in the text; otherwise it is of another document
 
 
 @dataclass(frozen=True, slots=True)
 class OutlineEntry:
-    """An entry of the outline that a PDF brings along."""
+    """An entry of the outline of a PDF."""
 
     title: str
     level: int  # 1 is the outermost
@@ -55,7 +55,7 @@ class HeadingLines:
 
 
 def by_outline(lines: Sequence[Line], outline: Sequence[OutlineEntry]) -> list[HeadingLines]:
-    """The lines that the outline names; none of them where too few are found."""
+    """The lines that the outline names; none where too few entries are found."""
     pages: dict[int, list[int]] = {}
     for number, line in enumerate(lines):
         pages.setdefault(line.page, []).append(number)
@@ -78,7 +78,7 @@ def _named_at(keys: Sequence[str], place: int, entry: OutlineEntry) -> HeadingLi
         seen += keys[stop - 1]
         longer, shorter = (seen, wanted) if len(seen) > len(wanted) else (wanted, seen)
         n_more = len(longer) - len(shorter)
-        is_from_first = longer is wanted or n_more < len(keys[place])  # else it is a formula above
+        is_from_first = longer is wanted or n_more < len(keys[place])  # else the line is a formula above
         if shorter and is_from_first and longer.endswith(shorter) and _NUMBER.fullmatch(longer, 0, n_more):
             return HeadingLines(place, stop, entry.level)
     return None
@@ -91,7 +91,7 @@ def _key(text: str) -> str:
 def with_unnumbered(
     outlined: Sequence[HeadingLines], typed: Sequence[HeadingLines], lines: Sequence[Line]
 ) -> list[HeadingLines]:
-    """The headings of an outline, and such as "References" between them, which outlines seldom name.
+    """The headings of an outline, with headings such as "References", which outlines seldom name.
 
     Args:
         outlined: headings from `by_outline`, at least one.
@@ -110,10 +110,11 @@ def with_unnumbered(
 
 
 def by_type(lines: Sequence[Line]) -> tuple[str, list[HeadingLines]]:
-    """The title, and the headings: larger or bolder than the body, numbered capitals, or such as "References".
+    """The title, and the headings: larger or bolder than the body, numbered capitals, or known words ("References").
 
     The level is that of the number; unnumbered headings have the level of numbered
-    ones in the same type, or else the rank of their size.
+    ones in the same type, or else the rank of their type (by size, then bold). Known
+    words have level 1 if headings are numbered, but none in their type.
     """
     size = body_size(lines)
     groups = _without_labels(lines, list(_groups(lines, size)), size)
@@ -125,7 +126,7 @@ def by_type(lines: Sequence[Line]) -> tuple[str, list[HeadingLines]]:
 
 
 def _groups(lines: Sequence[Line], size: float) -> Iterator[range]:
-    """Neighbouring lines of one heading."""
+    """Groups of neighbouring lines, each a heading."""
     pitch = pitch_of(lines, size)
     is_bold_rare = _share_of_bold(lines, size) < 0.25
     start = 0
@@ -204,10 +205,11 @@ def _share_of_bold(lines: Sequence[Line], size: float) -> float:
 
 
 def _title(lines: Sequence[Line], groups: Sequence[range], size: float) -> range | None:
-    """The largest type of the first page, if nothing in the file is as large or it stands at the very top.
+    """The group that is the title; None without one.
 
-    Else the first group of all, if it stands at the very top in a bold type that no heading has. Else the last
-    heading above the first text.
+    The largest group of the first page, if over `_TITLE` times the body size, is the title where no other group is as
+    large, or where it is at the very top. If it is not that large, the first group is the title where it is at the
+    very top, in a type that no other group has. Otherwise the title is the last heading above the first text.
     """
     front = [group for group in groups if lines[group.start].page == 0 and _may_be_title(lines, group)]
     if not front:
@@ -224,9 +226,9 @@ def _title(lines: Sequence[Line], groups: Sequence[range], size: float) -> range
 
 
 def _last_above_text(lines: Sequence[Line], groups: Sequence[range], size: float) -> range | None:
-    """The last heading of several words that stands above all text in the type of the body, or a larger one.
+    """The last heading of several words above all text in the size of the body, or a larger one.
 
-    Official papers name office, place and file above their subject, all in the type of their headings.
+    Official papers print office, place and file number above their subject, all in the type of their headings.
     """
     in_groups = {number: group for group in groups for number in group}
     title = None
@@ -244,7 +246,7 @@ def _style(line: Line) -> _Style:
 
 
 def _may_be_title(lines: Sequence[Line], group: range) -> bool:
-    """Numbered headings and such as "Abstract" are no titles, unless they stand at the very top."""
+    """Whether a group can be the title: a numbered heading or one such as "Abstract" only at the very top."""
     text = _text(lines, group)
     return group.start < _TOP_LINES or (parse(text) is None and not _is_unnumbered(text))
 
@@ -269,7 +271,7 @@ def _levels(lines: Sequence[Line], groups: Sequence[range]) -> list[int]:
     levels = []
     for style, numbered, group in zip(styles, numbers, groups, strict=True):
         if of_style and style not in of_style and _is_unnumbered(_text(lines, group)):
-            levels.append(1)  # among numbered headings
+            levels.append(1)  # a known word among numbered headings
         elif numbered is not None and numbered.kind is not Kind.NAMED:
             levels.append(numbered.level)
         else:

@@ -8,8 +8,8 @@ from statistics import median
 
 from engine.readers.pdf_lines import Line
 
-_CAPTION = re.compile(r"fig(?:ure|\.)?\s*\d", re.IGNORECASE)  # captions of tables stand above, below a heading
-_MAX_LABELS = 30  # between one label and the caption
+_CAPTION = re.compile(r"fig(?:ure|\.)?\s*\d", re.IGNORECASE)  # captions of tables are above the table, after a heading
+_MAX_LABELS = 30  # lines between one label and the caption
 _NARROW = 0.6  # times the width of body text
 _SAME_SIZE = 0.05  # times the body size
 
@@ -26,7 +26,7 @@ def body_width(lines: Sequence[Line], size: float) -> float:
 
 
 def is_label(lines: Sequence[Line], group: range, width: float) -> bool:
-    """Whether nothing but narrow lines stands between a group of lines and the caption of a figure below.
+    """Whether only narrow lines are between a group of lines and the caption of a figure below.
 
     Args:
         lines: all lines.

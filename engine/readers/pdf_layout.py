@@ -1,4 +1,4 @@
-"""Makes running text of the lines of pages: whole words, paragraphs. Pure functions."""
+"""Joins the lines of pages into running text: whole words, paragraphs. Pure functions."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def starts_paragraph(before: Line, line: Line, pitch: float, right_edge: float) 
     Args:
         before: the line before it, in reading order.
         line: the line.
-        pitch: from line to line inside a paragraph, in points.
-        right_edge: where full lines of its column end.
+        pitch: distance of the lines inside a paragraph, in points.
+        right_edge: of the full lines of its column, in points.
     """
     if line.size != before.size and abs(line.size - before.size) > 0.15 * before.size:
         return True

@@ -16,12 +16,12 @@ _AFTER_TEXT = re.compile(r"(?<=\S)\s+[A-Z]?(\d{1,4})$")
 _STEPS = (1, 5, 10)
 _MAX_SKIPPED = 2  # steps; a formula may hide the number of its line
 _MIN_CHAIN = 6  # numbers that count up, on a page
-_MIN_CHAIN_OF_STEPS = 4  # if only each fifth or tenth line has its number
+_MIN_CHAIN_OF_STEPS = 4  # if only every fifth or tenth line has a number
 _SHARE_OF_PAGES = 0.5
 _SHARE_BESIDE = 0.9  # of the other lines are right of the numbers, or left of them
-_MIN_LINES = 8  # a page of fewer lines says nothing
+_MIN_LINES = 8  # a page with fewer lines is not checked
 _SAME_PLACE = 2.0  # points
-_MAX_DIGIT = 12.0  # points; a longer number starts at most so much further left
+_MAX_DIGIT = 12.0  # points; a longer number starts at most this much further left
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class _Number:
 
 
 def without_line_numbers(lines: Sequence[Line]) -> list[Line]:
-    """Leave out the numbers of lines, if half of the pages have a column of them in a margin.
+    """Leave out line numbers, if half of the pages of `_MIN_LINES` lines or more have a column of them in a margin.
 
     Args:
-        lines: those of a page are neighbours.
+        lines: lines of one page are neighbours.
     """
     pages = [list(group) for _, group in groupby(lines, key=lambda line: line.page)]
     chains = [_chain(page) if len(page) >= _MIN_LINES else [] for page in pages]
@@ -73,7 +73,7 @@ def _without(page: Sequence[Line], chain: Sequence[_Number]) -> Iterable[Line]:
 
 
 def _chain(page: Sequence[Line]) -> list[_Number]:
-    """The longest column of numbers that count from line to line in a margin; [] without one."""
+    """The longest column of numbers in a margin that count up from line to line; [] without one."""
     numbers = [number for place, line in enumerate(page) for number in _numbers(place, line)]
     numbers.sort(key=lambda number: (-page[number.place].y, number.left))
     found: list[_Number] = []
@@ -96,7 +96,7 @@ def _numbers(place: int, line: Line) -> Iterator[_Number]:
 
 def _longest(numbers: Iterable[_Number], page: Sequence[Line], step: int) -> list[_Number]:
     chains: list[list[_Number]] = []
-    awaiting: dict[int, list[_Number]] = {}  # the last value of a chain
+    awaiting: dict[int, list[_Number]] = {}  # chains by their last value
     for number in numbers:
         befores = (awaiting.get(number.value - step * skipped) for skipped in range(1, _MAX_SKIPPED + 2))
         chain = next((before for before in befores if before and _is_below(before[-1], number, page)), None)

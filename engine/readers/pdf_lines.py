@@ -1,4 +1,4 @@
-"""Lines of a PDF page as pdfium orders them, with their place and type. Knows pdfium, not documents."""
+"""Lines of a PDF page as pdfium orders them, with their place and type. Reads from pdfium, and makes no document."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LEAST_GAP = 0.6  # between a text and a number in the margin, times the type si
 
 @dataclass(frozen=True, slots=True)
 class TrailingNumber:
-    """A number at the end of a line, at more than the space of a word from its text; lengths are points."""
+    """A number at the end of a line, more than a word space after its text; lengths are points."""
 
     text_right: float  # where the text before it ends
     left: float
@@ -51,19 +51,19 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class PageLines:
-    """The lines of a page in the order in which pdfium gives them."""
+    """The lines of a page in the order of pdfium."""
 
     lines: list[Line]
     n_unreadable: int  # characters left out, see `Characters`
 
 
 def without_note_marks(text: str) -> str:
-    """A text without the signs at its end that refer to footnotes."""
+    """A text without the footnote marks at its end."""
     return text.rstrip(f" {_NOTE_MARKS}")
 
 
 def lines_of(text_page: _TextPage, page: int) -> PageLines:
-    """The lines of a page, without blank ones and stamps along the margin."""
+    """The lines of a page, without blank lines and without turned stamps along the margin."""
     characters = characters_of(text_page)
     upright: list[Line] = []
     turned: list[Line] = []

@@ -11,14 +11,14 @@ from typing import TypeAlias
 from engine.readers.pdf_layout import body_size
 from engine.readers.pdf_lines import Line
 
-_MIN_PAGES = 3  # under that nothing can be seen to repeat
+_MIN_PAGES = 3  # repetition on fewer pages is not counted
 _SHARE_OF_PAGES = 0.3
-_NEAR_PAGES = 6  # a head that names the chapter repeats within so many pages
-_EDGE_LINES = 2  # at the top and at the bottom of a page; a page number may stand alone there
+_NEAR_PAGES = 6  # a head that names the chapter repeats within this many pages
+_EDGE_LINES = 2  # at the top and at the bottom of a page; a page number can be alone there
 _MIN_LINES = 4  # a slide of three lines has no running heads of its own
-_MAX_EDGE_LINES = 4  # with several lines of head or foot
+_MAX_EDGE_LINES = 4  # where heads or feet have several lines
 _MAX_CHARS = 150
-_LARGEST = 1.3  # times the body size; what is larger is a heading
+_LARGEST = 1.3  # times the body size; a larger line is a heading
 _PAGE_NUMBER = re.compile(
     r"[-\u2013\u2014\s]*(?:[Pp](?:age|AGE)\s+)?(?:\d{1,4}|[ivxlc]{1,7}|[IVXLC]{2,7})"
     r"(?:\s*(?:of|/)\s*\d{1,4})?[-\u2013\u2014\s]*$"
@@ -27,7 +27,7 @@ _MAX_DIGITS = 5
 _ROMAN = re.compile(r"[ivxlc]{1,7}")
 _ROMAN_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _Place: TypeAlias = tuple[str, float, int]  # mask, size, height on the page
-_PageNumber: TypeAlias = tuple[bool, int, int]  # Arabic, number less the place of the page, height on the page
+_PageNumber: TypeAlias = tuple[bool, int, int]  # is Arabic, number minus index of the page, height on the page
 
 
 def without_running_heads(lines: Sequence[Line]) -> list[Line]:
@@ -35,8 +35,9 @@ def without_running_heads(lines: Sequence[Line]) -> list[Line]:
 
     A line at the edge of a page is left out if it repeats on many pages, or at the same
     height on pages nearby, whatever its digits; or if it starts or ends with a number
-    that counts with the pages. A line in large type is a title and stays, unless it
-    repeats on many pages.
+    that counts with the pages; or if it is one of the outermost lines and is nothing but
+    a page number. A line in large type is a title and stays, unless it repeats on many
+    pages.
     """
     largest = _LARGEST * body_size(lines)
     pages = [list(group) for _, group in groupby(lines, key=lambda line: line.page)]
@@ -61,14 +62,14 @@ def without_running_heads(lines: Sequence[Line]) -> list[Line]:
 
 
 def _edges(page: Sequence[Line], n_lines: int) -> list[Line]:
-    """The lines at the edges by their place: pdfium may give a footer first."""
+    """The lines at the edges of a page, by height: pdfium can list a footer first."""
     by_place = sorted(page, key=lambda line: -line.y)
     n_lines = min(n_lines, len(page) // _MIN_LINES)
     return by_place[:n_lines] + by_place[len(page) - n_lines :]
 
 
 def _mask(line: Line) -> tuple[str, float]:
-    """Equal for lines that differ in their digits only; a title is larger than the running head of its words."""
+    """A key for lines that differ only in digits; the size separates a title from a running head of its words."""
     return re.sub(r"\d+|\b[ivxlc]+\b", "0", line.text).casefold(), line.size
 
 
@@ -77,7 +78,7 @@ def _place(line: Line) -> _Place:
 
 
 def _repeated_nearby(edges: Sequence[Sequence[Line]]) -> set[tuple[int, _Place]]:
-    """Page and place of the edge lines that stand on two other pages nearby."""
+    """Page and place of the edge lines that are also on two other pages nearby."""
     of_place: dict[_Place, list[int]] = defaultdict(list)
     for edge in edges:
         for place in {_place(line) for line in edge}:
@@ -91,7 +92,7 @@ def _repeated_nearby(edges: Sequence[Sequence[Line]]) -> set[tuple[int, _Place]]
 
 
 def _counting(edges: Sequence[Sequence[Line]]) -> set[_PageNumber]:
-    """Numbers that count with the pages on at least three of them."""
+    """Numbers that count with the pages on at least three pages."""
     counts = Counter(number for edge in edges for number in set().union(*map(_page_numbers, edge)))
     return {number for number, n_pages in counts.items() if n_pages >= _MIN_PAGES}
 

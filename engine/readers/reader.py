@@ -1,4 +1,4 @@
-"""Opens a document by the suffix of its name; the formats themselves are in files of their own."""
+"""Reads documents in the format of their suffix; each format has a module of its own."""
 
 from __future__ import annotations
 
@@ -88,11 +88,11 @@ def is_readable(path: PurePath) -> bool:
 def read_file(path: Path, doc_id: str | None = None) -> Results:
     """Read the document, or the documents, of a file.
 
-    Never raises for a bad or missing file: what cannot be read comes as `Unreadable`.
+    Never raises for a bad or missing file: it yields `Unreadable` for a document that cannot be read.
 
     Args:
-        path: its suffix tells the format; ".gz" after it is unpacked on the way.
-        doc_id: the file name without ".gz" if None; JSON lines bring their own.
+        path: its suffix determines the format; a file with ".gz" after it is unpacked.
+        doc_id: the file name without ".gz" if None; JSON lines have their own ids.
     """
     source = str(path)
     try:
@@ -118,14 +118,14 @@ def read_document(path: str | Path, doc_id: str | None = None) -> Document:
 
 
 def read_bytes(data: bytes, name: str, doc_id: str | None = None) -> Results:
-    """As `read_file`, for what is in memory already; `name` tells the format ("stdin.txt")."""
+    """Like `read_file`, for bytes in memory; the suffix of `name` determines the format ("stdin.txt")."""
     yield from _read(io.BytesIO(data), name, doc_id)
 
 
 def included_files(path: Path) -> Iterable[Path]:
     """The files that become part of a document, directly or through others, because `path` includes them.
 
-    Resolved paths, none where the format knows no such thing or the file cannot be read.
+    Resolved paths, none where the format has no includes or the file cannot be read.
     """
     form = _format_of(path.name)
     return form.includes(path) if form is not None and form.includes is not None else ()
@@ -176,7 +176,7 @@ def _read_one(
 
 
 def _check_size(stream: BinaryIO, limit: int) -> None:
-    """Refuse a large file before it is read; a decompressor would have to unpack it to know."""
+    """Refuse a large file before it is read; the size of a compressed file is known only after unpacking."""
     if isinstance(stream, gzip.GzipFile) or not stream.seekable():
         return
     size = stream.seek(0, io.SEEK_END)

@@ -30,10 +30,10 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     """Read a reStructuredText document, with the directives and roles of Sphinx.
 
     Sections, lists, tables and literal blocks are kept, markup is removed. Directives and
-    roles that docutils does not know keep their text. The title is the first section's
-    title, or that of a header of `Name: value` lines. This header and the field list at the
-    start of the document are metadata. A file that docutils cannot parse, or not in reasonable time,
-    is read as plain text.
+    roles that docutils does not know keep their text. Metadata is a header of `Name: value`
+    lines, or else the field list at the start of the document. The title is the field Title
+    or Subject, or else the title of the first section. A file that docutils cannot parse, or
+    cannot parse in reasonable time, is read as plain text.
 
     Raises:
         DocumentError: no text, too much, or not decodable.
@@ -69,7 +69,7 @@ def _settings() -> Values:
 
 
 def _parse(markup: str, *, has_header: bool) -> nodes.document | None:
-    """The tree of a document; None where docutils cannot read it, or not in reasonable time."""
+    """The tree of a document; None where docutils cannot parse it, or would take too long."""
     if not _is_parseable(markup):
         return None
     settings = _settings()
@@ -88,7 +88,7 @@ def _parse(markup: str, *, has_header: bool) -> nodes.document | None:
 
 
 def _is_parseable(markup: str) -> bool:
-    """Whether docutils can read it in reasonable time, and lxml take what comes of it."""
+    """Whether docutils can parse a text in reasonable time, and lxml can store the result."""
     if len(markup) > _MAX_PARSED_CHARS or NOT_XML.search(markup.translate({0x0B: " ", 0x0C: " "})):
         return False
     n_constructs = sum(1 for _ in _CONSTRUCT.finditer(markup))
@@ -99,7 +99,7 @@ class _Tree(nodes.document):  # type: ignore[misc]
     """A document without ids: nothing here follows a link, and docutils takes quadratic time for equal names."""
 
     def set_id(self, *_: object, **__: object) -> str:
-        """No id."""
+        """Set no id."""
         return ""
 
     def note_implicit_target(self, *_: object) -> None:

@@ -1,4 +1,4 @@
-"""Directives and roles of reStructuredText that docutils does not know, above all those of Sphinx."""
+"""Directives and roles of reStructuredText that docutils does not know, mainly those of Sphinx."""
 
 from __future__ import annotations
 
@@ -23,23 +23,24 @@ _WITHOUT_TEXT = frozenset([
     "highlightlang", "include", "index", "literalinclude", "meta", "raw", "role", "sectnum", "tabularcolumns",
     "target-notes", "testcleanup", "testsetup", "title", "todolist",
 ])  # fmt: skip
-_FOR_PROGRAMS = frozenset(["cssclass", "ifconfig", "only", "rst-class"])  # their argument; their body is text
+# The argument of these directives is for programs; their body is text.
+_FOR_PROGRAMS = frozenset(["cssclass", "ifconfig", "only", "rst-class"])
 _OPTION = re.compile(r"\s*:[A-Za-z][\w .-]*:(?:\s|$)")
 _CAPTION = re.compile(r"\s*:caption:\s+(\S.*)")
 _TITLED = re.compile(r"(\S.*?)\s+<[^<>]*>", re.DOTALL)
 _MARK = re.compile(r"[*`|_]")
-_MAX_INLINE_WORK = 1_000_000  # characters by marks: docutils searches a whole paragraph for the end of each mark
+_MAX_INLINE_WORK = 1_000_000  # characters times marks: docutils searches a whole paragraph for the end of each mark
 _LOCK = threading.RLock()
 
 _Parsed: TypeAlias = tuple[list[Any], list[Any]]  # nodes and messages
 
 
 def lenient_inliner() -> Inliner:
-    """Inline markup of docutils; a role that docutils does not know leaves its text.
+    """The inline parser of docutils; a role that docutils does not know is replaced by its text.
 
-    A huge paragraph with many marks keeps them.
+    A huge paragraph with many marks is not parsed, and keeps its marks.
     """
-    # docutils builds its patterns from the attributes of the very class, so a subclass would have none.
+    # docutils builds its patterns from the attributes of the class itself, so a subclass would have none.
     inliner = Inliner()
     parse, interpreted = inliner.parse, inliner.interpreted
 
@@ -96,7 +97,7 @@ def _local(name: str) -> str:
 
 
 class _Body(Directive):  # type: ignore[misc]
-    """A directive that takes everything; `argument`, `options` and `content` are divided here."""
+    """A directive that accepts any text; `argument`, `options` and `content` are divided here."""
 
     has_content = True
     has_short_argument = False  # one line; else up to a blank line
@@ -117,7 +118,7 @@ class _Body(Directive):  # type: ignore[misc]
         return self.nodes(" ".join(argument), options)
 
     def nodes(self, argument: str, options: list[str]) -> list[Any]:
-        """As `run`; the body is left in `content`."""
+        """The nodes that `run` returns; the body is left in `content`."""
         return []
 
     def _take(self) -> str:
@@ -151,7 +152,7 @@ class _Toctree(_Body):
 
 
 class _Unknown(_Body):
-    """Any other directive. The argument is a paragraph, the body is read as the rest of the document."""
+    """Any other directive. The argument is a paragraph, the body is parsed like the rest of the document."""
 
     def nodes(self, argument: str, options: list[str]) -> list[Any]:
         found: list[Any] = []

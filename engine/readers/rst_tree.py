@@ -24,15 +24,15 @@ _LEAVES = (
     nodes.option_group,
     *_BRACKETED,
 )
-_PAIRS = (nodes.field, nodes.footnote, nodes.citation, nodes.option_list_item)  # a name, and what is said of it
+_PAIRS = (nodes.field, nodes.footnote, nodes.citation, nodes.option_list_item)  # a name and its description
 _MAX_DEPTH = 5  # of substitutions inside substitutions
 
 
 def write_tree(tree: nodes.document, blocks: Blocks) -> None:
     """Append the text of a document to `blocks`.
 
-    Substitutions may add as many characters as the document has by itself; the
-    names of later ones stay.
+    Substitutions can add about as many characters as the document has without them;
+    after that, references are written as their names.
     """
     write(_Conversion(tree).root, _GRAMMAR, blocks)
 
@@ -48,7 +48,7 @@ def restore_initials(tree: nodes.document) -> None:
 
 
 def _enumerator(numbered: nodes.enumerated_list) -> str:
-    """The number of the first item, as it was written but for large Roman numbers."""
+    """The number of the first item, as it was written, except for large Roman numbers."""
     number, kind = numbered.get("start", 1), numbered.get("enumtype", "")
     if kind.endswith("alpha"):
         written = chr(ord("a" if kind.startswith("lower") else "A") + number - 1)
@@ -60,7 +60,7 @@ def _enumerator(numbered: nodes.enumerated_list) -> str:
 
 
 class _Conversion:
-    """An lxml tree of the parts that are text, as `markup.write` takes it."""
+    """An lxml tree of the parts that are text, as input of `markup.write`."""
 
     def __init__(self, tree: nodes.document) -> None:
         self.root = etree.Element("document")
@@ -80,7 +80,7 @@ class _Conversion:
             elif element.tag == "heading":
                 element.set("level", str(depth))
             children = node.children
-            if isinstance(node, nodes.system_message):  # the markup of what docutils could not parse
+            if isinstance(node, nodes.system_message):  # markup that docutils could not parse
                 children = [child for child in children if _is_lost_text(child)]
             todo.extend((child, element, depth) for child in reversed(children))
 
@@ -99,7 +99,7 @@ class _Conversion:
         return words
 
     def _substituted(self, reference: nodes.substitution_reference) -> str:
-        """The text of a substitution, or the name where there is none, or none that fits."""
+        """The text of a substitution, or its name where it has no definition or exceeds a limit."""
         parts: list[str] = []
         todo: list[tuple[nodes.Node, int]] = [(reference, 0)]
         while todo:
@@ -121,7 +121,7 @@ class _Conversion:
         return "".join(parts)
 
     def _definition(self, reference: nodes.substitution_reference) -> nodes.Node | None:
-        """The definition of a name; upper and lower case count only where two definitions differ in it."""
+        """The definition of a name: an exact match, or else a match in any letter case."""
         name = reference.get("refname", "")
         known = self._tree.substitution_defs
         return known.get(name) or known.get(self._tree.substitution_names.get(name.lower(), ""))
@@ -132,7 +132,7 @@ def _is_lost_text(child: nodes.Node) -> bool:
 
 
 def _tag(node: nodes.Node) -> str:
-    """The tag in `_GRAMMAR`: that of docutils but for headings, and for pairs short enough for one line."""
+    """The tag in `_GRAMMAR`: that of docutils, except for headings and for pairs short enough for one line."""
     if isinstance(node, nodes.title):
         return "heading" if isinstance(node.parent, nodes.section) else "paragraph"
     if isinstance(node, _PAIRS) and len(node) == 2:

@@ -1,4 +1,4 @@
-"""Parses XML that nobody vouches for: no entity is expanded, no DTD loaded, nothing fetched."""
+"""Parses untrusted XML: no entity is expanded, no DTD loaded, nothing fetched."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check_tags(n_tags: int) -> None:
     """Refuse more start and end tags than fit into reasonable memory.
 
     Raises:
-        DocumentError: there are too many.
+        DocumentError: there are more than `_MAX_TAGS`.
     """
     if n_tags > _MAX_TAGS:
         raise DocumentError(f"it has {n_tags:,} tags, the limit is {_MAX_TAGS:,}; convert it to plain text")

@@ -1,4 +1,4 @@
-"""Metadata written as text becomes numbers and truth values where it says so, so that filters can compare it."""
+"""Converts metadata written as text to numbers and booleans, so that filters can compare it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 
 
 def typed_scalar(raw: str) -> str | int | float | bool:
-    """`12` is an int, `1.5` a float, `true` a bool, anything else or in quotes a text.
+    """`12` becomes an int, `1.5` a float, `true` a bool, anything else or anything in quotes a string.
 
-    A number that would not be written back the same, as `007`, stays a text.
+    An integer with leading zeros (`007`) or over 16 digits stays a string.
     """
     if len(raw) > 1 and raw[0] == raw[-1] and raw[0] in "\"'":
         return re.sub(r"\\([\"\\])", r"\1", raw[1:-1]) if raw[0] == '"' else raw[1:-1].replace("''", "'")

@@ -54,7 +54,7 @@ def _is_dropped(element: Element) -> bool:
 
 
 def _heading(element: Element) -> HeadingMark | None:
-    """The head of a division. GROBID does not nest divisions: there the number tells the level."""
+    """The head of a division. GROBID does not nest divisions: there the level comes from the number."""
     parent = element.getparent()
     if local_name(element) != "head" or parent is None or not _DIVISION.match(local_name(parent)):
         return None

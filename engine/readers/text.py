@@ -1,4 +1,4 @@
-"""Plain text: the text stays as it is in the file; headings are told by how their lines look."""
+"""Plain text: the text stays as it is in the file; headings are recognised by the form of their lines."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
 
 
 def header_fields(text: str) -> dict[str, str]:
-    """The fields of a first block in which every line is `Name: value` or goes on with the one before.
+    """The fields of a first block in which every line is `Name: value` or continues the line before.
 
     Names are in lower case; empty where the text has no such block of two fields or more.
     """
@@ -55,7 +55,7 @@ def header_fields(text: str) -> dict[str, str]:
 
 
 def _title(text: str) -> str:
-    """The first block that could be a title; above it only blocks of columns may stand, as in RFCs."""
+    """The first block that could be a title; only blocks of columns can be above it, as in RFCs."""
     for block in re.split(r"\n[ \t]*\n\s*", text[:4000].strip("\n\f "))[:3]:
         lines = [line for line in block.split("\n") if re.search(r"\w", line)]
         if len(lines) in (1, 2) and not _COLUMNS.search(block.strip()):

@@ -1,4 +1,4 @@
-"""What takes the place of a document that could not be read."""
+"""The value that replaces a document that could not be read."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ class Unreadable:
 
     source: str  # the file; with ":LINE" for a line of JSON lines
     reason: str  # for people; does not repeat the source
-    doc_id: str = ""  # "" where the document did not tell
+    doc_id: str = ""  # "" where it is not known

@@ -1,4 +1,4 @@
-"""XML: tells JATS, TEI and patents by the root element. No entity is expanded and no DTD loaded."""
+"""XML: distinguishes JATS, TEI and patents by the root element. No entity is expanded and no DTD loaded."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _WRAPPERS = frozenset(["pmc-articleset", "OAI-PMH", "teiCorpus"])
 def read(data: bytes, doc_id: str, source: str) -> Document:
     """Read a JATS or TEI document, or a patent of the USPTO or the EPO.
 
-    Named characters of the formats' DTDs are read as in HTML; other entities are left
-    out, so a file whose entities grow without end stays as small as it is.
+    Named characters of the formats' DTDs are read as in HTML; other entities are not
+    expanded and stay in the text as names, so a file whose entities grow without end stays small.
 
     Raises:
         DocumentError: not well-formed, several documents in one file, another kind of XML, or no text.

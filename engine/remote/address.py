@@ -1,6 +1,6 @@
-"""Where an index is that a server answers for: http(s)://HOST:PORT. Connects to nothing.
+"""The address of a served index: http(s)://HOST:PORT. Opens no connection.
 
-An address goes wherever the folder of an index goes, so it is a `Path`; no file has its name.
+An address is accepted wherever the folder of an index is, so it is a `Path`; no file has its name.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ class ServerAddress(PosixPath):
         return str(self)
 
     def exists(self) -> bool:
-        """Never: no file has this name."""
+        """False: no file has this name."""
         return False
 
 
 def is_server(name: str | os.PathLike[str]) -> bool:
-    """Whether a name is the address of a server of HTTP rather than a folder."""
+    """Whether a name is the address of an HTTP server rather than a folder."""
     return isinstance(name, ServerAddress) or _SCHEME.match(os.fspath(name)) is not None
 
 
 def server_address(name: str | os.PathLike[str]) -> ServerAddress:
-    """The address that a name stands for.
+    """A name as an address, after `check_address`.
 
     Raises:
-        IndexMismatch: it begins like an address and is none.
+        IndexMismatch: the name is not a valid address.
     """
     found = ServerAddress(os.fspath(name))
     check_address(str(found))
@@ -46,10 +46,11 @@ def server_address(name: str | os.PathLike[str]) -> ServerAddress:
 
 
 def check_address(address: str) -> None:
-    """Whether a server can be reached under an address.
+    """Check the form of an address; no connection is opened.
 
     Raises:
-        IndexMismatch: it has no host, or something that no request needs.
+        IndexMismatch: the scheme is not HTTP(S), the host is missing, the port is invalid, or there is a query, a
+            fragment, a user name or an unprintable character.
     """
     try:
         parts = urlsplit(address)

@@ -1,7 +1,7 @@
-"""Several queries, or several rankings, in one frame, and which documents a search may find. Sends nothing.
+"""Packs several queries or rankings, or the documents that a search can find, into one frame. Sends nothing.
 
-Each query or ranking is a frame of its own inside the frame: its header is one of a list, its arrays have its number
-in front of their names.
+Each query or ranking is a frame of its own inside the frame: its header is an item of a list, and the names of its
+arrays start with its number in that list.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from engine.remote.frames import Frame, FrameError
 from engine.remote.values import Packed, pack_ranked, unpack_ranked
 from engine.search.partition import Ranked, Survey
 
-MOST_QUERIES = 256  # of a frame
+MOST_QUERIES = 256  # in a frame; the same limit holds for rankings
 
 
 def packed_bytes(packed: Packed) -> int:
@@ -25,7 +25,7 @@ def packed_bytes(packed: Packed) -> int:
 
 
 def pack_several(name: str, values: Sequence[Packed]) -> Packed:
-    """Values of one kind as one."""
+    """Pack values of one kind into one value."""
     arrays = {f"{row}/{key}": array for row, (_, of_value) in enumerate(values) for key, array in of_value.items()}
     return {name: [head for head, _ in values]}, arrays
 
@@ -43,7 +43,7 @@ def several(frame: Frame, name: str) -> list[Frame]:
     for key, array in frame.arrays.items():
         row, slash, rest = key.partition("/")
         if not slash:
-            continue  # of the frame itself
+            continue  # an array of the frame itself
         if not row.isdecimal() or int(row) >= len(heads):
             raise FrameError(f"array {key!r} belongs to none of {len(heads)} {name}")
         arrays[int(row)][rest] = array
@@ -61,7 +61,7 @@ def unpack_tops(frame: Frame, n_chunks: Sequence[int], n_most: int, n_documents:
     Args:
         frame: with `pack_tops`'s values.
         n_chunks: I of each query.
-        n_most: documents that were wanted of each.
+        n_most: documents requested for each query.
         n_documents: of the partition.
 
     Raises:
@@ -74,7 +74,7 @@ def unpack_tops(frame: Frame, n_chunks: Sequence[int], n_most: int, n_documents:
 
 
 def pack_survey(survey: Survey) -> Packed:
-    """The documents that a search may find."""
+    """The documents that a search can find."""
     head = {"is_exhaustive": survey.is_exhaustive, "is_complete": survey.is_complete}
     return head, {"positions": survey.positions.astype(np.int64)}
 

@@ -1,4 +1,4 @@
-"""A partition in PostgreSQL, opened when a search first needs it, so that one that does not answer can be left out."""
+"""A partition in PostgreSQL, opened at its first use, so that a partition that does not answer can be left out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class DatabaseSnapshot(Snapshot):
         Args:
             name: of the partition, for messages.
             address: of the schema.
-            seconds: that the server has for each round.
+            seconds: deadline of the server for each round.
         """
         self.name = name
         self.folder = address
@@ -43,7 +43,7 @@ class DatabaseSnapshot(Snapshot):
 
     @contextmanager
     def round(self, part: Snapshot) -> Iterator[None]:
-        """Give a round of an opened partition its deadline: a server that has stopped is cut off by a clock.
+        """Set a deadline for a round of an opened partition: a timer cuts the connection to a server that hangs.
 
         Raises:
             PartitionUnavailable: the server fails, or does not answer in time.
@@ -59,7 +59,7 @@ class DatabaseSnapshot(Snapshot):
             clock.cancel()
 
     def unavailable(self, error: EngineError) -> PartitionUnavailable:
-        """The failure of this partition."""
+        """The error for a failure of this partition."""
         return PartitionUnavailable(
             f"{self.name} does not answer ({error}); start the server, or search the other partitions: --partial"
         )

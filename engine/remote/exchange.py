@@ -1,9 +1,9 @@
-"""One exchange of frames with a partition, within a deadline, and once more with a replica where that fails.
+"""Exchanges frames with a partition, within a deadline and with one retry on a replica.
 
-Frames travel over HTTP, or by a `Channel`.
+Frames are sent over HTTP, or by a `Channel`.
 
-Whatever keeps an answer from being used, a refused connection, silence, a cut or malformed frame, is the
-same fault to a search: `PartitionUnavailable`. Only a query that no server could answer is another one.
+A refused connection, a timeout, and a cut or malformed frame all raise `PartitionUnavailable`. Other errors are
+raised only for a query that no server can answer (`QueryError`) and for changed documents (`IndexChanged`).
 """
 
 from __future__ import annotations
@@ -37,28 +37,28 @@ Answer = TypeVar("Answer")
 
 
 class NoAnswer(Exception):
-    """This partition gave no answer that can be used; a replica of it may."""
+    """A partition returned no usable reply; a replica of the partition is tried next."""
 
 
 class Channel(Protocol):
-    """Carries frames to the partitions of one index in another way than HTTP."""
+    """A transport other than HTTP for frames to the partitions of one index."""
 
-    next_step: str  # what helps where a partition does not answer, for messages
+    next_step: str  # for messages: the remedy where a partition does not answer
 
     def address(self, number: int) -> str:
-        """What a partition is called."""
+        """The address of a partition."""
 
     def send(self, address: str, subject: str, body: bytes, seconds: float) -> bytes:
-        """Send a frame, and wait for the one that comes back.
+        """Send a frame and wait for the reply.
 
         Args:
             address: of a partition.
             subject: of the round.
             body: the frame.
-            seconds: until the answer is late.
+            seconds: deadline of the reply.
 
         Raises:
-            NoAnswer: none came in time.
+            NoAnswer: no usable reply arrived in time.
             IndexChanged: the documents are no longer those of the given `state`.
             QueryError: the query cannot be answered.
         """
@@ -68,14 +68,14 @@ class Channel(Protocol):
 class Access:
     """How partitions in other processes are reached."""
 
-    seconds: float = SECONDS  # that a partition has for a round, a second try on a replica included
+    seconds: float = SECONDS  # deadline of a round, including a second try on a replica
     is_partial: bool = False  # whether partitions that do not answer are left out of a search
     token: str | None = field(default_factory=lambda: os.environ.get(TOKEN_VARIABLE) or None, repr=False)
     channel: Channel | None = field(default=None, repr=False)  # to all partitions; None for HTTP
 
 
 class Exchange:
-    """Asks one partition, at any of its addresses."""
+    """Sends requests to one partition, at any of its addresses."""
 
     def __init__(self, name: str, addresses: Sequence[str], access: Access) -> None:
         """Connect to nothing yet.
@@ -83,7 +83,7 @@ class Exchange:
         Args:
             name: of the partition, for messages.
             addresses: of its replicas, the preferred one first.
-            access: deadline and token.
+            access: deadline, token and channel.
         """
         self.name = name
         self._addresses = list(addresses)
@@ -96,16 +96,16 @@ class Exchange:
         head: dict[str, Any] | None = None,
         arrays: dict[str, NDArray[Any]] | None = None,
     ) -> Answer:
-        """Send a frame, and read the one that comes back.
+        """Send a frame and read the reply.
 
         Args:
-            subject: of the round, the end of the path.
-            read: makes values of the frame; a `FrameError` of it is a fault of the server.
+            subject: of the round; the last part of the URL path.
+            read: parses the reply; a `FrameError` that it raises counts as a fault of the server.
             head: header of the frame.
             arrays: of the frame.
 
         Raises:
-            PartitionUnavailable: no server answered with a frame that can be used before the deadline.
+            PartitionUnavailable: no server returned a usable frame before the deadline.
             IndexChanged: the documents are no longer those of the given `state`.
             QueryError: the query cannot be answered.
         """
@@ -123,7 +123,7 @@ class Exchange:
             except (NoAnswer, FrameError) as failure:
                 reasons.append(f"{address}: {failure}")
                 continue
-            if number > 1:  # the one that answers is asked first from now on
+            if number > 1:  # later requests try the address that answered first
                 self._addresses.sort(key=lambda one: one != address)
             return answer
         raise PartitionUnavailable(
@@ -144,7 +144,7 @@ class Exchange:
 
 def _exchange(address: str, subject: str, body: bytes, token: str | None, seconds: float) -> bytes:
     """The body of a successful response."""
-    # Loads ssl and email, which a search of local files does without.
+    # This import loads ssl and email, which searches of local files do not need.
     from http.client import HTTPConnection, HTTPException, HTTPSConnection
 
     parts = urlsplit(address)
@@ -154,7 +154,7 @@ def _exchange(address: str, subject: str, body: bytes, token: str | None, second
     if token is not None:
         headers["Authorization"] = f"Bearer {token}"
     began = time.monotonic()
-    # Timeouts of a socket start again with every byte, so a server that sends slowly is cut off by a clock.
+    # A socket timeout restarts with every byte, so a timer cuts off a server that sends slowly.
     clock = Timer(seconds, _cut, [connection])
     clock.daemon = True
     clock.start()
@@ -181,7 +181,7 @@ def _cut(connection: HTTPConnection) -> None:
 
 
 def _content(response: HTTPResponse) -> bytes:
-    """The body, if the server announced how long it is, and it is no longer than allowed."""
+    """The body of a response whose announced length is within the limit."""
     most = MOST_BYTES if response.status == 200 else _MOST_ERROR_BYTES
     if response.length is None:
         raise NoAnswer(f"status {response.status} without a length")

@@ -1,9 +1,9 @@
-"""A partitioned index some of whose partitions are elsewhere: its manifest and reference are here.
+"""A partitioned index with a local manifest and reference, and with partitions that can be elsewhere.
 
-Those are behind servers, actors of a cluster, in a database, or in folders of another index.
+Elsewhere is behind a server, in an actor of a cluster, in a database, or in a folder of another index.
 
 A partition that does not answer ends a search, or is left out of the search where `is_partial` is set. A partition
-that is left out is asked nothing more until the next search begins.
+that is left out is not queried again until the next search begins.
 
 Letters in shapes: N documents of all partitions, R documents wanted.
 """
@@ -35,23 +35,23 @@ from engine.store.roster import Roster
 from engine.store.snapshot import Positions, Snapshot
 from engine.words.counts import WordTables, join
 
-MOST_THREADS = 128  # partitions that are asked at the same time
+MOST_THREADS = 128  # partitions that are queried at the same time
 
 Value = TypeVar("Value")
 
 
 class FederatedSnapshot(PartitionedSnapshot):
-    """Partitions on several machines as one snapshot, as far as searches need one."""
+    """Partitions on several machines as one snapshot, with the methods that searches need."""
 
     def __init__(self, folder: Path, access: Access) -> None:
-        """Open the partitions that are here; servers are asked when a search begins.
+        """Open the local partitions; servers are contacted when a search begins.
 
         Args:
             folder: of the manifest.
             access: how servers are reached.
 
         Raises:
-            IndexMismatch: a partition that is here is missing, or is another one.
+            IndexMismatch: a local partition is missing, or is of another version.
             IndexDamaged: the manifest or a catalog is not what was written.
         """
         self.folder = folder
@@ -66,7 +66,7 @@ class FederatedSnapshot(PartitionedSnapshot):
                 for number, entry in enumerate(manifest.partitions)
             ]
             self._opened = opening.pop_all()
-        self._parts = self._present = [*self._places]  # of databases those that were opened
+        self._parts = self._present = [*self._places]  # a database is replaced by its snapshot once it is open
         self.width = int(manifest.encoder["width"]) if manifest.encoder is not None else 0
         self.reference_row = manifest.reference
         self._map_reference()
@@ -79,10 +79,10 @@ class FederatedSnapshot(PartitionedSnapshot):
         place = index_place(entry.address)
         if isinstance(place, Address):
             return DatabaseSnapshot(name, place, self._access.seconds)
-        return Snapshot(self.folder / place)  # of a path from the root that path
+        return Snapshot(self.folder / place)  # an absolute `place` replaces the folder
 
     def _addresses(self, number: int) -> tuple[str, ...]:
-        """Where a partition is asked, the preferred address first."""
+        """The addresses of a partition, the preferred one first."""
         if self._access.channel is not None:
             return (self._access.channel.address(number),)
         entry = self._manifest.partitions[number]
@@ -104,7 +104,7 @@ class FederatedSnapshot(PartitionedSnapshot):
 
     @property
     def roster(self) -> Roster:  # type: ignore[override]
-        """Lies in the files.
+        """Not available: the roster is in the files of the partitions.
 
         Raises:
             IndexMismatch: always.
@@ -119,11 +119,11 @@ class FederatedSnapshot(PartitionedSnapshot):
             "encoder": manifest.encoder,
             "language": manifest.language,
             "partial_reference": manifest.has_partial_reference,
-            "counts_titles": True,  # `partition` takes no index without
+            "counts_titles": True,  # `longmatch partition` accepts only such indexes
         }
 
     def begin(self, *, is_partial: bool) -> None:
-        """Begin a search, which asks partitions again that an earlier one left out.
+        """Begin a search. Partitions that an earlier search left out are queried again.
 
         Args:
             is_partial: whether partitions that do not answer are left out.
@@ -132,10 +132,11 @@ class FederatedSnapshot(PartitionedSnapshot):
         self.missing.clear()
 
     def _check(self, number: int) -> None:
-        """Whether a server answers for that partition of this manifest, with the same reference.
+        """Check that a place holds its partition of this manifest, with the same reference.
 
         Raises:
-            PartitionUnavailable: it does not answer, or answers for something else.
+            PartitionUnavailable: a server or database does not answer, or holds something else.
+            IndexMismatch: a folder holds something else.
         """
         place, entry = self._places[number], self._manifest.partitions[number]
         if isinstance(place, DatabaseSnapshot):
@@ -157,7 +158,7 @@ class FederatedSnapshot(PartitionedSnapshot):
         self._checked.add(number)
 
     def _forget(self, number: int) -> None:
-        """Let go of what was read from another process; the next search reads it again."""
+        """Drop the values that were read from another process; the next search reads them again."""
         self._checked.discard(number)
         place, part = self._places[number], self._present[number]
         if isinstance(place, ServedSnapshot):
@@ -167,30 +168,31 @@ class FederatedSnapshot(PartitionedSnapshot):
             part.close()
 
     def refresh(self) -> None:
-        """Forget what other processes said; a partition was written."""
+        """Drop all values that were read from other processes, because a partition was written."""
         for number in range(len(self._places)):
             self._forget(number)
 
     def close(self) -> None:
-        """Let go of catalogs and connections."""
+        """Close catalogs and connections."""
         for part in self._present:
             part.close()
         self._opened.close()
 
     def each(self, ask: Callable[[int], Value], numbers: Iterable[int] | None = None) -> dict[int, Value]:
-        """Ask partitions at the same time, all but those that are left out; others are left out if they fail.
+        """Query partitions at the same time, without those that are left out.
 
-        Before its first question a partition is checked to be that of this manifest.
+        A partition is checked against the manifest before its first query. Where `is_partial` is set, partitions
+        that fail are left out.
 
         Args:
-            ask: takes the number of a partition.
+            ask: queries a partition, given its number.
             numbers: of partitions; all by default.
 
         Returns:
-            The answers, by number.
+            The results, by the number of the partition.
 
         Raises:
-            PartitionUnavailable: a partition does not answer, and may not be left out.
+            PartitionUnavailable: a partition does not answer, and `is_partial` is not set.
         """
         present = [one for one in (range(len(self._parts)) if numbers is None else numbers) if one not in self.missing]
         failures: dict[int, PartitionUnavailable] = {}
@@ -219,14 +221,14 @@ class FederatedSnapshot(PartitionedSnapshot):
                 answers = list(pool.map(answer, present))
         if failures and not self.is_partial:
             raise failures[min(failures)]
-        self.missing |= dict(sorted(failures.items()))  # the first one is named where all fail
+        self.missing |= dict(sorted(failures.items()))  # sorted: an error names the first partition where all fail
         return {number: found[0] for number, found in zip(present, answers, strict=True) if found}
 
     @property
     def sizes(self) -> list[int]:
-        """Documents of each partition; of one that does not answer, those of the manifest."""
+        """The number of documents of each partition; the one in the manifest if the partition does not answer."""
         known = [number for number in range(len(self._parts)) if number not in self.missing]
-        if self._checked.issuperset(known):  # no thread is needed to look at what every one of them has said
+        if self._checked.issuperset(known):  # all sizes were already read, so no threads are needed
             found = {number: self._parts[number].n_documents for number in known}
         else:
             found = self.each(lambda number: self._parts[number].n_documents)
@@ -234,7 +236,7 @@ class FederatedSnapshot(PartitionedSnapshot):
 
     @property
     def n_missing(self) -> int:
-        """Documents of the partitions that are left out, as the manifest counts them."""
+        """The number of documents in the partitions that are left out, from the manifest."""
         return sum(self._manifest.partitions[number].n_documents for number in self.missing)
 
     @property
@@ -269,7 +271,7 @@ class FederatedSnapshot(PartitionedSnapshot):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What `longmatch info` prints."""
+        """The facts that `longmatch info` prints."""
 
         def of_part(number: int) -> dict[str, Any]:
             part = self._parts[number]
@@ -279,7 +281,7 @@ class FederatedSnapshot(PartitionedSnapshot):
         return joined_facts([(self._manifest.partitions[number].address, one) for number, one in found.items()])
 
     def position(self, doc_id: str) -> int | None:
-        """Position of a document by its name, which its partition alone is asked for."""
+        """Position of a document by its name; only the partition that owns the name is queried."""
         owner = partition_of(doc_id, len(self._parts))
         found = self.each(lambda number: self._parts[number].position(doc_id), [owner]).get(owner)
         return None if found is None else int(self._bases[owner]) + found
@@ -300,7 +302,7 @@ class FederatedSnapshot(PartitionedSnapshot):
         return part.encoded(own, coverage)
 
     def words(self, positions: Positions, *, apart: bool = False) -> WordTables:
-        """See `Gathering.words`; those of served partitions are never apart."""
+        """See `Gathering.words`; the tables of served partitions have no `apart`."""
         found = [(places, part.words(own, apart=apart)) for part, places, own in self.split(positions)]
         order = np.argsort(np.concatenate([np.empty(0, np.int64), *(places for places, _ in found)]))
         return join([tables for _, tables in found]).of(order)

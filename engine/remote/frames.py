@@ -5,7 +5,7 @@
     then            the header, JSON in UTF-8
     then            the arrays, as a file of safetensors
 
-No pickle: a frame can hold nothing but plain values. Lengths are compared with what has arrived, and with limits,
+No pickle: a frame can hold nothing but plain values. Lengths are compared with the bytes received, and with limits,
 before anything is parsed.
 """
 
@@ -27,7 +27,7 @@ MOST_BYTES = 1 << 29  # of a frame
 
 
 class FrameError(ValueError):
-    """Bytes that are no frame, or hold other values than they should."""
+    """Bytes that are not a frame, or a frame with unexpected values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,10 @@ class Frame:
         Args:
             name: of the array.
             dtype: its type.
-            shape: its shape; None for an extent that may be any.
+            shape: its shape; None for an extent of any length.
 
         Raises:
-            FrameError: there is none, or it has another type, another shape, or a number that is not finite.
+            FrameError: the array is missing, has another type or shape, or holds a number that is not finite.
         """
         found = self.arrays.get(name)
         if found is None:
@@ -64,7 +64,7 @@ class Frame:
         """A value of the header.
 
         Raises:
-            FrameError: there is none of this type.
+            FrameError: the value is missing, or has another type.
         """
         found = self.head.get(name)
         is_number = isinstance(found, bool) and kind in (int, float, (int, float))
@@ -76,7 +76,7 @@ class Frame:
         """A whole number of the header from 0 to `most`.
 
         Raises:
-            FrameError: it is something else.
+            FrameError: the value is not such a number.
         """
         found: int = self.value(name, int)
         if not 0 <= found <= most:
@@ -100,7 +100,7 @@ def unpack(content: bytes) -> Frame:
     """The frame that was packed.
 
     Raises:
-        FrameError: the bytes are no frame, or are cut off.
+        FrameError: the bytes are not a frame, or are cut off.
     """
     if len(content) < _HEAD or content[:8] != _MAGIC:
         raise FrameError("the message is no frame of this version of longmatch")

@@ -46,7 +46,7 @@ def begin(snapshot: Snapshot, *, is_partial: bool) -> None:
     """Begin a search of several rounds.
 
     Args:
-        snapshot: of an index that is not here alone.
+        snapshot: of the index; nothing is done unless it is a `FederatedSnapshot`.
         is_partial: whether partitions that do not answer are left out.
     """
     if isinstance(snapshot, FederatedSnapshot):
@@ -54,6 +54,6 @@ def begin(snapshot: Snapshot, *, is_partial: bool) -> None:
 
 
 def renew(snapshot: Snapshot) -> None:
-    """See the documents that served partitions have now."""
+    """Drop cached values, so that the current documents of served partitions are read."""
     if isinstance(snapshot, ElsewhereSnapshot):
         snapshot.refresh()

@@ -16,9 +16,9 @@ from engine.search.partition import Ranked, Ranks, Selection, Shown, Survey
 from engine.search.query import Prepared
 from engine.store.snapshot import Positions
 
-_FRAME_BYTES = 8 << 20  # of several queries; servers take 32 MB
+_FRAME_BYTES = 8 << 20  # of a frame with several queries; servers accept 32 MB
 
-OneQuery = tuple[int, int, Packed]  # position that is left out, chunks, and the query
+OneQuery = tuple[int, int, Packed]  # position that is left out, number of chunks, and the query
 
 
 class RemotePartition:
@@ -29,7 +29,7 @@ class RemotePartition:
 
         Args:
             snapshot: pins the documents for all rounds.
-            scoring: the constants.
+            scoring: the constants of the score.
         """
         self._snapshot = snapshot
         self._scoring = scoring
@@ -57,13 +57,13 @@ class RemotePartition:
         )
 
     def survey(self, selection: Selection) -> Survey:
-        """The documents that pass a selection; errors as of `rank`."""
+        """The documents that pass a selection; errors as in `rank`."""
         head = {"selection": asdict(selection), "scoring": asdict(self._scoring), "state": self._snapshot.state}
         n_documents = self.n_documents
         return self._snapshot.exchange.ask("survey", lambda frame: unpack_survey(frame, n_documents), head)
 
     def tops(self, queries: Sequence[tuple[int, Prepared]], selection: Selection, n_most: int) -> list[Ranked]:
-        """The best of all documents for several queries; errors as of `rank`."""
+        """The best documents for each of several queries; errors as in `rank`."""
         packed = [
             (own, len(prepared.vectors.chunks), pack_query(prepared, self._scoring, selection, n_most))
             for own, prepared in queries
@@ -81,7 +81,7 @@ class RemotePartition:
         return found
 
     def scores_of(self, prepared: Prepared, positions: Positions) -> NDArray[np.float64]:
-        """The scores (R,) of given documents; errors as of `rank`."""
+        """The scores (R,) of given documents; errors as in `rank`."""
         head, arrays = pack_query(prepared, self._scoring, Selection(), 1)
         return self._snapshot.exchange.ask(
             "scores",
@@ -91,12 +91,12 @@ class RemotePartition:
         )
 
     def show(self, positions: Positions) -> Sequence[Shown]:
-        """Documents as hits show them; errors as of `rank`."""
+        """Documents as hits show them; errors as in `rank`."""
         return self._snapshot.shown(positions)
 
 
 def _runs(queries: Sequence[OneQuery]) -> Iterator[list[OneQuery]]:
-    """Queries that travel together."""
+    """Group queries that are sent in one frame, by `_FRAME_BYTES` and `MOST_QUERIES`."""
     run: list[OneQuery] = []
     n_bytes = 0
     for query in queries:

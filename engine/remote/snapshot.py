@@ -1,8 +1,8 @@
-"""A served index as a snapshot: what a search, `show` and `info` need of it, each a question to its server.
+"""A served index as a snapshot: searches, `show` and `info` read it by requests to its server.
 
-What needs the files themselves, as pairs, exports and everything that writes, is refused.
+Operations that need the files themselves, such as pairs, exports and all writes, are refused.
 
-Letters in shapes: N documents of the index, R documents wanted, C chunks of one.
+Letters in shapes: N documents of the index, R documents wanted, C chunks of a document.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from engine.words.segmenter import segmenter_of
 from engine.words.titles import title_span
 
 PROTOCOL = 1
-_SHOWN_AT_ONCE = 50  # documents, whose texts are sent in one frame
-_LISTED_AT_ONCE = 10_000  # names
-_KEPT = 256  # documents that were shown last
-# Of files, so that each would be asked of another machine.
+_SHOWN_AT_ONCE = 50  # documents whose texts are sent in one frame
+_LISTED_AT_ONCE = 10_000  # names that are sent in one frame
+_KEPT = 256  # shown documents that are cached
+# Attributes that are read from files, which are on another machine.
 _OF_FILES = frozenset(
     "_connection _is_checked _shards _shard_rows generation_row postings_row word_postings_row".split()
 )
@@ -45,9 +45,9 @@ _OF_FILES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a server says about its index."""
+    """The description of an index that its server returns."""
 
-    state: str  # changes with the documents; all rounds of a search name it
+    state: str  # changes with the documents; all rounds of a search send it
     n_documents: int
     n_chunks: int
     is_complete: bool  # all documents have vectors, or the index has none
@@ -60,12 +60,12 @@ class ServedSnapshot(Snapshot):
     """An index behind a server, pinned by the state that its description names."""
 
     def __init__(self, folder: Path, exchange: Exchange, access: Access) -> None:
-        """Ask nothing yet.
+        """Send no request yet.
 
         Args:
-            folder: stands for the index in messages.
+            folder: names the index in messages.
             exchange: with the server, or with its replicas.
-            access: how it is reached.
+            access: how the server is reached.
         """
         self.folder = folder
         self.exchange = exchange
@@ -84,27 +84,27 @@ class ServedSnapshot(Snapshot):
 
     @property
     def description(self) -> Description:
-        """What the server says about its index, asked for once.
+        """The description of the index, requested once.
 
         Raises:
-            PartitionUnavailable: it does not answer.
+            PartitionUnavailable: the server does not answer.
         """
         if self._description is None:
             self._description = self.exchange.ask("describe", _description)
         return self._description
 
     def is_newest(self) -> bool:
-        """Whether the server still has the documents that it had first."""
+        """Whether the server still has the documents of the first description."""
         return self._description is not None and self.exchange.ask("describe", _description).state == self.state
 
     def refresh(self) -> None:
-        """Forget all that was asked for; the server may have other documents now."""
+        """Drop all cached replies; the server can have other documents now."""
         self._description = self._reference = None
         self._shown.clear()
         self._last_position = None
 
     def close(self) -> None:
-        """Nothing is open between two questions."""
+        """Nothing is open between two requests."""
 
     @property
     def meta(self) -> dict[str, Any]:  # type: ignore[override]
@@ -133,12 +133,12 @@ class ServedSnapshot(Snapshot):
 
     @property
     def state(self) -> str:
-        """Changes with the documents."""
+        """An identifier that changes with the documents."""
         return self.description.state
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What `longmatch info` prints."""
+        """The facts that `longmatch info` prints."""
         return self.description.facts
 
     @property
@@ -162,7 +162,7 @@ class ServedSnapshot(Snapshot):
         return self._reference
 
     def reference_bytes(self) -> bytes:
-        """The file of the reference, whose checksum was compared."""
+        """The bytes of the reference file, after comparison with its checksum."""
         row = self.reference_row
         assert row is not None
 
@@ -175,7 +175,7 @@ class ServedSnapshot(Snapshot):
         return self.exchange.ask("reference", read, {"state": self.state})
 
     def shown(self, positions: Positions) -> list[Shown]:
-        """Documents as hits show them; those that were shown last are not fetched again."""
+        """Documents as hits show them; recently shown documents come from a cache."""
         wanted = [at for at in positions.tolist() if at not in self._shown]
         if len(self._shown) + len(wanted) > _KEPT:
             self._shown.clear()
@@ -218,7 +218,7 @@ class ServedSnapshot(Snapshot):
         return self.exchange.ask("vectors", read, self._head(position=position))
 
     def words(self, positions: Positions, *, apart: bool = False) -> WordTables:
-        """The term counts of documents, counted from their texts as the index counted them; never apart by section."""
+        """The term counts of documents, counted from their texts as the index counted them; without `apart`."""
         documents = [document for document, _ in self.documents(positions)]
         segmenter = segmenter_of(self.language or "none")
         titles = [title_span(one) if self.counts_titles else None for one in documents]
@@ -276,7 +276,7 @@ class ServedSnapshot(Snapshot):
         return [document.doc_id for document, _ in self.documents(positions)]
 
     def failures(self) -> list[tuple[str, str]]:
-        """What could not be indexed: (source, reason), by source."""
+        """(source, reason) of documents that could not be indexed, by source."""
         return self.exchange.ask("failures", _titles, self._head())
 
     def totals(self) -> dict[str, int]:

@@ -1,7 +1,7 @@
-"""The values of a search as frames, and back, each checked before it is used. Sends nothing.
+"""Converts the values of a search to frames and back, and checks each before use. Sends nothing.
 
-A prepared query travels as far as ranking reads it: vectors, thresholds, terms and weights. Its text stays with the
-search, which makes the breakdown.
+Of a prepared query, a frame holds only the values that ranking reads: vectors, thresholds, terms and weights. The
+text of the query stays with the search, which makes the breakdown.
 
 Letters in shapes: I query chunks, R documents, Q terms, C chunks of a document, D width.
 """
@@ -36,7 +36,7 @@ Packed = tuple[dict[str, Any], dict[str, NDArray[Any]]]
 
 
 def pack_query(prepared: Prepared, scoring: Scoring, selection: Selection, n_most: int) -> Packed:
-    """A query, and which documents are wanted."""
+    """A query with its scoring, its selection and the number of documents requested."""
     head: dict[str, Any] = {
         "scoring": asdict(scoring),
         "selection": asdict(selection),
@@ -118,8 +118,8 @@ def scoring_of(frame: Frame) -> Scoring:
     """The constants of the score.
 
     Raises:
-        FrameError: they have another form.
-        QueryError: one is out of its range.
+        FrameError: the constants have another form.
+        QueryError: a constant is out of its range.
     """
     given = frame.value("scoring", dict)
     kinds = {one.name: type(one.default) for one in fields(Scoring)}
@@ -129,7 +129,7 @@ def scoring_of(frame: Frame) -> Scoring:
 
 
 def selection_of(frame: Frame) -> Selection:
-    """The documents that a search may find.
+    """The documents that a search can find.
 
     Raises:
         FrameError: the selection has another form.
@@ -148,7 +148,7 @@ def names(given: object) -> tuple[str, ...]:
     """A list of names.
 
     Raises:
-        FrameError: it is something else, or too long.
+        FrameError: the value is not a list of names, or is too long.
     """
     if not isinstance(given, list) or len(given) > _MOST_NAMES:
         raise FrameError(f"there is no list of at most {_MOST_NAMES:,} names")
@@ -165,7 +165,7 @@ def pack_ranks(ranks: Ranks) -> Packed:
 
 
 def pack_ranked(best: Ranked) -> Packed:
-    """Documents in their order."""
+    """Ranked documents, in order."""
     exact = best.exact
     arrays: dict[str, NDArray[Any]] = {
         "positions": exact.positions,
@@ -180,7 +180,7 @@ def pack_ranked(best: Ranked) -> Packed:
 
 
 def unpack_ranks(frame: Frame, n_chunks: int, n_most: int, n_documents: int) -> Ranks:
-    """The best documents of a partition; the arguments are those of `unpack_ranked`, errors too."""
+    """The best documents of a partition; arguments and errors are those of `unpack_ranked`."""
     return Ranks(
         unpack_ranked(frame, n_chunks, n_most, n_documents),
         frame.count("n_found"),
@@ -197,7 +197,7 @@ def unpack_ranked(frame: Frame, n_chunks: int, n_most: int, n_documents: int) ->
     Args:
         frame: with `pack_ranked`'s values.
         n_chunks: I of the query.
-        n_most: documents that were wanted.
+        n_most: documents requested.
         n_documents: of the partition.
 
     Raises:
@@ -238,7 +238,7 @@ def unpack_shown(frame: Frame, n_documents: int) -> list[Shown]:
 
     Args:
         frame: with `pack_shown`'s values.
-        n_documents: how many were wanted.
+        n_documents: the number of documents requested.
 
     Raises:
         FrameError: a value is missing, or does not fit.
@@ -270,7 +270,7 @@ def _document(document: Document) -> dict[str, Any]:
 
 
 def document_of(row: Mapping[str, Any]) -> Document:
-    """A document of the plain values that stand for it."""
+    """A document, rebuilt from plain values."""
     if not all(isinstance(row[name], str) for name in _PLAIN):
         raise FrameError("a document has a field that is no text")
     sections = tuple(Section(heading, tuple(path), *rest) for heading, path, *rest in row["sections"])

@@ -1,6 +1,6 @@
-"""Documents, sections, vectors and parts of results as tables of Arrow, and as files of Arrow and Parquet.
+"""Documents, sections, vectors and parts of results as Arrow tables, and as Arrow and Parquet files.
 
-It needs pyarrow, an extra, and is reached through functions that check for that first.
+Needs pyarrow, an extra. It is imported by functions that first check that pyarrow is installed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ What: TypeAlias = Literal["documents", "sections", "vectors"]
 _AT_ONCE = 200  # documents of one batch
 _NUMBERS = ("rank", *COUNT_COLUMNS)
 _REALS = ("score", "contribution", "similarity", "threshold")
-_TYPES = (  # of columns of metadata, by the JSON types of the values, as SQLite names them
+_TYPES = (  # Arrow types of metadata columns, by the JSON types of their values as SQLite names them
     ({"text"}, pa.string()),
     ({"integer"}, pa.int64()),
     ({"integer", "real"}, pa.float64()),
@@ -61,7 +61,7 @@ _SECTIONS = [
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A table that is made batch by batch; its memory is that of one batch."""
+    """A table that is built batch by batch; only one batch is in memory."""
 
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
@@ -71,10 +71,10 @@ class Export:
 
         Args:
             file: opened for writing.
-            form: `arrow` is the file format of Arrow IPC, which Feather 2 is too.
+            form: `arrow` is the Arrow IPC file format, which is also Feather version 2.
 
         Returns:
-            Rows.
+            Number of rows.
         """
         n_rows = 0
         opened = pq.ParquetWriter if form == "parquet" else pa.ipc.new_file
@@ -94,7 +94,7 @@ def part_export(results: Iterable[Result], *, n_pairs: int | None = None) -> Exp
 
     Args:
         results: of searches.
-        n_pairs: section pairs listed of each hit; all by default.
+        n_pairs: section pairs listed for each hit; all by default.
     """
     types = {name: pa.int64() for name in _NUMBERS} | {name: pa.float64() for name in _REALS}
     schema = pa.schema([(name, types.get(name, pa.string())) for name in PART_COLUMNS])
@@ -106,18 +106,18 @@ def index_export(snapshot: Snapshot, what: What, positions: Positions | None = N
     """A table of an index, in the order in which documents were indexed.
 
     - `documents`: a row for each document with its text. `metadata` is JSON, and a metadata field whose values are
-      of one type is a column as well, unless a column has its name already.
+      of one type is also a column, unless a column already has its name.
     - `sections`: a row for each section with its text, place and kind.
     - `vectors`: a row for each vector, float32: `level` is document, section or chunk. Documents without vectors have
-      none.
+      no rows.
 
     Args:
         snapshot: an opened index.
         what: which table.
-        positions: documents; all by default.
+        positions: documents to export; all by default.
 
     Raises:
-        IndexMismatch: vectors of an index of words alone.
+        IndexMismatch: vectors are requested from an index of words alone.
         QueryError: there is no such table.
     """
     chosen = np.arange(snapshot.n_documents) if positions is None else positions

@@ -1,7 +1,7 @@
 """The claim chart: a row for each section, sentence or claim of a query, a column for each hit. Values only.
 
-A cell holds the best passage of the hit for its row. It is empty where nothing rises above a threshold: no
-passage of the row is more similar than its threshold, and the row adds less than an even share of the score.
+A cell holds the best passage of the hit for its row. It is empty if no passage of the row is more similar than its
+threshold and the row adds less than an even share of the score, or if the row adds less than a given minimum.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from engine.report.term_places import TermPlaces
 from engine.result import Hit, Result, shown_spans
 from engine.scoring.breakdown import SectionPair
 
-N_WORDS = 5  # listed in a cell
-_ROW_CHARACTERS = 400  # of the text of a row
+N_WORDS = 5  # words listed in a cell
+_ROW_CHARACTERS = 400  # most characters of the text of a row
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What a hit has for a row."""
+    """The match of a hit for a row."""
 
     contribution: float  # of the row to the score of the hit, over all sections of the hit
     section: str
     pages: str  # of the passage; "" for a format without pages
     runs: tuple[Run, ...]  # the passage, its matched words marked
-    words: tuple[str, ...]  # matched, strongest first
+    words: tuple[str, ...]  # matched words, strongest first
     similarity: float | None  # None where words alone match
 
     @property
@@ -45,7 +45,7 @@ class Row:
 
     label: str
     pages: str
-    text: str  # cut where it is long
+    text: str  # shortened if it is long
     cells: tuple[Cell | None, ...]  # one for each hit
 
 
@@ -57,7 +57,7 @@ class Chart:
     rows: tuple[Row, ...]
 
     def shown(self, hit: int) -> float:
-        """The sum of the cells of a hit, by its place from 0; at most its score."""
+        """The sum of the contributions in the column of a hit, given by its place from 0; at most the hit's score."""
         cells = (row.cells[hit] for row in self.rows)
         return sum(cell.contribution for cell in cells if cell is not None)
 
@@ -67,8 +67,8 @@ def claim_chart(result: Result, rows: Sequence[int], *, least: float = 0.0) -> C
 
     Args:
         result: of a search with a query that was cut by `engine.units`.
-        rows: sections of the query.
-        least: contribution of a cell; one with less is empty.
+        rows: positions of the sections of the query that become rows.
+        least: lowest contribution of a cell; a cell with less is empty.
     """
     columns = [_column(result, hit, rows, least) for hit in result.hits]
     return Chart(

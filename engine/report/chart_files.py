@@ -11,7 +11,7 @@ from engine.report.page import render
 from engine.report.rows import as_cell
 from engine.units import Unit
 
-_XML = {code: None for code in range(32) if chr(code) not in "\t\n\r"}  # characters that XML does not have
+_XML = {code: None for code in range(32) if chr(code) not in "\t\n\r"}  # characters that XML does not allow
 _MARGIN_CM, _LONG_CM, _SHORT_CM = 1.5, 29.7, 21.0
 
 
@@ -20,15 +20,15 @@ def chart_html(chart: Chart, unit: Unit, *, command: str = "") -> str:
 
     Args:
         chart: of a query.
-        unit: what a row is.
-        command: that made the chart, shown at its end.
+        unit: the part of the query that a row represents.
+        command: the command line that made the chart, shown at its end.
     """
     values = chart.result.to_dict(n_pairs=0)
     return render("chart.html", chart=chart, unit=unit.value, values=values, command=command)
 
 
 def chart_csv(chart: Chart) -> str:
-    """A line for each row; for each hit five columns, named by its doc_id."""
+    """A line for each row; for each hit five columns, whose names begin with its doc_id."""
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
     names = [
@@ -51,7 +51,7 @@ def _csv_cell(cell: Cell | None) -> list[Any]:
 
 def chart_docx(chart: Chart, unit: Unit, *, command: str = "") -> bytes:
     """A Word file in landscape; matched words are bold."""
-    # Loads python-docx, which the other formats do without.
+    # Loads python-docx, which the other formats do not need.
     from docx import Document as WordDocument
     from docx.enum.section import WD_ORIENT
     from docx.shared import Cm, Pt

@@ -1,6 +1,6 @@
-"""Hits as references of BibTeX and RIS, from the metadata that readers and users give. Text only.
+"""Hits as BibTeX and RIS references, from the metadata that readers and users supply. Text only.
 
-A document that several queries find is one reference, whose note lists each of them.
+A document that several queries find is one reference, whose note lists each of these hits.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from engine.result import Hit, Result
 
-# Names of metadata fields, lower case, the first that has a value counts.
+# Names of metadata fields in lower case; the first field that has a value is used.
 _AUTHORS = ("authors", "author", "creator", "creators", "inventors")
 _YEARS = ("year", "date", "published", "publication_date", "created")
 _JOURNALS = ("journal", "journal_title", "container_title")
@@ -23,7 +23,7 @@ _DOI_PREFIX = re.compile(r"^(?:https?://(?:dx\.)?doi\.org/|doi:\s*)", re.IGNOREC
 _YEAR = re.compile(r"(?<!\d)(1[4-9]\d\d|20\d\d)(?!\d)")
 _SPECIAL = {
     **{character: f"\\{character}" for character in "&%$#_"},
-    # Commands without braces of their own text: BibTeX counts braces, escaped or not.
+    # Commands in place of the characters, since BibTeX counts braces even if they are escaped.
     "\\": r"{\textbackslash}",
     "{": r"{\textbraceleft}",
     "}": r"{\textbraceright}",
@@ -31,12 +31,12 @@ _SPECIAL = {
     "^": r"{\textasciicircum}",
 }
 _ESCAPES = str.maketrans(_SPECIAL)
-_VERBATIM = str.maketrans({"{": "%7B", "}": "%7D", "\\": "%5C", " ": "%20"})  # of a URL, which is not escaped
+_VERBATIM = str.maketrans({"{": "%7B", "}": "%7D", "\\": "%5C", " ": "%20"})  # of a DOI or URL, which is not escaped
 _KEY = re.compile(r"[^A-Za-z0-9.:+/-]+")
 
 
 class Kind(StrEnum):
-    """What a reference is, as far as its metadata show."""
+    """The type of a reference, as far as its metadata shows it."""
 
     ARTICLE = "article"
     PAPER = "inproceedings"
@@ -49,7 +49,7 @@ _RIS_TYPES = {Kind.ARTICLE: "JOUR", Kind.PAPER: "CONF", Kind.PATENT: "PAT", Kind
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What can be said of one document; "" for what its metadata do not have."""
+    """The bibliographic data of one document; "" for a field that its metadata lacks."""
 
     key: str  # unique among the references of one file
     doc_id: str
@@ -58,12 +58,12 @@ class Reference:
     authors: tuple[str, ...]
     year: str
     venue: str  # journal or proceedings
-    fields: dict[str, str]  # of `_PLAIN`, those that have a value
+    fields: dict[str, str]  # the fields of `_PLAIN` that have a value
     note: str
 
 
 def references(results: Iterable[Result]) -> list[Reference]:
-    """The documents of all hits, in the order in which they are first found."""
+    """A reference for each document among all hits, in order of first occurrence."""
     found: dict[str, list[tuple[Result, Hit]]] = {}
     for result in results:
         for hit in result.hits:
@@ -110,7 +110,7 @@ def _reference(doc_id: str, hits: Sequence[tuple[Result, Hit]], taken: set[str])
 
 
 def _key(doc_id: str, taken: set[str]) -> str:
-    """The doc_id as a key: characters that BibTeX does not take become "-", and equal keys get numbers."""
+    """The doc_id as a key: characters that BibTeX does not allow become "-", and equal keys get numbers."""
     stem = _KEY.sub("-", doc_id).strip("-") or "document"
     key, number = stem, 1
     while key.lower() in taken:  # BibTeX compares keys without case
@@ -121,7 +121,7 @@ def _key(doc_id: str, taken: set[str]) -> str:
 
 
 def _authors(values: Mapping[str, object]) -> tuple[str, ...]:
-    """A list is one name an element; a text is divided at ";", else at " and "."""
+    """The names of the authors: the elements of a list, or a text split at ";", or else at " and "."""
     for name in _AUTHORS:
         value = values.get(name)
         if isinstance(value, list):
@@ -138,14 +138,14 @@ def _first(values: Mapping[str, object], names: Iterable[str]) -> str:
 
 
 def _text(value: object) -> str:
-    """A value on one line; the elements of a list between commas."""
+    """A value on one line; the elements of a list are joined by commas."""
     if isinstance(value, list):
         return ", ".join(_text(one) for one in value)
     return " ".join("".join(one if one.isprintable() else " " for one in str(value)).split())
 
 
 def _entry(reference: Reference) -> str:
-    kind = Kind.OTHER if reference.kind is Kind.PATENT else reference.kind  # BibTeX itself has no patents
+    kind = Kind.OTHER if reference.kind is Kind.PATENT else reference.kind  # BibTeX has no entry type for patents
     venue = "journal" if reference.kind is Kind.ARTICLE else "booktitle"
     renamed = {"issue": "number"}
     fields = {
@@ -164,7 +164,7 @@ def _entry(reference: Reference) -> str:
 
 
 def _bibtex_name(name: str) -> str:
-    """A name in braces where BibTeX would divide it in two."""
+    """A name, in braces if BibTeX would split it into two names."""
     escaped = name.translate(_ESCAPES)
     return f"{{{escaped}}}" if re.search(r"\band\b", name, re.IGNORECASE) else escaped
 

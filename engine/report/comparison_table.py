@@ -18,20 +18,20 @@ _NO_BACKGROUND = (
 
 
 def comparison_table(comparison: Comparison, *, n_pairs: int = N_PAIRS, width: int = WIDTH) -> str:
-    """`comparison_lines` as plain text; words that both texts have stand between asterisks."""
+    """`comparison_lines` as plain text; words that both texts have are between asterisks."""
     return plain(comparison_lines(comparison, n_pairs=n_pairs, width=width, has_styles=False))
 
 
 def comparison_lines(
     comparison: Comparison, *, n_pairs: int = N_PAIRS, width: int = WIDTH, has_styles: bool = True
 ) -> list[Line]:
-    """Both documents, what the score rests on, and its parts with snippets of both sides.
+    """Both documents, the score with the source of its thresholds, and its parts with snippets of both sides.
 
     Args:
         comparison: of two documents.
         n_pairs: section pairs shown.
         width: columns of the terminal.
-        has_styles: whether styles will be seen; otherwise words that both texts have get asterisks.
+        has_styles: whether the output shows styles; otherwise words that both texts have get asterisks.
     """
     result = comparison.result
     (hit,) = result.hits

@@ -1,7 +1,7 @@
 """Results as plain values for other programs, in the form of `result.schema.json`. Writes no text.
 
-One dictionary serves Python (`Result.to_dict`), JSON lines (a result a line) and JSON (an `envelope` around
-any number of results). Within a version of the schema, fields are added, never removed or changed.
+Python (`Result.to_dict`), JSON lines (one result per line) and JSON (an `envelope` around any number of
+results) use the same dictionary. Within a version of the schema, fields are added, never removed or changed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 VERSION = "longmatch-result/1"
 NOVELTY_VERSION = "longmatch-novelty/1"
 _SCHEMA_FILE = "result.schema.json"
-_NO_FILE = ("", "stdin")  # sources that are no files
+_NO_FILE = ("", "stdin")  # sources that are not files
 _COMPONENTS = {"chunks": "chunks", "document": "document", "words": "words", "pairs": "word_pairs"}
 
 
@@ -58,13 +58,13 @@ def result_dict(result: Result, *, n_pairs: int | None = None) -> dict[str, Any]
 
     Args:
         result: of a search.
-        n_pairs: section pairs listed of each hit, strongest first; all by default. A part `rest` sums the others.
+        n_pairs: section pairs listed for each hit, strongest first; all by default. The part `rest` sums the others.
     """
     return head_dict(result) | {"hits": list(hit_dicts(result, n_pairs=n_pairs))}
 
 
 def head_dict(result: Result) -> dict[str, Any]:
-    """All of `result_dict` but the hits."""
+    """All fields of `result_dict` except the hits."""
     return {
         "schema": VERSION,
         "query": _query(result),
@@ -83,7 +83,7 @@ def head_dict(result: Result) -> dict[str, Any]:
 
 
 def hit_dicts(result: Result, *, n_pairs: int | None = None) -> Iterator[dict[str, Any]]:
-    """The hits of `result_dict`, each made when it is taken."""
+    """The hits of `result_dict`, generated one at a time."""
     mine = TermPlaces(result.query, result.language)
     for hit in result.hits:
         yield _hit(hit, mine, result.language, n_pairs)
@@ -93,8 +93,8 @@ def novelty_dict(found: Novelty, *, n_pairs: int | None = None) -> dict[str, Any
     """The novelty of sections as plain values; the parts of the hit of a section sum to 1 - novelty, to 1e-5.
 
     Args:
-        found: of `Index.novelty`.
-        n_pairs: as of `result_dict`.
+        found: from `Index.novelty`.
+        n_pairs: as in `result_dict`.
     """
     mine = TermPlaces(found.query, found.language)
     return {
@@ -132,7 +132,7 @@ def _query(result: Result | Novelty) -> dict[str, Any]:
 
 
 def _kept_document(result: Result | Novelty) -> dict[str, Any] | None:
-    """Text and sections of a query that neither a file nor the index keeps, so that its search can be repeated."""
+    """Text and sections of a query that is stored in no file and not in the index, so that its search can be rerun."""
     origin = result.provenance
     if origin is None or origin.is_indexed or result.query.source not in _NO_FILE:
         return None
@@ -173,7 +173,7 @@ def _hit(hit: Hit, mine: TermPlaces, language: str | None, n_pairs: int | None) 
 
 
 def _model(model: ModelExplanation, query: Document, target: Document) -> dict[str, Any]:
-    """What the encoder computes by itself; the numbers of `pairs` sum to `total`, to 1e-5."""
+    """The explanation of the model; the numbers of `pairs` sum to `total`, to 1e-5."""
     return {
         "encoder": model.encoder,
         "note": model.note,
@@ -205,7 +205,7 @@ def _part(
     similarity: float | None = None,
     threshold: float | None = None,
 ) -> dict[str, Any]:
-    """A part with all fields, those of a section pair empty."""
+    """A part with all fields; the fields of a section pair are empty."""
     return {
         "kind": kind,
         "contribution": contribution,

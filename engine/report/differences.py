@@ -1,6 +1,6 @@
 """What changed between two results of one query: which hits moved, and which sections caused it. Plain values.
 
-Results are compared in the form of `engine.report.contract`, so that one may come from a file.
+Results are compared in the form of `engine.report.contract`, so that either can come from a file.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-TOLERANCE = 1e-6  # scores are float32; a smaller difference is none
-N_CAUSES = 3  # section pairs named of each hit
+TOLERANCE = 1e-6  # scores are float32; a smaller difference is ignored
+N_CAUSES = 3  # section pairs named for each hit
 _REST = ("", "")
 
 Values: TypeAlias = Mapping[str, Any]
-Presence: TypeAlias = Callable[[str], bool]  # of a doc_id in an index
+Presence: TypeAlias = Callable[[str], bool]  # whether a doc_id is in an index
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A section pair that adds another amount than before; of parts of long sections the sum."""
+    """A section pair whose contribution changed; contributions of parts of long sections are summed."""
 
     query_section: str  # headings; "" for the sum of the pairs that the older result does not list
     target_section: str
@@ -46,9 +46,9 @@ class Differences:
     """All that differs between two results."""
 
     query: str  # title
-    n_hits: int  # of both together
-    reasons: tuple[str, ...]  # what else changed: query, encoder, index, parameters
-    changes: tuple[Change, ...]  # in the order of the new ranks, then of the old
+    n_hits: int  # documents that are hits of either result
+    reasons: tuple[str, ...]  # other changes: of query, encoder, index, parameters
+    changes: tuple[Change, ...]  # in the order of the new ranks, then of the old ranks
 
     @property
     def is_equal(self) -> bool:
@@ -63,9 +63,9 @@ def compare_results(
 
     Args:
         before: from `Result.to_dict`, with any number of parts.
-        after: the same with all parts.
-        was_there: whether the older index has a document; None where that is not known.
-        is_there: whether the newer index has it.
+        after: from `Result.to_dict`, with all parts.
+        was_there: whether the older index has a document; None if that is not known.
+        is_there: whether the newer index has a document; None if that is not known.
     """
     old = {hit["id"]: hit for hit in before["hits"]}
     new = {hit["id"]: hit for hit in after["hits"]}
@@ -118,7 +118,7 @@ def _note(
 
 
 def _causes(old: Values | None, new: Values | None) -> tuple[Cause, ...]:
-    """Section pairs that differ, the largest first; of a hit that is in one result alone, its strongest pairs."""
+    """Section pairs that differ, the largest difference first; for a hit of one result alone, its strongest pairs."""
     before = _contributions(old, None)
     after = _contributions(new, _listed(old))
     keys = before.keys() | after.keys()
@@ -141,7 +141,7 @@ def _numbers(part: Values) -> tuple[int, int]:
 
 
 def _contributions(hit: Values | None, listed: set[tuple[int, int]] | None) -> dict[tuple[str, str], float]:
-    """Sums by headings; section pairs that are not listed are part of the rest."""
+    """Contributions summed by headings; section pairs that are not listed are part of the rest."""
     sums: dict[tuple[str, str], float] = {}
     for part in [] if hit is None else hit["parts"]:
         key = _REST
@@ -158,7 +158,7 @@ def _name(section: Values) -> str:
 
 
 def _reasons(before: Values, after: Values) -> Iterator[str]:
-    """What changed beside the hits, in words; both values of each."""
+    """The changes other than those of hits, in words; with both values, except for the content of the query."""
     if before["query"].get("content") != after["query"].get("content"):
         yield "the query has another content"
     for name in ("status", "language", "reference"):

@@ -1,4 +1,4 @@
-"""What an evidence report shows, as plain values for its templates. Writes no markup and scores nothing.
+"""The contents of an evidence report, as plain values for its templates. Writes no markup and scores nothing.
 
 All numbers are those of `Result.to_dict`; documents add their text. A match is a section pair that is shown:
 it has a number, a colour, and a place in both texts.
@@ -22,10 +22,10 @@ from engine.result import N_MATCHES, Hit, Result
 from engine.segmentation import sentence_starts
 
 N_COLOURS = 10
-_PASSAGES = 2  # of a match that are shown beside each other; all are marked in the full text
+_PASSAGES = 2  # passages of a match that are shown side by side; all are marked in the full text
 _MARGIN = 120  # characters around a passage
-_SENTENCE_MARGIN = 260  # around a sentence whose words match
-_FIELD_CHARACTERS = 60  # of the values of a metadata field that is listed
+_SENTENCE_MARGIN = 260  # characters around a sentence whose words match
+_FIELD_CHARACTERS = 60  # most characters of the values of a metadata field that is listed
 
 SIDES = ("query", "target")
 
@@ -38,8 +38,8 @@ class Side:
     label: str
     pages: str  # of the strongest passage, or of the sentence whose words match
     excerpts: tuple[tuple[Run, ...], ...]  # with a gap between them
-    is_begun: bool  # there is text of the section before the first
-    is_ended: bool  # the last one reaches the end of the section
+    is_begun: bool  # the section has text before the first excerpt
+    is_ended: bool  # the last excerpt reaches the end of the section
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Match:
 
     @property
     def colour(self) -> int:
-        """From 0."""
+        """Number of the colour, from 0."""
         return (self.number - 1) % N_COLOURS
 
 
@@ -66,12 +66,12 @@ class SectionText:
     pages: str
     contribution: float  # of all pairs that the section takes part in
     matches: tuple[int, ...]
-    runs: tuple[Run, ...]  # one without marks where no match is
+    runs: tuple[Run, ...]  # a single run without marks if the section has no match
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRow:
-    """A section pair of what the encoder computes by itself."""
+    """A section pair of the explanation of the model."""
 
     value: float
     query: str  # label of the section
@@ -80,22 +80,22 @@ class ModelRow:
 
 @dataclass(frozen=True, slots=True)
 class HitView:
-    """A hit."""
+    """A hit, arranged for a report."""
 
     hit: Hit
     values: Mapping[str, Any]
-    metadata: tuple[tuple[str, tuple[Scalar, ...]], ...]  # fields with values that are short enough to be listed
+    metadata: tuple[tuple[str, tuple[Scalar, ...]], ...]  # fields whose values are short enough to be listed
     matches: tuple[Match, ...]
-    others: tuple[Mapping[str, Any], ...]  # parts that are no section pair
+    others: tuple[Mapping[str, Any], ...]  # parts that are not section pairs
     map: SectionMap
     query: tuple[SectionText, ...]
     target: tuple[SectionText, ...]
-    model: tuple[ModelRow, ...] = ()  # strongest first; none where the hit has no numbers of the encoder
+    model: tuple[ModelRow, ...] = ()  # strongest first; empty if the hit has no explanation of the model
 
 
 @dataclass(frozen=True, slots=True)
 class ResultView:
-    """A result."""
+    """A result, arranged for a report."""
 
     result: Result
     values: Mapping[str, Any]  # of the result, without its hits
@@ -107,19 +107,19 @@ def result_view(result: Result, *, n_pairs: int = N_MATCHES) -> ResultView:
 
     Args:
         result: of a search or a comparison.
-        n_pairs: section pairs shown of each hit.
+        n_pairs: section pairs shown for each hit.
     """
     return ResultView(result, head_dict(result), tuple(hit_views(result, n_pairs=n_pairs)))
 
 
 def hit_views(result: Result, *, n_pairs: int = N_MATCHES) -> Iterator[HitView]:
-    """The hits of `result_view`, each arranged when it is taken."""
+    """The hits of `result_view`, generated one at a time."""
     for hit, values in zip(result.hits, hit_dicts(result, n_pairs=n_pairs), strict=True):
         yield hit_view(result.query, hit, values)
 
 
 def pages_label(place: Mapping[str, Any]) -> str:
-    """The pages of a place in the contract, as "p. 3" or "pp. 3-5"; "" for a format without pages."""
+    """The pages of a place in `engine.report.contract`, as "p. 3" or "pp. 3-5"; "" for a format without pages."""
     first, last = place["page"], place["last_page"]
     if first is None:
         return ""
@@ -127,7 +127,7 @@ def pages_label(place: Mapping[str, Any]) -> str:
 
 
 def place_of(document: Document, span: Span) -> dict[str, int | None]:
-    """The first and the last page of a stretch, as the contract has them."""
+    """The first and the last page of a span, in the form of `engine.report.contract`."""
     pages = document.page_numbers(span)
     return {"page": pages[0] if pages else None, "last_page": pages[-1] if pages else None}
 
@@ -136,7 +136,7 @@ def hit_view(query: Document, hit: Hit, values: Mapping[str, Any]) -> HitView:
     """Arrange one hit.
 
     Args:
-        query: that it was found with.
+        query: the query that found the hit.
         hit: of a result.
         values: the hit as in `Result.to_dict`; the section pairs that it lists are shown.
     """
@@ -157,7 +157,7 @@ def hit_view(query: Document, hit: Hit, values: Mapping[str, Any]) -> HitView:
 
 
 def _model_rows(query: Document, hit: Hit, n_pairs: int) -> Iterator[ModelRow]:
-    """As many section pairs as are shown of the evidence, at least one."""
+    """The strongest section pairs of the explanation of the model: `n_pairs`, or one if that is 0."""
     if hit.model is not None:
         for pair in strongest_pairs(hit.model, max(1, n_pairs)):
             labels = section_label(query, pair.query_section), section_label(hit.document, pair.target_section)
@@ -165,7 +165,7 @@ def _model_rows(query: Document, hit: Hit, n_pairs: int) -> Iterator[ModelRow]:
 
 
 def _listed(metadata: Mapping[str, MetadataValue]) -> Iterator[tuple[str, tuple[Scalar, ...]]]:
-    """Fields for people: short values, without the counts and the kinds of sections that readers leave."""
+    """The fields to show: those with short values, without the counts and the kinds of sections that readers add."""
     for name, value in metadata.items():
         values = tuple(value) if isinstance(value, list) else (value,)
         n_characters = sum(len(str(one)) for one in values)
@@ -212,12 +212,12 @@ def _numbered(marks: Sequence[Mark], number: int) -> list[Mark]:
 
 
 def best_sentence_span(text: str, within: Span, words: Iterable[tuple[float, Sequence[Sequence[int]]]]) -> Span:
-    """The sentence of a stretch whose words, each counted once, add most; the first of equals.
+    """The sentence of a stretch whose words, each counted once, contribute most; the first of equal ones.
 
     Args:
         text: the whole text.
         within: the stretch.
-        words: what each adds, and its places [start, end].
+        words: for each word its contribution, and its places [start, end].
     """
     starts = [within.start + start for start in sentence_starts(text[within.start : within.stop])]
     values = [0.0] * len(starts)
@@ -235,7 +235,7 @@ def _last_not_after(starts: Sequence[int], place: int) -> int:
 
 
 def _at_words(text: str, span: Span, whole: Span) -> Span:
-    """The same stretch, without a part of a word at its ends."""
+    """A stretch, shortened to whole words at both ends."""
     start, stop = span.start, span.stop
     while whole.start < start < stop and not text[start - 1].isspace():
         start += 1

@@ -1,4 +1,4 @@
-"""Results and section matrices as tables of pandas, which is an extra. Makes tables; scores nothing."""
+"""Results and section matrices as pandas data frames; pandas is an extra. Scores nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def hit_frame(result: Result) -> pandas.DataFrame:
     """A row for each hit: `HIT_COLUMNS`, then the metadata.
 
-    Metadata of the name of one of these columns are left out.
+    A metadata field with the name of one of these columns is left out.
 
     Raises:
         MissingExtra: pandas is not installed.
@@ -41,14 +41,14 @@ def part_frame(result: Result, *, n_pairs: int | None = None) -> pandas.DataFram
 
     Args:
         result: of a search.
-        n_pairs: section pairs listed of each hit; all by default.
+        n_pairs: section pairs listed for each hit; all by default.
 
     Raises:
         MissingExtra: pandas is not installed.
     """
     library = _pandas("Result.parts_to_pandas()")
     frame: pandas.DataFrame = library.DataFrame(part_rows(result.to_dict(n_pairs=n_pairs)), columns=PART_COLUMNS)
-    # Types that hold for columns without any value too; "Int64" is the one of whole numbers that may be missing.
+    # Explicit types, also for columns without any value; "Int64" is the pandas type of integers that can be missing.
     return frame.astype(dict.fromkeys(COUNT_COLUMNS, "Int64") | dict.fromkeys(("similarity", "threshold"), "float64"))
 
 
@@ -63,7 +63,7 @@ def pairs_frame(pairs: Pairs) -> pandas.DataFrame:
 
 
 def matrix_frame(matrix: SectionMatrix) -> pandas.DataFrame:
-    """The cosines of a section matrix, both sides by index and heading.
+    """The cosines of a section matrix, with rows and columns labelled by index and heading.
 
     Raises:
         MissingExtra: pandas is not installed.

@@ -1,6 +1,6 @@
 """Matrices of an explanation as pictures, headings on the axes. PNG bytes; no window, no state of pyplot.
 
-It needs matplotlib, and is reached through `Explanation.to_png`.
+Needs matplotlib. `Explanation.to_png` and `engine.plots.contributions` use it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _INCHES_PER_CELL = 0.3
 _SMALLEST, _LARGEST = 2.5, 11.0  # inches of the longer side of the matrix
-_LABEL_INCHES = 0.16  # a label needs this much beside the next
+_LABEL_INCHES = 0.16  # least distance between two labels
 _LABEL_CHARACTERS = 34
 _MOST_NUMBERED_CELLS = 24 * 24
 _DPI = 130
@@ -84,7 +84,7 @@ def explanation_png(explanation: Explanation, picture: Picture) -> bytes:
 
 
 def to_png(figure: Figure) -> bytes:
-    """Render a figure, cut close around what is drawn."""
+    """Render a figure as PNG, cropped to its contents."""
     stream = io.BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a heading may be in any script
@@ -109,19 +109,19 @@ def draw_heatmap(
         values: (rows.n_cells, columns.n_cells).
         rows: the left side.
         columns: the top side.
-        measure: what a value is, for the scale.
-        figure: an empty one to draw on; its size is set.
+        measure: name of the quantity, for the label of the scale.
+        figure: an empty figure to draw on, whose size is set; a new one by default.
         colours: name of a colour map of matplotlib.
-        norm: from values to the colour map; by default linear over the values that there are.
+        norm: maps values to the colour map; by default linearly over the range of the values.
         least_number: values below it are not written into their cells.
 
     Returns:
-        A figure. Where cells are few, each shows its value.
+        A figure. If there are few cells, each shows its value.
     """
     height, width = _inches(rows.n_cells, columns.n_cells)
     figure = Figure(dpi=_DPI) if figure is None else figure
     figure.set_size_inches(width, height)
-    axes = figure.add_axes((0, 0, 1, 1))  # labels lie outside of it; the tight box takes them in
+    axes = figure.add_axes((0, 0, 1, 1))  # labels are outside of the axes; the tight bounding box includes them
     image = axes.imshow(values, cmap=colours, norm=norm, aspect="auto")
     _label(axes, rows, columns, height, width)
     _rule(axes.axhline, rows, height)
@@ -142,7 +142,7 @@ def _inches(n_rows: int, n_columns: int) -> tuple[float, float]:
 
 
 def _label(axes: Axes, rows: Axis, columns: Axis, height: float, width: float) -> None:
-    # A heading is no formula, whatever dollar signs it has.
+    # A heading is not a formula, even if it has dollar signs.
     at, names = _ticks(rows, height)
     axes.set_yticks(at, names, fontsize=7, parse_math=False)
     at, names = _ticks(columns, width)
@@ -155,7 +155,7 @@ def _label(axes: Axes, rows: Axis, columns: Axis, height: float, width: float) -
 
 
 def _ticks(axis: Axis, inches: float) -> tuple[list[float], list[str]]:
-    """The middle of each group, and its name; where groups are narrow, only those with room for one."""
+    """The middle and the name of each group; if groups are narrow, only of those with room for a name."""
     per_cell = inches / axis.n_cells
     at: list[float] = []
     names: list[str] = []
@@ -169,11 +169,11 @@ def _ticks(axis: Axis, inches: float) -> tuple[list[float], list[str]]:
 
 def _short(text: str, characters: int) -> str:
     shortened = textwrap.shorten(text, characters, placeholder="…")
-    return text[: characters - 1] + "…" if shortened == "…" else shortened  # a first word that is too long
+    return text[: characters - 1] + "…" if shortened == "…" else shortened  # the first word is too long
 
 
 def _rule(draw: Callable[..., Line2D], axis: Axis, inches: float) -> None:
-    """Draw a line between neighbouring groups of several cells, thin beside a cell."""
+    """Draw a line between neighbouring groups of several cells, thin compared with a cell."""
     if axis.n_cells > len(axis.sizes):
         points = min(0.7, 0.2 * _POINTS_PER_INCH * inches / axis.n_cells)
         for border in list(accumulate(axis.sizes))[:-1]:

@@ -1,4 +1,4 @@
-"""A result as a piece of HTML for notebooks. Every text in it is escaped; it loads nothing."""
+"""A result as an HTML fragment for notebooks. Every text in it is escaped; it loads no other files."""
 
 from __future__ import annotations
 

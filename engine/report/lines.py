@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 
 class Style(StrEnum):
-    """What a stretch of a line is, by which a terminal colours it."""
+    """The role of a stretch of a line, which determines its colour in a terminal."""
 
     PLAIN = ""
     TITLE = "title"
@@ -25,7 +25,7 @@ class Style(StrEnum):
 
 
 SHADES = (Style.SHADE_0, Style.SHADE_1, Style.SHADE_2, Style.SHADE_3, Style.SHADE_4)
-_NO_COLUMN = frozenset(["Mn", "Me", "Cf"])  # categories of characters that stand on the one before, or are not seen
+_NO_COLUMN = frozenset(["Mn", "Me", "Cf"])  # Unicode categories of combining and invisible characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def line(*parts: str | Run) -> Line:
 
 
 def columns(text: str | Line) -> int:
-    """Columns that a terminal gives a text: two to a wide character, none to one that stands on the one before."""
+    """The columns of a text in a terminal: two for a wide character, none for a combining or invisible one."""
     if not isinstance(text, str):
         return sum(columns(run.text) for run in text)
     return len(text) if text.isascii() else sum(map(_columns, text))
@@ -72,7 +72,7 @@ def cut(whole: Line, width: int) -> Line:
 
 
 def cut_text(text: str, width: int) -> str:
-    """As much of the beginning of a text as takes at most `width` columns."""
+    """The longest beginning of a text that takes at most `width` columns."""
     if text.isascii():
         return text[: max(0, width)]
     used = 0
@@ -99,10 +99,10 @@ def plain(lines: Iterable[Line]) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], *, head: Sequence[str] = (), gap: int = 2) -> list[Line]:
-    """Rows in columns as wide as their widest cell, the last one as it is.
+    """Rows in columns as wide as their widest cell; the last column is not padded.
 
     Args:
-        rows: cells, as many in each row.
+        rows: cells, the same number in each row.
         head: names of the columns; none by default.
         gap: blanks between two columns.
     """

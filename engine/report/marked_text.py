@@ -1,6 +1,6 @@
 """Text with passages and words marked, as runs of plain values for a template. Offsets and strings only.
 
-Marks overlap: windows of chunks do, and a section may take part in several matches. Runs do not.
+Marks can overlap: windows of chunks do, and a section can take part in several matches. Runs do not overlap.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Mark:
     """A stretch of a text that belongs to a match."""
 
     span: Span
-    match: int  # number of the match; the lowest one gives the colour
+    match: int  # number of the match; if marks overlap, the lowest number determines the colour
     is_word: bool = False  # a word that both texts have; else a passage
 
 
@@ -25,7 +25,7 @@ class Mark:
 class Run:
     """A stretch of text with the same matches throughout."""
 
-    matches: tuple[int, ...]  # of the passages over it, rising
+    matches: tuple[int, ...]  # numbers of the matches whose passages cover the run, rising
     pieces: tuple[tuple[str, bool], ...]  # text, and whether it is a marked word
 
 
@@ -64,12 +64,12 @@ def marked_runs(text: str, span: Span, marks: Iterable[Mark]) -> list[Run]:
 
 
 def excerpts(section: Span, focuses: Sequence[Span], margin: int) -> list[Span]:
-    """What is shown of a long section: the focuses with so many characters around each, joined where they meet.
+    """The excerpts of a long section that are shown: the focuses with a margin around each, joined where they meet.
 
     Args:
-        section: the stretches stay inside of it.
-        focuses: in any order.
-        margin: characters before and after.
+        section: span of the section, which the excerpts do not leave.
+        focuses: spans to show, in any order.
+        margin: characters before and after each focus.
     """
     shown: list[Span] = []
     for focus in sorted(focuses, key=lambda one: one.start):

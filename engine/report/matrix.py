@@ -12,18 +12,18 @@ from engine.report.table import section_label
 from engine.result import SectionMatrix
 
 _CHARACTERS = " ░▒▓█"  # of the shades
-_LEAST_NAME, _USUAL_NAME = 16, 26  # columns of the names of rows; fewer where numbers fit then
+_LEAST_NAME, _USUAL_NAME = 16, 26  # columns of the names of rows; fewer than usual if numbers fit only then
 _NUMBER_ROOM = 5  # columns of the number of a row, and blanks
 _NUMBER_COLUMNS = 4
-_EVERY = 5  # numbers that stand above shaded cells
-_LEGEND_COLUMNS = 40  # of one of its columns, at least
+_EVERY = 5  # every fifth section number is shown above shaded cells
+_LEGEND_COLUMNS = 40  # least width of a column of the legend
 
 
 def matrix_lines(matrix: SectionMatrix, *, width: int) -> list[Line]:
     """Section by section cosines, and a legend of the sections.
 
-    Cells are numbers (cosine x 100) if all columns fit, else shades, one or two columns wide; the sections of
-    a document with still more follow in further bands.
+    Cells are numbers (cosine x 100) if all columns fit, else shades, one or two columns wide. Sections of the
+    target that still do not fit follow in further bands.
 
     Args:
         matrix: of two documents.
@@ -58,7 +58,7 @@ def matrix_lines(matrix: SectionMatrix, *, width: int) -> list[Line]:
 
 
 def shade_bounds(hundredths: NDArray[np.int64]) -> tuple[int, ...]:
-    """From which value on a cell has the second, third ... shade: equal steps from the lowest to the highest."""
+    """The lowest values of the second, third ... shade: equal steps from the lowest to the highest value."""
     if not hundredths.size:
         return ()
     low, high = int(hundredths.min()), int(hundredths.max())
@@ -81,7 +81,7 @@ def _key(bounds: tuple[int, ...]) -> Line:
 
 
 def _numbers(band: range, cell: int) -> str:
-    """The numbers of sections, each ending above its cell; not all of them above narrow cells."""
+    """A line of section numbers, each ending above its cell; above narrow cells some are omitted."""
     text = ""
     for place, column in enumerate(band, start=1):
         is_shown = cell == _NUMBER_COLUMNS or place == 1 or (column + 1) % _EVERY == 0

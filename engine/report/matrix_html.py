@@ -1,4 +1,4 @@
-"""A section matrix as a piece of HTML for notebooks: a heat map of cosines. Every text is escaped."""
+"""A section matrix as an HTML fragment for notebooks: a heat map of cosines. Every text is escaped."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def matrix_html(matrix: SectionMatrix) -> str:
 
 
 def _cells(cosines: Vectors, rows: list[str], columns: list[str]) -> list[str]:
-    """For each row its cells; the strongest are in white on the full colour."""
+    """The cells of each row; the numbers of the highest cosines are white."""
     low = float(cosines.min(initial=1.0))
     extent = max(float(cosines.max(initial=-1.0)) - low, 1e-9)
     lines = []

@@ -1,7 +1,7 @@
 """The novelty of the sections of a query as one offline file, and piece by piece for the page of a server.
 
-All numbers are those of `Novelty.to_dict`. What came nearest to a section is shown as a hit of a report is, without
-the texts that do not match.
+All numbers are those of `Novelty.to_dict`. The nearest document of a section is shown like a hit of a report, without
+the sections that do not match.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class SectionView:
-    """A section of the query, and what came nearest."""
+    """A section of the query, and its nearest document."""
 
     rank: int  # 1 is the most novel
     section: SectionNovelty
     pages: str
-    text: SectionText  # of the section, what matches is marked
+    text: SectionText  # of the section, with matches marked
     nearest: HitView | None  # None where no document shares anything with the section
     target: tuple[SectionText, ...]  # sections of the nearest document that match
 
@@ -53,9 +53,9 @@ def novelty_page(found: Sequence[Novelty], *, n_pairs: int = N_PAIRS, command: s
     """The report of one or several queries.
 
     Args:
-        found: each of `Index.novelty`.
-        n_pairs: section pairs shown of each section.
-        command: that made the report, shown at its end.
+        found: results of `Index.novelty`.
+        n_pairs: section pairs shown for each section.
+        command: the command line that made the report, shown at its end.
     """
     views = [novelty_view(one, n_pairs=n_pairs) for one in found]
     return render("novelty.html", views=views, command=command, notes=_STATUS)
@@ -65,8 +65,8 @@ def novelty_pieces(found: Novelty, *, n_pairs: int = N_PAIRS) -> Iterator[tuple[
     """The report of one query piece by piece: "head", "hit" for each section, "tail".
 
     Args:
-        found: of `Index.novelty`.
-        n_pairs: section pairs shown of each section.
+        found: from `Index.novelty`.
+        n_pairs: section pairs shown for each section.
     """
     view = novelty_view(found, n_pairs=n_pairs)
     yield "head", render("pieces/novelty_head.html", result=found, note=_STATUS[found.status])
@@ -79,8 +79,8 @@ def novelty_view(found: Novelty, *, n_pairs: int = N_PAIRS) -> NoveltyView:
     """Arrange the novelty of a query for a report.
 
     Args:
-        found: of `Index.novelty`.
-        n_pairs: section pairs shown of each section.
+        found: from `Index.novelty`.
+        n_pairs: section pairs shown for each section.
     """
     values = novelty_dict(found, n_pairs=n_pairs)
     sections = (_section(found, rank, *one) for rank, one in enumerate(zip(found, values["sections"], strict=True), 1))

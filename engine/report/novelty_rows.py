@@ -1,4 +1,4 @@
-"""The novelty of sections as rows with the same columns, for CSV. Plain values; imports no library of tables."""
+"""The novelty of sections as rows with the same columns, for CSV. Plain values; imports no table library."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def novelty_rows(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         found: from `Novelty.to_dict`.
 
     Yields:
-        Rows with `NOVELTY_COLUMNS`; None for what a section does not have.
+        Rows with `NOVELTY_COLUMNS`; None for values that a section does not have.
     """
     for rank, one in enumerate(found["sections"], start=1):
         section, hit = one["section"], one["hit"] or {}

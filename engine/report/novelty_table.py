@@ -1,4 +1,4 @@
-"""The novelty of the sections of a query as lines for a terminal. Nothing is printed here."""
+"""The novelty of the sections of a query as lines for a terminal. Prints nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NOTHING = "nothing to compare: the section has no content words"
 
 
 def novelty_table(found: Novelty, *, n_pairs: int = N_PAIRS, width: int = WIDTH) -> str:
-    """`novelty_lines` as plain text; words that both texts have stand between asterisks."""
+    """`novelty_lines` as plain text; words that both texts have are between asterisks."""
     return plain(novelty_lines(found, n_pairs=n_pairs, width=width, has_styles=False))
 
 
@@ -19,10 +19,10 @@ def novelty_lines(found: Novelty, *, n_pairs: int = N_PAIRS, width: int = WIDTH,
     """The sections, most novel first, each with the document that contains most of it.
 
     Args:
-        found: of `Index.novelty`.
-        n_pairs: section pairs shown of each.
+        found: from `Index.novelty`.
+        n_pairs: section pairs shown for each section.
         width: columns of the terminal.
-        has_styles: whether styles will be seen; otherwise words that both texts have get asterisks.
+        has_styles: whether the output shows styles; otherwise words that both texts have get asterisks.
     """
     searched = f"{found.n_searched:,} searched for each section, {found.status.value}"
     notes = [f"{coverage_note(found.query_coverage)}; {searched}", f"{len(found)} sections, most novel first"]

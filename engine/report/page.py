@@ -1,6 +1,6 @@
-"""Reports as one offline file: fills the templates. No script, font or image comes from outside.
+"""Reports as one offline file, rendered from templates. No script, font or image is loaded from elsewhere.
 
-Every value is escaped by Jinja2, those inside of scripts as JSON without markup characters.
+Jinja2 escapes every value; values inside of scripts are JSON without markup characters.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ def result_page(
     """The evidence report of one or several queries, or of a comparison.
 
     Args:
-        results: each of a search, or the one of a comparison.
-        n_pairs: section pairs shown of each hit.
-        command: that made the report, shown at its end.
-        background: of a comparison, the index that gave thresholds, or ""; None for searches.
+        results: results of searches, or the single result of a comparison.
+        n_pairs: section pairs shown for each hit.
+        command: the command line that made the report, shown at its end.
+        background: for a comparison, the index that supplied thresholds, or "" if none did; None for searches.
     """
     views = [result_view(result, n_pairs=n_pairs) for result in results]
     return render("evidence.html", views=views, command=command, background=background)
 
 
 def result_pieces(result: Result, *, n_pairs: int = N_MATCHES) -> Iterator[tuple[str, str]]:
-    """The report of one query piece by piece, for a page that shows each as it comes.
+    """The report of one query piece by piece, for a page that shows each piece as it arrives.
 
     Args:
         result: of a search.
-        n_pairs: section pairs shown of each hit.
+        n_pairs: section pairs shown for each hit.
 
     Returns:
         Kind and HTML of each piece: "head", "hit" for each hit, "tail".

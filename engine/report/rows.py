@@ -1,4 +1,4 @@
-"""Parts of results as rows with the same columns, for CSV and tables. Plain values; imports no library of tables.
+"""Parts of results as rows with the same columns, for CSV and tables. Plain values; imports no table library.
 
 One row is one listed part of one hit: a section pair, the document vectors, or the rest. The fields of the hit
 repeat in each of its rows, and the contributions of these rows sum to the score, to 1e-5. A result
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 HIT_COLUMNS = ("query_id", "rank", "score", "doc_id", "title", "status")
-COUNT_COLUMNS = tuple(  # whole numbers; empty where a part has no sections, a page also for a format without pages
+COUNT_COLUMNS = tuple(  # integers; empty if a part has no sections; pages also if the format has no pages
     f"{side}_{field}" for side in ("query", "target") for field in ("section", "start", "end", "page")
 )
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters that make a cell a formula
@@ -31,8 +31,8 @@ def part_rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         result: from `Result.to_dict`.
 
     Yields:
-        Rows in the order of hits and parts; None for what a part does not have. `words` are the strongest
-        terms, strongest first, between "; ".
+        Rows in the order of hits and parts; None for values that a part does not have. `words` are the strongest
+        terms, strongest first, separated by "; ".
     """
     for hit in result["hits"]:
         shared = {
@@ -57,7 +57,7 @@ def part_rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def as_cell(value: Any) -> Any:  # noqa: ANN401
-    """A value as a cell of CSV: text that a spreadsheet would compute as a formula gets an apostrophe first."""
+    """A value as a cell of CSV: text that a spreadsheet would evaluate as a formula gets a leading apostrophe."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 

@@ -1,7 +1,7 @@
-"""The heat map of a hit as an SVG picture: what each section of the query and of the target add together.
+"""The heat map of a hit as an SVG picture: the contribution of each pair of a query and a target section.
 
-A path for each shade and no element for each cell, so that a map of 300 x 300 sections is as small as
-one of 3 x 3. Numbers in, coordinates out; the template draws.
+There is a path for each shade and no element for each cell, so that a map of 300 x 300 sections has as few
+elements as one of 3 x 3. Computes coordinates only; the template draws.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine.report.table import section_label
 from engine.scoring.breakdown import SectionPair
 
 SHADES = 8
-MOST_CELLS = 4_000  # that can be pointed at; the strongest
+MOST_CELLS = 4_000  # cells whose contribution is shown under the pointer; the strongest
 _SIDE = 620  # pixels of the longer side, about
 _SMALLEST, _LARGEST = 3, 24  # pixels of a cell
 _LINE = 13  # pixels that a label needs
@@ -47,12 +47,12 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class SectionMap:
-    """All that the picture needs; lengths in pixels."""
+    """All values that the picture needs; lengths in pixels."""
 
     cell: int
     left: int  # room for the names of rows
     top: int  # room for the names of columns, which lean to the right
-    lean: int  # how far the last of them reaches beyond its column
+    lean: int  # how far the name of the last column extends beyond the column
     n_rows: int
     n_columns: int
     rows: tuple[Label, ...]
@@ -62,17 +62,17 @@ class SectionMap:
     is_numbered: bool
     names: tuple[tuple[str, ...], tuple[str, ...]]  # of all sections of query and target
     cells: tuple[tuple[int, int, float], ...]  # row, column and contribution, strongest first
-    n_cells: int  # that contribute, listed or not
+    n_cells: int  # cells that contribute, listed in `cells` or not
     most: float  # the highest contribution
 
     @property
     def width(self) -> int:
-        """Of the whole picture; the last column's name leans out of it."""
+        """Width of the picture, with the part of the last column's name that extends beyond the column."""
         return self.left + self.n_columns * self.cell + self.lean
 
     @property
     def height(self) -> int:
-        """Of the whole picture."""
+        """Height of the picture."""
         return self.top + self.n_rows * self.cell + 4
 
 
@@ -83,7 +83,7 @@ def section_map(query: Document, target: Document, pairs: Sequence[SectionPair],
         query: the document that was searched with.
         target: the document that was found.
         pairs: of the hit, strongest first.
-        n_shown: how many of them the report shows as matches, numbered from 1.
+        n_shown: number of pairs that the report shows as matches, numbered from 1.
     """
     names = tuple(
         tuple(section_label(document, position) for position in range(len(document.sections)))
@@ -121,7 +121,7 @@ def section_map(query: Document, target: Document, pairs: Sequence[SectionPair],
 
 
 def _labels(names: Sequence[str], cell: int) -> tuple[Label, ...]:
-    """The name of every row, or of each of which there is room."""
+    """The names of the rows or columns, as far as there is room for labels."""
     step = -(-_LINE // cell)
     return tuple(
         Label((number + 0.5) * cell, _cut(f"{number + 1} {name}"), f"{number + 1} {name}")
@@ -143,7 +143,7 @@ def _shades(pairs: Sequence[SectionPair], n_rows: int, n_columns: int, cell: int
     values = np.zeros((n_rows, n_columns))
     for pair in pairs:
         values[pair.query_section, pair.target_section] += pair.contribution
-    # Square roots: one strong pair would leave all others white.
+    # Square roots, since one strong pair would otherwise leave all others white.
     levels = np.ceil(SHADES * np.sqrt(values / max(float(values.max()), 1e-12))).astype(np.int64)
     return tuple((int(level), _path(levels == level, cell)) for level in np.unique(levels) if level)
 

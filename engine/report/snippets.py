@@ -28,7 +28,7 @@ class Snippet:
         return self.joined(lambda text: text, before, after)
 
     def joined(self, escape: Callable[[str], str], before: str, after: str) -> str:
-        """The same with every stretch of text escaped, for markup."""
+        """The line with its shared words between two marks, and every stretch of text escaped, for markup."""
         pieces, at = [], 0
         for mark in self.marks:
             pieces += [escape(self.text[at : mark.start]), before, escape(self.text[mark.start : mark.stop]), after]
@@ -36,7 +36,7 @@ class Snippet:
         return "".join([*pieces, escape(self.text[at:])])
 
     def cut(self, most: int) -> Snippet:
-        """At most so many characters, from a little before the first marked word on where the line is longer."""
+        """The line in at most `most` characters; a longer line begins shortly before its first marked word."""
         if len(self.text) <= most:
             return self
         first = self.marks[0].start if self.marks else 0
@@ -57,7 +57,7 @@ class Snippets:
 
 
 def term_weights(hit: Hit, language: str | None) -> dict[int, float]:
-    """What each word adds to the score of a hit; a pair of words adds to both."""
+    """The contribution of each word, by its hash, to the score of a hit; a pair of words counts for both words."""
     segmenter = segmenter_of(language or "none")
     weights: dict[int, float] = {}
     for part in hit.breakdown.terms:
@@ -67,12 +67,12 @@ def term_weights(hit: Hit, language: str | None) -> dict[int, float]:
 
 
 def pair_snippets(result: Result, hit: Hit, pair: SectionPair, weights: Mapping[int, float]) -> Snippets:
-    """The sentences behind a section pair: of its strongest passage, or of the sections where words add more.
+    """The sentences behind a section pair: of its strongest passage, or of the sections if words contribute more.
 
     Args:
         result: of the search.
-        hit: one of its hits.
-        pair: one of the hit's.
+        hit: a hit of the result.
+        pair: a section pair of the hit.
         weights: from `term_weights`.
     """
     query, target = result.query, hit.document
@@ -90,12 +90,12 @@ def pair_snippets(result: Result, hit: Hit, pair: SectionPair, weights: Mapping[
 
 
 def best_sentence(document: Document, span: Span, weights: Mapping[int, float], language: str, section: int) -> Snippet:
-    """The sentence of a span whose words weigh most, the first one of equals, without the section's heading.
+    """The sentence of a span whose words weigh most, the first of equal ones, without the section's heading.
 
     Args:
-        document: the span is of its text.
+        document: the document that contains the span.
         span: of a passage or a section.
-        weights: by hash of a word; words that are not there are not marked.
+        weights: by hash of a word; words without a weight are not marked.
         language: by which words are segmented.
         section: the number of the section.
     """
@@ -130,7 +130,7 @@ def _on_one_line(text: str, span: Span, marks: list[Span]) -> Snippet:
 
 
 def _append(line: str, text: str) -> str:
-    """Join with each run of white space as one blank, none at the beginning."""
+    """Append a text to a line, with each run of white space as one blank and none at the beginning."""
     joined = " ".join(text.split())
     lead = " " if text[:1].isspace() and line and not line.endswith(" ") else ""
     trail = " " if joined and text[-1:].isspace() else ""
@@ -138,7 +138,7 @@ def _append(line: str, text: str) -> str:
 
 
 def after_heading(document: Document, span: Span, section: int) -> int:
-    """Where the text of a span begins behind the heading of its section, if the heading stands first."""
+    """Where the text of a span begins: after the heading of its section, if the span begins with the heading."""
     heading = document.sections[section].heading
     at = document.text.find(heading, span.start, span.stop) if heading else -1
     is_first = at >= 0 and not any(character.isalpha() for character in document.text[span.start : at])

@@ -1,4 +1,4 @@
-"""Results as lines for a terminal, in styles or as plain text. Nothing is printed here."""
+"""Results as lines for a terminal, in styles or as plain text. Prints nothing."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ WIDTH = 80
 N_PAIRS = 3
 N_TERMS = 5
 _INDENT = 5
-_LEAST_TITLE = 24  # columns; where there are fewer, the name of the document goes into a line of its own
+_LEAST_TITLE = 24  # columns; if there are fewer, the doc_id is on a line of its own
 
 
 def result_table(result: Result, *, n_pairs: int = N_PAIRS, width: int = WIDTH) -> str:
-    """`result_lines` as plain text; words that both texts have stand between asterisks."""
+    """`result_lines` as plain text; words that both texts have are between asterisks."""
     return plain(result_lines(result, n_pairs=n_pairs, width=width, has_styles=False))
 
 
@@ -29,10 +29,10 @@ def result_lines(result: Result, *, n_pairs: int = N_PAIRS, width: int = WIDTH, 
     """The hits of one query, each with its strongest section pairs and a snippet of both sides.
 
     Args:
-        result: what a search returned.
-        n_pairs: section pairs shown of each hit.
+        result: of a search.
+        n_pairs: section pairs shown for each hit.
         width: columns of the terminal.
-        has_styles: whether styles will be seen; otherwise words that both texts have get asterisks.
+        has_styles: whether the output shows styles; otherwise words that both texts have get asterisks.
     """
     lines = [*_head(result, width), line()]
     for hit in result.hits:
@@ -67,7 +67,7 @@ def missing_lines(result: Result) -> list[str]:
 
 
 def encoding_lines(encoding: Encoding) -> list[str]:
-    """How many candidates have vectors, and what encoding all documents would take where some have none."""
+    """The number of candidates with vectors, and the cost of encoding all documents if some have no vectors."""
     candidates = f"{encoding.n_encoded} of {encoding.n_candidates} candidates encoded"
     now = f", {encoding.n_encoded_now} of them now" if encoding.n_encoded_now else ""
     if not encoding.n_missing:
@@ -89,7 +89,7 @@ def coverage_note(coverage: Coverage) -> str:
 
 
 def pooled_note(coverage: Coverage) -> str:
-    """What is added for a query whose chunks were pooled because it is very long; "" for another."""
+    """A note for a query whose chunks were pooled because it is very long; "" for another query."""
     return f", up to {coverage.chunks_pooled} chunks pooled into one" if coverage.chunks_pooled > 1 else ""
 
 
@@ -103,7 +103,7 @@ def no_hits(result: Result) -> str:
 
 
 def _hit(result: Result, hit: Hit, width: int) -> list[Line]:
-    """Rank, score, title and name."""
+    """Rank, score, title and doc_id."""
     left = line(f"{hit.rank:>3}  ", Run(f"{hit.score:.4f}", Style.NUMBER), "  ")
     title, name = line(Run(hit.title, Style.TITLE)), line(Run(f"  {hit.doc_id}", Style.FAINT))
     room = width - columns(left) - columns(name)
@@ -114,14 +114,16 @@ def _hit(result: Result, hit: Hit, width: int) -> list[Line]:
 
 
 def hit_lines(result: Result, hit: Hit, n_pairs: int, width: int, *, has_styles: bool) -> list[Line]:
-    """The parts of a score: section pairs with snippets, and one line for all others, so that they sum to it.
+    """The parts of a score: section pairs with snippets, the sum of all others, and the document vectors.
+
+    The contributions sum to the score.
 
     Args:
-        result: that has the hit.
-        hit: the parts are of its score.
+        result: the result that contains the hit.
+        hit: the hit whose score is shown.
         n_pairs: section pairs shown.
         width: columns of the terminal.
-        has_styles: as of `result_lines`.
+        has_styles: as in `result_lines`.
     """
     lines = []
     weights = term_weights(hit, result.language) if n_pairs else {}
@@ -137,11 +139,11 @@ def hit_lines(result: Result, hit: Hit, n_pairs: int, width: int, *, has_styles:
 
 
 def model_lines(query: Document, hit: Hit, n_pairs: int, width: int) -> list[Line]:
-    """What the encoder computes by itself for a hit: the sum, then its strongest section pairs; nothing without it.
+    """The explanation of the model for a hit: the sum, then its strongest section pairs; no lines if there is none.
 
     Args:
-        query: that the hit was found with.
-        hit: of a search with `explain="model"`, or another.
+        query: the query that found the hit.
+        hit: of any search; only a search with `explain="model"` adds such an explanation.
         n_pairs: section pairs shown.
         width: columns of the terminal.
     """
@@ -182,7 +184,7 @@ def _pair(
 
 
 def _snippet(snippet: Snippet, room: int, has_styles: bool) -> Line:
-    """A snippet of about so many columns, its shared words in a style or between asterisks."""
+    """A snippet of about `room` columns, its shared words in a style or between asterisks."""
     n_columns = columns(snippet.text)
     if n_columns > room:  # wide characters take two columns
         snippet = snippet.cut(max(1, room * len(snippet.text) // n_columns))
@@ -211,7 +213,7 @@ def _rest(hit: Hit, n_pairs: int) -> list[Line]:
 
 
 def section_label(document: Document, position: int) -> str:
-    """The heading of a section, or its first words; and which part it is of a section that was cut."""
+    """The heading of a section, or its first words; with the number of the part if the section was split."""
     section = document.sections[position]
     name = section.heading or _opening(document, position)
     return f"{name} ({section.part}/{section.n_parts})" if section.n_parts > 1 else name

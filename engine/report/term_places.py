@@ -1,4 +1,4 @@
-"""Where the terms of a score stand in the sections of one document. Offsets only; scores nothing."""
+"""Where the terms of a score occur in the sections of one document. Offsets only; scores nothing."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class TermPlaces:
     """The terms of a document by section, found when they are first needed."""
 
     def __init__(self, document: Document, language: str | None) -> None:
-        """Look into a document.
+        """Find terms in a document.
 
         Args:
             document: a query or a target.
-            language: by which its words are segmented; None where they are not.
+            language: the language of its words; None without words.
         """
         self.document = document
         self._segmenter = segmenter_of(language or "none")
@@ -38,9 +38,9 @@ class TermPlaces:
         return self._found[term].get(section, [])
 
     def _places(self, term: str) -> dict[int, list[list[int]]]:
-        """Its spans by section."""
+        """The spans of a term by section."""
         found = self._segmenter.segment(term)
-        # A pair is also two words, a word is no pair.
+        # The text of a pair also has words; the text of a word has no pair.
         kind, hashes = ("pairs", found.pairs) if len(found.pairs) else ("words", found.words)
         if not len(hashes):
             return {}
@@ -54,7 +54,7 @@ class TermPlaces:
 
     @cached_property
     def _sorted(self) -> dict[str, tuple[Occurrences, NDArray[np.uint32], NDArray[np.int64]]]:
-        """For each kind its occurrences, their terms rising, and the places of those."""
+        """For each kind of term its occurrences, their terms in rising order, and the order that sorts them."""
         found = self._segmenter.segment(self.document.text)
         starts = np.array([section.start for section in self.document.sections] or [0], np.int64)
         tables = {}

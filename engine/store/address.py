@@ -1,7 +1,7 @@
-"""Where an index is, when it is no folder: the address of a server. Connects to nothing.
+"""The place of an index that is not in a folder: the address of a server. Connects to nothing.
 
-An address goes wherever a folder of an index goes, so it is a `Path`; no file has its name. Only functions that open an
-index look at what it is.
+An address can be passed wherever the folder of an index can, so it is a `Path`; no file has its name. Only functions
+that open an index distinguish the two.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _SCHEME = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 class Address(PosixPath):
     """The address of an index in a PostgreSQL database."""
 
-    url: str = ""  # as it was given, with its password
+    url: str = ""  # as given, with its password
 
     @classmethod
     def of(cls, url: str) -> Self:
         """The address that a URL names.
 
         Raises:
-            IndexMismatch: this program opens no index there.
+            IndexMismatch: this program cannot open an index at that URL.
         """
         scheme = _SCHEME.match(url)
         if scheme is None or scheme["scheme"].lower() not in POSTGRES:
@@ -54,7 +54,7 @@ class Address(PosixPath):
 
     @property
     def database(self) -> str:
-        """The same URL without the schema, as PostgreSQL's own programs take it."""
+        """The same URL without the schema, as PostgreSQL's own programs accept it."""
         parts = urlsplit(self.url)
         return _joined(parts, [pair for pair in parse_qsl(parts.query) if pair[0] != "schema"])
 
@@ -70,7 +70,7 @@ class Address(PosixPath):
         return Address.of(_joined(parts, [*parse_qsl(parts.query), ("options", limit)]))
 
     def exists(self) -> bool:
-        """Never: no file has this name."""
+        """Always False: no file has this name."""
         return False
 
     def __str__(self) -> str:
@@ -101,7 +101,7 @@ def index_place(place: str | os.PathLike[str]) -> Path:
     """The folder or the address that a name stands for: an `Address`, or a `ServerAddress` of HTTP.
 
     Raises:
-        IndexMismatch: an address at which this program opens no index.
+        IndexMismatch: this program cannot open an index at that address.
     """
     if isinstance(place, Address):
         return place
@@ -125,6 +125,6 @@ def without_secrets(url: str) -> str:
 
 
 def _joined(parts: SplitResult, query: list[tuple[str, str]]) -> str:
-    """A URL of its parts; `urlunsplit` drops the two slashes in front of an empty host."""
+    """A URL built from its parts; `urlunsplit` drops the two slashes in front of an empty host."""
     end = f"?{urlencode(query, safe='/')}" if query else ""
     return f"{parts.scheme}://{parts.netloc}{parts.path}{end}"

@@ -1,4 +1,4 @@
-"""FAISS over chunk vectors: choosing a factory string, building, opening, searching. No catalog here.
+"""FAISS over chunk vectors: choosing a factory string, building, opening, searching. Reads no catalog.
 
 Letters in shapes: I query chunks, K results each, D width.
 """
@@ -29,12 +29,12 @@ ANN_FOLDER = "ann"
 FLAT_LIMIT = 50_000  # vectors up to which an exact index is quick enough and needs no training
 TRAINING_POINTS_PER_LIST = 64
 KMEANS_ROUNDS = 10
-MIN_POINTS_PER_LIST = 39  # under which FAISS warns
-# Looking into a shorter list costs nearly as much: one of 58 codes took as long as one of 117 (PQ32x4fs, 64 wide).
+MIN_POINTS_PER_LIST = 39  # below this, FAISS warns
+# Searching a shorter list costs nearly as much: one of 58 codes took as long as one of 117 (PQ32x4fs, 64 wide).
 LONG_LIST = 200
 _EXACT = ("Flat", "SQfp16")  # shards hold float16, so its codes lose nothing
 _UNTRAINED = (*_EXACT, "SQbf16")
-_SOURCE_LINE = re.compile(r"^.*\.(?:cpp|h):\d+: (?:Error: '.*?' failed: )?", re.DOTALL)  # of FAISS, in its errors
+_SOURCE_LINE = re.compile(r"^.*\.(?:cpp|h):\d+: (?:Error: '.*?' failed: )?", re.DOTALL)  # in errors of FAISS
 
 
 def choose_factory(n_vectors: int, width: int, memory_bytes: int | None = None) -> str:
@@ -43,7 +43,7 @@ def choose_factory(n_vectors: int, width: int, memory_bytes: int | None = None) 
     Args:
         n_vectors: chunks to be covered.
         width: D.
-        memory_bytes: what the index may take; without one, what is quickest.
+        memory_bytes: limit on the size of the index; None for the quickest type.
     """
     ladder = factory_ladder(n_vectors, width)
     fitting = [
@@ -53,10 +53,10 @@ def choose_factory(n_vectors: int, width: int, memory_bytes: int | None = None) 
 
 
 def n_lists_for(n_vectors: int) -> int:
-    """Inverted lists for so many vectors, a power of two.
+    """The number of inverted lists for `n_vectors`, a power of two.
 
-    Near 4 sqrt(n) where lists are then long enough to be worth it, else 2 sqrt(n); never so
-    many that FAISS lacks training points.
+    Near 4 sqrt(n) if lists are then at least `LONG_LIST` long on average, else near 2 sqrt(n); never so many
+    that FAISS lacks training points.
     """
     n_lists = _power_of_two(4 * np.sqrt(n_vectors))
     if n_vectors < LONG_LIST * n_lists:
@@ -67,7 +67,7 @@ def n_lists_for(n_vectors: int) -> int:
 
 
 def factory_ladder(n_vectors: int, width: int) -> list[str]:
-    """Factory strings for so many vectors, the best first, each smaller than the one before.
+    """Factory strings for `n_vectors`, best first, each for a smaller index than the one before.
 
     Few vectors are searched exactly, in float32 or float16, or nearly so in 8 bits.
     Many go to inverted lists of 4-bit product codes, the quickest type at equal recall,
@@ -80,7 +80,7 @@ def factory_ladder(n_vectors: int, width: int) -> list[str]:
 
 
 def _power_of_two(number: float) -> int:
-    """The nearest one, by ratio."""
+    """The nearest power of two, by ratio."""
     power = round(float(np.log2(max(number, 1))))
     return 1 << power
 
@@ -104,21 +104,21 @@ def index_bytes(factory: str, n_vectors: int, width: int) -> int:
 
 
 def n_lists_of(factory: str) -> int:
-    """Inverted lists that a factory string asks for; 0 without."""
+    """The number of inverted lists in a factory string; 0 without lists."""
     match = re.search(r"IVF(\d+)", factory)
     return int(match[1]) if match else 0
 
 
 def training_size(factory: str, points_per_list: int = TRAINING_POINTS_PER_LIST) -> int:
-    """Vectors that a factory string wants to be trained on, at most; 0 for a type that learns nothing."""
+    """The most training vectors that a factory string uses; 0 for a type without training."""
     return 0 if _without_ids(factory) in _UNTRAINED else max(n_lists_of(factory), 1024) * points_per_list
 
 
 def check_factory(factory: str, width: int) -> None:
-    """Have FAISS read a factory string; whether the type can be trained shows when it is.
+    """Check that FAISS accepts a factory string; whether the type can be trained shows only in training.
 
     Raises:
-        IndexMismatch: FAISS does not know the string, or not for vectors so wide.
+        IndexMismatch: FAISS does not know the string, or not for this width.
     """
     _empty_index(factory, width)
 
@@ -126,7 +126,7 @@ def check_factory(factory: str, width: int) -> None:
 def multiply_by_blas(width: int) -> None:
     """Let FAISS use BLAS in this process from three queries on.
 
-    Below nq * d = 128,000 it leaves BLAS unused, which is up to 8 times slower (nq 256).
+    By default it does not use BLAS below nq * d = 128,000, which is up to 8 times slower (nq 256).
     """
     faiss.cvar.distance_compute_blas_threshold = 3 * width
 
@@ -134,7 +134,7 @@ def multiply_by_blas(width: int) -> None:
 class AnnIndex:
     """A FAISS index with our own ids; inner product, so cosine for unit rows."""
 
-    most_k = most_nprobe = sys.maxsize  # what one search may ask for
+    most_k = most_nprobe = sys.maxsize  # limits of one search
 
     def __init__(self, index: Any, nprobe: int = 0) -> None:  # noqa: ANN401
         """Wrap a FAISS index; `nprobe` is ignored by types that have none."""
@@ -156,9 +156,9 @@ class AnnIndex:
         Args:
             factory: a FAISS factory string.
             width: D.
-            sample: draws (n, D) float32 training rows, where the type needs any; let go before vectors are added.
+            sample: draws (n, D) float32 training rows, if the type needs any; released before vectors are added.
             blocks: ids (B,) and rows (B, D) float32.
-            n_vectors: of all blocks, where known: an index without lists is then never moved as it grows.
+            n_vectors: of all blocks, if known; an index without lists is then not reallocated as it grows.
 
         Raises:
             IndexMismatch: FAISS does not know the string, or the type cannot take ids.
@@ -181,21 +181,21 @@ class AnnIndex:
         return cls(index)
 
     def write(self, path: Path) -> Checksum:
-        """Write the index durably; a generation names it afterwards."""
+        """Write the index durably; the catalog names the file afterwards."""
         return write_durably(path, lambda unfinished: faiss.write_index(self._index, str(unfinished)))
 
     @classmethod
     def open(
         cls, path: Path, expected: Checksum, *, n_vectors: int, width: int, nprobe: int, is_mapped: bool = True
     ) -> AnnIndex:
-        """Check a file, then map it; a damaged FAISS file would load and answer wrongly.
+        """Check a file, then map it; a damaged FAISS file would load and return wrong results.
 
         Args:
             path: of the file.
-            expected: what was written.
-            n_vectors: in it.
+            expected: size and digest of the file when it was written.
+            n_vectors: in the file.
             width: D.
-            nprobe: lists to look into; ignored by types that have none.
+            nprobe: lists to search; ignored by types that have none.
             is_mapped: leave the codes in the file; False reads them into memory, so that vectors can be added.
 
         Raises:
@@ -237,7 +237,7 @@ class AnnIndex:
 
     @property
     def can_filter(self) -> bool:
-        """Whether a search can be told which ids count: types of lists or plain codes."""
+        """Whether a search can be restricted to some ids: true for types with lists or plain codes."""
         codes = faiss.downcast_index(getattr(self._index, "index", self._index))
         return self.n_lists > 0 or isinstance(codes, faiss.IndexFlatCodes)
 
@@ -248,12 +248,12 @@ class AnnIndex:
 
         Args:
             queries: (I, D).
-            k: vectors wanted of each.
-            allowed: for each id from 0 on, whether it may be found; ids beyond the end may not. All may by default.
-            nprobe: lists looked into, those of the index by default.
+            k: vectors for each query row.
+            allowed: for each id from 0 on, whether it may be found; ids beyond the end may not; by default all may.
+            nprobe: lists to search, by default that of the index.
 
         Returns:
-            (I, K) int64 and (I, K) float32, best first; id -1 where there were fewer than K.
+            (I, K) int64 and (I, K) float32, best first; id -1 where fewer than K were found.
         """
         k = min(k, self.n_vectors)
         selected: dict[str, Any] = {} if allowed is None else {"sel": selector(allowed)}
@@ -273,7 +273,7 @@ class AnnIndex:
 
 
 def selector(allowed: NDArray[np.bool_]) -> Any:  # noqa: ANN401
-    """What tells FAISS which ids count: for each id from 0 on, whether it may be found."""
+    """A FAISS selector of ids; `allowed` holds for each id from 0 on whether it may be found."""
     return faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))  # type: ignore[call-arg, arg-type]
 
 
@@ -297,7 +297,7 @@ def _refusal(factory: str, over: str, error: Exception) -> IndexMismatch:
 
 
 def _with_ids(factory: str) -> str:
-    # IDMap2 also maps ids back to rows, which nothing here asks, for some 60 bytes more a vector.
+    # IDMap2 also maps ids back to rows, which nothing here needs, for about 60 bytes more per vector.
     has_own_ids = factory.startswith(("IDMap", "IVF")) or ",IVF" in factory
     return factory if has_own_ids else f"IDMap,{factory}"
 
@@ -307,7 +307,7 @@ def _without_ids(factory: str) -> str:
 
 
 def _reserve(index: Any, n_vectors: int) -> None:  # noqa: ANN401
-    """Make room for codes at once: one that grows by doubling needs both the old and the new room in between."""
+    """Allocate memory for all codes at once: growing by doubling holds the old and the new array at the same time."""
     codes = faiss.downcast_index(getattr(index, "index", index))
     if isinstance(codes, faiss.IndexFlatCodes):
         codes.codes.resize(n_vectors * codes.code_size)

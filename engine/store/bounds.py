@@ -1,8 +1,8 @@
 """Bounds that hold in every sound index, checked before its numbers and names are used.
 
-Checksums find damage. They do not help against a catalog that somebody made up, checksums included. So file
-names must stay below the folder, and the rows of documents inside their shards, before anything is read or
-allocated by them.
+Checksums find damage. They do not help against a catalog that somebody forged, checksums included. So file
+names must stay below the folder, and the rows of documents inside their shards. This is checked before they are
+used to read or allocate anything.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def check_roster(roster: Roster, shards: Mapping[int, Row[Any]], place: str) -> 
         np.array([getattr(shards[number], column) for number in numbers.tolist()] or [0], np.int64)[at]
         for column in ("n_documents", "n_chunks")
     )
-    # Differences, since a sum of two made-up numbers may wrap around.
+    # Differences, because a sum of two forged numbers can overflow.
     fits = (
         is_there
         & (roster.document_row >= 0)

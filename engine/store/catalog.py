@@ -1,4 +1,4 @@
-"""The tables of `catalog.sqlite`, the only truth of an index, and how they are opened. No vectors here."""
+"""The tables of `catalog.sqlite`, the only source of truth of an index, and how they are opened. Holds no vectors."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from engine.errors import IndexDamaged, IndexMismatch, StorageError
 from engine.faults import fault
 
 SCHEMA_VERSION = 6
-# 1 has neither term counts nor a reference, 2 holds plain term counts, 3 counts titles like all other text, 4 counts
-# nothing apart by kind of section; the next run of `index` or `repair` brings each to the newest. 3 has no checksums
-# of rows either, 5 no blocks of its roster; the next writer adds them.
+# Version 1 has neither term counts nor a reference, 2 has plain term counts, 3 counts titles like all other text, and 4
+# has no separate counts by kind of section; the next run of `index` or `repair` upgrades each to the newest version.
+# Versions before 4 have no checksums of rows, and versions before 6 no roster blocks; the next writer adds them.
 READABLE_VERSIONS = (1, 2, 3, 4, 5, 6)
 CATALOG_FILE = "catalog.sqlite"
-BUSY_SECONDS = 30  # that a statement waits for another process
+BUSY_SECONDS = 30  # limit on the time that a statement waits for another process
 
 
 class Table(DeclarativeBase):
@@ -55,7 +55,7 @@ class ShardRow(Table):
 class ShardDigestRow(Table):
     """Digests of the parts of one shard file, so that a reader checks what it reads, not the whole file.
 
-    A shard that an earlier version wrote has none, and is checked whole.
+    A shard that an earlier version wrote has no digests, and is checked whole.
     """
 
     __tablename__ = "shard_digests"
@@ -64,7 +64,7 @@ class ShardDigestRow(Table):
 
 
 class StagedShardRow(Table):
-    """A shard with vectors of another encoder, which the index takes once all documents have some."""
+    """A shard with vectors of another encoder, to which the index switches once all documents have such vectors."""
 
     __tablename__ = "staged_shards"
     shard_id: Mapped[int] = mapped_column(ForeignKey("shards.id", ondelete="CASCADE"), primary_key=True)
@@ -73,7 +73,7 @@ class StagedShardRow(Table):
 
 
 class DocumentRow(Table):
-    """One document that can be found; where its vectors lie; what was read of it.
+    """One document that can be found, the places of its vectors, and the tokens that were read.
 
     Its chunks have the ids `first_chunk` to `first_chunk + n_chunks - 1`, which are
     also the ids of their vectors in FAISS.
@@ -131,7 +131,7 @@ class GenerationRow(Table):
     through_chunk: Mapped[int]
     n_vectors: Mapped[int]
     is_exact: Mapped[bool]
-    recall: Mapped[float]  # documents of the exact top 10 found, in [0, 1]
+    recall: Mapped[float]  # share of the exact top 10 documents that is found, in [0, 1]
     recall_queries: Mapped[int]
     file: Mapped[str]
     size_bytes: Mapped[int]
@@ -188,7 +188,7 @@ class FailureRow(Table):
 
 
 class FailedIdRow(Table):
-    """The doc_id that a failed document would have got, where it is known; earlier versions did not record it."""
+    """The doc_id that a failed document would have, if it is known; earlier versions did not record it."""
 
     __tablename__ = "failed_doc_ids"
     source: Mapped[str] = mapped_column(ForeignKey("failures.source", ondelete="CASCADE"), primary_key=True)
@@ -196,13 +196,13 @@ class FailedIdRow(Table):
 
 
 def connect(path: Path, *, read_only: bool) -> Engine:
-    """Open the catalog; a writer creates what is missing.
+    """Open the catalog; a writer creates the file and missing tables.
 
-    Readers open SQLite read-only, so that closing one never checkpoints. On a
-    folder that cannot be written to the file is opened as immutable.
+    Readers open SQLite read-only, so that closing one never checkpoints. In a folder that
+    cannot be written, the file is opened as immutable.
 
     Raises:
-        StorageError: the folder cannot be written to, and the newest commits lie in the log alone.
+        StorageError: the folder cannot be written, and the newest commits are only in the log.
     """
     mode = "ro" if read_only else "rwc"
     query = {"mode": mode, "uri": "true"}
@@ -227,7 +227,7 @@ def connect(path: Path, *, read_only: bool) -> Engine:
 
     @event.listens_for(engine, "handle_error")
     def _name(context: ExceptionContext) -> None:
-        # An unsealed catalog is under no checksum, so SQLite may meet damage at any statement.
+        # No checksum covers an unsealed catalog as a whole, so SQLite can find damage at any statement.
         error = context.original_exception
         if isinstance(error, UnicodeDecodeError):  # names of tables and columns are text too
             raise IndexDamaged(f"{path} cannot be read ({error}); check it: longmatch verify INDEX") from error
@@ -245,7 +245,7 @@ def connect(path: Path, *, read_only: bool) -> Engine:
 
 
 def _refuse_log(catalog: Path) -> None:
-    """Refuse a catalog whose newest commits lie in its log, where that cannot be read: SQLite would pass over them.
+    """Refuse a catalog whose newest commits are in a log that cannot be read: SQLite would ignore them.
 
     Raises:
         StorageError: a writer is at work or was killed, and the folder cannot be written.
@@ -260,7 +260,7 @@ def _refuse_log(catalog: Path) -> None:
 
 
 def memory_catalog() -> Connection:
-    """An empty catalog in memory, for any thread; goes when it is closed."""
+    """An empty catalog in memory, usable from any thread; it is deleted when it is closed."""
     engine = create_engine(
         "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}, json_serializer=_dumps
     )

@@ -1,12 +1,12 @@
-"""Checksums of the catalog's rows, so that a reader trusts what it reads without reading the whole catalog.
+"""Checksums of the catalog's rows, so that a reader can trust rows without reading the whole catalog.
 
-A document has two: of its row, and of its text and sections, each compared whenever it is read. The other tables
-have one each. All are written in the transaction that changes the rows. Catalogs of schema versions before 4 have
-none.
+A document has two checksums, one of its row and one of its text and sections; each is compared whenever the document
+is read. The other tables have one checksum each. All are written in the transaction that changes the rows. Catalogs
+of schema versions before 4 have none.
 
-A reader compares the tables that it needs when it opens the catalog, and all rows before a question that reads all
-of them, such as a filter; a writer compares all rows of an unsealed catalog. The seal makes that comparison needless:
-it covers every page, and is read at the speed of the disk.
+A reader compares the tables that it needs when it opens the catalog, and all rows before an operation that reads all
+of them, such as a filter. A writer compares all rows of an unsealed catalog. For a sealed catalog it compares the
+seal instead, which covers every page and is checked at the speed of the disk.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from engine.store.catalog import (
 from engine.store.opened import OPENED_TABLES, StoredRows, all_rows
 from engine.store.roster_blocks import RosterBlockRow, check_blocks, has_blocks, write_blocks
 
-# Demand is left out: it orders what is encoded later, and changes with queries.
+# Demand is left out: it changes with queries, and only orders the documents that are encoded later.
 _TABLES: tuple[type[Table], ...] = (*OPENED_TABLES, FailureRow, FailedIdRow, RosterBlockRow, StagedShardRow)
-_LATER_TABLES = (RosterBlockRow.__tablename__, StagedShardRow.__tablename__)  # that earlier versions lack
+_LATER_TABLES = (RosterBlockRow.__tablename__, StagedShardRow.__tablename__)  # missing in earlier versions
 FIRST_CHECKED_VERSION = 4  # of the schema
 _LOW = 0xFFFFFFFF
 _BLOCK_CHECKS = f"SELECT block, n_documents, checksum FROM {RosterBlockRow.__tablename__} ORDER BY block"
 _IDS_PER_STATEMENT = 500
-_JSON = json.JSONEncoder(ensure_ascii=False, default=bytes.hex)  # made once: most rows take less time than it
+_JSON = json.JSONEncoder(ensure_ascii=False, default=bytes.hex)  # made once: making it takes longer than encoding a row
 _DAMAGED_TABLE = "table {name} of {place} is not what was written; check it: longmatch verify INDEX"
 
 
@@ -62,7 +62,7 @@ class TableCheckRow(Table):
 
 
 def has_checks(meta: Mapping[str, Any]) -> bool:
-    """Whether a catalog with these named values holds checksums; one that was begun and not yet filled does not."""
+    """Whether a catalog with these named values holds checksums; a catalog that was begun but not filled does not."""
     return int(meta.get("schema_version", 0)) >= FIRST_CHECKED_VERSION
 
 
@@ -109,7 +109,7 @@ def check_opened(connection: Connection, rows: StoredRows, place: str) -> None:
 
     Args:
         connection: in a transaction.
-        rows: that were read in the same transaction.
+        rows: of these tables, read in the same transaction.
         place: the catalog, for messages.
 
     Raises:
@@ -121,7 +121,7 @@ def check_opened(connection: Connection, rows: StoredRows, place: str) -> None:
 
 
 def check_roster_table(connection: Connection, place: str) -> None:
-    """The same for the table of blocks, whose arrays have checksums of their own."""
+    """Compare the table of roster blocks with its checksum; the arrays have checksums of their own."""
     _compare(_stored_checks(connection), RosterBlockRow, _checked_rows(connection, RosterBlockRow), place)
 
 
@@ -142,7 +142,7 @@ def check_catalog(connection: Connection, meta: Mapping[str, Any], place: str) -
         place: the catalog, for messages.
 
     Raises:
-        IndexDamaged: a row is not what was written, is missing, or is one too many.
+        IndexDamaged: a row is not what was written, is missing, or should not exist.
     """
     if not has_checks(meta):
         return
@@ -161,7 +161,7 @@ def check_catalog(connection: Connection, meta: Mapping[str, Any], place: str) -
 
 
 def committed_state(connection: Connection) -> list[tuple[str, int, int]]:
-    """What differs after every commit that changed something; empty in a catalog without checksums."""
+    """The checksums of all tables, which differ after every change; empty in a catalog without checksums."""
     if not inspect(connection).has_table(TableCheckRow.__tablename__):
         return []
     rows = _driver(connection).execute("SELECT name, n_rows, checksum FROM table_checks ORDER BY name")
@@ -169,11 +169,11 @@ def committed_state(connection: Connection) -> list[tuple[str, int, int]]:
 
 
 def damaged_table(connection: Connection) -> str | None:
-    """The first table whose rows are not what was written; None where all are."""
+    """The first table whose rows are not what was written; None if all are."""
     stored = _stored_checks(connection)
     for name, n_rows, check in _table_checks(connection):
         if name in _LATER_TABLES and name not in stored and not n_rows:
-            continue  # a run that was killed at once made the table in a catalog of an earlier version
+            continue  # a killed run created the empty table in a catalog of an earlier version
         if stored.pop(name, None) != (n_rows, check):
             return name
     return next(iter(stored), None)
@@ -210,7 +210,7 @@ def _table_checks(connection: Connection) -> Iterator[tuple[str, int, int]]:
 
 
 def _checked_rows(connection: Connection, table: type[Table]) -> Iterable[Sequence[Any]]:
-    """The rows of one table as its checksum has them; of blocks the checksums stand for their arrays."""
+    """The rows of one table as its checksum covers them; roster blocks have checksums in place of their arrays."""
     rows: Iterable[Sequence[Any]] = _driver(connection).execute(
         _BLOCK_CHECKS if table is RosterBlockRow else all_rows(table)
     )
@@ -233,7 +233,7 @@ def _row_checks(connection: Connection, where: str = "", values: Sequence[int] =
 
 
 def stored_rows(connection: Connection, document_ids: Sequence[int], *, checked: bool) -> dict[int, dict[str, Any]]:
-    """The rows of documents as SQLite holds them, by catalog id; one that is not there is left out.
+    """The rows of documents as SQLite holds them, by catalog id; an id that does not exist is left out.
 
     Args:
         connection: in a transaction.
@@ -291,5 +291,5 @@ def _canonical(row: Sequence[Any]) -> bytes:
 
 
 def _signed(digest: int) -> int:
-    """As SQLite holds 64 bits."""
+    """A digest as the signed integer of 64 bits that SQLite holds."""
     return digest - (1 << 64) if digest >> 63 else digest

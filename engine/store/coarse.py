@@ -1,4 +1,4 @@
-"""Rows of vectors in one byte a number, for a sample whose similarities only set thresholds. Arrays alone.
+"""Vectors with one byte per number, for a sample whose similarities only set thresholds. Arrays only.
 
 Letters in shapes: C rows, D width.
 """
@@ -16,7 +16,7 @@ _ROWS_AT_ONCE = 4_096
 
 @dataclass(frozen=True, slots=True)
 class CoarseRows:
-    """Rows as whole numbers times a scale; similarities to them are off by under 0.002 for unit rows 384 wide."""
+    """Rows as integers times a scale; similarities to them are off by under 0.002 for unit rows 384 wide."""
 
     steps: NDArray[np.int8]  # (C, D)
     scales: NDArray[np.float32]  # (C,)
@@ -33,10 +33,10 @@ class CoarseRows:
 
 
 def coarse(rows: NDArray[np.float16]) -> CoarseRows:
-    """Round rows, so that the largest number of each is kept best; rows of zeros stay zeros.
+    """Round each row to 127 steps up to its largest number; rows of zeros stay zeros.
 
-    The scale of a row is such that its product with the row it was made of is that row's square, so a
-    passage that many documents share has the same similarity to itself here as in a shard.
+    The scale of a row is chosen so that the inner product of the rounded row with the original equals the squared
+    norm of the original. So a passage that many documents share has the same similarity to itself here as in a shard.
     """
     steps, scales = np.empty(rows.shape, np.int8), np.empty(len(rows), np.float32)
     for first in range(0, len(rows), _ROWS_AT_ONCE):

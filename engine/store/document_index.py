@@ -1,9 +1,9 @@
 """Whole-document vectors in memory, and the nearest of them to a query. No catalog, no files.
 
-They stay float16, as shards hold them, and FAISS compares with them as they are: half
-of what float32 takes, in memory and to read for each query, and no less exact.
+Vectors stay float16, as shards hold them, and FAISS compares queries with them directly. That is half the memory
+of float32 and half the bytes read for each query, and just as exact.
 
-Letters in shapes: N documents, R of a list, D width.
+Letters in shapes: N documents, R documents of a list, D width.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class DocumentIndex:
         )
         if len(rows):
             self._index.add_sa_codes(np.ascontiguousarray(rows).view(np.uint8))
-            # One copy is enough: what FAISS holds is seen as the rows again.
+            # Keep one copy: `rows` becomes a view of the codes in FAISS.
             held = faiss.rev_swig_ptr(self._index.codes.data(), rows.nbytes)
             self.rows = held.view(np.float16).reshape(rows.shape)
 
     def similarities(self, vector: Vectors, positions: NDArray[np.int64]) -> Vectors:
-        """Cosines (R,) float32 of a query's vector (D,) with some documents."""
+        """Cosines (R,) float32 of a query's vector (D,) with R documents."""
         found: Vectors = as_float32(self.rows[positions]) @ vector
         return found
 
@@ -47,7 +47,7 @@ class DocumentIndex:
         Args:
             vector: (D,) float32.
             allowed: (N,) the documents that may be found.
-            length: R; fewer where fewer are allowed.
+            length: R, reduced if fewer documents are allowed.
 
         Returns:
             Lists (1, R), their similarities those of `similarities`.

@@ -24,7 +24,7 @@ from engine.store.checks import content_check, stored_rows
 from engine.store.roster_blocks import write_blocks
 
 _IDS_PER_STATEMENT = 500
-# Made once: a search that makes them anew spends more on that than on their rows.
+# Built once: building these statements for each search would cost more than reading their rows.
 _TEXTS = select(TextRow.document_id, TextRow.deflated).where(TextRow.document_id.in_(bindparam("ids", expanding=True)))
 _SECTIONS = (
     select(
@@ -43,7 +43,7 @@ _SECTIONS = (
 
 
 def content_hash(document: Document) -> str:
-    """SHA-256 over all that the encoder sees: title, text and sections. Metadata and source are not in it."""
+    """SHA-256 of the encoder's input: title, text and sections, without metadata and source."""
     digest = hashlib.sha256()
     sections = [[section.heading, section.path, section.start, section.stop] for section in document.sections]
     for part in (document.title, document.text, json.dumps(sections)):
@@ -56,7 +56,7 @@ def content_hash(document: Document) -> str:
 def document_rows(
     encoded: Sequence[tuple[Document, EncodedDocument]], ids: Sequence[int], shard: int, first_chunk: int
 ) -> list[dict[str, Any]]:
-    """Rows of the documents table for a batch whose vectors lie one after another in one shard.
+    """Rows of the documents table for a batch whose vectors follow each other in one shard.
 
     Args:
         encoded: documents with their vectors, in the shard's order.
@@ -81,7 +81,7 @@ def document_rows(
 
 
 def places(encoded: Sequence[EncodedDocument], shard: int, first_chunk: int) -> list[dict[str, int]]:
-    """Where the vectors of documents lie that follow each other in one shard, by column of the documents table.
+    """Where the vectors of consecutive documents of one shard are, by column of the documents table.
 
     Args:
         encoded: the vectors, in the shard's order.
@@ -111,7 +111,7 @@ def places(encoded: Sequence[EncodedDocument], shard: int, first_chunk: int) -> 
 
 
 def chunk_ids(vectors: EncodedDocument) -> int:
-    """How many ids of chunks a document takes: one where it has no vectors yet, so that its first id is its own."""
+    """The number of chunk ids that a document takes: one if it has no vectors yet, so that its first id is unique."""
     return max(1, len(vectors.chunks))
 
 
@@ -141,7 +141,7 @@ def delete_documents(connection: Connection, document_ids: Sequence[int]) -> Non
 def load_documents(
     connection: Connection, document_ids: Sequence[int], *, checked: bool = True
 ) -> list[tuple[Document, Coverage]]:
-    """Read documents whole, in the order of the ids; an id that is not there is left out.
+    """Read documents with text and sections, in the order of the ids; an id that does not exist is left out.
 
     Args:
         connection: to the catalog.
@@ -160,10 +160,10 @@ def load_documents(
 def stored_documents(
     connection: Connection, document_ids: Sequence[int], *, checked: bool = True
 ) -> list[tuple[Document, Coverage]]:
-    """Read documents, in the order of the ids; an id that is not there is left out.
+    """Read documents, in the order of the ids; an id that does not exist is left out.
 
-    Text and sections stay packed in memory until one of them is first read, which may
-    raise IndexDamaged then; the connection is not needed for it.
+    Text and sections stay packed in memory until one of them is first read. That read needs no connection,
+    and can raise IndexDamaged.
 
     Args:
         connection: to the catalog.
@@ -236,7 +236,7 @@ def _unpacked(deflated: bytes, sections: Sequence[Sequence[Any]]) -> dict[str, A
 
 
 def _inflated(deflated: bytes) -> bytes:
-    """Unpack a text; some bytes could stand for more than there is memory."""
+    """Unpack a text of at most `MAX_TEXT_BYTES`: a few damaged bytes could unpack to more than the memory."""
     stream = zlib.decompressobj()
     found = stream.decompress(deflated, MAX_TEXT_BYTES)
     if not stream.eof:

@@ -1,4 +1,4 @@
-"""Files that are either wholly there or not there: write, fsync, rename; and their checksums."""
+"""Files that exist completely or not at all (write, fsync, rename), and their checksums."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    """What a file must be, byte for byte: its size and xxh3-128 digest."""
+    """The size and xxh3-128 digest that a file must have."""
 
     size_bytes: int
     digest: str  # 32 hexadecimal digits
 
 
 def checksum(path: Path) -> Checksum:
-    """Read a file once and sum it up.
+    """Read a file once and compute its checksum.
 
     Raises:
         OSError: it cannot be read.
@@ -34,7 +34,7 @@ def checksum(path: Path) -> Checksum:
     digest = xxhash.xxh3_128()
     size = 0
     block = memoryview(bytearray(_BLOCK))
-    # Into the same block, which stays in the processor's cache: a catalog is read whole before it is opened.
+    # Read into one block that stays in the processor's cache: a writer reads a sealed catalog whole before opening it.
     with path.open("rb", buffering=0) as stream:
         while n_read := stream.readinto(block):
             digest.update(block[:n_read])
@@ -43,12 +43,12 @@ def checksum(path: Path) -> Checksum:
 
 
 def is_loss(error: OSError) -> bool:
-    """Whether a file is missing or its disk is damaged; any other error may pass, and the file may be sound."""
+    """Whether a file is missing or its disk is damaged; any other error can be temporary, and the file intact."""
     return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EIO)
 
 
 def check_mapped(content: mmap.mmap | None, path: Path, expected: Checksum) -> None:
-    """Hold a mapped file against its checksum, before anything parses it; None stands for one that is not there.
+    """Compare a mapped file with its checksum, before anything parses it; None stands for a missing file.
 
     Raises:
         IndexDamaged: missing, or another size or digest than expected.
@@ -58,7 +58,7 @@ def check_mapped(content: mmap.mmap | None, path: Path, expected: Checksum) -> N
 
 
 def check_size(content: mmap.mmap | None, path: Path, expected: Checksum) -> mmap.mmap:
-    """A mapped file, if it is there and as long as it was written; errors as of `check_mapped`."""
+    """Return a mapped file that exists and has the expected size; errors as in `check_mapped`."""
     if content is None:
         raise IndexDamaged(f"{path} is missing, unreadable or empty; repair it: longmatch repair INDEX")
     if len(content) != expected.size_bytes:
@@ -67,7 +67,7 @@ def check_size(content: mmap.mmap | None, path: Path, expected: Checksum) -> mma
 
 
 def check_file(path: Path, expected: Checksum) -> None:
-    """Hold a file against its checksum, before anything parses it.
+    """Compare a file with its checksum, before anything parses it.
 
     Raises:
         IndexDamaged: missing, or another size or digest than expected.
@@ -83,7 +83,7 @@ def check_file(path: Path, expected: Checksum) -> None:
 
 
 def check_part(content: mmap.mmap, start: int, stop: int, path: Path, digest: str) -> None:
-    """Hold a stretch of a mapped file against its digest, before anything parses it.
+    """Compare bytes `start` to `stop` of a mapped file with their digest, before anything parses them.
 
     Raises:
         IndexDamaged: another digest than expected.
@@ -115,9 +115,9 @@ def write_durably(path: Path, write: Callable[[Path], None]) -> Checksum:
         write: writes the whole content to the path it is given.
     """
     unfinished = path.with_name(path.name + ".tmp")
-    with faults_named(str(path)):  # a full or failing disk names no file
+    with faults_named(str(path)):  # the error of a full or failing disk names no file
         write(unfinished)
-        # safetensors makes files that only their owner may read; an index is as readable as its folder.
+        # safetensors makes files that only their owner can read; an index is as readable as its folder.
         unfinished.chmod(path.parent.stat().st_mode & 0o666)
         written = checksum(unfinished)
         _fsync(unfinished)

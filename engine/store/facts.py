@@ -10,7 +10,7 @@ from engine.store.snapshot import Snapshot
 
 
 def index_facts(snapshot: Snapshot) -> dict[str, Any]:
-    """What `longmatch info --json` prints of an index."""
+    """The values that `longmatch info --json` prints."""
     rows = [(part, part.generation_row) for part in snapshot.parts]
     generations = [None if row is None else row._asdict() for _, row in rows]
     n_fresh = sum(int(part.is_fresh(row.through_chunk if row is not None else 0).sum()) for part, row in rows)
@@ -39,10 +39,10 @@ def _partitions(parts: Sequence[Snapshot], generations: Sequence[dict[str, Any] 
 
 
 def joined_facts(of_parts: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
-    """The facts of partitions that are served as those of one index.
+    """The facts of served partitions, joined to the facts of one index.
 
     Args:
-        of_parts: the address of each partition that answers, and its facts.
+        of_parts: address and facts of each partition that responds.
     """
     first = of_parts[0][1]
     counts = [name for name, value in first.items() if isinstance(value, int) and name != "schema_version"]

@@ -1,4 +1,4 @@
-"""Documents that could not be indexed, kept in the catalog until they can."""
+"""Documents that could not be indexed, kept in the catalog until they can be."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from engine.store.writable import WritableIndex
 
 
 class FailureLog(WritableIndex):
-    """An index held for writing: records failures, and drops those of documents that are well."""
+    """An index held for writing: records failures, and drops those of documents that can be indexed."""
 
     def record_failure(self, source: str, reason: str, doc_id: str = "") -> None:
-        """Remember that a source could not be indexed, until it can.
+        """Record that a source could not be indexed, until it can be.
 
         Args:
             source: a path, or a line of a file of JSON lines.
-            reason: as a user reads it.
-            doc_id: that the document would have got; empty where it is not known.
+            reason: for users.
+            doc_id: that the document would have; empty if unknown.
         """
         with self._transaction() as connection:
             self._forget_failures(connection, [source])
@@ -33,12 +33,12 @@ class FailureLog(WritableIndex):
             return set(connection.execute(select(FailureRow.source)).scalars())
 
     def forget_failures(self, sources: Sequence[str]) -> None:
-        """Drop recorded failures of sources that are well now."""
+        """Drop recorded failures of sources that can be indexed now."""
         with self._transaction() as connection:
             self._forget_failures(connection, sources)
 
     def keep_failures(self, sources: Sequence[str]) -> None:
-        """Drop all recorded failures but those of the given sources."""
+        """Drop all recorded failures except those of the given sources."""
         with self._transaction() as connection:
             recorded = set(connection.execute(select(FailureRow.source)).scalars())
             self._forget_failures(connection, sorted(recorded.difference(sources)))

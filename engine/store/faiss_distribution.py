@@ -1,4 +1,4 @@
-"""Which FAISS is installed: exactly one must be. Asks the package metadata, never imports FAISS."""
+"""Which FAISS is installed: exactly one must be. Reads package metadata; never imports FAISS."""
 
 from __future__ import annotations
 

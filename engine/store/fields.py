@@ -1,4 +1,4 @@
-"""The metadata fields of an index, with types and numbers of documents. Reads catalogs alone."""
+"""The metadata fields of an index, with types and numbers of documents. Reads only catalogs."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Field:
 
     name: str
     types: tuple[str, ...]  # "text", "number", "true or false", "list", "mapping"; several where documents differ
-    n_documents: int  # that have a value
-    examples: tuple[Scalar, ...]  # of numbers the least and the greatest, of others the commonest; at most 3
+    n_documents: int  # documents that have a value
+    examples: tuple[Scalar, ...]  # the smallest and the largest number, or the most common values; at most 3
 
 
 def stored_fields(folder: Path) -> list[Field]:
@@ -60,17 +60,17 @@ def stored_types(folder: Path) -> dict[str, frozenset[str]]:
 
 
 def stored_values(folder: Path, name: str, *, containing: str = "", limit: int = 20) -> list[tuple[Scalar, int]]:
-    """The values of a metadata field with the documents that have each, the commonest first.
+    """The values of a metadata field with the number of documents of each, most common first.
 
     Args:
         folder: the index.
-        name: of the field; a list counts for each of its elements. A field of no document has no values.
-        containing: what the text of a value must contain, in any case of ASCII letters; "" for every value.
-        limit: of the values.
+        name: of the field; a list counts for each of its elements. An unknown field has no values.
+        containing: text that a value must contain, ignoring the case of ASCII letters; "" for every value.
+        limit: most values that are returned.
     """
     element = func.json_each(DocumentRow.meta, json_path(name)).table_valued("value", "type", joins_implicitly=True)
     n_documents = func.count(DocumentRow.id.distinct())
-    # SQLite has true and false as 1 and 0.
+    # SQLite returns true and false as 1 and 0.
     shown = case((element.c.type.in_(("true", "false")), element.c.type), else_=cast(element.c.value, String))
     counts = (
         select(element.c.value, element.c.type, n_documents)
@@ -81,7 +81,7 @@ def stored_values(folder: Path, name: str, *, containing: str = "", limit: int =
         .order_by(n_documents.desc(), element.c.value)
     )
     folders = index_folders(folder)
-    # Of one catalog SQLite cuts the list; partitions are added up first.
+    # SQLite limits the list of a single catalog; partitions are added up first.
     added: Counter[tuple[Scalar, str]] = Counter()
     for catalog in catalogs(folder):
         for value, kind, count in catalog.execute(counts if len(folders) > 1 else counts.limit(limit)):
@@ -91,11 +91,11 @@ def stored_values(folder: Path, name: str, *, containing: str = "", limit: int =
 
 
 class Fields(Protocol):
-    """What holds documents with metadata; a `Snapshot` is one."""
+    """Documents with metadata, for example a `Snapshot`."""
 
     @property
     def n_documents(self) -> int:
-        """Its documents."""
+        """The number of documents."""
 
     def has_field(self, key: str) -> bool:
         """Whether a document has a value for a key."""
@@ -105,12 +105,12 @@ class Fields(Protocol):
 
 
 def check_fields(index: Fields, where: str) -> None:
-    """Whether each field that a filter compares with a value is in some document of the index.
+    """Check that each field that a filter compares with a value is in some document of the index.
 
     A field that is only tested with `exists` may be absent, and an index without documents has no fields.
 
     Args:
-        index: opened.
+        index: that is filtered.
         where: a metadata filter, see `engine.store.where`.
 
     Raises:
@@ -166,7 +166,7 @@ def _kinds(connection: Connection) -> dict[str, dict[str, int]]:
 
 def _field(folder: Path, name: str, kinds: dict[str, int]) -> Field:
     types = tuple(dict.fromkeys(_TYPES[kind] for kind in kinds))
-    # A list gives a row for each element, another value one row.
+    # A list has one row for each element, any other value one row.
     element = func.json_each(DocumentRow.meta, json_path(name)).table_valued("value", "type", joins_implicitly=True)
     values = select(element.c.value).select_from(DocumentRow, element).where(element.c.type != "null")
     found: Iterable[Scalar]
@@ -180,21 +180,21 @@ def _field(folder: Path, name: str, kinds: dict[str, int]) -> Field:
         count = func.count()
         commonest = values.add_columns(count).group_by(element.c.value).order_by(count.desc(), element.c.value)
         counts: Counter[Scalar] = Counter()
-        for catalog in catalogs(folder):  # of partitions, the commonest of each
+        for catalog in catalogs(folder):  # only the most common values of each partition are added up
             counts.update({value: number for value, number in catalog.execute(commonest.limit(N_EXAMPLES))})
         found = sorted(counts, key=lambda value: (-counts[value], isinstance(value, str), value))[:N_EXAMPLES]
     return Field(name, types, sum(kinds.values()), tuple(found))
 
 
 def check_field(folder: Path, name: str) -> None:
-    """Whether some document of the index has a metadata field.
+    """Check that some document of the index has a metadata field.
 
     Args:
         folder: the index.
         name: of the field.
 
     Raises:
-        QueryError: none has.
+        QueryError: no document has the field.
     """
     names = list(stored_types(folder))
     if name not in names:
@@ -206,7 +206,7 @@ def _unknown(where: str, key: str, names: list[str]) -> str:
 
 
 def _known(key: str, names: list[str]) -> str:
-    """The names that are similar, and those that there are."""
+    """A hint with similar names, and the existing names."""
     similar = difflib.get_close_matches(key, names, n=2) or [name for name in names if name.lower() == key.lower()]
     hint = f"did you mean {' or '.join(map(repr, similar))}? " if similar else ""
     if not names:

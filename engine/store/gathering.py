@@ -1,6 +1,6 @@
-"""Vectors and term counts of documents, gathered from mapped shards by position. No catalog here.
+"""Vectors and term counts of documents, gathered from mapped shards by position. Reads no catalog.
 
-Letters in shapes: N documents, C chunks of those asked for, R documents asked for, D width.
+Letters in shapes: N documents, R requested documents, C chunks of these, D width.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from engine.store.shards import Shard, ShardSet
 from engine.words.counts import WordTables, join
 from engine.words.packing import PackedWords, gather, unpacked
 
-UNCOUNTED = 255  # in the place of the kind of a section that the shard does not hold
+UNCOUNTED = 255  # instead of the kind of a section, if the shard does not hold it
 
 
 class Gathering:
-    """Documents of which a roster says where in the shards they lie."""
+    """Documents whose places in the shards are recorded in a roster."""
 
     roster: Roster
     width: int  # D; 0 without an encoder
@@ -41,7 +41,7 @@ class Gathering:
 
         Args:
             positions: of the documents.
-            apart: whether what counts apart by kind of section is wanted too, as for a copy.
+            apart: whether the separate counts by kind of section are included, as for a copy.
         """
         found = [(places, unpacked(part)) for places, part in self.word_parts(positions, apart=apart)]
         joined = join([part for _, part in found])
@@ -53,8 +53,9 @@ class Gathering:
     ) -> Iterator[tuple[NDArray[np.int64], WordTables | PackedWords]]:
         """The term counts of documents in the form that shards hold: places in `positions`, and the counts of each.
 
-        With `apart` a part has what counts apart, unless its shards lack that. Shards of earlier versions lack |d|,
-        which is then summed over the documents asked for; gathered with others it would be summed over whole shards.
+        With `apart`, a part has the separate counts by kind of section, unless its shards lack them. Shards of earlier
+        versions lack |d|. It is then summed over the requested documents; gathered together with shards that have
+        |d|, it would be summed over whole shards.
         """
         packed: dict[bool, list[tuple[PackedWords, NDArray[np.int64]]]] = {}  # by whether |d| is stored
         places: dict[bool, list[NDArray[np.int64]]] = {}
@@ -77,7 +78,7 @@ class Gathering:
         return DocumentIndex(self.document_rows(np.arange(len(self.roster))))
 
     def document_rows(self, positions: NDArray[np.int64]) -> NDArray[np.float16]:
-        """The document vectors (R, D) of documents, in the order given; zeros for one that is not encoded."""
+        """The document vectors (R, D) of documents, in the order given; zeros for documents that are not encoded."""
         rows = np.zeros((len(positions), self.width), np.float16)
         at = np.flatnonzero(self.has_vectors[positions])
         for number, of_shard in self._by_shard(positions[at]):
@@ -103,12 +104,12 @@ class Gathering:
         return as_float32(half), starts
 
     def chunk_rows(self, positions: NDArray[np.int64]) -> tuple[NDArray[np.float16], NDArray[np.int64]]:
-        """The same as float16, as the shards hold them."""
+        """Like `chunk_vectors`, in float16 as the shards hold them."""
         counts = self.roster.n_chunks[positions]
         ends = np.cumsum(counts)
         rows, numbers = self.roster.chunk_row[positions], self.roster.shard[positions]
         half = np.empty((int(ends[-1]) if len(ends) else 0, self.width), np.float16)
-        # Documents that follow each other in a shard too are one stretch of it.
+        # Documents that also follow each other in a shard are read as one stretch.
         is_next = (numbers[1:] == numbers[:-1]) & (rows[1:] == rows[:-1] + counts[:-1])
         first = np.flatnonzero(np.concatenate([[True], ~is_next])[: len(positions)])
         begins = (ends - counts)[first]
@@ -117,11 +118,11 @@ class Gathering:
             rows[first].tolist(),
             begins.tolist(),
             np.append(begins[1:], len(half)).tolist(),
-            strict=False,  # of no documents there is an end and no beginning
+            strict=False,  # without documents there is one end and no beginning
         )
         for number, row, begin, end in stretches:
             if begin == end:
-                continue  # of documents without vectors
+                continue  # documents without vectors
             half[begin:end] = self._shards.chunks(number)[row : row + end - begin]
         return half, ends - counts
 
@@ -164,11 +165,11 @@ class Gathering:
         return as_float32(sections[first : first + count])
 
     def encoded(self, position: int, coverage: Coverage) -> EncodedDocument:
-        """The vectors of one document; none where it is not encoded.
+        """The vectors of one document; empty arrays if it is not encoded.
 
         Args:
             position: of the document.
-            coverage: of the same.
+            coverage: of the document.
         """
         at = np.array([position])
         return EncodedDocument(
@@ -191,7 +192,7 @@ class Gathering:
         return self._shards[number]
 
     def chunks_of(self, documents: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """For each chunk id from 0 on, whether it belongs to one of the given documents, (N,) bool."""
+        """For each chunk id from 0 on, whether it belongs to one of `documents`, an (N,) mask."""
         first, counts = self.roster.first_chunk[documents], self.roster.n_chunks[documents]
         steps = np.zeros(int((first + counts).max(initial=0)) + 1, np.int8)
         steps[first] += 1  # ids are used once, so no two documents begin, and no two end, at the same one

@@ -1,9 +1,9 @@
 """Chunks and term counts of documents as a search compares them: without the sections that it skips. Scores nothing.
 
-Both are read from the shards. Documents of which an earlier version wrote no kinds of sections, or of which other
-rules wrote them, are read by their texts: the same result, at the cost of segmenting them.
+Both are read from the shards. For documents whose kinds of sections are missing, or follow other rules than those of
+this version, the texts are read instead: the same result, at the cost of segmenting them.
 
-Letters in shapes: R documents, P of them with chunks that are left, C these chunks, D width.
+Letters in shapes: R documents, P of them with remaining chunks, C these chunks, D width.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class TargetChunks:
     vectors: Vectors  # (C, D)
     starts: NDArray[np.int64]  # (P,) first row of each document, rising
     places: NDArray[np.int64]  # (P,) the documents, as places among the R
-    numbers: NDArray[np.int64] | None  # (C,) of each chunk in its document; None where all are left
+    numbers: NDArray[np.int64] | None  # (C,) number of each chunk in its document; None if all chunks remain
 
     def numbered(self, found: Matches) -> Matches:
-        """Matches in the P documents with chunks by their numbers among all chunks of their documents."""
+        """Matches in the P documents, with each chunk numbered among all chunks of its document."""
         if self.numbers is None:
             return found
         at = np.maximum(self.starts + found.chunks, 0)
@@ -83,7 +83,7 @@ def target_words(
 
 
 def _counted(snapshot: Snapshot, positions: Positions) -> WordTables:
-    """The counts of documents by their texts."""
+    """Term counts of documents, counted again from their texts."""
     documents = (document for document, _ in snapshot.documents(positions))
     return count_documents(segmenter_of(snapshot.language or "none"), documents, titles=snapshot.counts_titles)
 

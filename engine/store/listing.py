@@ -1,7 +1,7 @@
 """Names, texts, metadata and counts of documents, read from the catalog by position. Reads no shard.
 
-What reads single documents compares their rows with their checksums. What reads all of them compares the whole
-catalog first.
+Methods that read single documents compare their rows with their checksums. Methods that read all documents compare
+the whole catalog first.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Listing:
     _last_position: tuple[str, int | None] | None = None
 
     def _check_all(self) -> None:
-        """Compare all rows with what was written, once; what reads all of them comes here first."""
+        """Compare all rows with their checksums, once; methods that read all rows call this first."""
 
     def position(self, doc_id: str) -> int | None:
-        """Position of a document by its name; the last name is remembered, as a query by id asks twice."""
+        """Position of a document by its name; the last name is remembered, as a query by id looks it up twice."""
         last = self._last_position
         if last is None or last[0] != doc_id:
             self._last_position = last = doc_id, self._position(doc_id)
@@ -125,7 +125,7 @@ class Listing:
         return np.isin(self.roster.ids, np.array(ids, np.int64))
 
     def documents(self, positions: NDArray[np.int64]) -> list[tuple[Document, Coverage]]:
-        """Documents in the order asked; text and sections are unpacked when first read, also after closing.
+        """Documents in the order given; text and sections are unpacked when first read, also after closing.
 
         Raises:
             IndexDamaged: a text is missing, or is not what was written.
@@ -139,7 +139,7 @@ class Listing:
         return found
 
     def totals(self) -> dict[str, int]:
-        """Counts that `info` shows: sections, tokens read and in all, failures, shards, bytes of vectors."""
+        """Counts that `info` shows: documents, sections, chunks, tokens, failures, shards and their bytes."""
         self._check_all()
         read, total, sections = self._connection.execute(
             select(
@@ -161,7 +161,7 @@ class Listing:
         }
 
     def failures(self) -> list[tuple[str, str]]:
-        """What could not be indexed: (source, reason), by source."""
+        """Documents that could not be indexed: (source, reason), by source."""
         self._check_all()
         rows = self._connection.execute(select(FailureRow.source, FailureRow.reason).order_by(FailureRow.source))
         return [(row.source, row.reason) for row in rows]

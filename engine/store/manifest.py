@@ -5,10 +5,10 @@
       reference/NNNNNN.safetensors  sample, word statistics and common sentences of all partitions
       0000.lm, 0001.lm, ...         ordinary indexes, each with the documents whose doc_id hashes to its number
 
-In place of its folder a partition may have the address of a server, http(s)://HOST:PORT, and those of its replicas;
-that of a schema in PostgreSQL, postgresql://HOST/DATABASE?schema=NAME; or the path of a folder elsewhere, from the
-root. A partition holds no reference of its own, and knows by its catalog that it is one. Light on purpose: commands
-look here whether a folder is partitioned before anything else is loaded.
+Instead of a folder here, a partition can have the address of a server, http(s)://HOST:PORT, with the addresses of its
+replicas; the address of a schema in PostgreSQL, postgresql://HOST/DATABASE?schema=NAME; or the absolute path of a
+folder elsewhere. A partition holds no reference of its own, and its catalog records that it is a partition. This module
+is light on purpose: commands use it to check whether a folder is partitioned before anything else is loaded.
 """
 
 from __future__ import annotations
@@ -62,18 +62,18 @@ class Entry:
 
     @property
     def is_served(self) -> bool:
-        """Whether a server of this program answers for it."""
+        """Whether a server of this program serves it."""
         return self.address.startswith(SCHEMES)
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether it is no folder beside the manifest, so that it is written where it is."""
+        """Whether it is not a folder beside the manifest; it is then written at its own place."""
         return _ADDRESS.fullmatch(self.address) is None
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """All that partitions have in common, and where each of them is."""
+    """The values that all partitions share, and the place of each partition."""
 
     encoder: Mapping[str, Any] | None  # name, fingerprint and width; None for words alone
     language: str | None  # by which words are segmented
@@ -83,7 +83,7 @@ class Manifest:
     has_partial_reference: bool = False  # it was drawn while documents had no vectors
 
     def with_counts(self, counts: list[tuple[int, int]]) -> Manifest:
-        """The same with other numbers of documents and chunks of each partition."""
+        """A copy with other numbers of documents and chunks of each partition."""
         entries = (
             replace(entry, n_documents=documents, n_chunks=chunks)
             for entry, (documents, chunks) in zip(self.partitions, counts, strict=True)
@@ -102,7 +102,7 @@ def partition_folder(number: int) -> str:
 
 
 def is_partitioned(folder: Path) -> bool:
-    """Whether a folder holds a partitioned index; what an address names is not partitioned."""
+    """Whether a folder holds a partitioned index; an index at an address is never partitioned."""
     return not isinstance(folder, Address) and (folder / MANIFEST_FILE).is_file()
 
 
@@ -116,7 +116,7 @@ def holds_index(folder: Path) -> bool:
 
 
 def index_folders(folder: Path) -> list[Path]:
-    """The folders that have a catalog: those of the partitions, or the index itself."""
+    """The folders that have a catalog: all partitions, or the index itself."""
     return list(partition_folders(folder, read_manifest(folder))) if is_partitioned(folder) else [folder]
 
 
@@ -141,7 +141,7 @@ def has_partitions_elsewhere(folder: Path) -> bool:
 
 
 def local_folders(folder: Path) -> list[Path]:
-    """The folders with a catalog that are here: none of a partition elsewhere."""
+    """The folders that have a catalog and are here, without partitions elsewhere."""
     if not is_partitioned(folder):
         return [folder]
     return [folder / entry.address for entry in read_manifest(folder).partitions if not entry.is_elsewhere]
@@ -151,8 +151,8 @@ def read_manifest(folder: Path) -> Manifest:
     """Read the manifest of a partitioned index.
 
     Raises:
-        IndexMismatch: there is none, or one of another version.
-        IndexDamaged: it is not what was written.
+        IndexMismatch: there is no manifest, or one of another version.
+        IndexDamaged: the manifest is not what was written.
     """
     path = folder / MANIFEST_FILE
     try:

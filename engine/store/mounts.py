@@ -1,4 +1,4 @@
-"""On which file system a folder lies, so that what does not work there is named. Elsewhere than on Linux, unknown."""
+"""The file system that a folder is on, so that messages can name what does not work there. Known on Linux only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NETWORK = frozenset(
     "nfs nfs4 cifs smb3 smbfs 9p afs ceph glusterfs lustre gpfs beegfs davfs fuse.sshfs fuse.glusterfs fuse.ceph "
     "fuse.s3fs fuse.gcsfuse fuse.rclone fuse.davfs2".split()
 )
-_OCTAL = re.compile(r"\\([0-7]{3})")  # a space in a path, and the like
+_OCTAL = re.compile(r"\\([0-7]{3})")  # the escape of a space or another character in a path
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def mount_of(path: Path, mounts: Path = MOUNTS) -> Mount | None:
     except OSError:
         return None
     place, found = path.resolve(), None
-    for line in lines:  # of two at one point the later one is on top
+    for line in lines:  # of two mounts at one point, the later one hides the other
         _, point, kind, options, *_ = line.split(" ")
         at = Path(_OCTAL.sub(lambda code: chr(int(code[1], 8)), point))
         if (place == at or at in place.parents) and (found is None or len(at.parts) >= len(found.point.parts)):
@@ -57,7 +57,7 @@ def network_note(path: Path, mounts: Path = MOUNTS) -> str:
 
 
 def refuse_read_only(path: Path, mounts: Path = MOUNTS) -> None:
-    """Refuse to write below a mount for reading alone.
+    """Refuse to write below a read-only mount.
 
     Raises:
         StorageError: `path` lies on one.
@@ -65,6 +65,6 @@ def refuse_read_only(path: Path, mounts: Path = MOUNTS) -> None:
     mount = mount_of(path, mounts)
     if mount is not None and mount.is_read_only:
         raise StorageError(
-            f"{path} lies on {mount.point} ({mount.kind}), which is mounted for reading alone; name a folder "
+            f"{path} lies on {mount.point} ({mount.kind}), which is mounted read-only; name a folder "
             "elsewhere, or restore a backup there: longmatch restore FILE FOLDER"
         )

@@ -1,7 +1,7 @@
-"""The tables of a catalog that do not grow with the documents, as every reader takes them in on opening.
+"""The tables of a catalog that do not grow with the documents, which every reader reads on opening.
 
-The rows are read once: they are compared with their checksums (`engine.store.checks`), and are what the reader uses.
-They come from SQLite's own connection, as each opened catalog would compile the statements of SQLAlchemy again.
+The rows are read once, compared with their checksums (`engine.store.checks`), and then used. They are read through
+SQLite's own connection, because SQLAlchemy would compile its statements again for each opened catalog.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from engine.store.catalog import (
     WordPostingsRow,
 )
 
-OPENED_TABLES: tuple[type[Table], ...] = (  # they grow with the shards alone
+OPENED_TABLES: tuple[type[Table], ...] = (  # they grow only with the shards
     MetaRow,
     ShardRow,
     ShardDigestRow,
@@ -38,7 +38,7 @@ NamedRow: TypeAlias = Any  # a tuple whose values have the names of their column
 
 
 def read_opened(connection: Connection) -> StoredRows:
-    """All rows of `OPENED_TABLES`, as the transaction that is open sees them; none of a table that is not there."""
+    """All rows of `OPENED_TABLES`, as the open transaction sees them; no rows for a missing table."""
     driver = connection.connection.driver_connection
     assert driver is not None
     there = {name for (name,) in driver.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -58,7 +58,7 @@ def named_rows(stored: StoredRows, table: type[Table]) -> list[NamedRow]:
 
 
 def newest(stored: StoredRows, table: type[Table]) -> NamedRow | None:
-    """The row of the highest key; None in an empty table, and where an earlier version made the catalog without it."""
+    """The row of the highest key; None if the table is empty, or missing in a catalog of an earlier version."""
     rows = named_rows(stored, table)
     return rows[-1] if rows else None
 

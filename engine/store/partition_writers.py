@@ -29,7 +29,7 @@ from engine.store.writer import Writer
 
 @named_faults
 class PartitionWriters:
-    """Holds the writer lock of every partition from opening to closing, and alone changes the manifest."""
+    """Holds the writer lock of every partition from opening to closing, and writes the manifest."""
 
     def __init__(self, folder: Path) -> None:
         """Take all locks.
@@ -42,7 +42,7 @@ class PartitionWriters:
         self.folder = folder
         with ExitStack() as opening:
             self.parts: Sequence[Writer] = [opening.enter_context(Writer(path)) for path in _folders(folder)]
-            self.manifest = read_manifest(folder)  # again, now that nobody else changes it
+            self.manifest = read_manifest(folder)  # again, now that no other process can change it
             self._opened = opening.pop_all()
 
     def __enter__(self) -> Self:
@@ -59,28 +59,28 @@ class PartitionWriters:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """The encoder, where the partitions are bound to one; see `Writer.meta`."""
+        """The encoder, if the partitions are bound to one; see `Writer.meta`."""
         return {} if self.manifest.encoder is None else {"encoder": dict(self.manifest.encoder)}
 
     @property
     def width(self) -> int:
-        """D of the encoder; 0 where the partitions are bound to none."""
+        """D of the encoder; 0 if the partitions are not bound to an encoder."""
         return self.parts[0].width
 
     @property
     def holds_anything(self) -> bool:
-        """Whether the index can be opened, as partitions always can."""
+        """Whether the index can be opened: always true for partitions."""
         return True
 
     def claim(self, encoder: Mapping[str, Any]) -> None:
-        """Bind all partitions to an encoder, the first time; errors as of `Writer.claim`."""
+        """Bind all partitions to an encoder, the first time; errors as in `Writer.claim`."""
         for writer in self.parts:
             writer.claim(encoder)
         if self.manifest.encoder is None:
             self._write(replace(self.manifest, encoder=dict(encoder)))
 
     def set_language(self, language: str) -> None:
-        """Bind all partitions to a language, the first time; errors as of `Writer.set_language`."""
+        """Bind all partitions to a language, the first time; errors as in `Writer.set_language`."""
         for writer in self.parts:
             writer.set_language(language)
         if self.manifest.language is None:
@@ -96,7 +96,7 @@ class PartitionWriters:
         return self.manifest.last_reference + 1
 
     def publish_reference(self, reference: Reference, *, is_partial: bool = False) -> None:
-        """Write a reference for all partitions and name it, in place of the one before; see `Publisher`."""
+        """Write a reference for all partitions and name it, in place of the previous one; see `Publisher`."""
         file = reference_file(reference.version)
         (self.folder / REFERENCE_FOLDER).mkdir(exist_ok=True)
         written = write_reference(self.folder / file, reference)
@@ -144,12 +144,12 @@ def _counts(writer: Writer) -> tuple[int, int]:
 
 
 def open_writers(folder: Path) -> PartitionWriters | Writer:
-    """Hold an index for writing, partitioned or not."""
+    """Open an index for writing, partitioned or not."""
     return PartitionWriters(folder) if is_partitioned(folder) else open_writer(folder)
 
 
 def open_writer(folder: Path) -> Writer:
-    """Hold an index that is not partitioned for writing; a folder, or what an address names."""
+    """Open an index that is not partitioned for writing, in a folder or at an address."""
     if isinstance(folder, Address):
         from engine.store.postgres.writer import PostgresWriter  # needs an optional package
 

@@ -1,9 +1,9 @@
 """The snapshot of a partitioned index: the documents of all partitions, one partition after another.
 
-Documents are addressed by position as in any snapshot, so whatever reads documents works on both. What FAISS and
-postings find belongs to one partition, and is reached through `parts`.
+Documents are addressed by position as in any snapshot, so code that reads documents works on both. Generations and
+postings belong to one partition, and are reached through `parts`.
 
-Letters in shapes: N documents of all partitions, P partitions, R documents asked for.
+Letters in shapes: N documents of all partitions, P partitions, R requested documents.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Value = TypeVar("Value")
 
 
 def open_snapshot(folder: Path) -> Snapshot:
-    """Open and pin an index, partitioned or not, or one that an address names; errors as of `Snapshot`."""
+    """Open and pin an index, partitioned or not, in a folder or at an address; errors as in `Snapshot`."""
     if isinstance(folder, Address):
         from engine.store.postgres.snapshot import PostgresSnapshot  # needs an optional package
 
@@ -44,7 +44,7 @@ def open_snapshot(folder: Path) -> Snapshot:
 
 
 class PartitionedSnapshot(Snapshot):
-    """All partitions of an index as they were when opened, and the reference that was in force."""
+    """All partitions of an index and its reference, as they were when opened."""
 
     generation = None
     generation_row = None
@@ -64,12 +64,12 @@ class PartitionedSnapshot(Snapshot):
         self._open_parts(read_manifest(folder))
         for _ in range(OPENINGS - 1):
             if self.reference_row is None or self._reference_file is not None:
-                break  # else a writer may have replaced it between reading the manifest and mapping it
+                break  # else a writer may have replaced the file after the manifest was read
             self.close()
             self._open_parts(read_manifest(folder))
 
     def _open_parts(self, manifest: Manifest) -> None:
-        """Open what a manifest names."""
+        """Open the partitions and the reference that a manifest names."""
         self._manifest = manifest
         with ExitStack() as opening:
             paths = partition_folders(self.folder, manifest)
@@ -113,11 +113,11 @@ class PartitionedSnapshot(Snapshot):
             part._check_all()
 
     def is_newest(self) -> bool:
-        """See `Snapshot.is_newest`; of all partitions, and the manifest."""
+        """See `Snapshot.is_newest`; compares all partitions, and the manifest."""
         return read_manifest(self.folder) == self._manifest and all(part.is_newest() for part in self._parts)
 
     def close(self) -> None:
-        """Let go of the catalogs."""
+        """Close the catalogs."""
         self._opened.close()
 
     @property
@@ -134,7 +134,7 @@ class PartitionedSnapshot(Snapshot):
 
     @property
     def shard_rows(self) -> list[NamedRow]:
-        """What the catalogs say of each shard."""
+        """The catalog row of each shard."""
         return self._all(lambda part: part.shard_rows)
 
     @cached_property
@@ -195,19 +195,19 @@ class PartitionedSnapshot(Snapshot):
         return np.concatenate([part.matching(where) for part in self._parts])
 
     def totals(self) -> dict[str, int]:
-        """The counts of all partitions, added up."""
+        """The sums of the counts of all partitions."""
         counts = [part.totals() for part in self._parts]
         return {name: sum(one[name] for one in counts) for name in counts[0]}
 
     def failures(self) -> list[tuple[str, str]]:
-        """What could not be indexed: (source, reason), by source."""
+        """Documents that could not be indexed: (source, reason), by source."""
         return sorted(self._all(lambda part: part.failures()))
 
     def _all(self, ask: Callable[[Snapshot], Iterable[Value]]) -> list[Value]:
         return list(chain.from_iterable(map(ask, self._parts)))
 
     def _of(self, positions: Positions, ask: Callable[[Snapshot, Positions], Iterable[Value]]) -> list[Value]:
-        """A value of each of some documents, in the order given."""
+        """One value for each of some documents, in the order given."""
         found: dict[int, Value] = {}
         for part, places, own in self.split(positions):
             found |= zip(places.tolist(), ask(part, own), strict=True)
@@ -215,7 +215,7 @@ class PartitionedSnapshot(Snapshot):
 
 
 class _JoinedShards(ShardSet):
-    """The shards of P partitions; number n of partition p is n P + p."""
+    """The shards of P partitions; shard n of partition p has number n P + p."""
 
     def __init__(self, parts: Sequence[ShardSet]) -> None:
         self._sets = parts
@@ -237,16 +237,16 @@ class _JoinedShards(ShardSet):
 
 
 def check_partition(meta: Mapping[str, Any], where: object, number: int, manifest: Manifest) -> None:
-    """Whether an index is that partition of a manifest.
+    """Check that an index is the partition of a manifest with a given number.
 
     Args:
         meta: named values of the index.
-        where: it is, for messages.
+        where: place of the index, for messages.
         number: of the partition.
-        manifest: of all.
+        manifest: of all partitions.
 
     Raises:
-        IndexMismatch: it is another one, or has another encoder or language.
+        IndexMismatch: the index is another partition or none, or has another encoder or language.
     """
     n_partitions = len(manifest.partitions)
     given, expected = meta.get("partition"), {"number": number, "of": n_partitions}
@@ -256,7 +256,7 @@ def check_partition(meta: Mapping[str, Any], where: object, number: int, manifes
         )
     mine, theirs = _fingerprint(meta.get("encoder")), _fingerprint(manifest.encoder)
     language = meta.get("language")
-    # A run binds the partitions first: one that was killed there left them with an encoder, and without vectors.
+    # A run binds the partitions before the manifest. If it was killed in between, only the partitions have an encoder.
     if (manifest.encoder is not None and mine != theirs) or language != manifest.language:
         raise IndexMismatch(
             f"{where} has encoder {mine[:12]} and language {language!r}, the manifest {theirs[:12]} and "

@@ -1,10 +1,10 @@
-"""The documents of each term, in a file of a generation: by it words choose candidates. Scores nothing exactly.
+"""The documents of each term, in a file of a generation, by which words choose candidates. No exact scores.
 
 Weights b_t(d) are those of the statistics at the time of building, rounded to a byte. The smallest
-weights are left out, as long as they make at most `LEFT_OUT` of the sum of all: they are of terms
-that many documents have, make most of all postings of words, and choose next to nothing. A term
-is kept where two documents of a block are left to it. The scores of candidates come from the term
-counts in the shards.
+weights are left out, up to a share `LEFT_OUT` of the sum of all weights: they belong to terms that
+many documents have, are most of the postings, and hardly change the candidates. A block
+keeps a term that at least two of its documents still have. The scores of candidates come from
+the term counts in the shards.
 
 Letters in shapes: N documents, V terms, P postings, Q terms of a query.
 """
@@ -27,12 +27,13 @@ from engine.words.counts import TermTable, WordTables
 from engine.words.likelihood import ALPHA, QueryTerms
 from engine.words.statistics import Statistics, TermStatistics
 
-LEFT_OUT = 0.08  # of 10 documents best by words or by pairs, 9.9 are still among the best 50 without these weights
-MOST_LEFT_OUT = 0.5  # weight that is never left out
-WORD_POSTINGS_FOLDER = "words"  # in the folder of generations, for documents that none covers
-BLOCK_DOCUMENTS = 1 << 16  # whose rows two bytes hold
-_LARGEST = 16.0  # weight that the highest byte stands for; the square root leaves small ones their digits
-_STEP = _LARGEST / 255**2  # of the squares of bytes
+# Without these weights, 9.9 of the 10 best documents by words or by pairs are still among the best 50.
+LEFT_OUT = 0.08
+MOST_LEFT_OUT = 0.5  # weight from which on none is left out
+WORD_POSTINGS_FOLDER = "words"  # in the folder of generations, for documents that no generation covers
+BLOCK_DOCUMENTS = 1 << 16  # row numbers in a block fit into two bytes
+_LARGEST = 16.0  # weight of byte 255; the square root keeps the precision of small weights
+_STEP = _LARGEST / 255**2  # weight = _STEP * byte**2
 _COLUMNS = ("terms", "starts", "documents", "weights")
 _KINDS = ("words", "pairs")
 
@@ -44,7 +45,7 @@ class Postings:
     """The postings of words and of pairs over the documents of a generation, in blocks of documents."""
 
     ids: NDArray[np.int64]  # (N,) catalog ids, rising
-    words: tuple[TermPostings, ...]  # a block each
+    words: tuple[TermPostings, ...]  # one for each block
     pairs: tuple[TermPostings, ...]
     block_documents: int = BLOCK_DOCUMENTS  # of each block but the last
 
@@ -56,11 +57,11 @@ class Postings:
         statistics: Statistics,
         block_documents: int = BLOCK_DOCUMENTS,
     ) -> Postings:
-        """Turn the term counts of documents around; memory is that of one block.
+        """Invert the term counts of documents, with the memory of one block.
 
         Args:
             ids: (N,) catalog ids, rising.
-            blocks: gives the counts of the documents, in the order of the ids; called twice for each kind.
+            blocks: returns the counts of the documents, in the order of the ids; called twice for each kind.
             statistics: of the corpus.
             block_documents: of one block, at most `BLOCK_DOCUMENTS`.
         """
@@ -73,7 +74,7 @@ class Postings:
         return cls(ids, kinds[0], kinds[1], block_documents)
 
     def scores(self, words: QueryTerms, pairs: QueryTerms) -> tuple[Scores, Scores]:
-        """Estimates of s(q, d), two of (N,), for words and for pairs; too low by the weights that are left out."""
+        """Estimates of s(q, d), (N,) for words and (N,) for pairs; too low by the weights that are left out."""
         return self._scores(self.words, words), self._scores(self.pairs, pairs)
 
     def _scores(self, blocks: tuple[TermPostings, ...], query: QueryTerms) -> Scores:
@@ -85,7 +86,7 @@ class Postings:
 
     @property
     def n_bytes(self) -> int:
-        """Size of the file, but for its header."""
+        """Size of the file without its header."""
         return int(sum(array.nbytes for array in self._tensors().values()))
 
     def _tensors(self) -> dict[str, NDArray[Any]]:
@@ -110,7 +111,7 @@ class Postings:
 
     @classmethod
     def parse(cls, content: mmap.mmap | None, path: Path, expected: Checksum) -> Postings:
-        """Check a mapped file, then view it as postings; errors as of `open`."""
+        """Check a mapped file, then view it as postings; errors as in `open`."""
         check_mapped(content, path, expected)
         assert content is not None
         try:
@@ -123,7 +124,7 @@ class Postings:
 
 @dataclass(frozen=True)
 class TermPostings:
-    """For each term of one kind the documents of one block that have it."""
+    """For each term of one kind, the documents of one block that have it."""
 
     terms: NDArray[np.uint32]  # (V,) rising
     starts: NDArray[np.integer]  # (V + 1,) first posting of each term, and P
@@ -163,7 +164,7 @@ def _parsed(tensors: Mapping[str, NDArray[Any]]) -> Postings:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Postings by document, as they come."""
+    """Postings in the order of documents, before they are sorted by term."""
 
     terms: NDArray[np.uint32]  # (n,)
     rows: NDArray[np.int64]  # (n,) rising
@@ -184,7 +185,7 @@ def _least_byte(tables: Iterable[TermTable], statistics: TermStatistics) -> int:
 
 
 def _turned(tables: Iterable[TermTable], statistics: TermStatistics, least: int, size: int) -> Iterator[TermPostings]:
-    """The postings of one block of `size` documents after the other."""
+    """The postings of blocks of `size` documents, one block after another."""
     waiting: list[_Part] = []
     first = n_read = 0
     for table in tables:

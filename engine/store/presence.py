@@ -1,7 +1,7 @@
-"""Which documents an index holds, looked up while another process may write. Reads catalogs alone.
+"""Which documents an index holds, looked up while another process may write. Reads only catalogs.
 
-A catalog is opened for one statement each time, so that no reader keeps a writer from sealing it,
-and any thread may call. Of a partitioned index all partitions are looked up.
+A catalog is opened for each statement, so that no reader keeps a writer from sealing it, and any thread
+can call these functions. In a partitioned index, all partitions are looked up.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ def _catalog(folder: Path) -> Iterator[Connection]:
 
 
 def catalogs(folder: Path) -> Iterator[Connection]:
-    """The catalog of an index, or of each of its partitions, each open until the next one is asked for."""
+    """The catalog of an index, or of each of its partitions; each is open until the next one is requested."""
     for part in index_folders(folder):
         with _catalog(part) as connection:
             yield connection
 
 
 def stored_hashes(folder: Path, doc_ids: Sequence[str]) -> dict[str, str]:
-    """The content hashes of those of the given documents that are committed now.
+    """The content hashes of the given documents, by name, without those that are not committed now.
 
     Args:
         folder: the index.
@@ -62,7 +62,7 @@ def stored_sources(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def stored_failures(folder: Path) -> list[tuple[str, str]]:
-    """Source and doc_id of the documents that could not be indexed, by source; doc_id "" where it is not known."""
+    """Source and doc_id of the documents that could not be indexed, by source; doc_id "" if unknown."""
     return sorted(chain.from_iterable(map(_failures, catalogs(folder))))
 
 
@@ -77,7 +77,7 @@ def _failures(connection: Connection) -> list[tuple[str, str]]:
 
 
 def stored_meta(folder: Path) -> dict[str, Any]:
-    """The named values of an index; empty where there is none, or where it was begun and holds nothing.
+    """The named values of an index; empty if there is none, or if it was begun and holds nothing.
 
     Raises:
         IndexMismatch: the index has a version that this program does not read.

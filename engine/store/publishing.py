@@ -17,10 +17,10 @@ from engine.store.reference import Reference, reference_file, write_reference
 
 
 class Publisher(FailureLog):
-    """An index held for writing: publishes and withdraws files that can be made again without encoding."""
+    """An index held for writing: publishes and withdraws files that can be rebuilt without encoding."""
 
     def next_generation_file(self) -> tuple[int, Path]:
-        """Number and path of the generation that would come next; its folder exists."""
+        """Number and path of the next generation; creates its folder."""
         with self.read() as connection:
             newest = connection.execute(select(GenerationRow.id).order_by(GenerationRow.id.desc())).scalars().first()
         self._check_place()
@@ -37,11 +37,11 @@ class Publisher(FailureLog):
         trained_vectors: int | None = None,
         postings: tuple[str, Checksum] | None = None,
     ) -> None:
-        """Name a generation whose files are on disk, in place of the ones before.
+        """Record in the catalog a generation whose files are on disk, in place of earlier ones.
 
         Args:
             generation: values by column name.
-            trained_vectors: how many there were when its type was last trained; by default those it holds.
+            trained_vectors: number of vectors when its type was last trained; by default the number that it holds.
             postings: file and checksum of its postings of words, if it has any.
         """
         trained = generation["n_vectors"] if trained_vectors is None else trained_vectors
@@ -56,7 +56,7 @@ class Publisher(FailureLog):
         self._sweep()
 
     def publish_postings(self, generation: int, file: str, written: Checksum) -> None:
-        """Name the postings, whose file is on disk, of a generation that was published without."""
+        """Record in the catalog postings whose file is on disk, for a generation published without postings."""
         with self._transaction() as connection:
             _insert_postings(connection, generation, file, written)
 
@@ -71,7 +71,7 @@ class Publisher(FailureLog):
         return version + 1
 
     def publish_reference(self, reference: Reference, *, is_partial: bool = False) -> None:
-        """Write a reference and name it, in place of the one before.
+        """Write a reference and record it in the catalog, in place of the previous one.
 
         Args:
             reference: its version is `next_reference`.
@@ -98,20 +98,20 @@ class Publisher(FailureLog):
         self._sweep()
 
     def withdraw_reference(self) -> None:
-        """Forget the reference; one is drawn for each search until another is published."""
+        """Delete the reference; one is drawn for each search until another is published."""
         with self._transaction() as connection:
             connection.execute(delete(ReferenceRow))
         self._sweep()
 
     def withdraw_generations(self) -> None:
-        """Forget all generations and postings; queries are exact scans until some are published again."""
+        """Delete all generations and postings; queries are exact scans until a generation is published again."""
         with self._transaction() as connection:
             connection.execute(delete(GenerationRow))
             connection.execute(delete(WordPostingsRow))
         self._sweep()
 
     def publish_word_postings(self, postings: Postings) -> None:
-        """Write and name postings over documents that no generation covers, in place of those before."""
+        """Write and record postings over documents that no generation covers, in place of earlier ones."""
         self._check_place()
         number: int = self.meta.get("last_word_postings", 0) + 1
         path = self.folder / ANN_FOLDER / WORD_POSTINGS_FOLDER / f"{number:06d}.safetensors"
@@ -133,7 +133,7 @@ class Publisher(FailureLog):
         self._sweep()
 
     def withdraw_word_postings(self) -> None:
-        """Forget the postings over documents that no generation covers; the counts of all are read by a query then."""
+        """Delete the postings over documents that no generation covers; queries then read all their term counts."""
         with self._transaction() as connection:
             connection.execute(delete(WordPostingsRow))
         self._sweep()

@@ -1,8 +1,8 @@
 """The reference of an index: a pinned sample of its documents, its statistics of words, and its common sentences.
 
-Thresholds of a query are taken over the sample, and probabilities of terms from the statistics;
-sentences that many documents share are left out of a query, see `engine.words.common_sentences`. So the
-score of two documents depends on them and the reference alone. The file holds copies: removing
+Thresholds of a query are computed over the sample, and probabilities of terms from the statistics.
+Sentences that many documents share are left out of a query, see `engine.words.common_sentences`. So the
+score of two documents depends only on them and on the reference. The file holds copies: removing
 or changing documents does not change it. A reference is replaced only on request, or by an index
 run once the corpus has outgrown it.
 
@@ -30,21 +30,21 @@ from engine.store.tensors import map_file, mapped_tensors, save_file
 from engine.words.statistics import Statistics, TermStatistics
 
 REFERENCE_FOLDER = "reference"
-SAMPLE_DOCUMENTS = 400  # documents of the sample, at most
-SAMPLE_CHUNKS = 40_000  # and their chunks, about; at least `FEWEST_DOCUMENTS` are taken all the same
+SAMPLE_DOCUMENTS = 400  # most documents in the sample
+SAMPLE_CHUNKS = 40_000  # most chunks in the sample, about; `FEWEST_DOCUMENTS` are drawn even if they have more
 FEWEST_DOCUMENTS = 100
-STATISTICS_DOCUMENTS = 20_000  # documents whose words are counted, at most
-COMMON_DOCUMENTS = 4_000  # documents whose sentences are compared, at most
-OUTGROWN = 4  # times the documents there were, from which on an index run draws another reference
+STATISTICS_DOCUMENTS = 20_000  # most documents whose words are counted
+COMMON_DOCUMENTS = 4_000  # most documents whose sentences are compared
+OUTGROWN = 4  # growth of the number of documents, as a factor, at which an index run draws another reference
 
 
 @dataclass(frozen=True)
 class Reference:
     """A sample of documents, and the statistics of words."""
 
-    version: int  # 0 for one that is drawn for a single search, and not pinned
+    version: int  # 0 for a reference that is drawn for a single search and not pinned
     n_corpus: int  # documents of the index when it was drawn
-    hashes: NDArray[np.uint64]  # (R,) of the contents, by which a query is left out
+    hashes: NDArray[np.uint64]  # (R,) content hashes, by which a query is left out of the sample
     documents: NDArray[np.float16]  # (R, D) document vectors
     rows: CoarseRows | NDArray[np.float16]  # (C, D) chunk vectors, one document after another; halves before schema 3
     starts: NDArray[np.int64]  # (R,) first row of each document
@@ -74,17 +74,17 @@ def sample_order(doc_ids: list[str]) -> NDArray[np.int64]:
 
 
 def sample_size(n_chunks: NDArray[np.int64]) -> int:
-    """How many of the documents, in the order of the draw, make the sample.
+    """The number of documents, in the order of the draw, that make the sample.
 
     Args:
-        n_chunks: (N,) chunks of each.
+        n_chunks: (N,) chunks of each document, in that order.
     """
     within = int(np.searchsorted(np.cumsum(n_chunks), SAMPLE_CHUNKS, side="right"))
     return min(len(n_chunks), SAMPLE_DOCUMENTS, max(within, FEWEST_DOCUMENTS))
 
 
 def is_outgrown(n_corpus: int, n_documents: int) -> bool:
-    """Whether a reference drawn from `n_corpus` documents says too little of `n_documents`."""
+    """Whether a reference drawn from `n_corpus` documents is outdated for an index of `n_documents`."""
     return n_documents >= OUTGROWN * max(1, n_corpus)
 
 
@@ -114,7 +114,7 @@ def write_reference(path: Path, reference: Reference) -> Checksum:
 
 
 def open_reference(path: Path, expected: Checksum) -> Reference:
-    """Check a file, then read it; errors as of `parse_reference`."""
+    """Check a file, then read it; errors as in `parse_reference`."""
     return parse_reference(map_file(path), path, expected)
 
 

@@ -22,7 +22,7 @@ from engine.store.faiss_distribution import require_one_faiss
 require_one_faiss()
 import faiss  # noqa: E402
 
-MOST = 2_048  # vectors that GPU FAISS finds for one query, and lists that it looks into, at most
+MOST = 2_048  # limit of GPU FAISS on the vectors of a query, and on the lists that it searches
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,13 @@ class Part:
 
     index: Any  # of FAISS
     gpu: int
-    ids: Ids | None  # of its rows, where it counts them from 0; None where it has our ids
+    ids: Ids | None  # ids of its rows, if it counts rows from 0; None if it holds our ids
 
 
 class Replica:
-    """Searches all parts and merges what they found; one search at a time, as GPU FAISS wants it."""
+    """Searches all parts and merges their results; one search at a time, as GPU FAISS requires."""
 
-    can_filter = False  # GPU FAISS ignores a selector, or refuses it: what may not be found is sifted by the caller
+    can_filter = False  # GPU FAISS ignores a selector, or refuses it: the caller filters the results
     most_k = most_nprobe = MOST
 
     def __init__(self, parts: Sequence[Part], *, nprobe: int = 0, n_lists: int = 0) -> None:
@@ -45,8 +45,8 @@ class Replica:
 
         Args:
             parts: at least one.
-            nprobe: lists that each part looks into; 0 of a type without lists.
-            n_lists: 0 of a type without lists.
+            nprobe: lists that each part searches; 0 for a type without lists.
+            n_lists: 0 for a type without lists.
         """
         self.parts = tuple(parts)
         self.nprobe = nprobe
@@ -59,16 +59,16 @@ class Replica:
     def search(
         self, queries: Vectors, k: int, *, allowed: NDArray[np.bool_] | None = None, nprobe: int | None = None
     ) -> tuple[Ids, Vectors]:
-        """As `AnnIndex.search`, for at most `most_k` vectors.
+        """Like `AnnIndex.search`, for at most `most_k` vectors.
 
         Args:
             queries: (I, D).
-            k: vectors wanted of each; beyond `most_k` no more are found.
+            k: vectors for each query row, at most `most_k`.
             allowed: None, see `can_filter`.
-            nprobe: lists looked into, as many as at `most_nprobe` at most.
+            nprobe: lists to search, at most `most_nprobe`; by default that of the replica.
 
         Returns:
-            (I, K) int64 and (I, K) float32, best first; id -1 where there were fewer.
+            (I, K) int64 and (I, K) float32, best first; id -1 where fewer were found.
 
         Raises:
             BudgetExceeded: the GPU has no room for the search, or failed.
@@ -99,7 +99,7 @@ class Replica:
         return list(self._threads.map(ask, self._gpus))
 
     def close(self) -> None:
-        """Let go of the GPUs."""
+        """Release the GPUs."""
         self.parts = ()
         if self._threads is not None:
             self._threads.shutdown()
@@ -107,12 +107,12 @@ class Replica:
 
 @dataclass(frozen=True, slots=True)
 class OpenReplica:
-    """A replica, and which chunks it covers: those with ids up to `through_chunk`."""
+    """A replica that covers the chunks with ids up to `through_chunk`."""
 
     ann: Replica
     through_chunk: int
     is_exact: bool  # all vectors are compared, as the shards hold them
-    summary: str  # what it is: type, GPUs, bytes
+    summary: str  # type, vectors, bytes and GPUs
 
 
 def _ask(part: Part, queries: Vectors, k: int, parameters: Any) -> tuple[Ids, Vectors]:  # noqa: ANN401

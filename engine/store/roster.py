@@ -1,4 +1,4 @@
-"""Where the vectors of each document lie: what every query needs of the catalog. Reads no vector."""
+"""Where the vectors of each document are: the part of the catalog that every query needs. Reads no vector."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """Where the vectors of each document lie; all arrays are (N,), in the order of catalog ids."""
+    """Where the vectors of each document are; all arrays are (N,), in the order of catalog ids."""
 
     ids: NDArray[np.int64]
     shard: NDArray[np.int64]
@@ -25,7 +25,7 @@ class Roster:
         return len(self.ids)
 
     def moved(self, positions: NDArray[np.int64], **columns: NDArray[np.int64]) -> Roster:
-        """The same with other values in some columns of some documents.
+        """A copy with other values in some columns of some documents.
 
         Args:
             positions: (R,) documents.

@@ -1,4 +1,4 @@
-"""The roster as the catalog keeps it: runs of documents as arrays, so that opening an index reads no document.
+"""The roster as the catalog stores it: runs of documents as arrays, so that opening an index reads no document.
 
 The blocks are written in the transaction that changes the rows. Each has a checksum, and there is one over all of
 them (`engine.store.checks`), so a document that is in no block is not in the index. Names and contents are there as
@@ -33,7 +33,7 @@ _DAMAGED = "the roster of {place} is not what was written; check it: longmatch v
 
 
 class RosterBlockRow(Table):
-    """The documents with ids from `block * BLOCK_IDS` on, as many as are there of `BLOCK_IDS`."""
+    """The documents among the `BLOCK_IDS` ids from `block * BLOCK_IDS` on."""
 
     __tablename__ = "roster_blocks"
     block: Mapped[int] = mapped_column(primary_key=True)
@@ -44,7 +44,7 @@ class RosterBlockRow(Table):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """What is known of all documents without reading their rows; all arrays are (N,), in the order of catalog ids."""
+    """Values of all documents, known without reading their rows; all arrays are (N,), in the order of catalog ids."""
 
     roster: Roster
     tokens: NDArray[np.int64]
@@ -81,7 +81,7 @@ def write_blocks(connection: Connection, document_ids: Iterable[int] | None = No
 
 
 def read_blocks(connection: Connection, place: str) -> Listed:
-    """All documents by their blocks, as the transaction that is open sees them.
+    """All documents by their blocks, as the open transaction sees them.
 
     Args:
         connection: to a catalog whose table of blocks was compared with its checksum.
@@ -100,7 +100,7 @@ def read_blocks(connection: Connection, place: str) -> Listed:
 
 
 def listed_rows(connection: Connection) -> Listed:
-    """All documents by their rows, as the transaction that is open sees them."""
+    """All documents by their rows, as the open transaction sees them."""
     return _listed(_table(connection))
 
 
@@ -150,7 +150,7 @@ def _content(content_hash: str) -> int:
 
 
 def _checksum(arrays: bytes) -> int:
-    """As SQLite holds 64 bits."""
+    """The checksum as the signed integer of 64 bits that SQLite holds."""
     return int(np.uint64(xxhash.xxh3_64_intdigest(arrays)).astype(np.int64))
 
 

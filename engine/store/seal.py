@@ -1,8 +1,8 @@
-"""The seal: checksum of a catalog that was closed cleanly, by which whatever reads all of its rows knows them sound.
+"""The seal: checksum of a catalog that was closed cleanly, which shows a writer that all rows are intact.
 
-While a writer is at work, and after one was killed, the seal says "unsealed" and checksums of rows
-(`engine.store.checks`) stand in; the next writer that closes cleanly seals again. What reads single rows
-compares those alone, so that opening an index does not read it whole.
+While a writer is at work, and after one was killed, the seal contains "unsealed" and checksums of rows
+(`engine.store.checks`) are used instead; the next writer that closes cleanly seals again. Readers compare only
+the size of the file and checksums of rows, if there are any, so that opening an index does not read the whole catalog.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _seal_path(catalog: Path) -> Path:
 
 
 def break_seal(catalog: Path) -> None:
-    """Say durably that the catalog is about to change; a writer does this before its first write."""
+    """Record durably that the catalog is about to change; a writer does this before its first write."""
     write_durably(_seal_path(catalog), lambda path: _write_text(path, json.dumps(_UNSEALED)))
 
 
@@ -41,7 +41,7 @@ def is_unsealed(catalog: Path) -> bool:
 
 
 def is_sealed(catalog: Path) -> bool:
-    """True if a catalog was closed cleanly here, whatever became of it since."""
+    """True if a catalog was closed cleanly here, even if it is missing or damaged now."""
     try:
         return read_seal(catalog) is not None
     except IndexDamaged:
@@ -66,7 +66,7 @@ def seal(catalog: Path, engine: Engine) -> bool:
 
 
 def write_seal(catalog: Path) -> None:
-    """Write the checksum of the catalog as it lies on disk."""
+    """Write the checksum of the catalog as it is on disk."""
     sealed = checksum(catalog)
     text = json.dumps({**asdict(sealed), "check": _check_of(sealed)})
     write_durably(_seal_path(catalog), lambda path: _write_text(path, text))
@@ -81,10 +81,10 @@ def _check_of(sealed: Checksum) -> str:
 
 
 def read_seal(catalog: Path) -> Checksum | None:
-    """What the catalog was when it was sealed; None while it is not.
+    """The checksum of the catalog when it was sealed; None while it is unsealed.
 
-    A seal holds a checksum of itself: one that can be read is right, so if the
-    catalog differs, it is the catalog that is damaged.
+    A seal holds a checksum of itself: a seal that can be read is correct, so if the
+    catalog differs, the catalog is damaged.
 
     Raises:
         IndexDamaged: the seal is missing or damaged.
@@ -111,7 +111,7 @@ def check_sealed_size(catalog: Path) -> Checksum | None:
     """Compare the size of a sealed catalog with its seal: all that a reader of single rows needs, see `checks`.
 
     Returns:
-        What the catalog was when it was sealed; None while it is not.
+        The checksum of the catalog when it was sealed; None while it is unsealed.
 
     Raises:
         IndexDamaged: the catalog has another size, or its seal is not what was written.
@@ -124,10 +124,10 @@ def check_sealed_size(catalog: Path) -> Checksum | None:
 
 
 def check_seal(catalog: Path) -> bool:
-    """Compare a sealed catalog with its seal; an unsealed one passes, and its rows are to be compared.
+    """Compare a sealed catalog with its seal; an unsealed catalog passes, and the caller must compare its rows.
 
     Returns:
-        Whether it is sealed, so that every page is what was written.
+        Whether the catalog is sealed, so that every page is what was written.
 
     Raises:
         IndexDamaged: the catalog or its seal is not what was written.

@@ -1,10 +1,10 @@
-"""Immutable files of float16 vectors and term counts, one a committed batch, memory-mapped for reading.
+"""Immutable files of float16 vectors and term counts, one per committed batch, memory-mapped for reading.
 
 The catalog holds a checksum of each file, and digests of its parts: the header, and each
-tensor. A reader holds a part against its digest before it first looks into it, so that a
-question about document vectors does not read all the chunks. Term counts are packed; earlier
-versions wrote them as plain tables, or none. What counts apart by kind of section is read by searches
-that leave a kind out, and by copies; versions before 5 did not write it.
+tensor. A reader compares a part with its digest before its first use, so that a query for
+document vectors does not read all chunks. Term counts are packed; earlier versions wrote them as
+plain tables, or wrote none. The separate counts by kind of section are read by searches
+that leave a kind out, and by copies; schema versions before 5 did not write them.
 
 Letters in shapes: N documents of a shard, S their sections, C their chunks, D width, T their
 terms (W words or P pairs).
@@ -38,9 +38,9 @@ _KINDS = ("words", "pairs")
 _PACKED_COLUMNS = ("lows", "middles", "highs", "counts", "starts", "count_starts")
 _OCCURRENCES = "occurrences"  # a column that earlier versions did not write
 _PLAIN_COLUMNS = ("terms", "counts", "starts")
-_PACKED_MARK, _PLAIN_MARK = "words_lows", "words_terms"  # tensors by which the form of the term counts is known
+_PACKED_MARK, _PLAIN_MARK = "words_lows", "words_terms"  # tensors that identify the form of the term counts
 _APART_ARRAYS = ("kinds", "section_starts", "groups", "group_starts")
-_APART = "apart_"  # before the names of tensors of what counts apart
+_APART = "apart_"  # prefix of the tensors with separate counts by kind of section
 _HEADER = "header"
 
 
@@ -66,7 +66,7 @@ class ShardSet:
         Args:
             folder: of the index.
             written: files and checksums by number.
-            digests: of the parts of each file, as JSON; a shard without is checked whole.
+            digests: of the parts of each file, as JSON; a shard without digests is checked whole.
         """
         self._written = {number: (folder / file, expected) for number, (file, expected) in written.items()}
         self._mapped = {number: map_file(path) for number, (path, _) in self._written.items()}
@@ -77,7 +77,7 @@ class ShardSet:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all files were there."""
+        """Whether all files existed."""
         return all(content is not None for content in self._mapped.values())
 
     def __getitem__(self, number: int) -> Shard:
@@ -95,33 +95,33 @@ class ShardSet:
         return self._whole[number]
 
     def add(self, shard: Shard) -> int:
-        """Take in a shard that lies in memory alone; returns its number, which no file has."""
+        """Add a shard that is only in memory; returns its number, which no file has."""
         number = min(0, *self._whole) - 1 if self._whole else -1
         self._whole[number] = shard
         return number
 
     def documents(self, number: int) -> NDArray[np.float16]:
-        """(N, D) of a shard; this and the next three raise IndexDamaged where that part is not what was written."""
+        """Document vectors (N, D) of a shard; like all parts, raises IndexDamaged if it is not what was written."""
         return self._part(number, "documents")
 
     def sections(self, number: int) -> NDArray[np.float16]:
-        """(S, D)."""
+        """Section vectors (S, D) of a shard."""
         return self._part(number, "sections")
 
     def chunks(self, number: int) -> NDArray[np.float16]:
-        """(C, D)."""
+        """Chunk vectors (C, D) of a shard."""
         return self._part(number, "chunks")
 
     def spans(self, number: int) -> NDArray[np.int32]:
-        """(C, 4), see `Shard`."""
+        """Spans (C, 4) of the chunks of a shard, see `Shard`."""
         return self._part(number, "spans")
 
     def words(self, number: int, *, apart: bool = False) -> WordTables | PackedWords | None:
-        """The term counts of a shard; None where it has none.
+        """The term counts of a shard; None if it has none.
 
         Args:
             number: of the shard.
-            apart: whether what counts apart by kind of section is wanted too, where the shard has it.
+            apart: whether the separate counts by kind of section are included, if the shard has them.
         """
         if number in self._whole or number not in self._digests:
             found = self[number].words
@@ -146,7 +146,7 @@ class ShardSet:
 
 @contextmanager
 def _named_faults(path: Path) -> Iterator[None]:
-    """Name the file whose content has the right checksum and is no shard: somebody made it up."""
+    """Name the file in the error for a forged file, whose checksum is right but whose content is no shard."""
     try:
         yield
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
@@ -162,7 +162,7 @@ class _Arrays(Protocol):
 
 
 class _Parts:
-    """The tensors of one mapped file, each held against its digest once."""
+    """The tensors of one mapped file, each compared with its digest once."""
 
     def __init__(self, content: mmap.mmap | None, path: Path, expected: Checksum, digests: Mapping[str, str]) -> None:
         self._content = check_size(content, path, expected)
@@ -213,7 +213,7 @@ def _stored_apart(arrays: _Arrays) -> Apart[PackedWords] | None:
 
 
 def shard_arrays(encoded: Sequence[EncodedDocument], words: WordTables | None) -> Shard:
-    """Lay vectors and term counts of documents one after another, as they will stand in a shard."""
+    """Concatenate vectors and term counts of documents to the arrays of a shard."""
     spans = [(span.section, span.start, span.stop, span.n_tokens) for one in encoded for span in one.chunk_spans]
     return Shard(
         documents=np.stack([one.document for one in encoded]).astype(np.float16),
@@ -252,7 +252,7 @@ def _word_tensors(words: PackedWords, prefix: str) -> dict[str, NDArray[Any]]:
 
 
 def parse_shard(content: mmap.mmap) -> Shard:
-    """View a mapped shard, whose checksum was already held against the catalog, as arrays."""
+    """View a mapped shard, whose checksum was already compared with the catalog, as arrays."""
     arrays = mapped_tensors(content)
     return Shard(**{name: arrays[name] for name in _VECTORS}, words=_stored_words(arrays, apart=True))
 
@@ -274,10 +274,10 @@ def part_digests(path: Path) -> dict[str, str]:
 
 
 def _mapped(path: Path) -> mmap.mmap:
-    """A shard that must be there.
+    """Map a shard that must exist.
 
     Raises:
-        StorageError: it is not.
+        StorageError: it does not exist.
     """
     content = map_file(path)
     if content is None:

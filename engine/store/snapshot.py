@@ -1,10 +1,10 @@
 """The view that one reader has of an index: pinned on opening, independent of any writer.
 
-Opening reads no document: what all documents share is read, compared with its checksums and mapped, the roster comes
-with the first search, and rows come as they are needed.
+Opening reads no document. It reads the tables that all documents share, compares them with their checksums, and maps
+the files that they name. The roster is read at the first search, and rows are read when they are needed.
 
 Documents are addressed here by position, 0 to N-1, in the order of their catalog ids.
-Letters in shapes: N documents, C chunks of those asked for, D width.
+Letters in shapes: N documents, R requested documents, D width.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ from engine.words.common_sentences import common_sentences
 from engine.words.statistics import Statistics, TermStatistics, collect
 
 Positions = NDArray[np.int64]
-OPENINGS = 3  # tries, where a writer replaces files meanwhile
+OPENINGS = 3  # attempts, if a writer replaces files meanwhile
 _IDS_PER_STATEMENT = 1_000
 _TEXTS_AT_ONCE = 200  # documents whose text is unpacked together
 _WORDS_AT_ONCE = 1_000  # documents whose term counts are added up together
@@ -75,12 +75,12 @@ _WORDS_AT_ONCE = 1_000  # documents whose term counts are added up together
 
 @dataclass(frozen=True, slots=True)
 class OpenGeneration:
-    """A FAISS index, and which chunks it covers: those with ids up to `through_chunk`."""
+    """A FAISS index that covers the chunks with ids up to `through_chunk`."""
 
     ann: AnnIndex
     through_chunk: int
     is_exact: bool
-    postings: Postings | None = None  # of the same documents; None for an exact one, or without words
+    postings: Postings | None = None  # of the same documents; None for an exact index, or without words
 
 
 class Snapshot(Listing, Gathering):
@@ -98,15 +98,15 @@ class Snapshot(Listing, Gathering):
         if not catalog.exists():
             raise IndexMismatch(f"{folder} holds no index; make one: longmatch index {folder} PATH...")
         self._sealed = check_sealed_size(catalog)
-        self._is_checked = False  # whether all rows were compared
+        self._is_checked = False  # whether all rows were compared with their checksums
         self._pin(catalog)
         if self._sealed is not None and not has_checks(self.meta):
             self._connection.close()
-            check_seal(catalog)  # all that an early version has; read while no connection is open, see `_check_all`
+            check_seal(catalog)  # the only checksum of an early version; no connection may be open, see `_check_all`
             self._pin(catalog)
         for _ in range(OPENINGS - 1):
             if self._is_whole:
-                break  # else a writer may have replaced a file between reading the catalog and mapping what it names
+                break  # else a writer may have replaced a file between reading the catalog and mapping the file
             self._connection.close()
             self._pin(catalog)
         if not self.meta.keys() & {"encoder", "counters"}:
@@ -114,7 +114,7 @@ class Snapshot(Listing, Gathering):
             raise IndexMismatch(f"{folder} was begun but holds nothing yet; fill it: longmatch index {folder} PATH...")
 
     def _pin(self, catalog: Path) -> None:
-        """Begin a read transaction, and map what it names."""
+        """Begin a read transaction, and map the files that the catalog names."""
         self._connection: Connection = connect(catalog, read_only=True).connect()
         try:
             self._read_shared(catalog)
@@ -125,7 +125,7 @@ class Snapshot(Listing, Gathering):
         except EngineError:
             self._connection.close()
             if self._sealed is not None:
-                check_seal(catalog)  # where it is damaged, that is what is wrong
+                check_seal(catalog)  # raises if the catalog is damaged, which is then the cause
             raise
         written = {number: (row.file, Checksum(row.size_bytes, row.digest)) for number, row in self._shard_rows.items()}
         self._shards = ShardSet(self.folder, written, self._digests)
@@ -155,10 +155,10 @@ class Snapshot(Listing, Gathering):
         check_file_names(named, str(catalog))
 
     def _check_all(self) -> None:
-        """Compare all rows with what was written, once.
+        """Compare all rows with their checksums, once.
 
-        The seal is not used: reading the file by another handle would end the locks that SQLite holds for this process,
-        and a writer could then remove the log that the open transaction reads.
+        The seal is not used: reading the file through another handle would release the locks that SQLite holds for
+        this process, and a writer could then remove the log that the open transaction reads.
 
         Raises:
             IndexDamaged: a row is not what was written.
@@ -172,10 +172,10 @@ class Snapshot(Listing, Gathering):
 
     @cached_property
     def _listed(self) -> Listed:  # type: ignore[override]
-        """What blocks of the roster hold, or the rows of all documents where an earlier version wrote the index.
+        """All documents by the roster blocks, or by their rows if an earlier version wrote the index.
 
         Raises:
-            IndexDamaged: they are not what was written.
+            IndexDamaged: the blocks or rows are not what was written.
         """
         connection, place = self._connection, str(self.folder / CATALOG_FILE)
         with faults_named(place):
@@ -189,17 +189,17 @@ class Snapshot(Listing, Gathering):
 
     @cached_property
     def roster(self) -> Roster:  # type: ignore[override]
-        """Where the vectors of each document lie, read at first use."""
+        """Where the vectors of each document are, read at first use."""
         return self._listed.roster
 
     @cached_property
     def _attached(self) -> NDArray[np.bool_]:
-        """(N,) True for documents whose vectors are in memory alone."""
+        """(N,) True for documents whose vectors are only in memory."""
         return np.zeros(len(self.roster), bool)
 
     @property
     def _is_whole(self) -> bool:
-        """Whether all files were there that are mapped on opening."""
+        """Whether all files that are mapped on opening existed."""
         mapped = [(self.reference_row, self._reference_file), (self.word_postings_row, self._word_postings_file)]
         return self._shards.is_whole and all(row is None or file is not None for row, file in mapped)
 
@@ -224,16 +224,16 @@ class Snapshot(Listing, Gathering):
         self.close()
 
     def close(self) -> None:
-        """Let go of the catalog; the mapped files go with the last array that looks into them."""
+        """Close the catalog; a mapped file is released with the last array that views it."""
         self._connection.close()
 
     def is_newest(self) -> bool:
-        """Whether nothing was committed since this was opened; False, too, where an earlier version wrote the index.
+        """Whether nothing was committed since this was opened; also False if an earlier version wrote the index.
 
-        Reads some ten rows. What a query stored in the catalog beside documents does not count.
+        Reads about ten rows. The demand that queries record in the catalog does not count.
 
         Raises:
-            EngineError: the index cannot be opened any more.
+            EngineError: the index can no longer be opened.
         """
         pinned = committed_state(self._connection)
         engine = connect(self.folder / CATALOG_FILE, read_only=True)
@@ -245,7 +245,7 @@ class Snapshot(Listing, Gathering):
 
     @property
     def parts(self) -> Sequence[Snapshot]:
-        """The snapshots whose documents these are, one after another: of each partition, or itself."""
+        """The snapshots of all partitions, in the order of their documents; here only this snapshot."""
         return (self,)
 
     def split(self, positions: Positions) -> Iterator[tuple[Snapshot, NDArray[np.int64], Positions]]:
@@ -254,7 +254,7 @@ class Snapshot(Listing, Gathering):
 
     @property
     def shard_rows(self) -> list[NamedRow]:
-        """What the catalog says of each shard."""
+        """The catalog row of each shard."""
         return list(self._shard_rows.values())
 
     @property
@@ -270,7 +270,7 @@ class Snapshot(Listing, Gathering):
     @cached_property
     def tokens(self) -> NDArray[np.int64]:
         """(N,) tokens of each document; an estimate for one that has no vectors."""
-        return self._listed.tokens.copy()  # changed where documents are attached
+        return self._listed.tokens.copy()  # a copy, because `attach` changes it
 
     @property
     def is_complete(self) -> bool:
@@ -282,7 +282,7 @@ class Snapshot(Listing, Gathering):
         return bool(self.has_vectors[position])
 
     def has_field(self, key: str) -> bool:
-        """Whether a document has a value for a key that a filter compares; see `engine.store.fields`."""
+        """Whether any document has a value for a key that a filter compares; see `engine.store.fields`."""
         self._check_all()
         return has_field(self.folder, key)
 
@@ -293,13 +293,13 @@ class Snapshot(Listing, Gathering):
 
     @property
     def missing_tokens(self) -> NDArray[np.int64]:
-        """(N,) tokens of each document that has no vectors, about; 0 for one that has."""
+        """(N,) estimated tokens of each document without vectors; 0 for documents with vectors."""
         return np.where(self.has_vectors, 0, self.tokens)
 
     def attach(self, positions: Positions, encoded: Sequence[EncodedDocument]) -> None:
         """Give vectors, in memory, to documents that have none in this snapshot. Nothing is written.
 
-        They are scored like documents that came after the generation: exactly.
+        They are scored like documents that are newer than the generation: exactly.
 
         Args:
             positions: documents without vectors.
@@ -325,7 +325,7 @@ class Snapshot(Listing, Gathering):
             self.__dict__.pop(derived, None)
 
     def documents(self, positions: Positions) -> list[tuple[Document, Coverage]]:
-        """As stored; the coverage of an attached document is that of its vectors."""
+        """Documents as stored; the coverage of an attached document is that of its vectors."""
         stored = zip(positions.tolist(), super().documents(positions), strict=True)
         return [(document, self._coverage.get(position, coverage)) for position, (document, coverage) in stored]
 
@@ -333,8 +333,8 @@ class Snapshot(Listing, Gathering):
     def generation(self) -> OpenGeneration | None:
         """The published generation, its file checked and mapped at first use; None while there is none.
 
-        None, too, if a writer published another one before that first use: the file
-        is gone then, and an exact scan answers the same question.
+        Also None if a writer published another generation before that first use: the file is then
+        deleted, and an exact scan takes its place.
 
         Raises:
             IndexDamaged: the file is not the one that was written.
@@ -350,7 +350,7 @@ class Snapshot(Listing, Gathering):
             )
             return OpenGeneration(ann, row.through_chunk, row.is_exact, self._postings(row.id))
         except IndexDamaged:
-            # Asked afterwards: a file may go at any moment before it is open.
+            # Checked after the error: a file can be deleted at any moment before it is open.
             if all((self.folder / file).exists() for file in files) or not self._is_superseded(row.id):
                 raise
             return None
@@ -363,7 +363,7 @@ class Snapshot(Listing, Gathering):
 
     @cached_property
     def word_postings(self) -> Postings | None:
-        """Postings over documents without vectors that no generation covers; None where few are without.
+        """Postings over documents without vectors that no generation covers; None if they are few.
 
         Raises:
             IndexDamaged: the file is not the one that was written.
@@ -381,23 +381,23 @@ class Snapshot(Listing, Gathering):
 
     @property
     def language(self) -> str | None:
-        """The language by which words are segmented; None where an earlier version wrote the index, without words."""
+        """The language by which words are segmented; None if an earlier version wrote the index, without words."""
         found: str | None = self.meta.get("language")
         return found
 
     @property
     def counts_titles(self) -> bool:
-        """Whether terms of titles count more often; not where an earlier version wrote the index."""
+        """Whether terms of titles count more often; False if an earlier version wrote the index."""
         return bool(self.meta.get("counts_titles", False))
 
     @property
     def knows_kinds(self) -> bool:
-        """Whether the shards hold the kinds of sections by the rules of this version, as far as they hold any."""
+        """Whether kinds of sections in the shards, if any, follow the rules of this version."""
         return self.meta.get("section_kinds") == RULES
 
     @cached_property
     def reference(self) -> Reference:
-        """The pinned reference; while there is none, one that is drawn from the documents as they are, version 0.
+        """The pinned reference; while there is none, a reference drawn from the documents of the snapshot, version 0.
 
         Raises:
             IndexDamaged: its file is not the one that was written.
@@ -408,10 +408,10 @@ class Snapshot(Listing, Gathering):
         return parse_reference(self._reference_file, self._reference_path, Checksum(row.size_bytes, row.digest))
 
     def draw_reference(self, version: int) -> Reference:
-        """Draw a reference from the documents of the snapshot; reads the term counts of all, up to a limit.
+        """Draw a reference from the snapshot; reads the term counts of at most `STATISTICS_DOCUMENTS` documents.
 
-        The sample ends before the first document of the draw that has no vectors: those that have
-        some because a query came near them are no random sample.
+        The sample ends before the first document of the draw that has no vectors: documents that
+        were encoded because a query came near them are not a random sample.
         """
         order = sample_order(self.doc_ids())
         sample = order[: sample_size(self.roster.n_chunks[order])]

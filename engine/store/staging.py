@@ -1,7 +1,7 @@
-"""Vectors of another encoder beside those of an index: staged shard by shard, and put in their place all at once.
+"""Vectors of another encoder, staged shard by shard beside those of an index, which `switch` replaces at once.
 
-Searches read none of them until `switch`. A staged shard is named in the catalog like any other, so that it survives
-a killed run; nothing but this module looks for documents in it.
+Searches read none of the staged vectors until `switch`. A staged shard is named in the catalog like any
+other, so that it survives a killed run; only this module looks for documents in it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from engine.store.shards import shard_arrays
 from engine.store.writer import Writer, insert_shard
 from engine.words.counts import WordTables
 
-# Of the values that `places` gives, with first chunks counted from 0.
+# The values of `places` that are staged, with first chunks counted from 0.
 _PLACE = (
     *("document_row", "section_row", "chunk_row", "first_chunk", "n_chunks", "n_sections"),
     *("tokens_read", "tokens_total"),
@@ -41,17 +41,17 @@ def stage(
     words: WordTables | None,
     fingerprint: str,
 ) -> int:
-    """Keep the vectors of documents until the index takes them, in one transaction.
+    """Store the vectors of documents until `switch`, in one transaction.
 
     Args:
         writer: holds the index.
-        document_ids: catalog ids of documents that are there.
+        document_ids: catalog ids of existing documents.
         encoded: the vectors of each.
         words: the term counts of each, as they were committed; None for an index without words.
         fingerprint: of the encoder.
 
     Returns:
-        How many documents were staged.
+        The number of staged documents.
 
     Raises:
         IndexMismatch: the folder was moved, removed, or replaced by another index.
@@ -84,14 +84,14 @@ def staged_shards(connection: Connection) -> set[int]:
 
 
 def drop_staged(writer: Writer, *, keep: str = "") -> int:
-    """Delete what is staged.
+    """Delete staged shards.
 
     Args:
         writer: holds the index.
         keep: fingerprint of an encoder whose vectors stay.
 
     Returns:
-        How many shards went.
+        The number of deleted shards.
     """
     with writer.read() as connection:
         others = select(StagedShardRow.shard_id).where(StagedShardRow.fingerprint != keep)
@@ -102,14 +102,15 @@ def drop_staged(writer: Writer, *, keep: str = "") -> int:
 
 
 def switch(writer: Writer, encoder: Mapping[str, Any], factory: str | None) -> None:
-    """Put the staged vectors of all documents in the place of those that they have, in one transaction.
+    """Replace the vectors of all documents with the staged ones, in one transaction.
 
-    Generation, postings and reference go with the old vectors; queries read all vectors until there are others.
+    Generation, postings and reference are deleted with the old vectors; queries read all vectors until new ones are
+    published.
 
     Args:
         writer: holds the index, all of whose documents are staged.
-        encoder: that made the vectors: `name`, `fingerprint` and `width`.
-        factory: of the generation that goes, which is recorded for a run that is stopped here; None without one.
+        encoder: `name`, `fingerprint` and `width` of the encoder of the staged vectors.
+        factory: of the deleted generation, recorded in case the run is stopped here; None without a generation.
     """
     counters = writer._counters()
     next_chunk = counters["chunk"]

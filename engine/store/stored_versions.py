@@ -50,7 +50,7 @@ class StoredVersions:
         self._shards: dict[int, ShardSet] = {}  # numbers are used once, and a shard never changes
 
     def find(self, document_id: int) -> StoredVersion | None:
-        """Look up a document by catalog id; None where it is gone or has no vectors.
+        """Look up a document by catalog id; None if it was removed or has no vectors.
 
         Raises:
             IndexDamaged: its rows, its text or its shard are not what was written.

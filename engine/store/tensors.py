@@ -38,7 +38,7 @@ class Tensor:
     stop: int
 
     def view(self, content: mmap.mmap) -> NDArray[Any]:
-        """The tensor as an array that looks into the map."""
+        """The tensor as an array that views the map."""
         return np.frombuffer(content, self.dtype, math.prod(self.shape), self.start).reshape(self.shape)
 
 
@@ -46,8 +46,8 @@ def save_file(tensors: Mapping[str, NDArray[Any]], path: Path) -> None:
     """Write arrays, byte for byte as `safetensors.numpy.save_file` does, which copies all of them into memory first.
 
     Args:
-        tensors: by name, of the types that are read here.
-        path: of the file; one that is there is replaced.
+        tensors: by name, of the types in `_DTYPES`.
+        path: of the file; an existing file is replaced.
     """
     names = {np.dtype(of): name for name, of in _DTYPES.items()}
     order = sorted(tensors, key=lambda name: (_FILE_ORDER.index(names[tensors[name].dtype]), name))
@@ -66,10 +66,10 @@ def save_file(tensors: Mapping[str, NDArray[Any]], path: Path) -> None:
 
 
 def map_file(path: Path) -> mmap.mmap | None:
-    """Map a file for reading, so that it stays readable when its name goes; None if it is lost or empty.
+    """Map a file for reading, so that it stays readable after it is deleted; None if it is lost or empty.
 
     Raises:
-        OSError: the system refuses to open it, though it is there.
+        OSError: the file exists, but the system refuses to open it.
     """
     try:
         with path.open("rb") as stream:
@@ -83,12 +83,12 @@ def map_file(path: Path) -> mmap.mmap | None:
 
 
 def header_stop(content: mmap.mmap) -> int:
-    """Bytes of the header."""
+    """Bytes of the header, the length in front of it included."""
     return 8 + int.from_bytes(content[:8], "little")
 
 
 def read_header(content: mmap.mmap) -> dict[str, Tensor]:
-    """The tensors of a file by name; read here, not by safetensors, whose arrays are copies."""
+    """The tensors of a file by name; parsed here, because the arrays of safetensors are copies."""
     stop = header_stop(content)
     header = json.loads(content[8:stop])
     return {
@@ -101,5 +101,5 @@ def read_header(content: mmap.mmap) -> dict[str, Tensor]:
 
 
 def mapped_tensors(content: mmap.mmap) -> dict[str, NDArray[Any]]:
-    """All arrays of a file whose checksum was compared before."""
+    """All arrays of a file whose checksum was already compared."""
     return {name: tensor.view(content) for name, tensor in read_header(content).items()}

@@ -8,7 +8,7 @@
                 | key 'like' value | key 'exists'
 
 A key is a metadata key, or `doc_id`, `title`, `source`; quote it in backticks if
-it is no plain word; a backtick in it is doubled. A value is 'text', "text", a number,
+it is not a plain word, and double a backtick in it. A value is 'text', "text", a number,
 true or false. Where the metadata value is a list, a comparison holds if it holds for
 an element; a missing key satisfies no comparison but `!=`.
 
@@ -34,7 +34,7 @@ _TOKEN = re.compile(
     r"|(?P<sign><=|>=|!=|<>|==|=|<|>|\(|\)|,)|(?P<word>[\w][\w.:-]*))"
 )
 _SPACE = re.compile(r"\s*")
-_MAX_DEPTH = 30  # brackets and nots inside each other; SQLite and we recurse through them
+_MAX_DEPTH = 30  # nested brackets and nots; this parser and SQLite recurse through them
 _MAX_COMPARISONS = 200
 _MAX_VALUES = 30_000  # SQLite binds 32,766 in some builds
 _LARGEST_INT = 2**63 - 1
@@ -85,7 +85,7 @@ def has_key(key: str) -> ColumnElement[bool]:
 
 
 def json_path(key: str) -> str:
-    """Where SQLite finds a metadata key; it compares the key as it is written in the JSON."""
+    """The path of a metadata key for SQLite, which compares the key as it is written in the JSON."""
     return "$." + json.dumps(key, ensure_ascii=False)
 
 
@@ -225,7 +225,7 @@ class _Parser:
 
 
 def _number(text: str) -> int | float:
-    """A whole number too large for SQLite becomes a float; none such is stored."""
+    """Parse a number; an integer too large for SQLite becomes a float, as no such integer is stored."""
     is_whole = "." not in text and len(text) < 21 and abs(int(text)) <= _LARGEST_INT
     return int(text) if is_whole else float(text)
 

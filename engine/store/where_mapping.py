@@ -1,10 +1,10 @@
-"""Metadata filters given as a dict, written in the language of `engine.store.where`. Text in, text out; no SQL.
+"""Converts metadata filters from dicts to the language of `engine.store.where`. Writes no SQL.
 
     {"year": {">=": 2019, "<": 2024}, "venue": ["ACL", "EMNLP"]}
     year >= 2019 and year < 2024 and venue in ('ACL', 'EMNLP')
 
-All keys must hold. A key has a value, a list of values of which one must be there, None where the key
-must be missing, or operators:
+All keys must match. A key has a value, a list of values of which one must match, None if the key must
+be missing, or operators:
 
     =  !=  <  <=  >  >=     $eq  $ne  $lt  $lte  $gt  $gte      a value
     in  not in              $in  $nin                           a list of values
@@ -25,14 +25,14 @@ from typing import Any, NoReturn, TypeGuard
 
 from engine.errors import QueryError
 
-_LARGE = 2**63  # whole numbers from here on are floats, as the catalog reads them
-_MOST_NESTED = 12  # filters inside each other; each is in two brackets of the text
+_LARGE = 2**63  # integers from here on are floats, as the catalog reads them
+_MOST_NESTED = 12  # nested filters; each takes two levels of brackets in the text
 _SIGNS = {"$eq": "=", "$ne": "!=", "$lt": "<", "$lte": "<=", "$gt": ">", "$gte": ">=", "==": "=", "<>": "!="}
 _SIGNS |= {sign: sign for sign in ("=", "!=", "<", "<=", ">", ">=")}
 _NAMES = {"$in": "in", "$nin": "not in", "$like": "like", "$exists": "exists"}
 _NAMES |= {name: name for name in ("in", "not in", "like", "exists")}
 _EXAMPLE = '{"year": {">=": 2019}, "venue": ["ACL", "EMNLP"]}'
-_SHORT = reprlib.Repr()  # for messages; however deep and long a filter is
+_SHORT = reprlib.Repr()  # shortens filters in messages, whatever their depth and length
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 _OF_OTHERS = ("must", "should", "must_not")  # keys with which other programs join conditions
 
@@ -47,7 +47,7 @@ def where_text(where: Mapping[str, Any]) -> str | None:
 
 
 class _Writer:
-    """Writes one filter; holds what error messages show, and how deep it is."""
+    """Writes one filter; holds the whole filter for error messages, and the current depth."""
 
     def __init__(self, where: Mapping[str, Any]) -> None:
         self._where = where
@@ -137,7 +137,7 @@ class _Writer:
     def _number(self, key: str, value: float) -> str:
         if not math.isfinite(value):
             self._fail(f"{value} at {key!r} cannot be compared")
-        # Without an exponent, and with a point: a whole number of so many digits would be another one.
+        # Without an exponent, and with a point: an integer of that many digits would be read as another number.
         digits = format(Decimal(repr(value)), "f")
         return digits if "." in digits else f"{digits}.0"
 
@@ -146,7 +146,7 @@ class _Writer:
 
 
 def _plain(value: object) -> object:
-    """Scalars of numpy and dates as what metadata hold."""
+    """NumPy scalars and dates as the types that metadata hold."""
     if isinstance(value, datetime.date):
         return value.isoformat()
     item: Callable[[], object] | None = getattr(value, "item", None)
@@ -175,5 +175,5 @@ def _as_float(value: int) -> float:
 def _short(value: object) -> str:
     try:
         return _SHORT.repr(value)
-    except ValueError:  # a whole number of thousands of digits
+    except ValueError:  # an integer of thousands of digits
         return f"<{type(value).__name__}>"

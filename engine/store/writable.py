@@ -1,6 +1,6 @@
-"""An index folder opened for writing: its lock, its catalog, its transactions, and only files that the catalog names.
+"""An index folder opened for writing: its lock, catalog and transactions, and the removal of unnamed files.
 
-What is written there is the business of `engine.store.writer`.
+`engine.store.writer` decides what is written.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ from engine.store.seal import break_seal, check_seal, is_sealed, is_unsealed, se
 from engine.store.shards import SHARD_FOLDER
 
 LOCK_FILE = "writer.lock"
-FILE_TABLES = (ShardRow, GenerationRow, PostingsRow, WordPostingsRow, ReferenceRow)  # whose rows name files
+FILE_TABLES = (ShardRow, GenerationRow, PostingsRow, WordPostingsRow, ReferenceRow)  # their rows name files
 
 
 @named_faults
 class WritableIndex:
-    """Holds the writer lock of an index folder from opening to closing; makes the folder if need be."""
+    """Holds the writer lock of an index folder from opening to closing; creates the folder if it is missing."""
 
     def __init__(self, folder: Path, *, trust_catalog: bool = False) -> None:
         """Take the lock and open the catalog for writing.
 
         Args:
             folder: the index.
-            trust_catalog: do not hold the catalog against its seal; for a repair that checked it otherwise.
+            trust_catalog: do not compare the catalog with its seal; for a repair that checked it in another way.
 
         Raises:
             IndexBusy: another process holds the lock.
@@ -69,7 +69,7 @@ class WritableIndex:
             raise IndexMismatch(f"{folder} is not empty and holds no index; name a new folder or an index")
         refuse_read_only(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        # The lock comes first: it is what tells a run killed right here from a folder of something else.
+        # The lock comes first: its file distinguishes an index whose run is killed here from any other folder.
         self._lock = FileLock(folder / LOCK_FILE)
         try:
             self._lock.acquire(timeout=0)
@@ -77,7 +77,7 @@ class WritableIndex:
             raise IndexBusy(f"another process is writing {folder}; wait for it to end") from None
         try:
             if not self.catalog.exists():
-                fsync_folder(folder)  # a loss of power must not leave the folders below it alone
+                fsync_folder(folder)  # a power loss must not leave subfolders without the lock file
             self._open(trust_catalog=trust_catalog)
         except BaseException:
             self._lock.release()
@@ -86,22 +86,22 @@ class WritableIndex:
     def _open(self, *, trust_catalog: bool) -> None:
         for subfolder in (SHARD_FOLDER, ANN_FOLDER, REFERENCE_FOLDER):
             (self.folder / subfolder).mkdir(exist_ok=True)
-        # A catalog that was sealed and is gone is damage; beginning anew would sweep away the shards it named.
+        # A sealed catalog that is missing is damage; starting a new one would delete the shards that it named.
         is_checked = trust_catalog
         if (self.catalog.exists() or is_sealed(self.catalog)) and not trust_catalog:
             is_checked = check_seal(self.catalog)
         try:
             if self.catalog.exists() and not is_unsealed(self.catalog):
                 with connect(self.catalog, read_only=True).connect() as reader:
-                    read_meta(reader)  # an index of another version stays as it is, its seal too
+                    read_meta(reader)  # raises before an index of another version, or its seal, is changed
             break_seal(self.catalog)
             self._engine = connect(self.catalog, read_only=False)
-            # Held to the end: closing the last connection would move the log into the catalog behind the seal's back.
+            # Kept open until `close`: closing the last connection moves the log into the catalog.
             self._held = self._engine.connect()
             self._file = _file_id(self.catalog)
             with self._transaction() as connection:
                 self.meta = read_meta(connection)
-                if not is_checked:  # a killed writer left it, and this one will seal it
+                if not is_checked:  # left by a killed writer; this writer will seal it
                     check_catalog(connection, self.meta, str(self.catalog))
                 if not has_blocks(self.meta) or trust_catalog:
                     record_documents(connection)
@@ -112,7 +112,7 @@ class WritableIndex:
         self._sweep()
 
     def _check_place(self) -> None:
-        """Make sure that the folder is still the one that was opened: the files of another are not ours to touch.
+        """Check that the folder is still the one that was opened: files of another index must not be changed.
 
         Raises:
             IndexMismatch: it was moved, removed, or replaced by another index.
@@ -124,7 +124,7 @@ class WritableIndex:
             )
 
     def _sweep(self) -> None:
-        """Delete files that the catalog does not name: what a killed run left."""
+        """Delete files that the catalog does not name, such as those of a killed run."""
         self._check_place()
         with self.read() as connection:
             named = named_files(connection)
@@ -161,8 +161,8 @@ class WritableIndex:
     def _transaction(self) -> Iterator[Connection]:
         """One transaction, whose pages move from the log into the catalog at once.
 
-        So a damaged log costs the last transaction at most. With several in it, some
-        pages would come from the log, others, newer, from the catalog: nothing could be read.
+        So a damaged log costs at most the last transaction. If a damaged log held several, some pages
+        would come from the log and newer ones from the catalog, and nothing could be read.
         """
         with self._engine.begin() as connection:
             yield connection
@@ -172,7 +172,7 @@ class WritableIndex:
         driver.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def vacuum(self) -> None:
-        """Give unused pages of the catalog back to the system."""
+        """Return unused pages of the catalog to the system."""
         driver = self._held.connection.driver_connection
         assert driver is not None
         driver.execute("VACUUM")
@@ -196,13 +196,13 @@ def named_files(connection: Connection) -> set[str]:
 
 
 def index_files(folder: Path) -> list[Path]:
-    """The files of an index beside its catalog, named or not."""
+    """The files of an index besides its catalog, named or not."""
     of_shards, of_reference = (folder / SHARD_FOLDER).glob("*"), (folder / REFERENCE_FOLDER).glob("*")
     return sorted([*of_shards, *of_reference, *(folder / ANN_FOLDER).glob("*/*")])
 
 
 def _file_id(path: Path) -> tuple[int, int] | None:
-    """Device and number of a file, whatever its name; None where there is none."""
+    """Device and inode of a file, whatever its name; None if there is no file."""
     try:
         found = path.stat()
     except OSError:

@@ -1,6 +1,6 @@
 """The one writer of an index: commits, removals, generations, failures. Encodes nothing.
 
-Order of every commit: file, fsync, rename, fsync of the folder, then one transaction that names it.
+Order of every commit: file, fsync, rename, fsync of the folder, then one transaction that names the file.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _COUNTED = {"counts_titles": True, "section_kinds": RULES}  # how this version c
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What the catalog knows of a document that is already there."""
+    """Catalog values of a document that is already indexed."""
 
     id: int
     content_hash: str
@@ -60,16 +60,16 @@ class Indexed:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A shard that takes the place of others."""
+    """A shard that replaces others."""
 
-    numbers: Sequence[int]  # of the shards that go
+    numbers: Sequence[int]  # of the replaced shards
     shard: Shard  # of their documents, one after another
-    document_ids: Sequence[int]  # catalog ids, in that order; without any, the shards only go
-    n_sections: NDArray[np.int64]  # (N,) sections of each
-    n_chunks: NDArray[np.int64]  # (N,) chunks of each
+    document_ids: Sequence[int]  # catalog ids, in that order; if empty, the shards are only removed
+    n_sections: NDArray[np.int64]  # (N,) sections of each document
+    n_chunks: NDArray[np.int64]  # (N,) chunks of each document
 
     def moves(self, number: int) -> list[dict[str, int]]:
-        """Where each document lies in the new shard, of this number."""
+        """Where each document is in the new shard, which gets this number."""
         sections = (np.cumsum(self.n_sections) - self.n_sections).tolist()
         chunks = (np.cumsum(self.n_chunks) - self.n_chunks).tolist()
         rows = enumerate(zip(self.document_ids, sections, chunks, strict=True))
@@ -94,7 +94,7 @@ _MOVE = (
 class Writer(Publisher):
     """Commits to an index folder, which it holds from opening to closing; see `WritableIndex`."""
 
-    has_files = True  # shards, generations and postings, which are joined and derived by the caller
+    has_files = True  # shards, generations and postings, which callers merge and derive
     _segmenter: WordSegmenter | None = None
 
     def claim(self, encoder: Mapping[str, Any]) -> None:
@@ -120,7 +120,7 @@ class Writer(Publisher):
 
     @property
     def parts(self) -> Sequence[Writer]:
-        """The indexes that are written: of each partition, or itself."""
+        """The writers of all partitions; here only this writer."""
         return (self,)
 
     @property
@@ -146,16 +146,16 @@ class Writer(Publisher):
         self.meta |= values
 
     def documents(self, document_ids: Sequence[int]) -> list[Document]:
-        """Documents by catalog id, in that order; one that is gone is left out."""
+        """Documents by catalog id, in that order; removed documents are left out."""
         with self.read() as connection:
             return [document for document, _ in stored_documents(connection, document_ids)]
 
     def refusal(self, document: Document) -> str | None:
-        """Why the store cannot hold a document; None where it can."""
+        """The reason why the store cannot hold a document; None if it can."""
         return None
 
     def indexed(self, doc_ids: Sequence[str]) -> dict[str, Indexed]:
-        """What the catalog knows of the given names."""
+        """Catalog values of the given names, without those that are not indexed."""
         columns = (
             DocumentRow.doc_id,
             DocumentRow.id,
@@ -169,7 +169,7 @@ class Writer(Publisher):
 
     @property
     def width(self) -> int:
-        """D of the encoder; 0 where the index is bound to none."""
+        """D of the encoder; 0 if the index is not bound to an encoder."""
         return int(self.meta.get("encoder", {}).get("width", 0))
 
     @property
@@ -217,7 +217,7 @@ class Writer(Publisher):
             self._set_meta({"language": language, **counted})
 
     def count_words(self, documents: Sequence[Document]) -> WordTables | None:
-        """Count the terms of documents; the first ones of an index decide on its language where none is set.
+        """Count the terms of documents; the first documents of an index set its language if it has none.
 
         None for an index of an earlier version, which gets term counts when it is upgraded.
         """
@@ -234,7 +234,7 @@ class Writer(Publisher):
 
         Args:
             encoded: documents with their vectors.
-            words: their term counts, where they were counted before by `count_words`.
+            words: their term counts, if `count_words` already counted them.
 
         Returns:
             Their catalog ids, in order. When this returns, they are on disk and can be found.
@@ -272,7 +272,7 @@ class Writer(Publisher):
     ) -> int:
         """Give vectors to documents that have none, in one transaction; their ids, texts and metadata stay.
 
-        Documents that are gone, or have vectors by now, are left out.
+        Documents that were removed, or have vectors by now, are left out.
 
         Args:
             document_ids: catalog ids.
@@ -280,7 +280,7 @@ class Writer(Publisher):
             words: the term counts of each, as they were committed; None for an index without words.
 
         Returns:
-            How many documents got vectors.
+            The number of documents that got vectors.
 
         Raises:
             IndexMismatch: the folder was moved, removed, or replaced by another index.
@@ -313,21 +313,21 @@ class Writer(Publisher):
         return len(ids)
 
     def _counters(self) -> dict[str, int]:
-        """The next ids. They only grow, and no id is used twice."""
+        """The next ids; they only grow, and no id is used twice."""
         counters: dict[str, int] = self.meta.get("counters", {"shard": 1, "document": 1, "chunk": 1})
         return counters
 
     def replace_shards(self, replacement: Replacement) -> None:
-        """Put one shard in the place of several; the ids of documents and chunks stay."""
+        """Replace several shards with one; the ids of documents and chunks stay."""
         self._replace([replacement], {})
 
     def recount_words(self, replacements: Iterable[Replacement]) -> None:
-        """Put shards with other term counts in the place of all, in one transaction; from now on titles count.
+        """Replace all shards with shards of new term counts, in one transaction; from then on, titles count more often.
 
-        What was made of the old counts is forgotten: the reference, and the postings of words.
+        The reference and the postings of words, which were computed from the old counts, are deleted.
 
         Args:
-            replacements: one shard after another; each is written before the next is asked for.
+            replacements: one shard after another; each is written before the next is requested.
         """
         self._replace(replacements, _COUNTED, forgotten=(ReferenceRow, PostingsRow, WordPostingsRow))
 
@@ -341,7 +341,7 @@ class Writer(Publisher):
     def _replace(
         self, replacements: Iterable[Replacement], meta: Mapping[str, Any], forgotten: Sequence[type[Table]] = ()
     ) -> None:
-        """Write shards, then name them in the place of others, and forget the rows of some tables."""
+        """Write shards, then name them in place of others, and delete the rows of the `forgotten` tables."""
         counters = self._counters()
         first = counters["shard"]
         self._check_place()
@@ -379,13 +379,13 @@ class Writer(Publisher):
         return _WrittenShard(row, part_digests(self.folder / file))
 
     def drop_shards(self, numbers: Sequence[int]) -> None:
-        """Forget shards that no document needs any more, and delete their files."""
+        """Remove shards that no document needs any more, and delete their files."""
         with self._transaction() as connection:
             connection.execute(delete(ShardRow).where(ShardRow.id.in_(numbers)))
         self._sweep()
 
     def still_unencoded(self, document_ids: Sequence[int]) -> set[int]:
-        """Those of the given catalog ids that are there and have no vectors."""
+        """The given catalog ids that exist and have no vectors."""
         found: set[int] = set()
         with self.read() as connection:
             for block in _blocks(document_ids):
@@ -394,7 +394,7 @@ class Writer(Publisher):
         return found
 
     def unencoded(self) -> list[int]:
-        """Catalog ids of all documents without vectors: most often wanted by queries first, then by rising id."""
+        """Catalog ids of all documents without vectors, by falling number of queries that needed them, then by id."""
         wanted = func.coalesce(DemandRow.n_queries, 0)
         statement = (
             select(DocumentRow.id)
@@ -406,7 +406,7 @@ class Writer(Publisher):
             return list(connection.execute(statement).scalars())
 
     def add_demand(self, document_ids: Sequence[int]) -> None:
-        """Remember that a query wanted the vectors of documents that have none, and went without."""
+        """Record that a query needed the vectors of documents that have none, and ran without them."""
         if not document_ids:
             return
         statement = upsert(DemandRow).values([{"document_id": one, "n_queries": 1} for one in document_ids])
@@ -425,7 +425,7 @@ class Writer(Publisher):
             record_documents(connection, [document_id for document_id, _ in documents])
 
     def remove(self, document_ids: Sequence[int]) -> None:
-        """Remove documents; at once they can no longer be found."""
+        """Remove documents; when this returns, they can no longer be found."""
         with self._transaction() as connection:
             delete_documents(connection, document_ids)
 
@@ -438,14 +438,14 @@ class Writer(Publisher):
 
 @dataclass(frozen=True, slots=True)
 class _WrittenShard:
-    """What the catalog records of a shard that is on disk."""
+    """Catalog values of a shard that is on disk."""
 
     row: Mapping[str, Any]
     digests: Mapping[str, str]
 
 
 def insert_shard(connection: Connection, shard: _WrittenShard) -> None:
-    """Name a shard that is on disk."""
+    """Insert a shard that is on disk into the catalog."""
     connection.execute(insert(ShardRow).values(dict(shard.row)))
     connection.execute(insert(ShardDigestRow).values(shard_id=shard.row["id"], digests=dict(shard.digests)))
 

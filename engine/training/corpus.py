@@ -23,15 +23,15 @@ _LICENCE = re.compile(r"^#+ Licen[cs]e\s*\n+(.+?)(?:\n\n|\n#|\Z)", re.MULTILINE 
 
 @dataclass(frozen=True)
 class TrainingCorpus:
-    """Documents of one collection, and what is known of their relations.
+    """Documents of one collection, and their known relations.
 
-    Queries and targets are documents of the same collection, so that the other
-    documents of a batch are honest negatives.
+    Queries and targets are documents of the same collection, so the other
+    documents of a batch are valid negatives.
     """
 
     name: str
     documents: Mapping[str, Document] = field(repr=False)
-    pairs: Judgments = field(default_factory=dict, repr=False)  # what is learned: training query -> other documents
+    pairs: Judgments = field(default_factory=dict, repr=False)  # training query -> targets to learn from
     related: Judgments = field(default_factory=dict, repr=False)  # all targets of training queries: never negatives
     held_out: frozenset[str] = field(default=frozenset(), repr=False)  # queries of valid and test: in no batch
     valid: Judgments = field(default_factory=dict, repr=False)
@@ -46,7 +46,7 @@ class TrainingCorpus:
 
     @property
     def trainable(self) -> list[str]:
-        """Ids of the documents that may stand in a batch, in the order of the corpus."""
+        """Ids of the documents that can be in a batch, in the order of the corpus."""
         return [doc_id for doc_id in self.documents if doc_id not in self.held_out]
 
 
@@ -54,19 +54,19 @@ def read_training_corpus(folder: Path, *, suffix: str = "", label: str | None = 
     """Read a folder in the layout of the benchmarks.
 
         corpus.jsonl[.gz]       documents, one a line; see `engine.readers.jsonl`
-        train_pairs[S].tsv      query_id, doc_id[, relevance]: what to learn from
-        qrels[S].tsv            all judgments, those of valid included
+        train_pairs[S].tsv      query_id, doc_id[, relevance]: pairs to learn from
+        qrels[S].tsv            all judgments, including those of valid
         splits[S].json          {"train": [query ids], "valid": [...], "test": [...]}
 
-    where S is `suffix`. All but the corpus may be missing: without pairs only
-    pre-training is possible, without splits there is no validation. A judgment of
-    relevance 0 makes no pair, and its target may be a negative. A document that cannot
+    where S is `suffix`. All files but the corpus are optional: without pairs only
+    pretraining is possible, without splits there is no validation. A judgment of
+    relevance 0 makes no pair, and its target can be a negative. A document that cannot
     be read is counted and left out, with its pairs.
 
     Args:
         folder: where the files are.
-        suffix: of the file names of one task, as "_citation".
-        label: a metadata field; documents that share a value of it are pairs, where there is no file of pairs.
+        suffix: of the file names of one task, such as "_citation".
+        label: a metadata field; if there is no file of pairs, documents that share a value of it are pairs.
 
     Raises:
         TrainingError: no corpus, or files that do not fit together.
@@ -121,7 +121,7 @@ def _optional_splits(path: Path) -> Mapping[str, list[str]]:
 
 
 def _relevant(judged: Judgments) -> Judgments:
-    """What is judged relevant, no document to itself; queries that have such a target."""
+    """Targets judged relevant to each query, except itself; queries without such a target are left out."""
     relevant = {
         query_id: {target: grade for target, grade in targets.items() if grade > 0 and target != query_id}
         for query_id, targets in judged.items()
@@ -130,7 +130,7 @@ def _relevant(judged: Judgments) -> Judgments:
 
 
 def _joined(one: Mapping[str, int], other: Mapping[str, int]) -> Mapping[str, int]:
-    # Not copied: a class of documents shares one mapping.
+    # `one` is not copied: the documents of a class share one mapping.
     return ChainMap(one, dict(other)) if other else one  # type: ignore[arg-type]
 
 
@@ -169,7 +169,7 @@ def _checksum(paths: list[Path]) -> str:
 
 
 class SegmentedCorpus(Mapping[str, SegmentedDocument]):
-    """The documents of a corpus as an encoder cuts them; each is tokenized once, when first asked for."""
+    """The documents of a corpus as an encoder cuts them; each is tokenized once, at its first use."""
 
     def __init__(self, documents: Mapping[str, Document], encoder: Encoder) -> None:
         """Cut `documents` with `encoder`."""
@@ -178,7 +178,7 @@ class SegmentedCorpus(Mapping[str, SegmentedDocument]):
         self._segmented: dict[str, SegmentedDocument] = {}
 
     def __getitem__(self, doc_id: str) -> SegmentedDocument:
-        """Raises DocumentError where a document has no token."""
+        """Return a document, segmented at its first use; raises DocumentError if it has no token."""
         if doc_id not in self._segmented:
             self._segmented[doc_id] = self._encoder.segment(self._documents[doc_id])
         return self._segmented[doc_id]

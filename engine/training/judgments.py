@@ -1,4 +1,4 @@
-"""Which targets belong to which query: tab-separated files of judgments, and lists of query ids. Nothing else."""
+"""Readers of judgments (tab-separated queries and targets) and of splits (lists of query ids). Nothing else."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from engine.errors import TrainingError
 
-Judgments: TypeAlias = Mapping[str, Mapping[str, int]]  # query id -> target id -> relevance; 0 and below is none
+Judgments: TypeAlias = Mapping[str, Mapping[str, int]]  # query id -> target id -> relevance; 0 or less is not relevant
 
 _COLUMNS = ("query_id", "doc_id")
 _FORM = "query_id <tab> doc_id [<tab> relevance]"
@@ -19,15 +19,16 @@ _FORM = "query_id <tab> doc_id [<tab> relevance]"
 def read_judgments(path: Path, queries: Collection[str] | None = None) -> Judgments:
     """Read pairs of a query and a target, with their relevance.
 
-    The file has a header line and the columns `query_id`, `doc_id` and, where pairs
-    differ, `relevance`; without it every pair has relevance 1.
+    The file has a header line and the columns `query_id`, `doc_id` and, optionally,
+    `relevance`; without that column every pair has relevance 1.
 
     Args:
-        path: of the file, in UTF-8.
-        queries: keep only these, in their order; each stands in the result, if only with no target.
+        path: the file, in UTF-8.
+        queries: keep only these, in their order; the result has each of them, some perhaps without targets.
 
     Raises:
-        TrainingError: the file is not there, or a column or a number is missing.
+        TrainingError: the file does not exist or cannot be read, a column or an id is missing, or a relevance
+            is not a whole number.
     """
     judged: dict[str, dict[str, int]] = {query_id: {} for query_id in queries or ()}
     try:
@@ -70,7 +71,7 @@ def read_splits(path: Path) -> Mapping[str, list[str]]:
     """Read the query ids of each split, as {"train": [...], "valid": [...], "test": [...]}.
 
     Raises:
-        TrainingError: the file is not there, or has another form.
+        TrainingError: the file does not exist, or has another form.
     """
     try:
         splits = json.loads(path.read_text("utf-8"))

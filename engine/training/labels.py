@@ -1,4 +1,4 @@
-"""Pairs by label: documents that share a value of a metadata field belong together. No files here."""
+"""Pairs by label: documents that share a value of a metadata field belong together. Reads no files."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from engine.training.judgments import Judgments
 
 
 class Fellows(Mapping[str, int]):
-    """The other documents that share a label with one, each of relevance 1.
+    """The other documents that share a label with a document, each of relevance 1.
 
-    All documents of a label look into the same mapping of its members, so that a label of n
-    documents costs memory for n of them, where pairs would cost n (n - 1).
+    All documents of a label use the same mapping of its members, so a label of n documents
+    costs memory for n entries; pairs would cost n (n - 1).
     """
 
     def __init__(self, doc_id: str, members: Mapping[str, int], n_members: int) -> None:
-        """See `members` without `doc_id`, which is one of its `n_members`."""
+        """View `members` without `doc_id`, which is one of its `n_members`."""
         self._doc_id = doc_id
         self._members = members
         self._n = n_members - 1
@@ -42,11 +42,11 @@ def pairs_by_label(documents: Iterable[Document], label: str) -> Judgments:
     """Pair each document with all others that have one of its labels.
 
     Args:
-        documents: those that may stand in a pair.
-        label: a metadata field; where its value is a list, each item is a label, and none where it is null.
+        documents: those that can be in a pair.
+        label: a metadata field; each item of a list is a label, and null is none.
 
     Returns:
-        For each document that has any its `Fellows`.
+        The `Fellows` of each document that shares a label with another.
 
     Raises:
         TrainingError: no two documents share a label.
@@ -73,7 +73,7 @@ def _labels(document: Document, label: str) -> tuple[Scalar, ...]:
 
 
 def _joined(classes: list[dict[str, int]]) -> tuple[Mapping[str, int], int]:
-    """The members of several labels, and how many different ones they are."""
+    """The members of several labels, and the number of different members."""
     if len(classes) == 1:
         return classes[0], len(classes[0])
     members = ChainMap(*classes)

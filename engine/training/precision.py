@@ -1,4 +1,4 @@
-"""Where mixed precision ends: encoders may multiply in bfloat16, losses may not. Nothing is trained here."""
+"""Where mixed precision ends: encoders may multiply in bfloat16, losses may not. Trains nothing."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import torch
 
 
 def full_precision(device: torch.device) -> torch.autocast:
-    """Leave autocast for what stands inside, products of a loss and the heads that only a loss reads.
+    """Turn autocast off inside the context, for the products of a loss and for heads that only a loss uses.
 
-    A loss divides differences of cosines by a temperature of 0.05 or so; of those the three
-    digits of bfloat16 leave nothing. Vectors come out of an encoder in float32, but
-    hidden states may have to be made so by the caller.
+    A loss divides differences of cosines by a temperature of about 0.05. The three digits of
+    bfloat16 are too few for these differences. Encoders return vectors in float32, but the
+    caller may have to convert hidden states.
 
     Args:
-        device: where the vectors lie.
+        device: of the vectors.
 
     Returns:
         A context manager.

@@ -1,4 +1,4 @@
-"""Which chunks of a document stand in a batch: it is too long to be encoded whole at every step.
+"""Selection of the chunks of each document in a batch: documents are too long to be encoded whole at every step.
 
 Letters in shapes: B queries, T targets, I chunks of a query, J of a target.
 """
@@ -38,7 +38,7 @@ class Selector(Protocol):
 
 
 def keep_chunks(segmented: SegmentedDocument, positions: Sequence[int] | Positions) -> SegmentedDocument:
-    """A document reduced to some of its chunks, in reading order; its coverage tells."""
+    """A document reduced to some of its chunks, in reading order; its coverage counts their tokens as read."""
     kept = sorted({int(position) for position in positions})
     chunks = tuple(segmented.chunks[position] for position in kept)
     read = sum(chunk.n_tokens for chunk in chunks)
@@ -64,13 +64,13 @@ def _check(query_chunks: int, target_chunks: int) -> None:
 
 
 class RandomRuns:
-    """A run of neighbouring chunks, starting anywhere."""
+    """Selects a run of neighbouring chunks with a random start."""
 
     def __init__(self, query_chunks: int, target_chunks: int) -> None:
-        """Take at most so many chunks of a query, and of a target.
+        """Set the maximum number of chunks of a query, and of a target.
 
         Raises:
-            TrainingError: less than one of either.
+            TrainingError: a maximum is below 1.
         """
         _check(query_chunks, target_chunks)
         self._query_chunks = query_chunks
@@ -92,17 +92,17 @@ def _run(segmented: SegmentedDocument, most: int, rng: np.random.Generator) -> S
 
 
 class EvidenceChunks:
-    """The chunks that decide the ranking, by the stored vectors of an index of the corpus.
+    """Selects the chunks that decide the ranking, by the stored vectors of an index of the corpus.
 
-    Of a query those are likely whose best match in the positive, or in a hard
-    negative, stands highest above the crowd of the batch; of a target its best
-    matches with the chosen query chunks. With e_i(t) as in `engine.scoring.evidence`,
-    theta being taken in the batch, query chunk i is drawn with weight
+    A query chunk is likely to be drawn if its best match in the positive, or in a hard
+    negative, is far above its threshold. Of a target, the best matches of the drawn query
+    chunks are kept. With e_i(t) as in `engine.scoring.evidence`, and theta taken from the
+    batch, query chunk i is drawn with weight
 
         e_i(t+) + max_t e_i(t) / 2 + floor
 
-    without replacement (Gumbel top-k), so that every chunk has its chance. Stored
-    vectors only choose what is read; the loss sees fresh ones.
+    without replacement (Gumbel top-k). The floor gives every chunk a chance. Stored
+    vectors only choose the chunks; the loss uses newly computed vectors.
     """
 
     FLOOR = 1e-4
@@ -112,12 +112,12 @@ class EvidenceChunks:
 
         Args:
             index: of the corpus; its chunks must be those of the encoder in training.
-            query_chunks: most chunks of a query.
-            target_chunks: most chunks of a target.
-            crowd: M of theta, at least 1.
+            query_chunks: maximum number of chunks of a query.
+            target_chunks: maximum number of chunks of a target.
+            crowd: M, at least 1; theta is the similarity of the (M+1)-th best target of the batch.
 
         Raises:
-            TrainingError: less than one chunk of either.
+            TrainingError: a maximum is below 1.
         """
         _check(query_chunks, target_chunks)
         self._index = index
@@ -130,7 +130,7 @@ class EvidenceChunks:
 
         Raises:
             TrainingError: the index has other chunks than the documents of the batch.
-            QueryError: the index does not hold one of them.
+            QueryError: the index lacks a document of the batch.
         """
         targets = [self._vectors(document) for document in batch.targets]
         stacked = np.concatenate(targets)
@@ -162,7 +162,7 @@ class EvidenceChunks:
     def _evidence(
         self, products: Vectors, starts: NDArray[np.int64], positives: NDArray[np.bool_], excluded: NDArray[np.bool_]
     ) -> Vectors:
-        """(I, T) how far the best match of each target stands above the crowd; 0 where excluded."""
+        """(I, T) squared margin of the best match in each target above theta; 0 where excluded."""
         best = np.maximum.reduceat(products, starts[:-1], axis=1)
         crowd = np.where(positives | excluded, -1.0, best)
         place = min(self._crowd, crowd.shape[1] - 1)
@@ -183,7 +183,7 @@ class EvidenceChunks:
         starts: NDArray[np.int64],
         positives: NDArray[np.bool_],
     ) -> None:
-        """Note the best matches: of every target that has evidence, and of the positives in any case."""
+        """Add the best matches to `wanted`: of every target that has evidence, and of the positives in any case."""
         for column, found in enumerate(wanted):
             rows = np.arange(len(products)) if positives[column] else np.flatnonzero(evidence[:, column] > 0)
             if len(rows) and (positives[column] or len(found) < self._target_chunks):
@@ -191,7 +191,7 @@ class EvidenceChunks:
 
 
 def _filled(wanted: set[int], n: int, most: int, rng: np.random.Generator) -> list[int]:
-    """At most `most` of the wanted chunks; a target that nobody wants is met by half as many at random."""
+    """At most `most` of the wanted chunks; if fewer than half of `most`, random chunks are added up to half."""
     chosen = [int(position) for position in rng.permutation(sorted(wanted))[:most]]
     fewest = min(n, max(1, most // 2))
     others = (int(position) for position in rng.permutation(n) if position not in wanted)

@@ -18,49 +18,49 @@ Backward = Callable[[Tensor], None]  # adds the gradients of a loss; `Tensor.bac
 class Task(Protocol, Generic[BatchT]):
     """A training objective with its data.
 
-    Batches are a function of seed and step alone, so that a run which is taken up
-    again at step n goes on exactly as if it had never stopped.
+    Batches are a function of seed and step alone, so a run that is resumed at step n
+    continues exactly as if it had never stopped.
     """
 
     @property
     def module(self) -> nn.Module:
-        """All weights that are trained, heads that only training needs included."""
+        """All trained parameters, including heads that only training needs."""
 
     def batch(self, step: int) -> BatchT:
         """Draw the batch of a step, from 0."""
 
     def n_tokens(self, batch: BatchT) -> int:
-        """Tokens that the encoder reads of a batch, however often it reads them in one step."""
+        """Tokens of a batch that the encoder reads, counted once even if a step reads them several times."""
 
     def backward(self, batch: BatchT, backward: Backward) -> Mapping[str, float]:
-        """Compute the loss of a batch and add its gradients to the weights.
+        """Compute the loss of a batch and add its gradients to the parameters.
 
         Returns:
-            The parts of the loss by name; "loss" is the whole.
+            The parts of the loss by name; "loss" is the total.
         """
 
 
 def tokens_read(documents: Iterable[SegmentedDocument]) -> int:
-    """Tokens of the chunks of some documents, special ones not counted."""
+    """Tokens of the chunks of some documents, without special tokens."""
     return sum(document.coverage.tokens_read for document in documents)
 
 
 def step_generator(seed: int, step: int) -> np.random.Generator:
-    """Random numbers of one step, the same whenever it is run."""
+    """Random numbers of one step, the same in every run."""
     return np.random.default_rng([seed, step])
 
 
 def epoch_slice(n: int, size: int, step: int, seed: int) -> list[int]:
-    """The positions, out of n, that a step reads: each once an epoch, shuffled anew for every epoch.
+    """The positions, out of n, that a step reads: each once per epoch, in a new order in every epoch.
 
     Args:
-        n: how many there are.
-        size: of a batch, at least 1; where n is smaller, all n are read.
+        n: number of items.
+        size: of a batch, at least 1; if n is smaller, all n are read.
         step: from 0.
         seed: of the shuffling.
 
     Returns:
-        min(size, n) positions; what does not fill a batch at the end of an epoch is left out of that epoch.
+        min(size, n) positions; an incomplete batch at the end of an epoch is left out.
     """
     size = min(size, n)
     epoch, at = divmod(step, n // size)

@@ -18,30 +18,30 @@ def is_on_gpu(encoder: Encoder) -> bool:
 
 
 def weights_bytes(encoder: Encoder) -> int:
-    """Memory of the weights, wherever they lie; 0 of an encoder that has none."""
+    """Memory of the parameters, on the CPU or a GPU; 0 for an encoder without parameters."""
     return encoder.weights_bytes if isinstance(encoder, TrainableEncoder) else 0
 
 
 def peak_vram(encoder: Encoder) -> int:
-    """The most that torch held on the encoder's GPU since `forget_peak`, weights included."""
+    """The most bytes that torch held on the encoder's GPU since `forget_peak`, parameters included."""
     return int(torch.cuda.max_memory_reserved(encoder.device))
 
 
 def forget_peak(encoder: Encoder) -> None:
-    """Begin anew with what is held now."""
+    """Reset the peak to the memory that is held now."""
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats(encoder.device)
 
 
 @contextmanager
 def limited_vram(encoder: Encoder, vram_bytes: int | None) -> Iterator[None]:
-    """Let torch take no more than a limit on the encoder's GPU inside.
+    """Limit the memory of torch on the encoder's GPU inside the context.
 
-    Batches that would go beyond meet an error for want of memory, and shrink; see
-    `engine.encoders.backbone.batching.BatchReader`. What the driver itself takes is not counted.
+    A batch beyond the limit fails with an out-of-memory error and is made smaller; see
+    `engine.encoders.backbone.batching.BatchReader`. Memory of the driver itself is not counted.
 
     Raises:
-        BudgetExceeded: not even the weights fit.
+        BudgetExceeded: not even the parameters fit.
     """
     if vram_bytes is None or not is_on_gpu(encoder):
         yield

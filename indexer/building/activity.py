@@ -12,19 +12,20 @@ from indexer.building.report import BuildReport
 
 
 class Activity:
-    """The state of a run; changes while the run goes on, and may be read by another thread."""
+    """The state of a run, which changes while the run goes on; another thread can read it."""
 
     def __init__(self, report: BuildReport) -> None:
-        """Belong to a run.
+        """Track a run.
 
         Args:
-            report: of the run; counts what is committed.
+            report: of the run; counts committed documents.
         """
         self.report = report
         self._started = time.perf_counter()
         self.n_read = 0  # documents that were read and are new or changed
         self.n_to_encode = 0  # documents that the run encodes once all are indexed; 0 before
-        self._batch: tuple[Encoder, int, int, int] | None = None  # documents, chunks, chunks read before
+        # Encoder, documents and chunks of the batch, and chunks that the encoder had read before.
+        self._batch: tuple[Encoder, int, int, int] | None = None
 
     def begin(self) -> None:
         """Reading begins now."""
@@ -36,7 +37,7 @@ class Activity:
 
     @contextmanager
     def encoding(self, encoder: Encoder, documents: Sequence[SegmentedDocument]) -> Iterator[None]:
-        """A batch is encoded inside."""
+        """Track a batch that is encoded inside the context."""
         n_chunks = sum(len(one.chunks) for one in documents)
         self._batch = encoder, len(documents), n_chunks, encoder.n_read
         try:

@@ -1,7 +1,7 @@
 """The limits of a run, and the batch sizes that follow from them. Measures and encodes nothing.
 
-What is given up when memory is short: first the number of documents that are read
-together, then their batches; last the type of the FAISS index, see `indexer.generation.index_choice`.
+When memory is short, a run first looks up fewer documents together, then encodes smaller batches; last it falls back
+to a smaller type of FAISS index, see `indexer.generation.index_choice`.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ SMALLEST = BatchSizes(1 << 15, 1 << 18)
 CHARS_PER_CHUNK = 380.0  # of the demo corpus, in chunks of 126 tokens
 
 # Measured on the demo corpus: text, chunks and token ids of a segmented document.
-_SEGMENTED_BYTES = 3.2  # a character
-_BATCHES_SEGMENTED = 3  # one that is filled, one that waits, one that is encoded
-_TEXT_BYTES = 2  # a character, of most scripts; 1 of Latin-1
-# Of a chunk's row: the state, the vector that is made of it, both float32; float16 twice while a shard is written.
+_SEGMENTED_BYTES = 3.2  # for each character
+_BATCHES_SEGMENTED = 3  # batches in memory: one is filled, one waits, one is encoded
+_TEXT_BYTES = 2  # for each character in most scripts; 1 in Latin-1
+# For each number of a chunk's row: the hidden state and its vector in float32; float16 twice while a shard is written.
 _ENCODED_BYTES = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a run may take; None is no limit."""
+    """The limits of a run; None is no limit."""
 
     memory_bytes: int | None = None  # own memory of the whole process, see `indexer.generation.footprint`
-    vram_bytes: int | None = None  # weights and batches on the GPU
+    vram_bytes: int | None = None  # parameters and batches on the GPU
     disk_bytes: int | None = None  # the index folder, both generations while one replaces the other
 
     @property
@@ -39,7 +39,7 @@ class Budget:
 
 
 def left_beside(memory_bytes: int | None, footprint: Footprint) -> int | None:
-    """What the process may take beside what it holds now; None without a limit."""
+    """Memory that the process can still take; None without a limit."""
     return None if memory_bytes is None else memory_bytes - footprint.own_bytes()
 
 
@@ -53,12 +53,12 @@ def fit_batches(left_bytes: int | None, width: int, chars_per_chunk: float = CHA
     """The largest batches, up to the usual, that leave half of the memory to the index.
 
     Args:
-        left_bytes: what the process may take beside what it holds; None is no limit.
+        left_bytes: memory that the process can still take; None is no limit.
         width: D.
-        chars_per_chunk: characters of a chunk, in the mean.
+        chars_per_chunk: mean number of characters of a chunk.
 
     Returns:
-        `SMALLEST` at least, whether it fits or not: see `refuse_memory`.
+        `SMALLEST` at least, even if it does not fit; see `refuse_memory`.
     """
     sizes = USUAL
     while left_bytes is not None and sizes != SMALLEST and 2 * batch_bytes(sizes, width, chars_per_chunk) > left_bytes:
@@ -70,16 +70,16 @@ def fit_batches(left_bytes: int | None, width: int, chars_per_chunk: float = CHA
 
 
 def refuse_memory(budget: Budget, held_bytes: int, width: int, *, has_encoded: bool = False) -> None:
-    """Refuse a memory that does not hold the program, the encoder and the smallest batches.
+    """Refuse a memory limit that does not hold the program, the encoder and the smallest batches.
 
     Args:
-        budget: what may be taken.
-        held_bytes: what program and encoder take.
+        budget: the limits of the run.
+        held_bytes: memory of program and encoder.
         width: D.
-        has_encoded: whether what encoding takes is among it.
+        has_encoded: whether `held_bytes` includes the memory for encoding.
 
     Raises:
-        BudgetExceeded: it does not.
+        BudgetExceeded: the limit is too small.
     """
     smallest = held_bytes + batch_bytes(SMALLEST, width)
     if budget.memory_bytes is not None and smallest > budget.memory_bytes:

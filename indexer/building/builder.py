@@ -72,10 +72,10 @@ def build(
 ) -> BuildReport:
     """Create or update an index.
 
-    What is unchanged is skipped, what changed is replaced, whatever order the
-    documents come in; a run that was killed goes on where its last commit was.
-    A first run that commits nothing, because it is refused, interrupted or all
-    documents fail, leaves no folder.
+    Unchanged documents are skipped and changed documents are replaced, in any order
+    of the documents. A run that was killed continues after its last commit. A first
+    run that commits nothing leaves no folder: one that is refused or interrupted, or
+    whose documents all fail.
 
     Args:
         path: the index folder, or its address; made if need be.
@@ -83,34 +83,36 @@ def build(
         encoder: an encoder or its name; by default the one of the index, or the bundled one.
         device: where a named encoder runs.
         factory: FAISS factory string, `auto`, or `scan` for none: queries then read all vectors.
-        memory_bytes: what the process may take, see `indexer.generation.footprint`; batches and the type of
-            the FAISS index follow from it.
-        vram_bytes: what weights and batches may take on a GPU.
-        disk_bytes: what the index folder may take.
+        memory_bytes: limit on the memory of the process, see `indexer.generation.footprint`; batches and the type
+            of the FAISS index follow from it.
+        vram_bytes: limit on parameters and batches on a GPU.
+        disk_bytes: limit on the index folder.
         recall_floor: least document recall of a new generation.
-        language: by which words are segmented, see `engine.words.languages`; by default that of the index, or the
-            one that is detected in the first documents.
-        encode: which documents get vectors in this run: `all` of the index; `later`, those of a sample by which
-            queries are scored, the others when a query comes near them, see `engine.search.on_demand`; or `none`, for
-            an index that is searched by words alone. A changed document at least half of whose chunks have vectors
-            in the index gets its vectors at once with `later` too, see `indexer.building.reuse`.
-        partitions: of the index, which is made with so many if it is new; by default those it has, or none.
-        prune: remove documents that did not come.
+        language: language of the word segmentation, see `engine.words.languages`; by default the language of the
+            index, or the one that is detected in the first documents.
+        encode: which documents get vectors in this run: `all` of the index; `later`, a sample that thresholds come
+            from, and other documents when a query selects them, see `engine.search.on_demand`; or `none`, for
+            an index that is searched by words alone. With `later`, a changed document also gets its vectors at once
+            if at least half of its chunks have vectors in the index, see `indexer.building.reuse`.
+        partitions: number of partitions of a new index; an existing index must have as many. By default unchanged,
+            and a new index is not partitioned.
+        prune: remove documents of the index that are not in `documents`.
         replace_files: whether a file replaces another one, which is still there, of the same doc_id; by default
             it is recorded as a failure, and the first one stays.
-        publish: join shards, and refresh the reference, the generation and the postings; without, a later run does.
+        publish: join shards, and refresh the reference, the generation and the postings; otherwise a later run does.
         progress: called after each commit.
-        log: called with one line a step of building the generation, and when something is done otherwise than usual.
+        log: called with one line for each step of building the generation, and for anything unusual.
 
     Raises:
         IndexBusy: another process writes the index.
-        IndexMismatch: the index belongs to another encoder or language, or has another number of partitions; or FAISS
-            does not know the factory string.
-        QueryError: there is no such language, or there cannot be so many partitions.
+        IndexMismatch: the index belongs to another encoder or language, has another number of partitions, or is itself
+            a partition; or FAISS does not know the factory string.
+        QueryError: there is no such language, the number of partitions is out of range, or `factory` or `disk_bytes`
+            is given for an index on a server.
         DocumentError: a partitioned index cannot begin, since there is no document and no language.
         BudgetExceeded: memory or GPU do not hold the encoder, and nothing was read; or the disk is full, or the
-            factory string asked for does not fit, and what was committed is safe.
-        IndexDamaged: a shard that had to be read is damaged; what was committed is safe, repair first.
+            requested factory string does not fit, and committed documents are safe.
+        IndexDamaged: a shard that had to be read is damaged; committed documents are safe, repair first.
         RecallTooLow: the factory string cannot reach the floor; documents are committed, the generation is not.
     """
     folder = index_place(path)
@@ -140,7 +142,7 @@ def build(
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One run of `build`: its arguments that say what may be taken, and how the generation is built."""
+    """One run of `build`, with the arguments that limit it and that set how the generation is built."""
 
     folder: Path
     budget: Budget
@@ -160,7 +162,7 @@ class _Run:
         replace_files: bool,
         publish: bool,
     ) -> BuildReport:
-        """Commit documents, and publish what is derived from them where that is wanted."""
+        """Commit documents, and with `publish` publish what is derived from them."""
         log, memory_bytes, vram_bytes = self.log, self.budget.memory_bytes, self.budget.vram_bytes
         disk, footprint = DiskGuard(self.folder, self.budget.disk_bytes), Footprint()
         refuse_memory(self.budget, footprint.own_bytes(), target.width)
@@ -223,10 +225,10 @@ class _Run:
 
 
 def _check_place(place: Path, factory: str, disk_bytes: int | None) -> None:
-    """Whether what is asked for can be done where the index is.
+    """Check that the options suit the place of the index.
 
     Raises:
-        QueryError: a server has no folder, and no FAISS index.
+        QueryError: the index is on a server, which has no folder to limit and no FAISS index.
     """
     if isinstance(place, Address) and disk_bytes is not None:
         raise QueryError(f"{place} is on a server, whose disk cannot be measured from here; leave --disk out")
@@ -253,7 +255,7 @@ def _refuse_partition(target: PartitionWriters | Writer) -> None:
 
 
 def bind_encoder(path: Path, encoder: str | None, device: str | None, factory: str) -> Encoder:
-    """Bind an index to the encoder that `build` would use, and load the encoder; errors as of `build`."""
+    """Bind an index to the encoder that `build` would use, and load the encoder; errors as in `build`."""
     with open_writers(path) as target:
         _refuse_partition(target)
         return _claimed(target, encoder, device, factory)
@@ -263,7 +265,7 @@ def _claimed(
     target: PartitionWriters | Writer, encoder: Encoder | str | None, device: str | None, factory: str
 ) -> Encoder:
     """The encoder of a run, to which the index is bound."""
-    # Loads torch, which an index of words alone does without.
+    # Loads torch, which an index without vectors does not need.
     from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
 
     requested = encoder or target.meta.get("encoder", {}).get("name", DEFAULT_ENCODER)
@@ -294,9 +296,9 @@ def _missing(target: PartitionWriters | Writer, encode: EncodeNow) -> list[list[
 
 
 def _is_complete(writer: Writer, report: BuildReport) -> bool:
-    """Whether a FAISS index is due: all documents have vectors, or there is one that must keep up.
+    """Whether a FAISS index is due: all documents have vectors, or an existing one must be kept up to date.
 
-    Adds up how many documents have none.
+    Adds the documents without vectors, and their tokens, to the report.
     """
     if not writer.holds_anything:
         return False
@@ -324,11 +326,11 @@ def refresh_generation(
     recall_floor: float = RECALL_FLOOR,
     log: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Publish a generation if the documents have outgrown the one there is, and some type of index fits.
+    """Publish a generation if the documents have outgrown the published one, and some type of index fits.
 
-    New documents are added to the published one where it can take them, see `indexer.generation.extension`,
-    and all is built anew otherwise. Where nothing fits, queries scan the documents that no
-    generation covers. Arguments and errors as of `publish_generation`.
+    New documents are added to the published generation where it can take them, see `indexer.generation.extension`;
+    otherwise it is rebuilt. If no type fits, queries scan the documents that no generation covers.
+    Arguments and errors as in `publish_generation`.
     """
     add_postings(writer)
     with Snapshot(writer.folder) as snapshot:

@@ -26,13 +26,13 @@ def corpus_files(paths: Sequence[str], ids: FileIds | None = None) -> list[tuple
     """Find the files of a corpus.
 
     Args:
-        paths: files, folders (searched through, hidden files and files that another one
-            includes left out) and glob patterns.
-        ids: what the doc_ids depend on; by default on the paths alone.
+        paths: files, folders and glob patterns. Folders are searched recursively, without hidden files and files
+            that another file includes.
+        ids: the rule for doc_ids; by default they depend on the paths alone.
 
     Returns:
-        (absolute path, doc_id), sorted by doc_id; see `indexer.building.doc_ids`. A file of JSON lines
-        names its documents itself.
+        (absolute path, doc_id), sorted by doc_id; see `indexer.building.doc_ids`. The documents in a file of JSON
+        lines have doc_ids of their own.
 
     Raises:
         DocumentError: a path does not exist, or nothing readable was found.
@@ -52,12 +52,12 @@ def corpus_files(paths: Sequence[str], ids: FileIds | None = None) -> list[tuple
 
 
 def _files_below(folder: Path) -> list[Path]:
-    """Readable files of a folder and its folders that are not hidden."""
+    """Readable files below a folder that are not hidden."""
     return [file for file in _below(folder) if is_readable(file) and file.is_file()]
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """Everything in a folder and its folders that is not hidden."""
+    """All paths below a folder that are not hidden."""
     for path in folder.rglob("*"):
         if not any(part.startswith(".") for part in path.relative_to(folder).parts):
             yield path
@@ -70,7 +70,8 @@ def unsupported_files(paths: Sequence[str]) -> dict[str, int]:
         paths: of the corpus, as in `corpus_files`; only folders count, since a file that is named is read.
 
     Returns:
-        Files by suffix in lower case, the most frequent first; `NO_SUFFIX` and `BROKEN_LINK` stand for what has none.
+        The number of files by suffix in lower case, the most frequent first. `NO_SUFFIX` and `BROKEN_LINK` count files
+        without a suffix and broken links.
     """
     roots = {absolute(path) for given in paths if given != STDIN for path in _expand(given) if path.is_dir()}
     below = {path for root in roots for path in _below(root)}
@@ -94,7 +95,7 @@ def _expand(given: str) -> list[Path]:
 
 
 def count_files(paths: Sequence[str]) -> int | None:
-    """Files of a corpus, where that says how many documents to expect; None with JSON lines or stdin."""
+    """The number of files of a corpus, each one document; None with JSON lines or standard input."""
     if STDIN in paths:
         return None
     files = corpus_files(paths)
@@ -108,9 +109,9 @@ def read_corpus(
 
     Args:
         paths: files, folders and patterns, as in `corpus_files`.
-        reader: reads the files, and stays open; by default one with the usual limits. Standard input is read
+        reader: reads the files, and stays open; by default a reader with default limits. Standard input is read
             in this process, without limits of time and memory.
-        ids: what the doc_ids depend on; by default on the paths alone.
+        ids: the rule for doc_ids; by default they depend on the paths alone.
 
     Raises:
         DocumentError: a path does not exist, or nothing readable was found.

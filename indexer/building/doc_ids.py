@@ -1,8 +1,8 @@
 """The rule by which a file gets its doc_id. Reads no file.
 
-- A file that the index holds keeps its doc_id, whichever folder is named this time.
-- Any other file is named by its path below the named folder; a file that was named itself, by its file name.
-- If two files of a run would get the same doc_id, the paths start at the folder that holds all named folders:
+- A file that the index holds keeps its doc_id, whichever folder is passed this time.
+- The doc_id of any other file is its path below the folder that was passed, or its file name if it was passed itself.
+- If two files of a run would get the same doc_id, the paths start at the common parent of all passed folders:
   `2021 2022` gives `2021/x.txt` and `2022/x.txt`.
 - A prefix comes in front. It never changes the doc_id of a file that the index holds.
 
@@ -19,7 +19,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class FileIds:
-    """What the doc_ids of a run depend on, besides its paths."""
+    """The rule for the doc_ids of a run, besides its paths."""
 
     prefix: str = ""  # of new doc_ids
     index: Path | None = None  # whose files keep their doc_ids; None for no index
@@ -28,7 +28,7 @@ class FileIds:
         """The doc_id of each file.
 
         Args:
-            roots: absolute paths of files, each with the folder that was named.
+            roots: absolute paths of files, each with the folder that was passed.
         """
         names = {file: file.relative_to(root).as_posix() for file, root in roots.items()}
         if len(set(names.values())) < len(names):
@@ -39,9 +39,9 @@ class FileIds:
 
 
 def held_files(index: Path, files: Mapping[Path, object]) -> dict[Path, str]:
-    """The doc_ids of those of the given files that an index holds; empty where there is no index.
+    """The doc_ids of the given files that an index holds; empty if there is no index.
 
-    An index of an earlier version holds paths as they were typed; they count from the current folder.
+    An index of an earlier version holds paths as they were typed, which are relative to the current folder.
     """
     # Loads SQLAlchemy: half a second that a mistyped path should not cost.
     from engine.store.manifest import holds_index
@@ -59,5 +59,5 @@ def held_files(index: Path, files: Mapping[Path, object]) -> dict[Path, str]:
 
 
 def absolute(path: Path) -> Path:
-    """A path from the root folder, the same for all ways to write it; symbolic links stay where that is possible."""
+    """The absolute path, the same for all spellings; symbolic links are resolved only in a path with `..`."""
     return path.resolve() if ".." in path.parts else path.absolute()

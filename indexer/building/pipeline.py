@@ -40,7 +40,7 @@ from indexer.generation.disk import DiskGuard, commit_bytes
 
 BATCH_CHARS = 1 << 19  # about 9 s of encoding on two cores; what a kill can cost
 LOOKUP_CHARS = 1 << 23  # text of the documents that are compared with the catalog together, held in memory
-BYTES_PER_TOKEN = 4.4  # of text, by which the tokens of a document that no encoder has read are estimated
+BYTES_PER_TOKEN = 4.4  # of text, to estimate the tokens of a document that no encoder has read
 
 Prepared: TypeAlias = Document | SegmentedDocument | ChangedDocument  # a `Document` waits for its vectors
 Read = TypeVar("Read", bound=Document | Unreadable)
@@ -60,8 +60,8 @@ class _Pending:
     """A batch that waits to be encoded, or to be committed with its words alone."""
 
     documents: list[Document]
-    prepared: list[Prepared]  # the same
-    words: WordTables | None  # their term counts; None in an index without words
+    prepared: list[Prepared]  # the documents, segmented where they are encoded now
+    words: WordTables | None  # term counts of the documents; None in an index without words
     n_replaced: int
 
 
@@ -87,13 +87,12 @@ class Pipeline:
             writer: of the index.
             encoder: that the writer has claimed; None to commit words alone.
             progress: called after each commit.
-            sizes: of batches; the usual by default.
-            disk: that the index may fill; by default all that is free.
-            replace_files: whether a file replaces another one, which is still there, of the same doc_id;
-                by default it fails.
+            sizes: of batches; `BATCH_CHARS` and `LOOKUP_CHARS` by default.
+            disk: limit on the disk; by default all free space.
+            replace_files: whether a file replaces another existing file of the same doc_id; by default it fails.
             reuse: finds chunks of changed documents that have vectors; by default all are encoded.
-            activity: of a run over several partitions, which all of their pipelines count in; its own by default.
-            log: called with one line when something is done otherwise than planned.
+            activity: shared by the pipelines of a run over several partitions; by default one of its own.
+            log: called with one line for anything unusual.
         """
         self.writer = writer
         self.encoder = encoder
@@ -107,10 +106,10 @@ class Pipeline:
         self._progress = progress
         self._seen = Seen()
         self._in_flight: set[str] = set()  # read, but not known to be in the catalog yet
-        self._landed: deque[str] = deque()  # committed since the reading thread last looked
-        self._failed_before: dict[str, str] = {}  # sources by file, and as they are recorded
-        self._well: set[str] = set()  # of those, the sources that could be read now
-        self._moved: tuple[str, str] | None = None  # the first document that came from a file which is gone: from, to
+        self._landed: deque[str] = deque()  # committed since the reading thread last checked
+        self._failed_before: dict[str, str] = {}  # sources of earlier failures: absolute path -> recorded source
+        self._well: set[str] = set()  # recorded sources of earlier failures that could be read in this run
+        self._moved: tuple[str, str] | None = None  # first document whose earlier file is gone: old and new source
         self._n_moved = 0
 
     def run(self, documents: Iterable[Document | Unreadable], *, prune: bool = False) -> BuildReport:
@@ -124,14 +123,14 @@ class Pipeline:
         return self.report
 
     def begin(self) -> None:
-        """Begin a run, whose documents come by `feed` in any number of groups."""
+        """Begin a run, whose documents are passed to `feed` in any number of groups."""
         self.activity.begin()
         self._failed_before = {full_source(one): one for one in self.writer.failed_sources()}
         if isinstance(self._progress, LiveProgress):
             self._progress.begin(self.activity)
 
     def feed(self, documents: Iterable[Document | Unreadable]) -> None:
-        """Index those of some documents that are new or changed."""
+        """Index the new and changed ones among some documents."""
         with closing(ahead(self._batches(documents))) as batches:
             for pending in batches:
                 self._encode_and_commit(pending)
@@ -139,21 +138,21 @@ class Pipeline:
                 self._report_progress()
 
     def finish(self, *, prune: bool) -> None:
-        """End a run: forget failures that are mended; with `prune`, remove what did not come."""
+        """End a run: forget repaired failures; with `prune`, remove documents that the run did not read."""
         self.writer.forget_failures(sorted(self._well.difference(one.source for one in self.report.failures)))
         self._report_moved()
         if prune:
             self._prune()
 
     def encode_again(self, documents: Iterable[Document]) -> BuildReport:
-        """Commit documents that are indexed already again: with new vectors, or with words alone without an encoder."""
+        """Commit documents again that are already indexed: with new vectors, or without an encoder with words alone."""
         for group in _groups(documents, self.sizes.lookup_chars):
             batch = [self._prepared(document) for document in group]
             self._encode_and_commit(self._pending(batch, len(group)))
         return self.report
 
     def encode_missing(self, document_ids: Sequence[int], store: StoreVectors | None = None) -> BuildReport:
-        """Give vectors to documents that are indexed without; see `each_encoded`."""
+        """Encode documents that are indexed without vectors; see `each_encoded`."""
         for _ in self.each_encoded(document_ids, self._encoded_here, store):
             pass
         return self.report
@@ -161,20 +160,20 @@ class Pipeline:
     def each_encoded(
         self, document_ids: Sequence[int], encode_batches: EncodeBatches, store: StoreVectors | None = None
     ) -> Iterator[BuildReport]:
-        """Give vectors to documents that are indexed without, and report after each commit.
+        """Encode documents that are indexed without vectors, and yield the report after each commit.
 
-        Batches are cut and committed in the order of the documents, so a run that goes on after a kill cuts the
-        same ones. A document without a token is recorded as a failure, and stays as it is.
+        Batches are cut and committed in the order of the documents, so a run that continues after a kill cuts the
+        same batches. A document without a token is recorded as a failure, and stays without vectors.
 
         Args:
             document_ids: catalog ids, the most urgent first.
-            encode_batches: makes the vectors, here or in other processes; keeps the order of the batches.
-            store: takes ids, vectors and term counts of a batch and returns how many documents it stored; by default
-                `Writer.add_vectors`.
+            encode_batches: makes the vectors, in this process or others; keeps the order of the batches.
+            store: takes ids, vectors and term counts of a batch, and returns the number of documents that it stored; by
+                default `Writer.add_vectors`.
         """
         add = store or self.writer.add_vectors
         started, before = time.perf_counter(), self.report.seconds
-        if document_ids:  # of several partitions the run knows the sum
+        if document_ids:  # for several partitions, the run has set the sum already
             self.activity.n_to_encode = max(self.activity.n_to_encode, self.report.n_encoded + len(document_ids))
         stored = stored_batches(self.writer, document_ids, self.sizes.batch_chars)
         for batch, made in encode_batches(stored):
@@ -221,7 +220,7 @@ class Pipeline:
             yield self._pending(batch, n_replaced)
 
     def _prepared(self, document: Document, known: Indexed | None = None) -> Prepared:
-        """A document cut into chunks, with the vectors of those that `known` has; itself where it gets vectors later.
+        """A document cut into chunks, with stored vectors from `known`; the document itself if it is encoded later.
 
         Raises:
             DocumentError: the document has no token, or no letter or digit.
@@ -238,7 +237,7 @@ class Pipeline:
         return _Pending(documents, batch, self.writer.count_words(documents), n_replaced)
 
     def _changed(self, documents: Iterable[Document | Unreadable]) -> Iterator[tuple[Document, Indexed | None]]:
-        """The documents that must be encoded, each with what the index holds in its place."""
+        """The documents that must be indexed, each with its entry in the index, if any."""
         for group in _groups(map(self._storable, documents), self.sizes.lookup_chars):
             while self._landed:
                 self._in_flight.discard(self._landed.popleft())
@@ -266,8 +265,8 @@ class Pipeline:
 
         Args:
             document: that was read.
-            there: what the index holds in its place.
-            moved: gets the document if its metadata or its source alone have changed.
+            there: its entry in the index, if any.
+            moved: gets the document if only its metadata or source have changed.
         """
         if (source := document.source or document.doc_id) in self._failed_before:
             self._well.add(self._failed_before[source])
@@ -285,7 +284,7 @@ class Pipeline:
             return True
         self._seen.add(there.id)
         self.report.n_unchanged += 1
-        # A copy changes nothing: the document stays that of the first file.
+        # A copy changes nothing: the document keeps the source and metadata of the first file.
         if not is_another and (dict(there.metadata), there.source) != (dict(document.metadata), document.source):
             moved.append((there.id, document))
         return False
@@ -341,7 +340,7 @@ class Pipeline:
         self.report.n_chunks += sum(len(one.chunks) for one in encoded)
 
     def _vectors(self, prepared: list[Prepared]) -> list[EncodedDocument]:
-        """The vectors of a batch; none for documents that wait for theirs."""
+        """The vectors of a batch; placeholders without vectors for documents that are encoded later."""
         due = [one for one in prepared if not isinstance(one, Document)]
         encoded = iter(encode_changes(self._used, due, self._encode) if due else [])
         self.report.n_encoded += len(due)
@@ -380,7 +379,7 @@ class Pipeline:
 
 
 def estimated_tokens(document: Document) -> int:
-    """Tokens of a document that no encoder has read, about; at least 1."""
+    """Estimated tokens of a document that no encoder has read; at least 1."""
     return max(1, round(len(document.text.encode()) / BYTES_PER_TOKEN))
 
 
@@ -390,7 +389,7 @@ def _is_of(source: str, files: frozenset[str]) -> bool:
 
 
 def _storable(document: Document | Unreadable) -> Document | Unreadable:
-    """The document, unless it holds what UTF-8 or JSON cannot write; one such must not end a run."""
+    """The document, or a failure if UTF-8 or JSON cannot write it, so that it does not end the run."""
     if isinstance(document, Unreadable):
         return document
     headings = [part for section in document.sections for part in (section.heading, *section.path)]

@@ -1,8 +1,8 @@
-"""Gives an index the vectors of another encoder, from its stored text. Changes no text, and reads no file of a corpus.
+"""Re-encodes an index with another encoder, from its stored text. Changes no text, and reads no file of a corpus.
 
-Vectors are staged batch by batch beside those that searches read (`engine.store.staging`), so that a run that was
-stopped goes on where it was. Once all documents are staged the index takes them in one transaction. Only then are
-the reference and the generation made again; queries between are exact scans.
+Vectors are staged batch by batch beside the vectors that searches read (`engine.store.staging`), so that a stopped
+run continues where it was. Once all documents are staged, the index takes them in one transaction. Only then are the
+reference and the generation rebuilt; in between, queries are exact scans.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ def reencode(
     progress: Progress | None = None,
     log: Callable[[str], None] = lambda _: None,
 ) -> BuildReport:
-    """Encode all documents that have vectors again, and put the new vectors in the place of the old ones.
+    """Re-encode all documents that have vectors, and replace the old vectors.
 
-    Searches use the old vectors until all new ones are there. A run that was stopped is continued by the same call;
-    with another encoder, or the one that the index has, what it staged is dropped.
+    Searches use the old vectors until all new ones are stored. The same call continues a stopped run; a call with
+    another encoder, or with the present one of the index, drops what that run staged.
 
     Args:
         path: of the index.
@@ -81,12 +81,12 @@ def reencode(
         device: where a named encoder runs.
         recall_floor: least document recall of the new generation.
         progress: called after each batch.
-        log: called with one line a step.
+        log: called with one line for each step.
 
     Raises:
         IndexBusy: another process writes the index.
-        IndexMismatch: there is no index in a folder of its own, or it holds words alone.
-        BudgetExceeded: the disk has no room for both sets of vectors; what was staged is safe.
+        IndexMismatch: the index is on a server, partitioned or a partition, or it holds words alone.
+        BudgetExceeded: the disk has no room for both sets of vectors; staged vectors are safe.
         RecallTooLow: the factory string of the index cannot reach the floor; queries scan the vectors.
     """
     with _opened(Path(path)) as writer:
@@ -111,23 +111,23 @@ def reencode(
 
 @named_faults
 def reencoding_cost(path: str | Path, encoder: Encoder, *, is_timed: bool = True) -> Cost:
-    """What `reencode` has to encode; holds the index for writing meanwhile, and changes nothing.
+    """The encoding that `reencode` would do; holds the writer lock meanwhile, and changes nothing.
 
     Args:
         path: of the index.
         encoder: that would be used.
-        is_timed: whether a sample is encoded to learn the pace.
+        is_timed: whether a sample is encoded to measure the speed.
 
     Raises:
         IndexBusy: another process writes the index.
-        IndexMismatch: as of `reencode`.
+        IndexMismatch: as in `reencode`.
     """
     with _opened(Path(path)) as writer:
         return cost_of(writer, encoder, is_timed=is_timed)
 
 
 def cost_of(writer: Writer, encoder: Encoder, *, is_timed: bool = True) -> Cost:
-    """The same of an index that is held for writing."""
+    """As `reencoding_cost`, for an index that is open for writing."""
     columns = select(DocumentRow.id, DocumentRow.n_chunks, DocumentRow.tokens_total).where(DocumentRow.n_chunks > 0)
     with writer.read() as connection:
         rows = connection.execute(columns.order_by(DocumentRow.id)).all()

@@ -19,14 +19,14 @@ class BuildReport:
     n_encoded: int = 0  # documents that got vectors
     n_tokens: int = 0  # encoded in this run
     n_chunks: int = 0
-    n_chunks_reused: int = 0  # of these, those that have the vectors of the stored versions of their documents
+    n_chunks_reused: int = 0  # part of `n_chunks`: chunks with the vectors of stored versions of their documents
     n_sections_merged: int = 0  # tiny headed parts that went into a neighbour
-    n_sections_cut: int = 0  # pieces that came of huge ones
+    n_sections_cut: int = 0  # pieces of huge sections
     encode_seconds: float = 0.0
     seconds: float = 0.0  # reading, encoding and storing
     generation_seconds: float = 0.0
-    peak_memory_bytes: int = 0  # own memory of the process, see `indexer.generation.footprint`; 0 where nobody watched
-    disk_bytes: int = 0  # of the index folder afterwards; likewise
+    peak_memory_bytes: int = 0  # own memory of the process, see `indexer.generation.footprint`; 0 if not measured
+    disk_bytes: int = 0  # of the index folder afterwards; 0 if not measured
     n_missing: int = 0  # documents of the index that have no vectors afterwards
     tokens_missing: int = 0  # tokens of those documents, estimated
     failures: list[Unreadable] = field(default_factory=list)
@@ -38,7 +38,7 @@ class BuildReport:
 
 
 class Progress(Protocol):
-    """What hears of durable progress."""
+    """A callback for committed progress."""
 
     def __call__(self, report: BuildReport) -> None:
-        """Take note; called after each commit."""
+        """Called after each commit."""

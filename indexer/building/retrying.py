@@ -1,4 +1,4 @@
-"""Documents that could not be indexed, read again: those whose file is there and whose doc_id is known."""
+"""Finds failed documents that can be read again: those whose file exists and whose doc_id is known."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from indexer.reading.requests import Request, is_json_lines
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """The failures of an index: what is read again, and for each other one why it is not."""
+    """The failures of an index: requests to read again, and the other failures with a reason each."""
 
     requests: list[Request] = field(default_factory=list)
     left_out: list[tuple[str, str]] = field(default_factory=list)  # source and reason

@@ -1,13 +1,13 @@
-"""Takes chunk vectors over from the stored version of a document that changed. Encodes and commits nothing.
+"""Reuses chunk vectors from the stored version of a document that changed. Encodes and commits nothing.
 
-A chunk whose token ids are those of a chunk of the stored version has the same vector, if the encoder reads each chunk
-by itself. The stored row is float16 and is stored again as the same bytes. Section and document vectors are made of the
-chunk vectors again: of rows that were rounded once, where an encoding of the whole document has them in float32. So
-they differ from those by the rounding, less than 1e-6 in cosine; `tests/indexer/test_reuse.py` holds that bound.
+A chunk with the same token ids as a chunk of the stored version has the same vector, if the encoder reads each chunk by
+itself. The stored row is float16 and is stored again as the same bytes. Section and document vectors are recomputed
+from the chunk vectors, which here are rounded to float16, while encoding the whole document has them in float32. The
+difference is less than 1e-6 in cosine; `tests/indexer/test_reuse.py` checks that bound.
 
-Indexes in folders alone, partitioned or not: documents in PostgreSQL are encoded whole, and so are those of a run on a
-Ray cluster, whose first step commits words alone. `--reencode` finds nothing to reuse: the text of a version that was
-replaced is gone, and with it the tokens of its chunks.
+Vectors are reused only for indexes in folders, partitioned or not. Documents in PostgreSQL are encoded whole, and so
+are those of a run on a Ray cluster, whose first step commits words alone. `--reencode` finds nothing to reuse: the
+text of a replaced version is gone, and with it the tokens of its chunks.
 
 Letters in shapes: C chunks of a document, R of them with stored vectors, D width.
 """
@@ -28,7 +28,7 @@ from engine.store.halves import as_float32
 from engine.store.stored_versions import StoredVersions
 from engine.store.writer import Writer
 
-LEAST_SHARE = 0.5  # of the chunks, from which on a changed document gets vectors at once in a run that encodes later
+LEAST_SHARE = 0.5  # with this share of reusable chunks, a changed document gets vectors at once also with `later`
 Encode: TypeAlias = Callable[[list[SegmentedDocument]], list[EncodedDocument]]
 
 
@@ -37,8 +37,8 @@ class ChangedDocument:
     """A document some of whose chunks have vectors in its stored version."""
 
     segmented: SegmentedDocument
-    places: NDArray[np.int64]  # (R,) of those chunks among all, rising
-    rows: NDArray[np.float16]  # (R, D) their vectors
+    places: NDArray[np.int64]  # (R,) indexes of these chunks among all, ascending
+    rows: NDArray[np.float16]  # (R, D) vectors of these chunks
 
     @property
     def document(self) -> Document:
@@ -70,12 +70,12 @@ class Reuse:
         """Compare a document with its stored version, chunk by chunk.
 
         Args:
-            document: the new version; one that is not segmented yet would otherwise be encoded later.
+            document: the new version; a `Document`, which is not segmented yet, would otherwise be encoded later.
             document_id: catalog id of the stored version.
 
         Returns:
-            None where no chunk of the stored version is left; for a document that would be encoded later, also where
-            less than `LEAST_SHARE` of its chunks have vectors.
+            None if no chunk of the stored version is left; for a document that would be encoded later, also if less
+            than `LEAST_SHARE` of its chunks have vectors.
         """
         rows_of = self._readable_rows(document, document_id)
         if not rows_of:
@@ -94,7 +94,7 @@ class Reuse:
     def _readable_rows(
         self, document: SegmentedDocument | Document, document_id: int
     ) -> dict[tuple[int, ...], NDArray[np.float16]]:
-        """The same as `_rows`, none where they cannot be read: the new version takes the place of what is damaged."""
+        """As `_rows`, but empty if the rows cannot be read: the new version replaces the damaged one."""
         try:
             return self._rows(document_id)
         except (IndexDamaged, DocumentError) as error:
@@ -116,7 +116,7 @@ class Reuse:
 
 
 def can_reuse(writer: Writer, encoder: Encoder) -> bool:
-    """Whether chunk vectors of the index may stand for those that an encoder would make."""
+    """Whether stored chunk vectors can replace the vectors that an encoder would compute."""
     bound = writer.meta.get("encoder", {}).get("fingerprint")
     return writer.has_files and encoder.has_independent_chunks and bound == encoder.fingerprint
 
@@ -124,12 +124,12 @@ def can_reuse(writer: Writer, encoder: Encoder) -> bool:
 def encode_changes(
     encoder: Encoder, documents: Sequence[SegmentedDocument | ChangedDocument], encode: Encode
 ) -> list[EncodedDocument]:
-    """Encode the chunks that have no vectors, and make the documents of all.
+    """Encode the chunks without vectors, and return the encoded documents.
 
     Args:
         encoder: of the index.
         documents: of a batch.
-        encode: of the same encoder.
+        encode: encodes with the same encoder.
     """
     due = [one for one in map(_due, documents) if one.chunks]
     encoded = iter(encode(due) if due else [])
@@ -144,7 +144,7 @@ def encode_changes(
 
 
 def _due(document: SegmentedDocument | ChangedDocument) -> SegmentedDocument:
-    """The document with those chunks alone that must be encoded."""
+    """The document with only the chunks that must be encoded."""
     if isinstance(document, SegmentedDocument):
         return document
     segmented, reused = document.segmented, set(document.places.tolist())

@@ -27,8 +27,8 @@ class StoredBatch:
 class EncodedBatch:
     """The vectors of a batch."""
 
-    places: list[int]  # of the documents that have some, in the batch
-    encoded: list[EncodedDocument]  # of these
+    places: list[int]  # places in the batch of the encoded documents
+    encoded: list[EncodedDocument]  # one for each place
     failures: list[Unreadable] = field(default_factory=list)  # documents without a token
     seconds: float = 0.0  # that an encoder in another process took
 
@@ -42,7 +42,7 @@ def stored_batches(writer: Writer, document_ids: Sequence[int], batch_chars: int
     Args:
         writer: of the index.
         document_ids: catalog ids, in the order in which they are encoded.
-        batch_chars: characters from which on a batch is full.
+        batch_chars: a batch is full with this number of characters.
     """
     batch = StoredBatch([], [])
     n_chars = 0

@@ -33,7 +33,7 @@ def without_stub(folder: Path) -> Iterator[None]:
 
 
 def is_free(folder: Path) -> bool:
-    """Whether a new index can be made there: there is no folder, or an empty one; of an address, nothing committed."""
+    """Whether a new index can be made here: no folder or an empty one; at an address, nothing committed."""
     if isinstance(folder, Address):
         return "counters" not in stored_meta(folder)  # written with the first commit
     return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
@@ -68,7 +68,7 @@ def remove_stub(folder: Path) -> None:
 
 
 def _has_committed(writer: Writer) -> bool:
-    """Whether a document was ever committed; empty partitions count from 1, too."""
+    """Whether a document was ever committed; the counter starts at 1, also in empty partitions."""
     return bool(writer.meta.get("counters", {}).get("document", 1) > 1)
 
 

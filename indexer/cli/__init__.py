@@ -1,4 +1,7 @@
-"""The `longmatch` command: open, call one function, print. INDEX, the folder, always comes first."""
+"""The `longmatch` command: each subcommand opens an index, calls one function and prints the result.
+
+The argument INDEX comes first, except in `restore`.
+"""
 
 from indexer.cli.group import main
 

@@ -1,4 +1,4 @@
-"""Options of commands that may search served partitions: how long they may take, and whether some may be left out."""
+"""Options of commands that can search served partitions: timeout, and whether to leave out those that do not answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`longmatch backup` and `restore`: an index as one file, and back."""
+"""`longmatch backup` and `restore`: write an index to one file, and unpack such a file."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @folder_argument
 @click.argument("file", type=_FILE)
 def backup(index: Path, file: Path) -> None:
-    """Write INDEX, as its newest commit left it, into one FILE.
+    """Write INDEX, at its newest commit, into one FILE.
 
-    Another run may write the index meanwhile. Every file is checked as it is copied.
+    Another run can write the index meanwhile. Every file is checked as it is copied.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""What a run of `longmatch index` prints at its end."""
+"""Prints the report at the end of a run of `longmatch index`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from indexer.building.report import BuildReport
     from indexer.plan.values import Plan
 
-_FAILURES = 20  # printed
-_SUFFIXES = 8  # printed
+_FAILURES = 20  # most failures that are printed
+_SUFFIXES = 8  # most suffixes that are printed
 
 
 def print_build(
     index: Path, report: BuildReport, plan: Plan | None, unsupported_files: Mapping[str, int], *, as_json: bool
 ) -> None:
-    """Print what a run did; `unsupported_files` are those of its folders without a supported format, by suffix."""
+    """Print the report of a run; `unsupported_files` counts files without a supported format by suffix."""
     if as_json:
         planned = {} if plan is None else {"plan": plan.to_dict()}
         click.echo(json.dumps(asdict(report) | {"unsupported_files": dict(unsupported_files)} | planned))
@@ -56,7 +56,7 @@ def print_build(
 
 
 def _missing_line(index: Path, report: BuildReport) -> str:
-    """What is left to encode, by the speed of this run where it encoded, and how to encode it."""
+    """Documents and tokens left to encode, the time if this run encoded any, and the command that encodes them."""
     from engine.store.presence import stored_meta
 
     some = "1 document has" if report.n_missing == 1 else f"{report.n_missing:,} documents have"

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What a chart shows."""
+    """The settings of a chart."""
 
     by: str
     least: float
-    options: dict[str, Any]  # of the search
+    options: dict[str, Any]  # arguments of the search
 
 
 @click.command()
@@ -105,10 +105,10 @@ def chart(
 
 
 def _read(name: str, suffix: str | None, read_seconds: float, read_memory: int) -> Document:
-    """The one document of a file.
+    """The only document of a file.
 
     Raises:
-        click.ClickException: it could not be read, or there are several.
+        click.ClickException: the document could not be read, or there is no document or several.
     """
     found: list[Document | Failure] = list(missing_files([name]))
     if not found:

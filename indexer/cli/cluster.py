@@ -21,7 +21,7 @@ def ray_option(purpose: str) -> Callable[[DecoratedT], DecoratedT]:
     """`--ray`.
 
     Args:
-        purpose: of the cluster, for the help.
+        purpose: purpose of the cluster, for the help.
     """
     return click.option("--ray", "ray_address", metavar="ADDRESS", help=f"{purpose} a Ray cluster: {_PLACES}")
 
@@ -36,15 +36,15 @@ workers_option = click.option(
 
 
 def check_ray_options(ray_address: str | None, n_workers: int | None, **others: object) -> None:
-    """Whether the options of `index` go together.
+    """Check that the options of `index` go together.
 
     Args:
-        ray_address: of --ray.
-        n_workers: of --workers.
-        others: options that do not go with --ray, by the names that they are typed with.
+        ray_address: value of --ray.
+        n_workers: value of --workers.
+        others: values of options that do not go with --ray, by the names of the options.
 
     Raises:
-        click.UsageError: they do not.
+        click.UsageError: the options do not go together.
         MissingExtra: Ray is not installed.
     """
     if ray_address is None:
@@ -61,7 +61,7 @@ def check_ray(feature: str) -> None:
     """Refuse a feature where Ray is not installed.
 
     Raises:
-        MissingExtra: the message has the command that installs it.
+        MissingExtra: Ray is not installed; the message has the command that installs it.
     """
     from engine.extras import check_extra
 
@@ -70,7 +70,7 @@ def check_ray(feature: str) -> None:
 
 @contextmanager
 def placed_partitions(index: Path, ray_address: str | None) -> Iterator[Channel | None]:
-    """Have the partitions of an index as actors of a Ray cluster inside; None without an address.
+    """Run the partitions of an index as actors of a Ray cluster inside the context; None without an address.
 
     Raises:
         MissingExtra: Ray is not installed.
@@ -85,7 +85,7 @@ def placed_partitions(index: Path, ray_address: str | None) -> Iterator[Channel 
 
     parts = list(partition_folders(index, read_manifest(index)))  # before Ray is started, which takes seconds
     with connected(ray_address):
-        from indexer.cluster.partitions import placed  # loads Ray, after it was set up
+        from indexer.cluster.partitions import placed  # imports Ray, which was set up by `connected`
 
         with placed(parts) as actors:
             yield actors

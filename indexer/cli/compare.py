@@ -1,4 +1,4 @@
-"""`longmatch compare`: two documents with each other."""
+"""`longmatch compare`: compare two documents."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ def compare(
 
 
 def _check_use(documents: tuple[str, ...], index: Path | None, doc_id: str | None, encoder: str | None) -> None:
-    """Whether arguments and options fit together.
+    """Check that arguments and options go together.
 
     Raises:
-        click.UsageError: they do not.
+        click.UsageError: they do not go together.
     """
     if doc_id is not None and index is None:
         raise click.UsageError("--id needs --index, which holds the document")
@@ -96,10 +96,10 @@ def _check_use(documents: tuple[str, ...], index: Path | None, doc_id: str | Non
 
 
 def _only(name: str, found: list[Document | Failure]) -> Document:
-    """The one document of a name.
+    """The only document found under a name.
 
     Raises:
-        click.ClickException: it could not be read, or there are several.
+        click.ClickException: the document could not be read, or there is no document or several.
     """
     if len(found) != 1:
         count = f"{len(found):,} documents" if found else "no document"
@@ -121,7 +121,7 @@ def _compared(
     device: str | None,
     sections: dict[str, Any],
 ) -> Comparison:
-    # Loads the encoder, which a wrong use of the command does without.
+    # Imported here, so that a usage error does not load the encoder.
     from engine.comparison import compare_alone
 
     if index is None:

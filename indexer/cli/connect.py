@@ -1,4 +1,4 @@
-"""`longmatch connect`: one index of partitions that are elsewhere."""
+"""`longmatch connect`: make one index of partitions on servers, in databases or in other folders."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from indexer.cli.access import timeout_option
 def connect(out: Path, addresses: tuple[str, ...], timeout: float) -> None:
     """Make an index OUT of partitions that are elsewhere.
 
-    ADDRESS is that of a server that runs `longmatch serve papers.parts/NNNN.lm`; of
-    a schema of PostgreSQL into which a partition was copied; or the folder of one.
-    All partitions must be there, in any order; several servers of one partition are
-    replicas. OUT holds the addresses and the reference sample, no documents. query,
-    pairs, chart, show, info, serve and mcp take OUT as INDEX; what writes runs where
-    the folders are. The token of the servers is read from the variable
-    LONGMATCH_TOKEN; passwords of a database come from ~/.pgpass or PGPASSWORD.
+    ADDRESS is the address of a server that runs `longmatch serve papers.parts/NNNN.lm`,
+    the address of a PostgreSQL schema into which a partition was copied, or the folder
+    of a partition. All partitions must be named, in any order; several servers of one
+    partition are replicas. OUT holds the addresses and the reference sample, no
+    documents. query, pairs, chart, show, info, serve and mcp take OUT as INDEX;
+    commands that write must run where the folders are. The token of the servers is
+    read from the variable LONGMATCH_TOKEN; passwords of a database come from ~/.pgpass
+    or PGPASSWORD.
 
     \b
     Example:

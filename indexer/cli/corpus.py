@@ -1,4 +1,4 @@
-"""What a run of `longmatch index` reads: the paths that are named, or the documents that failed before."""
+"""The input of a run of `longmatch index`: the named paths, or the documents that failed before."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Corpus:
-    """What a run reads: paths, or documents that failed before; nothing where the rest is to be encoded."""
+    """The input of a run: paths, or documents that failed before; empty if the run only encodes documents."""
 
     paths: tuple[str, ...] = ()
     ids: FileIds | None = None
-    n_files: int | None = None  # where known
+    n_files: int | None = None  # None if not known
     requests: Sequence[Request] = ()
     left_out: Sequence[tuple[str, str]] = ()  # source and reason of failures that cannot be read again
-    unsupported_files: Mapping[str, int] = field(default_factory=dict)  # of folders, by suffix
+    unsupported_files: Mapping[str, int] = field(default_factory=dict)  # number of files in folders, by suffix
 
     @property
     def sources(self) -> Sequence[str]:
-        """What is read, by its names."""
+        """The paths, or the sources of the documents that failed before."""
         return self.paths or [request.source for request in self.requests]
 
     def read(self, reader: DocumentReader | None) -> Iterator[Document | Unreadable]:
-        """The documents."""
+        """Read the documents."""
         from indexer.building.corpus import read_corpus
 
         if self.paths:
@@ -43,7 +43,7 @@ class Corpus:
 
 
 def named_corpus(index: Path, paths: tuple[str, ...], id_prefix: str) -> Corpus:
-    """The corpus of PATH...; a path that is not there ends the run here, before slow imports."""
+    """The corpus of PATH...; a path that does not exist ends the run here, before slow imports."""
     from indexer.building.corpus import count_files, unsupported_files
     from indexer.building.doc_ids import FileIds
 
@@ -63,7 +63,7 @@ def failed_corpus(index: Path) -> Corpus:
 
 
 def echo_left_out(corpus: Corpus) -> int:
-    """Print which failures were not read again, and why; returns how many."""
+    """Print the failures that were not read again, with the reasons; returns their number."""
     for source, reason in corpus.left_out:
         click.echo(f"not read again: {source}: {reason}", err=True)
     return len(corpus.left_out)

@@ -1,4 +1,4 @@
-"""What `info` and `show` print about an index and its documents, as lines."""
+"""The lines that `info` and `show` print about an index and its documents."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _examples(types: Sequence[str], examples: Sequence[Scalar]) -> str:
 
 
 def value_text(value: MetadataValue) -> str:
-    """A value of the metadata for people: the elements of a list between commas."""
+    """A metadata value as text; the elements of a list are separated by commas."""
     if isinstance(value, list):
         return ", ".join(map(value_text, value))
     if isinstance(value, bool):

@@ -34,14 +34,14 @@ from indexer.cli.show import info, show
 from indexer.cli.train import train
 from indexer.cli.upkeep import compact, doctor, rebase, remove, repair, verify
 
-_COLLECTED_AFTER = 50_000  # new containers; at Python's 700 a fifth of the start goes into looking for garbage
+_COLLECTED_AFTER = 50_000  # new containers; with Python's default of 700, a fifth of the start is garbage collection
 
 
 class _Commands(click.Group):
     """Turns the errors raised on purpose into one line and exit status 1."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order in which one meets them, not that of the alphabet."""
+        """The commands in the order in which a user needs them, not in alphabetical order."""
         return list(self.commands)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -50,7 +50,7 @@ class _Commands(click.Group):
         return super().parse_args(ctx, args)
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:  # noqa: ANN401
-        """Run the command line; errors that click prints are JSON, too, where that is asked for."""
+        """Run the command line; with --log-json, errors that click prints are JSON too."""
         given = list(sys.argv[1:] if args is None else args)
         with json_log() if given[:1] == [OPTION] else nullcontext():
             return super().main(given, *rest, **options)

@@ -1,4 +1,4 @@
-"""`longmatch index`: create or update."""
+"""`longmatch index`: create or update an index."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from indexer.plan.values import Plan
     from indexer.reading.reader import ReadLimits
 
-_WAYS = {  # said before a run
+_WAYS = {  # logged before a run
     "none": "words alone: no vectors, no model (--encode later adds vectors as queries need them)",
     "later": "words now, vectors of a sample now and others as queries need them (--encode all: all vectors now)",
     "all": "words and vectors of all documents (--encode later: first answers much sooner)",
@@ -213,7 +213,7 @@ class _Settings:
 
 
 def _default_way(index: Path, corpus: Corpus, encoder: str | None) -> EncodeNow:
-    """Which documents get vectors where nothing else is said; an index of words alone stays one as documents come."""
+    """The default of --encode; an index of words alone stays one when documents are added."""
     from engine.store.presence import stored_meta
 
     if not corpus.sources:
@@ -283,7 +283,7 @@ def _built(
 
 @contextmanager
 def _named_cost(index: Path, encoder: Encoder | str | None, settings: _Settings) -> Iterator[None]:
-    """Where the index has another encoder, add to the error what encoding it again costs."""
+    """If the index has another encoder, add the cost of encoding the index again to the error."""
     from engine.errors import IndexMismatch
     from engine.store.address import Address
     from engine.store.manifest import is_partitioned
@@ -318,13 +318,13 @@ def _built_on_cluster(
     address, n_workers = settings.where.ray_address, settings.where.n_workers
     assert address is not None
     with connected(address, n_workers) as cluster:
-        from indexer.cluster.job import build_on_cluster  # loads Ray, after it was set up
+        from indexer.cluster.job import build_on_cluster  # imports Ray, which was set up by `connected`
 
         return build_on_cluster(index, documents, cluster, n_workers=n_workers, encoder=settings.encoder, **common)
 
 
 def _exit_by(report: BuildReport, *, n_left_out: int) -> None:
-    """End with the exit status of a run in which documents failed, if any did."""
+    """Exit with the status of a run in which documents failed or were left out, if there are any."""
     if report.failures:
         sys.exit(PARTLY if report.n_seen > len(report.failures) else FAILED)
     if n_left_out:
@@ -332,10 +332,10 @@ def _exit_by(report: BuildReport, *, n_left_out: int) -> None:
 
 
 def _check_arguments(index: Path, paths: tuple[str, ...], *, prune: bool, dry_run: bool, retry_failures: bool) -> None:
-    """Whether arguments and options go together.
+    """Check that arguments and options go together.
 
     Raises:
-        click.UsageError: PATH is missing or one too much, or there is no index.
+        click.UsageError: PATH or an option is missing or not allowed, or there is no index.
     """
     given = [name for name, is_given in (("--prune", prune), ("--dry-run", dry_run)) if is_given]
     if retry_failures and (paths or given):
@@ -351,10 +351,10 @@ def _check_arguments(index: Path, paths: tuple[str, ...], *, prune: bool, dry_ru
 
 
 def _check_reencode(index: Path, paths: tuple[str, ...], *, is_alone: bool) -> None:
-    """Whether arguments go with --reencode.
+    """Check that arguments go with --reencode.
 
     Raises:
-        click.UsageError: PATH or another option is one too much, or there is no index.
+        click.UsageError: PATH or another option is not allowed, or there is no index.
     """
     if paths or not is_alone:
         raise click.UsageError("--reencode reads the stored texts; leave out PATH and the options of other runs")
@@ -362,7 +362,7 @@ def _check_reencode(index: Path, paths: tuple[str, ...], *, is_alone: bool) -> N
 
 
 def _print_reencoded(index: Path, encoder: str | None, device: str | None, *, dry_run: bool, as_json: bool) -> None:
-    """Encode an index again, with progress, or print what that costs."""
+    """Encode an index again, with progress, or print the cost of doing so."""
     from indexer.building.builder import encoder_for
     from indexer.building.reencoding import reencode, reencoding_cost
     from indexer.cli.progress import BuildProgress

@@ -16,7 +16,7 @@ _LEVELS = {"Error: ": "error", "Usage: ": "error", "Warning: ": "warning", "WARN
 
 
 class JsonLines(io.TextIOBase):
-    """A stream whose lines become JSON objects on another one; no terminal, so that nobody draws bars."""
+    """A stream that writes its lines as JSON objects to another stream; not a terminal, so that no bar is drawn."""
 
     encoding = "utf-8"
     errors = "backslashreplace"
@@ -36,7 +36,7 @@ class JsonLines(io.TextIOBase):
         return False
 
     def write(self, text: str) -> int:
-        """Write every line that ends in `text`; the rest waits."""
+        """Write every line that is complete after `text`; the rest is kept."""
         with self._lock:
             *lines, self._begun = (self._begun + text).split("\n")
             for line in lines:
@@ -44,11 +44,11 @@ class JsonLines(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Write what was written so far; a line that has not ended stays."""
+        """Flush the other stream; an incomplete line is kept."""
         self._stream.flush()
 
     def end(self) -> None:
-        """Write a last line that did not end."""
+        """Write the last line, if it is incomplete."""
         with self._lock:
             line, self._begun = self._begun, ""
             self._write_line(line)

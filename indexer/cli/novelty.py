@@ -31,26 +31,26 @@ _OF_RANKINGS = (
     "exact",
     "matrix",
     "is_partial",
-)  # parameters without meaning here
+)  # parameters that have no meaning for novelty
 
 
 def check_novelty_options(context: click.Context, form: str) -> None:
-    """Whether the options of a command fit to novelty.
+    """Check that the options of a command go with --mode novelty.
 
     Raises:
-        click.UsageError: one is for rankings of documents.
+        click.UsageError: an option is for rankings of documents, or the format cannot show novelty.
     """
     for option in context.command.params:
         if option.name in _OF_RANKINGS and context.get_parameter_source(option.name) is TYPED:
             raise click.UsageError(f"{option.opts[-1]} is for rankings of documents; leave it out with --mode novelty")
     if form not in _FORMATS:
-        raise click.UsageError(f"--format {form} shows no novelty; take one of: {', '.join(_FORMATS)}")
+        raise click.UsageError(f"--format {form} shows no novelty; use one of: {', '.join(_FORMATS)}")
 
 
 def novelty_answers(
     index: Index, doc_ids: Sequence[str], documents: Iterable[Document], options: dict[str, Any], *, with_itself: bool
 ) -> list[Novelty]:
-    """The novelty of indexed documents, then of others; copies of a query are left out unless wanted."""
+    """The novelty of indexed documents, then of others; copies of a query are left out unless `with_itself`."""
     found = [index.novelty(doc_id, **options) for doc_id in doc_ids]
     for document in documents:
         copies = [] if with_itself else index.copies(document)
@@ -62,7 +62,7 @@ def novelty_answers(
 
 
 def print_novelty(found: Sequence[Novelty], form: str, n_pairs: int | None, output: Path | None) -> None:
-    """Write to a file or to standard output."""
+    """Write novelties to a file or to standard output."""
     from engine.novelty import N_PAIRS as OF_REPORT
     from engine.report.novelty_table import N_PAIRS, novelty_lines
     from indexer.cli.terminal import PIPE_WIDTH, has_styles, show, width

@@ -1,4 +1,4 @@
-"""Options under headings: `--help` of a command that has many."""
+"""Options under headings, in the `--help` of commands with many options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DecoratedT = TypeVar("DecoratedT", bound=Callable[..., Any] | click.Command)
 
 
 class _GroupedOption(click.Option):
-    """An option that stands under a heading; a number is shown as N, without its range."""
+    """An option that is listed under a heading; a number is shown as N, without its range."""
 
     def __init__(self, *arguments: Any, heading: str, **settings: Any) -> None:  # noqa: ANN401
         super().__init__(*arguments, **settings)
@@ -31,7 +31,7 @@ class GroupedCommand(click.Command):
     """Lists its options by their headings, in the order in which they were declared."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options."""
+        """Write the options under their headings."""
         rows: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             row = parameter.get_help_record(ctx)

@@ -26,13 +26,13 @@ class IndexType(click.Path):
     """A folder, or the address of an index on a server."""
 
     def __init__(self, *, exists: bool = False) -> None:
-        """Take a place; with `exists`, refuse a folder that is not there."""
+        """Accept a folder or an address; with `exists`, refuse a folder that does not exist."""
         super().__init__(file_okay=False, exists=exists, path_type=Path)
 
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
     ) -> str | bytes | os.PathLike[str]:
-        """A `Path`; an `Address` or a `ServerAddress` where the value is one."""
+        """A `Path`; for an address, an `Address` or a `ServerAddress`."""
         name = os.fspath(value)
         return index_place(name) if is_address(name) else super().convert(value, param, ctx)
 
@@ -67,14 +67,14 @@ def keep_arguments(context: click.Context, arguments: Sequence[str]) -> None:
 
 
 def typed_command() -> str:
-    """The command as it was typed, quoted for a shell; "" outside of one."""
+    """The command as it was typed, quoted for a shell; "" outside of a command."""
     context = click.get_current_context(silent=True)
     arguments = () if context is None else context.meta.get(_TYPED, ())
     return shlex.join(["longmatch", *arguments]) if arguments else ""
 
 
 def _existing(_context: click.Context, _parameter: click.Parameter, path: Path) -> Path:
-    """Refuse a missing folder before anything is loaded; `Snapshot` looks at what is in it."""
+    """Refuse a missing folder before anything is loaded; `Snapshot` checks its contents."""
     if not isinstance(path, Address | ServerAddress) and not path.exists():
         raise click.ClickException(f"{path} holds no index; make one: longmatch index {path} PATH...")
     return path
@@ -103,10 +103,10 @@ def opened_index(
 
     Args:
         path: folder or address.
-        device: to encode on, and to search on.
+        device: device for encoding and searching.
         timeout: seconds in which a served partition must answer each round.
         is_partial: whether served partitions that do not answer are left out.
-        channel: to partitions that are not reached over HTTP.
+        channel: channel to partitions that are not reached over HTTP.
     """
     from engine.index import Index
     from engine.remote.exchange import SECONDS, Access

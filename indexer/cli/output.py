@@ -18,7 +18,7 @@ from engine.report.table import result_table
 from engine.result import Result, SectionMatrix
 
 RUN_TAG = "longmatch"
-# JSON leaves these as they are inside of texts; some programs would end a line there.
+# JSON does not escape these characters in strings; some programs end a line at them.
 _LINE_BREAKS = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\u2028\u2029"}
 
 
@@ -32,7 +32,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How much is shown, and how wide."""
+    """The number of section pairs per hit, the width in columns, and the command of a report."""
 
     n_pairs: int
     width: int
@@ -40,7 +40,7 @@ class Layout:
 
 
 def render(answers: Sequence[Answer], form: str, layout: Layout) -> str | bytes:
-    """Write answers in one of `FORMATS`: bytes for parquet and arrow, for others a text that ends with a newline."""
+    """Answers in one of `FORMATS`: bytes for parquet and arrow, for others a text that ends with a newline."""
     return FORMATS[form](answers, layout)
 
 
@@ -61,23 +61,23 @@ def _as_dict(answer: Answer, layout: Layout) -> dict[str, Any]:
 
 
 def _json(answers: Sequence[Answer], layout: Layout) -> str:
-    """One envelope, for one query as for many; see `engine/report/result.schema.json`."""
+    """One envelope, for one query or many; see `engine/report/result.schema.json`."""
     results = envelope([_as_dict(answer, layout) for answer in answers])
     return json.dumps(results, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 def _jsonl(answers: Sequence[Answer], layout: Layout) -> str:
-    """A line for each query: a result of the same schema, also where it has no hits."""
+    """A line for each query: a result of the same schema, even if it has no hits."""
     return "".join(json_line(_as_dict(answer, layout)) for answer in answers)
 
 
 def json_line(values: dict[str, Any]) -> str:
-    """A value as JSON on one line, its end included."""
+    """A value as JSON on one line, with the newline."""
     return json.dumps(values, ensure_ascii=False, allow_nan=False).translate(_LINE_BREAKS) + "\n"
 
 
 def _csv(answers: Sequence[Answer], layout: Layout) -> str:
-    """A row for each listed part of each hit, see `engine.report.rows`; `kind` says which part."""
+    """A row for each listed part of each hit, see `engine.report.rows`; the column `kind` names the part."""
     text = io.StringIO()
     rows = csv.DictWriter(text, PART_COLUMNS, lineterminator="\n")
     rows.writeheader()
@@ -88,7 +88,7 @@ def _csv(answers: Sequence[Answer], layout: Layout) -> str:
 
 
 def _trec(answers: Sequence[Answer], layout: Layout) -> str:
-    """Fields are parted by blanks there, so blanks inside a name become underscores."""
+    """A TREC run: its fields are separated by blanks, so blanks in a name become underscores."""
     return "".join(
         f"{_word(answer.result.query.doc_id)} Q0 {_word(hit.doc_id)} {hit.rank} {hit.score:.8f} {RUN_TAG}\n"
         for answer in answers
@@ -98,7 +98,7 @@ def _trec(answers: Sequence[Answer], layout: Layout) -> str:
 
 def _html(answers: Sequence[Answer], layout: Layout) -> str:
     """The evidence report, one file for all queries."""
-    # Loads Jinja, which the other formats do without.
+    # Loads Jinja, which the other formats do not need.
     from engine.report.page import result_page
 
     return result_page([answer.result for answer in answers], n_pairs=layout.n_pairs, command=layout.command)
@@ -119,7 +119,7 @@ def _ris(answers: Sequence[Answer], _layout: Layout) -> str:
 def _columns(answers: Sequence[Answer], layout: Layout, form: Literal["parquet", "arrow"]) -> bytes:
     """The rows of `_csv` with typed columns."""
     check_extra("pyarrow", f"the format {form}", "pyarrow", "arrow")
-    # Loads pyarrow, which the other formats do without.
+    # Loads pyarrow, which the other formats do not need.
     from engine.report.arrow import part_export
 
     file = io.BytesIO()

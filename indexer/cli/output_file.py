@@ -34,10 +34,10 @@ output_option = click.option(
 
 
 def _check(path: Path) -> None:
-    """Whether a file can be written.
+    """Check that a file can be written.
 
     Raises:
-        click.BadParameter: it cannot.
+        click.BadParameter: the file cannot be written.
     """
     if path.is_dir():
         raise click.BadParameter(f"{path} is a folder; name a file in it: {path / 'result.txt'}")
@@ -64,9 +64,9 @@ def write_output(path: Path, content: str | bytes) -> None:
 
 @contextmanager
 def opened_output(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to; one that is there is replaced once the new content is on disk, at the end of the block.
+    """A file to write to; an existing file is replaced at the end of the block, once the new content is on disk.
 
-    A symbolic link stays, and the file that it names is replaced. A device or a pipe is written to.
+    A symbolic link stays, and the file that it names is replaced. A device or a pipe is written directly.
 
     Raises:
         click.ClickException: the disk is full, or the file cannot be written any more.
@@ -84,13 +84,13 @@ def opened_output(path: Path) -> Iterator[BinaryIO]:
 
 
 def _is_replaced(path: Path) -> bool:
-    """Whether there is no such file, or a regular one."""
+    """Whether writing replaces the path: it does not exist, or is a regular file."""
     return not path.exists() or stat.S_ISREG(path.stat().st_mode)
 
 
 @contextmanager
 def _replaced(path: Path) -> Iterator[BinaryIO]:
-    mask = os.umask(0)  # which cannot be read otherwise
+    mask = os.umask(0)  # the mask cannot be read without setting it
     os.umask(mask)
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~mask
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")

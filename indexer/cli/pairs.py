@@ -44,9 +44,9 @@ _PARQUET = ".parquet"
     type=click.Choice(["similar", "containment"]),
     default="similar",
     show_default=True,
-    help="What a score says: similar, or containment (how much of one document the other contains).",
+    help="What the score measures: similar, or containment (how much of one document the other contains).",
 )
-@click.option("--where", metavar="FILTER", help="Metadata filter for both documents, as of query.")
+@click.option("--where", metavar="FILTER", help="Metadata filter for both documents, as in query.")
 @click.option(
     "--clusters",
     type=click.Path(path_type=Path),
@@ -66,7 +66,7 @@ _PARQUET = ".parquet"
     "--cluster-least",
     type=click.FloatRange(0, 1),
     metavar="X",
-    help="Score of a pair that connects a cluster; by default as --least.",
+    help="Score of a pair that connects a cluster; by default that of --least.",
 )
 @output_option
 @timeout_option
@@ -87,9 +87,10 @@ def pairs(
     """List pairs of documents of INDEX that overlap, best first.
 
     A pair is listed if one of the two is among the best targets of the other. Its
-    score is the larger one of both directions; forward is that of the first document
-    as the query, backward that of the second. The output is CSV, or Parquet for a
-    file named so. With -o, a run that was killed continues with the same command.
+    score is the larger of two scores: forward, with the first document as the query,
+    and backward, with the second. The output is CSV, or Parquet if the name of the
+    file ends in .parquet. To continue a run with -o that was killed, run the same
+    command again.
 
     \b
     Example:
@@ -138,7 +139,7 @@ def _write(
 
 
 def _draw(index: Index, found: Pairs, where: str | None, cluster_least: float | None, picture: Path) -> None:
-    # Loads matplotlib, which a list of pairs does without.
+    # Loads matplotlib, which a list of pairs does not need.
     from engine.plots.cluster_map import plot_clusters
     from engine.plots.corpus_map import corpus_map
 
@@ -154,7 +155,7 @@ class _Log:
         self._started = self._last = time.monotonic()
 
     def __call__(self, what: str, n_done: int, n_documents: int) -> None:
-        """Print how far the pass is."""
+        """Print the progress of a pass."""
         now = time.monotonic()
         if now - self._last < _SECONDS_BETWEEN_LINES:
             return

@@ -1,4 +1,4 @@
-"""`longmatch partition`: the same documents in another number of partitions."""
+"""`longmatch partition`: copy an index into another number of partitions."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _N_NAMED = 3  # headings that an error suggests
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A part of a text, and where it stands."""
+    """A part of a text, and its place in the document."""
 
     span: Span
     text: str
@@ -25,15 +25,15 @@ class Passage:
 
 
 def section_texts(document: Document, wanted: str) -> list[Passage]:
-    """The sections of a number or a heading, parts of a long one together.
+    """The section with a number, or the sections with a heading: a long section has several parts.
 
     Args:
-        document: that has the sections.
-        wanted: a number from 1, a heading, or a part of one; case does not matter. A heading that is a number is
-            found where there is no section of that number.
+        document: document with the sections.
+        wanted: a number from 1, a heading, or a part of a heading; case does not matter. A heading that is a number
+            is found if no section has that number.
 
     Raises:
-        QueryError: there is none, or several headings have the words.
+        QueryError: there is no such section, or several headings contain the words.
     """
     n = len(document.sections)
     if wanted.isdecimal() and 1 <= int(wanted) <= n:
@@ -59,8 +59,8 @@ def page_text(document: Document, page: int) -> Passage:
     """The text of a page.
 
     Args:
-        document: that has pages.
-        page: from 1.
+        document: document with pages.
+        page: page number, from 1.
 
     Raises:
         QueryError: there is no such page.
@@ -76,7 +76,7 @@ def page_text(document: Document, page: int) -> Passage:
 
 
 def passage_text(passages: Sequence[Passage], as_json: bool) -> str:
-    """Passages one after another, as they stand in the text."""
+    """Passages one after another, as they are in the text, or as JSON."""
     if as_json:
         rows = [{**one.place, "start": one.span.start, "end": one.span.stop, "text": one.text} for one in passages]
         return json.dumps(rows, ensure_ascii=False)

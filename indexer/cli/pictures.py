@@ -1,4 +1,4 @@
-"""Pictures that commands write: the form by the name of the file. Draws nothing."""
+"""Writes pictures to files, in the format given by the file name. Draws nothing."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _FORMS: dict[str, Literal["png", "svg"]] = {".png": "png", ".svg": "svg"}
 
 
 def check_picture(path: Path | None, command: str, example: str) -> None:
-    """Whether a picture can be drawn into a file.
+    """Check that a picture can be written to a file.
 
     Args:
-        path: of the file; None where none is named.
-        command: that draws it.
-        example: option and name of a file that would do.
+        path: path of the file; None if no file is named.
+        command: command that draws the picture, for the message.
+        example: option and name of a file that can be written, for the message.
 
     Raises:
-        click.UsageError: its name does not end in .png or .svg.
+        click.UsageError: no file is named, or its name does not end in .png or .svg.
         MissingExtra: matplotlib is not installed.
     """
     if path is None or path.suffix.lower() not in _FORMS:
@@ -34,7 +34,7 @@ def check_picture(path: Path | None, command: str, example: str) -> None:
 
 
 def write_picture(path: Path, figure: Plot) -> None:
-    """Write a figure in the form that the name of the file says."""
+    """Write a figure in the format given by the file name."""
     # Loads matplotlib, which only pictures need.
     from engine.plots.style import figure_file
 

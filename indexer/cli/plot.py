@@ -84,7 +84,7 @@ def _read(document: str, seconds: float, memory: int) -> Document:
     """The document of a file.
 
     Raises:
-        click.ClickException: it is not there, cannot be read, or holds several.
+        click.ClickException: the file does not exist, cannot be read, or does not hold exactly one document.
     """
     if missing := missing_files([document]):
         raise click.ClickException(f"{document}: {missing[0].reason}")

@@ -1,4 +1,4 @@
-"""`longmatch pretrain`: an encoder learns from documents alone."""
+"""`longmatch pretrain`: train an encoder on documents alone."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _recipe(context: click.Context, given: Mapping[str, Any]) -> PretrainingReci
 
 
 def _is_paper(given: Mapping[str, Any]) -> bool:
-    """Whether DocSplit is meant as published: the first token of a whole view, a dense layer over it, hidden words."""
+    """Whether to train DocSplit as published: first token of a whole view, dense layer over it, masked words."""
     return given["task"] == "docsplit" and given["new"] is None and given["variant"] == "paper"
 
 

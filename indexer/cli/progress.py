@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from indexer.training import Step
 
 _SECONDS_BETWEEN_LINES = 5.0
-_SECONDS_BETWEEN_TICKS = 0.25  # between which a bar is drawn
+_SECONDS_BETWEEN_TICKS = 0.25  # interval at which a bar is drawn
 
 
 class _Bar:
-    """A bar on a terminal, with a count before it and a note behind it; it draws itself a few times a second."""
+    """A bar on a terminal, with a count before it and a note after it; it draws itself a few times a second."""
 
     def __init__(self, stream: TextIO) -> None:
         # Rich is imported for terminals alone.
@@ -43,12 +43,12 @@ class _Bar:
         self._progress.start()
 
     def show(self, count: str, share: float | None, note: str) -> None:
-        """Replace what is shown.
+        """Replace the count, the share and the note that are shown.
 
         Args:
-            count: in front of the bar.
-            share: of the work that is done, in [0, 1]; None where the work is not known.
-            note: behind the bar.
+            count: text before the bar.
+            share: share of the work that is done, in [0, 1]; None if the amount of work is not known.
+            note: text after the bar.
         """
         total = None if share is None else 1.0
         self._progress.update(self._task, description=count, total=total, completed=share or 0.0, note=note)
@@ -67,7 +67,7 @@ class _Bar:
 
 
 class _Ticker(Thread):
-    """Calls a function a few times a second, until it is ended."""
+    """Calls a function a few times a second, until `end` is called."""
 
     def __init__(self, tick: Callable[[], None]) -> None:
         super().__init__(name="longmatch-progress", daemon=True)
@@ -79,7 +79,7 @@ class _Ticker(Thread):
             self._tick()
 
     def end(self) -> None:
-        """Return when no call goes on any more."""
+        """Stop, and return when no call is running any more."""
         self._has_ended.set()
         self.join()
 
@@ -120,15 +120,15 @@ class _Progress:
 
 
 class BuildProgress(_Progress):
-    """Shows how far a run is: documents, tokens a second, time left. A bar moves between commits, too."""
+    """Shows the progress of a run: documents, tokens per second, time left; a bar also moves between commits."""
 
     def __init__(self, n_files: int | None = None, stream: TextIO | None = None, *, plan: Plan | None = None) -> None:
         """Show the progress of a run.
 
         Args:
-            n_files: files of the corpus, where known; documents may be more.
+            n_files: number of files of the corpus, if known; there can be more documents.
             stream: standard error by default.
-            plan: of the run, where one was made: the time left then follows from the tokens that are left.
+            plan: plan of the run, if one was made: the time left is then computed from the tokens that are left.
         """
         super().__init__(stream)
         self._n_files = n_files
@@ -147,21 +147,21 @@ class BuildProgress(_Progress):
         super().__exit__(kind, error, trace)
 
     def begin(self, activity: Activity) -> None:
-        """Follow what the run does between commits; see `indexer.building.activity.LiveProgress`."""
+        """Follow the activity of the run between commits; see `indexer.building.activity.LiveProgress`."""
         self._activity = activity
         if self._bar is not None and self._ticker is None:
             self._ticker = _Ticker(self._draw)
             self._ticker.start()
 
     def __call__(self, report: BuildReport) -> None:
-        """Take note of a commit."""
+        """Show the report of a commit."""
         if self._bar is not None:
             self._draw(report)
         elif self._is_due():
             self.log(self._line(report))
 
     def _draw(self, report: BuildReport | None = None) -> None:
-        """Show the state of the run on the bar; of a commit without an activity, the report."""
+        """Show the state of the run on the bar: the report of the activity, or without one the given report."""
         activity = self._activity
         report = activity.report if activity is not None else report
         if self._bar is None or report is None:
@@ -180,7 +180,7 @@ class BuildProgress(_Progress):
         self._bar.show(count, share, self._note(report))
 
     def _note(self, report: BuildReport) -> str:
-        """Speed, and the time left by tokens, which say more about it than documents of different lengths."""
+        """Speed, and with a plan the time left: tokens predict it better than documents of different lengths."""
         if not report.n_tokens:
             return ""
         rate = f"{report.n_tokens / max(report.seconds, 1e-9):,.0f} tokens/s"
@@ -197,7 +197,7 @@ class BuildProgress(_Progress):
         return ", ".join([*parts, *_reused(report)])
 
     def _time_left(self, report: BuildReport) -> list[str]:
-        """By the speed of this run: of tokens where they were planned, else of documents."""
+        """The time left at the speed of this run: by tokens if they were planned, otherwise by documents."""
         if self._plan is not None:
             left = max(0, self._plan.n_tokens - report.n_tokens) / max(1, self._plan.n_tokens)
             planned = self._plan.seconds.total - self._plan.seconds.generation
@@ -215,7 +215,7 @@ def _reused(report: BuildReport) -> list[str]:
 
 
 class TrainingProgress(_Progress):
-    """Shows the steps of a run: loss, rate, the last figure on valid, time left."""
+    """Shows the steps of a run: loss, tokens per second, the last nDCG@10 on valid, time left."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         """Show the progress of a run on a stream, standard error by default."""
@@ -224,7 +224,7 @@ class TrainingProgress(_Progress):
         self._began = 0.0
 
     def __call__(self, step: Step) -> None:
-        """Take note of a step."""
+        """Show a step."""
         if self._first is None:
             self._first, self._began = step.number, time.monotonic()
             if self._is_terminal:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     _Found: TypeAlias = tuple[Result, tuple[SectionMatrix, ...]]
 
 
-_OF_MODELS = ("table", "json", "jsonl", "html")  # formats that show what an encoder computes by itself
+_OF_MODELS = ("table", "json", "jsonl", "html")  # formats that show the explanation of the model
 
 
 @click.command()
@@ -150,7 +150,7 @@ def query(
     """
     _check_use([*documents, *doc_ids, *texts], texts, mode, form, output, matrix=matrix)
     if explain == "model" and form not in _OF_MODELS:
-        raise click.UsageError(f"--format {form} shows no --explain model; take one of: {', '.join(_OF_MODELS)}")
+        raise click.UsageError(f"--format {form} shows no --explain model; use one of: {', '.join(_OF_MODELS)}")
     suffix = check_form(form_of_stdin)
     failed = missing_files(documents)
     named = [name for name in documents if name not in {failure.source for failure in failed}]
@@ -190,10 +190,10 @@ def query(
 def _check_use(
     named: Sequence[str], texts: Sequence[str], mode: str, form: str, output: Path | None, *, matrix: bool
 ) -> None:
-    """Whether the options fit together.
+    """Check that the options go together.
 
     Raises:
-        click.UsageError: they do not.
+        click.UsageError: they do not go together.
     """
     if not named:
         raise click.UsageError("no query: name a DOCUMENT, '-' for standard input, --id DOC_ID or --text TEXT")
@@ -208,7 +208,7 @@ def _check_use(
 
 
 def _text_queries(texts: Sequence[str]) -> Iterator[Document]:
-    # Loads the segmentation, which a wrong use of the command does without.
+    # Imported here, so that a usage error does not load the segmentation.
     from engine.document import Document
     from engine.segmentation import divide
 
@@ -235,7 +235,7 @@ def _answers(
     with_itself: bool,
     matrix: bool,
 ) -> list[_Found]:
-    """Search with indexed documents, then with others."""
+    """Search with indexed documents, then with other documents."""
     for doc_id in options["without"]:
         index.position(doc_id)
     answers = []
@@ -257,7 +257,10 @@ def _matrices(index: Index, query: Document | str, result: Result) -> tuple[Sect
 
 
 def _print(found: Sequence[_Found], form: str, n_pairs: int | None, output: Path | None) -> None:
-    """Write answers to a file or to standard output; why a table of another format is empty goes to standard error."""
+    """Write answers to a file or to standard output.
+
+    For formats other than table, print on standard error why a result has no hits.
+    """
     from engine.report.matrix import matrix_lines
     from engine.report.table import N_PAIRS, no_hits, result_lines
     from engine.result import N_MATCHES

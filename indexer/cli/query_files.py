@@ -1,4 +1,4 @@
-"""The documents that a command line names, looked at before anything is loaded, and read."""
+"""Checks the files that a command line names before slow imports, and reads their documents."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Failure:
 
 
 def missing_files(names: Sequence[str]) -> list[Failure]:
-    """The names of which nothing can be read: no such file, or a folder.
+    """The names that cannot be read: there is no such file, or it is a folder.
 
     Args:
-        names: of files, or "-" for standard input.
+        names: names of files, or "-" for standard input.
 
     Raises:
         click.UsageError: standard input is named twice.
@@ -53,7 +53,7 @@ def missing_files(names: Sequence[str]) -> list[Failure]:
 
 @contextmanager
 def opened_reader(names: Sequence[str], seconds: float, memory_bytes: int) -> Iterator[DocumentReader | None]:
-    """A reader for names, None without names; its process starts while the caller loads other things."""
+    """A reader for names, or None without names; its process starts while the caller imports other modules."""
     if not names:
         yield None
         return
@@ -67,13 +67,13 @@ def read_named(names: Sequence[str], reader: DocumentReader | None, suffix: str 
     """Read documents in the order of their names.
 
     Args:
-        names: of files, or "-" for standard input.
+        names: names of files, or "-" for standard input.
         reader: from `opened_reader`.
-        suffix: of the format of standard input; None to detect the format.
+        suffix: suffix of the format of standard input; None to detect the format.
     """
     if reader is None:
         return
-    # Loads the readers, a third of a second, which searches by text and by id do without.
+    # Loads the readers, which takes a third of a second; searches by text and by id do not need them.
     from engine.readers import Unreadable
     from indexer.reading.requests import Request
 
@@ -85,7 +85,7 @@ def read_named(names: Sequence[str], reader: DocumentReader | None, suffix: str 
 
 
 def left_out_note(query: Document, copies: Sequence[str]) -> str:
-    """One line on the documents of an index that have the content of a query, and are left out."""
+    """A line that names the documents which are left out because they have the same content as the query."""
     names = ", ".join(copies[:_N_NAMED])
     more = f" and {len(copies) - _N_NAMED:,} more" if len(copies) > _N_NAMED else ""
     return f"left out: {names}{more}; same content as the query {query.doc_id}, shown by --with-itself"

@@ -1,4 +1,4 @@
-"""Options of commands that search: what a score says, and which sections of the query count."""
+"""Options of commands that search: the sections that count, and the order and explanation of hits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.errors import QueryError
 
 
 def _weights(_context: click.Context, _parameter: click.Parameter, given: Sequence[str]) -> dict[str, float]:
-    # Loads the documents' classes, which a command without weights does without.
+    # Loads the classes of documents, which a command without weights does not need.
     from engine.search.section_weights import parse_weights
 
     try:
@@ -31,7 +31,7 @@ weight_option = click.option(
     multiple=True,
     callback=_weights,
     metavar="NAME=X,...",
-    help="Weights of sections of the query, by heading, kind or number, as claims=3,abstract=0; other sections have 1.",
+    help="Weights of sections of the query, by heading, kind or number, as claims=3,abstract=0; by default 1.",
 )
 min_pair_option = click.option(
     "--min-pair",

@@ -1,4 +1,4 @@
-"""The options that limit the reading of a document, and the reader that keeps them."""
+"""The options that limit the reading of a document, and the reader that enforces them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ read_memory_option = click.option(
 
 @contextmanager
 def document_reader(paths: Sequence[str], seconds: float, memory_bytes: int) -> Iterator[DocumentReader | None]:
-    """A reader for paths, None without paths; its process starts while the caller loads other things."""
+    """A reader for paths, or None without paths; its process starts while the caller imports other modules.
+
+    If the only path is standard input, no process starts.
+    """
     if not paths:
         yield None
         return

@@ -1,4 +1,4 @@
-"""`longmatch replay` and `longmatch diff`: searches repeated, and what differs."""
+"""`longmatch replay` and `longmatch diff`: repeat searches, and show the differences of their results."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from engine import Document, Index
     from engine.report.differences import Differences
 
-_LINE = re.compile(r":\d+$")  # of a document in a file of JSON lines
+_LINE = re.compile(r":\d+$")  # line number of a document in a file of JSON lines
 _INDEX = IndexType(exists=True)
 
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, exists=True, path_type=Path))
-@click.option("--index", "index", type=_INDEX, metavar="INDEX", help="By default the folder that FILE names.")
+@click.option("--index", "index", type=_INDEX, metavar="INDEX", help="By default the folder recorded in FILE.")
 @click.option("--query", "document", metavar="DOCUMENT", help="By default the file, text or id that FILE names.")
 @json_option
 @read_seconds_option
@@ -70,7 +70,7 @@ def replay(
 
 def _folder(recorded: Mapping[str, Any]) -> Path:
     name = recorded["provenance"]["index"]["path"]
-    if is_address(name):  # nobody's file decides which server gets our name and password
+    if is_address(name):  # a result file must not choose the server that gets the user's name and password
         raise click.ClickException(f"the index of the result is at {name}; name it, to connect there: --index INDEX")
     folder = Path(name)
     if not folder.is_dir():
@@ -79,10 +79,10 @@ def _folder(recorded: Mapping[str, Any]) -> Path:
 
 
 def _query(recorded: Mapping[str, Any], name: str | None, read_seconds: float, read_memory: int) -> Document | None:
-    """The document of a recorded search; None for one of the index.
+    """The query document of a recorded search; None for a document of the index.
 
     Raises:
-        click.ClickException: its file is not there, or cannot be read.
+        click.ClickException: the file of the query does not exist, or cannot be read.
     """
     from engine.replay import kept_query
 

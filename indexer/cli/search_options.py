@@ -1,4 +1,4 @@
-"""Options that the commands which search with a document share: query, chart, compare."""
+"""Options shared by the commands that search with a document: query, chart, compare."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ exact_option = click.option(
     "--exact", is_flag=True, help="Score every document instead of candidates; the result is certified."
 )
 matrix_option = click.option("--matrix", is_flag=True, help="Also print the cosines of all section pairs.")
-# Where the output goes, and how the document is read.
+# The output file, and limits for reading the document.
 file_options = together(output_option, read_seconds_option, read_memory_option)
 
 
 def pairs_option(default: int | None, shown: bool | str = True) -> Callable[[DecoratedT], DecoratedT]:
-    """`--sections`, the section pairs that are shown.
+    """`--sections`, the number of section pairs that are shown.
 
     Args:
-        default: how many.
-        shown: in the help: the default, or a text.
+        default: default number.
+        shown: whether the help shows the default, or a text that it shows instead.
     """
     return click.option(
         "--sections",

@@ -1,4 +1,4 @@
-"""`longmatch serve`: an index over HTTP."""
+"""`longmatch serve`: serve an index over HTTP."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _PACKAGES |= {"prometheus_client": "prometheus-client"}
 
 @click.command()
 @existing_index_argument
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to serve; others than this need a token.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; others need a token.")
 @click.option(
-    "--port", default=8321, show_default=True, type=click.IntRange(0, 65535), metavar="N", help="0 takes a free one."
+    "--port", default=8321, show_default=True, type=click.IntRange(0, 65535), metavar="N", help="0 uses a free port."
 )
 @click.option(
     "--token-file",
@@ -85,9 +85,9 @@ def serve(
     """Serve INDEX over HTTP: a search page, and search, documents, comparison, metrics.
 
     Open the printed address in a browser for the page. Requests and responses of
-    programs are JSON; GET /openapi.json describes them. Addresses
-    that other machines can reach need a token. SIGTERM and Ctrl-C let running
-    requests finish. A change of INDEX is served within seconds.
+    programs are JSON; GET /openapi.json describes them. Addresses that other machines
+    can reach need a token. SIGTERM and Ctrl-C let running requests finish. A change of
+    INDEX is served within seconds.
 
     \b
     Example:

@@ -13,9 +13,9 @@ def parse_bytes(text: str) -> int:
     """Bytes of a size such as `2G` or `500 MiB`.
 
     Raises:
-        click.BadParameter: it is none.
+        click.BadParameter: the text is not a size.
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", text, re.IGNORECASE)
     if match is None or match[2].lower() not in _UNITS:
-        raise click.BadParameter(f"{text!r} is no size; write for example 500M or 2G")
+        raise click.BadParameter(f"{text!r} is not a size; write for example 500M or 2G")
     return int(float(match[1]) * _UNITS[match[2].lower()])

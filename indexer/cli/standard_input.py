@@ -29,17 +29,17 @@ as_option = click.option(
 
 
 def check_form(form: str | None) -> str | None:
-    """A format as a suffix with its point.
+    """The suffix of a format, with its dot.
 
     Args:
-        form: as a user names it, with or without the point.
+        form: name of the format from the user, with or without the dot.
 
     Raises:
         click.BadParameter: there is no such format.
     """
     if form is None:
         return None
-    # Loads the readers, which a command without the option does without.
+    # Loads the readers, which a command without the option does not need.
     from engine.readers import FORMATS
     from engine.readers.assembly import without_gz
 
@@ -54,8 +54,8 @@ def read_standard_input(reader: DocumentReader, suffix: str | None) -> Iterator[
     """Read the documents on standard input: one, or several of JSON lines.
 
     Args:
-        reader: keeps the limits.
-        suffix: of the format, as from `check_form`; None to detect the format.
+        reader: reader that enforces the limits.
+        suffix: suffix of the format, as from `check_form`; None to detect the format.
     """
     from engine.errors import DocumentError
     from engine.readers import Unreadable

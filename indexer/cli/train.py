@@ -1,4 +1,4 @@
-"""`longmatch train`: an encoder learns from pairs of documents."""
+"""`longmatch train`: train an encoder on pairs of documents."""
 
 from __future__ import annotations
 

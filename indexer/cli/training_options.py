@@ -1,4 +1,4 @@
-"""What `longmatch train` and `longmatch pretrain` share: options, their meaning, the last lines, an interrupt."""
+"""Shared by `longmatch train` and `longmatch pretrain`: options, settings from options, last lines, interrupts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _sizes(_context: click.Context, _parameter: click.Parameter, given: tuple[st
     """`width=128` becomes {"width": "128"}."""
     pairs = [text.partition("=") for text in given]
     if wrong := [text for text, (name, _, value) in zip(given, pairs, strict=True) if not (name and value)]:
-        raise click.BadParameter(f"{wrong[0]!r} is no KEY=VALUE, as width=128")
+        raise click.BadParameter(f"{wrong[0]!r} is not KEY=VALUE, for example width=128")
     return {name: value for name, _, value in pairs}
 
 
@@ -79,7 +79,7 @@ encoder_options = together(
 def speed_options(
     *, steps: int, learning_rate: float, rate: str = "", head_rate: str = ""
 ) -> Callable[[DecoratedT], DecoratedT]:
-    """Options of the trainer, with the defaults of a command; `rate` and `head_rate` name others in the help."""
+    """Options of the trainer, with the defaults of a command; `rate` and `head_rate` add other defaults to the help."""
     speed = heading("Steps, memory, speed")
     above_zero = click.FloatRange(0, min_open=True)
     return together(
@@ -145,16 +145,16 @@ indexes_option = _saved(
 
 
 def refuse_unfit(context: click.Context, fits: Mapping[str, Collection[str]], choice: str, chosen: str) -> None:
-    """Refuse options that were given and mean nothing to what was chosen.
+    """Refuse options that were given but do not apply to a choice.
 
     Args:
-        context: of the command.
-        fits: for the name of a parameter the choices that it goes with; others go with all.
-        choice: the option that chooses, as --objective.
-        chosen: its value.
+        context: context of the command.
+        fits: choices that a parameter goes with, by its name; other parameters go with all choices.
+        choice: option that makes the choice, for example --objective.
+        chosen: value of that option.
 
     Raises:
-        click.UsageError: naming the option and what it goes with.
+        click.UsageError: an option does not apply; the message names it and the choices that it goes with.
     """
     for parameter in context.command.params:
         name = parameter.name or ""
@@ -165,7 +165,7 @@ def refuse_unfit(context: click.Context, fits: Mapping[str, Collection[str]], ch
 
 
 def read_start(context: click.Context, given: Mapping[str, Any], **more: Any) -> Start:  # noqa: ANN401
-    """What training starts from."""
+    """The encoder that training starts from, and its settings."""
     from engine.encoders.loading import DEFAULT_ENCODER
     from indexer.training import Start
 
@@ -191,7 +191,7 @@ def _read_new(given: Mapping[str, Any]) -> NewEncoder | None:
 
 
 def read_trainer(given: Mapping[str, Any]) -> TrainerSettings:
-    """How long and how fast."""
+    """The settings of the trainer: steps, learning rates, validations, precision, seed."""
     from engine.training.run.trainer import TrainerSettings
 
     return TrainerSettings(
@@ -207,19 +207,19 @@ def read_trainer(given: Mapping[str, Any]) -> TrainerSettings:
 
 
 def read_valid(given: Mapping[str, Any]) -> dict[str, int | None]:
-    """How much is validated, as fields of a recipe."""
+    """The limits of validation, as fields of a recipe."""
     return {name: given[name] for name in ("valid_chunks", "valid_queries", "valid_documents")}
 
 
 def saved_dtype(given: Mapping[str, Any]) -> torch.dtype:
-    """The precision of the weights on disk."""
+    """The precision of the parameters on disk."""
     import torch
 
     return torch.float16 if given["half"] else torch.float32
 
 
 def command_text(words: Sequence[str]) -> str:
-    """The command as it was given, with folders of this machine cut down to their names."""
+    """The command as it was given, with absolute paths shortened to their last part."""
     return shlex.join(["longmatch", *map(_without_folders, words[1:])])
 
 
@@ -230,7 +230,7 @@ def _without_folders(word: str) -> str:
 
 @contextmanager
 def resumable(out: Path) -> Iterator[None]:
-    """Tell of an interrupt inside that the same command goes on, and from where."""
+    """Turn an interrupt inside the context into an error that reports where the same command continues."""
     try:
         yield
     except KeyboardInterrupt:
@@ -244,7 +244,7 @@ def resumable(out: Path) -> Iterator[None]:
 
 
 def print_trained(trained: Trained) -> None:
-    """Where the encoder is, what it gained, what to do next."""
+    """Print the folder of the encoder, its gain, files that can be deleted, and the next command."""
     outcome, out = trained.outcome, trained.folder
     click.echo(
         f"{out} holds the encoder of step {outcome.best_step:,} of {outcome.steps:,} "
@@ -260,7 +260,7 @@ def print_trained(trained: Trained) -> None:
 def _gain(trained: Trained) -> str:
     if not trained.validations:
         return ""
-    last = trained.validations[-1]  # of several corpora that is their mean
+    last = trained.validations[-1]  # with several corpora, their mean
     if trained.outcome.best_step == 0:
         return f": training did not help, {last.metric} on valid was best before it, {last.before:.4f}"
     return f": {last.metric} on valid {last.after:.4f}, before {last.before:.4f} ({last.after - last.before:+.4f})"

@@ -1,4 +1,4 @@
-"""`longmatch remove`, `verify`, `repair`, `compact` and `doctor`: keeping an index and its machine sound."""
+"""`longmatch remove`, `verify`, `repair`, `compact`, `rebase` and `doctor`: maintain an index, check the machine."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def verify(index: Path, deep: bool, sample: int | None, device: str | None, as_j
         click.echo(f"{finding.damage.value}: {finding.where}: {finding.what}")
     harmful = [finding for finding in findings if not finding.is_harmless]
     if not as_json:
-        click.echo(f"{len(harmful)} damaged; repair it: longmatch repair {index}" if harmful else "all is well")
+        click.echo(f"{len(harmful)} damaged; repair it: longmatch repair {index}" if harmful else "no damage found")
     if harmful:
         sys.exit(FAILED)
 
@@ -83,7 +83,8 @@ def repair(index: Path, encode: bool, device: str | None) -> None:
         click.echo(f"{len(report.reencoded)} documents encoded again from their stored text")
     for doc_id in report.lost:
         click.echo(f"lost: {doc_id}")
-    click.echo("all is well" if not report.lost else "index the lost documents again: longmatch index INDEX PATH...")
+    again = "index the lost documents again: longmatch index INDEX PATH..."
+    click.echo(again if report.lost else "no damage found")
     if report.lost:
         sys.exit(PARTLY)
 

@@ -38,7 +38,7 @@ class EncoderSettings:
 
     @classmethod
     def of(cls, encoder: Encoder, *, on_gpu: bool) -> EncoderSettings:
-        """Those of an encoder that is loaded here."""
+        """The settings of an encoder that is loaded in this process."""
         folder = Path(encoder.name)
         name = str(folder.absolute()) if folder.is_dir() else encoder.name
         return cls(name, encoder.fingerprint, "cuda" if on_gpu else "cpu", on_gpu)
@@ -51,7 +51,7 @@ def submitted(settings: EncoderSettings, batch: StoredBatch) -> Pending:
 
 @lru_cache(maxsize=2)
 def _task(*, on_gpu: bool) -> Any:  # noqa: ANN401 - Ray makes its class
-    # Without a number of calls, a process with a GPU would end after one.
+    # By default, a process with a GPU would end after one call.
     return ray.remote(num_cpus=1, num_gpus=int(on_gpu), max_retries=_MOST_RETRIES, max_calls=0)(encode_stored)
 
 
@@ -65,7 +65,7 @@ def encode_stored(settings: EncoderSettings, batch: StoredBatch) -> EncodedBatch
 
 @lru_cache(maxsize=1)
 def _loaded(settings: EncoderSettings) -> Encoder:
-    # Loads torch, which the processes of writers do without.
+    # Loads torch, which the processes of writers do not need.
     from engine.encoders.loading import load_encoder
 
     encoder = load_encoder(settings.name, device=settings.device)
@@ -83,13 +83,13 @@ def spread(
     """Encode batches at the same time, and return them in their order.
 
     Args:
-        batches: read only as far as they are sent.
-        submit: sends one.
-        n_at_once: that are encoded at the same time; up to twice as many wait for the one before them.
+        batches: read only when they can be sent.
+        submit: sends a batch.
+        n_at_once: batches that are encoded at the same time; up to twice as many are held, to return them in order.
 
     Raises:
-        ClusterError: the process of a batch died more often than it is tried again.
-        EngineError: of the encoder.
+        ClusterError: the process of a batch died again in every retry.
+        EngineError: raised by the encoder.
     """
     waiting: deque[tuple[StoredBatch, Pending]] = deque()
     is_over = False

@@ -1,4 +1,4 @@
-"""What Ray raises, as errors of this program."""
+"""Converts exceptions of Ray into errors of this program."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def fetched(reference: ray.ObjectRef[Any]) -> Any:  # noqa: ANN401
     """The value of a task or a call of an actor.
 
     Raises:
-        EngineError: the one that was raised there.
-        ClusterError: the process of a task ended, again and again.
+        EngineError: raised in the task or the call.
+        ClusterError: the process of a task ended repeatedly.
         ActorDiedError: the process of the actor ended.
         ActorUnavailableError: the process of the actor cannot be reached.
     """
@@ -40,5 +40,5 @@ def fetched(reference: ray.ObjectRef[Any]) -> Any:  # noqa: ANN401
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what an error says."""
+    """The first line of an error message."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

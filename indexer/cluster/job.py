@@ -1,12 +1,12 @@
 """An indexing run on a Ray cluster: words here, vectors by encoders anywhere and one writer for each partition.
 
     1. This process reads the documents and commits their words, as `longmatch index --encode none` does.
-    2. A writer for each partition, on this machine, sends documents without vectors to encoders and commits what
-       they return. Batches of a partition are cut and committed in one order, so vectors do not depend on kills.
+    2. A writer for each partition, on this machine, sends documents without vectors to encoders and commits the
+       vectors. Batches of a partition are cut and committed in a fixed order, so vectors do not depend on kills.
     3. This process pins the reference; then the writers publish the FAISS indexes, several at the same time.
 
-Whatever dies, what was committed stays: a dead encoder's batch is encoded again, a dead writer is replaced, and a run
-whose own process died goes on with the same command.
+Committed documents survive every failure: a dead encoder's batch is encoded again, a dead writer is replaced, and a run
+whose own process died continues with the same command.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def build_on_cluster(
 ) -> BuildReport:
     """Create or update an index with vectors of all documents, which are encoded on a cluster.
 
-    A changed document is encoded whole: its words come first, and replace the stored version with its vectors.
+    A changed document is encoded whole, since its words are committed first and replace the stored version together
+    with its vectors.
 
     Args:
         path: folder of the index, partitioned or not; every partition is a folder of this machine.
@@ -66,27 +67,27 @@ def build_on_cluster(
         cluster: that this process is connected to.
         n_workers: encoders that run at the same time; by default one for each GPU, or else for each core.
         encoder: name of an encoder that every machine can load; by default that of the index, or the bundled one.
-        device: `cpu` or `cuda`; by default GPUs where the cluster has some.
-        factory: as of `indexer.build`; so are all others.
+        device: `cpu` or `cuda`; by default `cuda` if the cluster has GPUs.
+        factory: as in `indexer.build`, like the next five arguments.
         recall_floor: least recall of a generation.
-        language: by which words are segmented.
-        partitions: of a new index.
-        prune: remove documents that did not come.
+        language: language of the word segmentation.
+        partitions: number of partitions of a new index.
+        prune: remove documents of the index that are not in `documents`.
         replace_files: let a file replace another one of the same doc_id.
         batch_chars: characters of the documents that an encoder gets at once.
         progress: called after each commit.
-        log: called with one line a step.
+        log: called with one line for each step.
 
     Raises:
-        ClusterError: a process of the cluster died again and again.
+        ClusterError: a process of the cluster died repeatedly.
         QueryError: the index is on a server.
-        EngineError: as of `indexer.build`.
+        EngineError: as in `indexer.build`.
     """
     folder = index_place(path)
     if isinstance(folder, Address):
         raise QueryError(f"{folder} is on a server, and writers on Ray need folders; leave --ray out")
     started = time.perf_counter()
-    # A run that goes on leaves what there is to its end, so that kills change nothing in the index.
+    # With a reference, a run publishes only at its end, so that kills change nothing in the index.
     is_new = not folder.exists() or not _has_reference(folder)
     common: dict[str, Any] = {"language": language, "partitions": partitions, "progress": progress, "log": log}
     report = build(folder, documents, encode="none", prune=prune, replace_files=replace_files, publish=is_new, **common)
@@ -112,7 +113,7 @@ def _has_reference(folder: Path) -> bool:
     try:
         with open_snapshot(folder) as snapshot:
             return snapshot.reference_row is not None
-    except IndexMismatch:  # nothing was committed yet; `build` raises the error of a folder of something else
+    except IndexMismatch:  # nothing is committed yet; for a folder that is not an index, `build` raises the error
         return False
 
 
@@ -126,7 +127,7 @@ def _completed(
     recall_floor: float,
     log: Callable[[str], None],
 ) -> BuildReport:
-    """End as every run does: encode here what is left, if anything, and count."""
+    """End like a local run: encode any documents that are left in this process, and complete the counts."""
     last = build(folder, (), encoder=encoder, factory=factory, recall_floor=recall_floor, log=log)
     known = {failure.source for failure in report.failures}
     report.failures += [failure for failure in last.failures if failure.source not in known]
@@ -151,13 +152,13 @@ class _Counter:
         self._failed = {failure.source for failure in report.failures}
 
     def expect(self, n_documents: int) -> None:
-        """So many documents get vectors."""
+        """Set the number of documents that will get vectors, and begin live progress."""
         self._activity.n_to_encode = self._report.n_encoded + n_documents
         if isinstance(self._progress, LiveProgress) and n_documents:
             self._progress.begin(self._activity)
 
     def add(self, part: Path, commit: Commit) -> None:
-        """Count a commit, and those whose writer died before it reported them."""
+        """Count a commit, and earlier commits whose writer died before it reported them."""
         report = self._report
         report.n_encoded += self._n_without.get(part, commit.n_without) - commit.n_without
         self._n_without[part] = commit.n_without

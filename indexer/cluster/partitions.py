@@ -1,7 +1,7 @@
 """The partitions of an index as actors of Ray, which answer the rounds of searches frame by frame.
 
-An actor answers what a server of its partition would, see `indexer.serving.rounds`. Ray starts it again where its
-process or its machine dies; the folder of the partition must be there too, under the same path.
+An actor responds like a server of its partition, see `indexer.serving.rounds`. If its process or its machine dies, Ray
+restarts it; the machine must have the folder of the partition under the same path.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _START_SECONDS = 300.0  # in which the processes of all partitions begin to answ
 
 
 class Outcome(StrEnum):
-    """What became of a round."""
+    """The outcome of a round."""
 
     ANSWERED = "answered"
     CHANGED = "changed"  # the documents are no longer those that the search began with
@@ -61,7 +61,7 @@ class PartitionActor:
             return Outcome.FAILED, str(error)
 
     def _opened(self, subject: str) -> Index:
-        """The index; as it is now in the rounds that a search begins with."""
+        """The opened index, reopened if it has changed and the round is one that a search begins with."""
         if self._index is not None and subject in _FIRST_ROUNDS and not self._index.snapshot.is_newest():
             self._index.close()
             self._index = None
@@ -104,7 +104,7 @@ class PartitionActors:
         return self._names[number]
 
     def send(self, address: str, subject: str, body: bytes, seconds: float) -> bytes:
-        """Ask an actor; see `Channel.send`."""
+        """Send a frame to an actor; see `Channel.send`."""
         try:
             outcome, value = ray.get(self.actors[address].answer.remote(subject, body), timeout=seconds)
         except GetTimeoutError:
@@ -127,7 +127,7 @@ class PartitionActors:
 
 @contextmanager
 def placed(parts: Sequence[Path]) -> Iterator[PartitionActors]:
-    """Have partitions as actors on the cluster inside; arguments and errors as of `PartitionActors`."""
+    """Run partitions as actors on the cluster inside the context; arguments and errors as in `PartitionActors`."""
     actors = PartitionActors(parts)
     try:
         yield actors

@@ -21,13 +21,13 @@ _LOCAL_TRIES = 3  # Ray gives its own processes 30 s to start, and busy machines
 _STORE_BYTES = 1 << 28  # of objects that processes of a local cluster share; a batch takes about one megabyte
 # No reports to the makers of Ray, and no lines of its processes on standard output.
 _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": "."}
-# Without this setting, whose name is older than its use, all interfaces of the machine are listened on.
+# Without this setting, whose name does not match its effect, Ray listens on all interfaces of the machine.
 _LOOPBACK_ONLY = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """What commands need to know of the cluster that they are connected to."""
+    """The connected cluster: node id and resources."""
 
     home: str  # id of the node that this process runs on, where the folders of the index are
     n_cpus: int
@@ -40,15 +40,15 @@ class Cluster:
 
 @contextmanager
 def connected(address: str, n_cpus: int | None = None) -> Iterator[Cluster]:
-    """Be connected to a cluster inside; a connection that is there already is used, and stays.
+    """Connect to a cluster inside the context; an existing connection is used, and stays open.
 
     Args:
         address: `local` starts a cluster for this process alone, on the loopback interface; `auto` is the cluster
             that this machine belongs to; HOST:PORT names the head of that cluster.
-        n_cpus: cores of a local cluster; by default all of this machine.
+        n_cpus: cores of a local cluster; by default all cores of this machine.
 
     Raises:
-        ClusterError: the address is none, or no cluster answers there.
+        ClusterError: the address is invalid, or no cluster answers there.
     """
     if address not in (LOCAL, AUTO) and not _ADDRESS.fullmatch(address):
         raise ClusterError(
@@ -82,7 +82,7 @@ def _connect(address: str, n_cpus: int | None) -> None:
         try:
             ray.init(address=address, **options)
             return
-        except Exception as error:  # Ray raises errors of many kinds, and plain ones
+        except Exception as error:  # Ray raises exceptions of many types, including builtin ones
             ray.shutdown()
             if not tries_left:
                 step = "read the logs in its folder session_latest" if address == LOCAL else "start it: ray start"

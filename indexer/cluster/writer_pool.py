@@ -29,7 +29,7 @@ _MOST_DEATHS = 5  # of a writer in a row, without a commit
 class _Post:
     """A writer process, and the partition that it works on."""
 
-    n_at_once: int  # batches that it may have encoded at the same time
+    n_at_once: int  # batches that are encoded for the writer at the same time
     writer: Actor
     part: Path = Path()
     has_begun: bool = False  # holds the lock of the partition
@@ -52,9 +52,9 @@ class WriterPool:
         Args:
             home: id of the node that has the folders.
             encoder: of the index.
-            n_encoders: that run at the same time for all partitions together.
+            n_encoders: encoders that run at the same time, for all partitions together.
             batch_chars: characters of the documents that an encoder gets at once.
-            log: called with one line where a writer died.
+            log: called with one line if a writer died, and with the lines of publishing.
         """
         self._home = NodeAffinitySchedulingStrategy(home, soft=False)
         self._encoder = encoder
@@ -64,15 +64,15 @@ class WriterPool:
         self._posts: list[_Post] = []
 
     def encode(self, parts: Sequence[Path], take: Callable[[Path, Commit], None]) -> None:
-        """Give vectors to all documents of partitions that have none.
+        """Encode all documents without vectors in some partitions.
 
         Args:
-            parts: their folders.
+            parts: folders of the partitions.
             take: called after each commit.
 
         Raises:
-            ClusterError: a process died again and again.
-            EngineError: of a writer or an encoder.
+            ClusterError: a process died repeatedly.
+            EngineError: raised by a writer or an encoder.
         """
         if not parts:
             return
@@ -122,9 +122,9 @@ class WriterPool:
         """Work on partitions.
 
         Args:
-            parts: all of them.
+            parts: folders of all partitions.
             ask: calls a writer.
-            took: takes the answer; whether the writer is called again for its partition.
+            took: handles the result; returns whether the writer is called again for its partition.
         """
         waiting, running = deque(parts), dict[Any, _Post]()
         for post in self._posts[: len(waiting)]:
@@ -162,7 +162,7 @@ class WriterPool:
 def writer_pool(
     home: str, encoder: EncoderSettings, n_encoders: int, batch_chars: int, log: Callable[[str], None]
 ) -> Iterator[WriterPool]:
-    """A pool whose processes end with the block; arguments as of `WriterPool`."""
+    """A pool whose processes end with the context; arguments as in `WriterPool`."""
     pool = WriterPool(home, encoder, n_encoders, batch_chars, log)
     try:
         yield pool

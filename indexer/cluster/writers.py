@@ -30,7 +30,7 @@ _LOCK_SECONDS = 20.0  # in which the process of a killed writer ends
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What the writer of a partition did since it was asked last."""
+    """The work of the writer of a partition since its last call."""
 
     n_without: int  # documents of the partition that have no vectors now
     n_tokens: int = 0

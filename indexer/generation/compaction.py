@@ -25,10 +25,10 @@ from engine.words.packing import unpacked
 from indexer.generation.disk import DiskGuard
 from indexer.generation.new_generation import publish_generation
 
-SHARD_CHUNKS = 65_536  # of a joined shard, at most; 50 MB at width 384
-WORDS_CHUNKS = 12  # chunks that take the room of the term counts of a document, about
-MANY_SHARDS = 8  # small ones, from which on they are joined
-_GROUPS_AT_ONCE = 8  # between which the files that went are let go
+SHARD_CHUNKS = 65_536  # most chunks of a joined shard; 50 MB at width 384
+WORDS_CHUNKS = 12  # the term counts of a document take about the room of this number of chunks
+MANY_SHARDS = 8  # least number of small shards that are joined
+_GROUPS_AT_ONCE = 8  # groups joined with one opened index, which maps replaced files until it is closed
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,21 +86,20 @@ def join_small_shards(
     left_bytes: int | None = None,
     log: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Join the shards of many batches into few, from which a search gathers its vectors sooner.
+    """Join the shards of many batches into few, from which a search gathers its vectors faster.
 
-    Shards under half of `SHARD_CHUNKS` are small. They are left alone until there are
-    `MANY_SHARDS`, so that documents may come in any number of runs, and each vector is
-    rewritten a few times at most. Ids, and so results, stay the same.
+    Shards up to half of `SHARD_CHUNKS` are small. They are left alone until there are
+    `MANY_SHARDS`, so that each vector is rewritten a few times at most, however many
+    runs add documents. Ids, and therefore results, stay the same.
 
     Args:
         writer: holds the index.
-        disk: that the index may fill; where it has no room, nothing is done.
-        left_bytes: memory that may be taken beside what the process holds, by which shards stay smaller; None is
-            no limit.
-        log: called with one line a group.
+        disk: limit on the disk; without room, nothing is done.
+        left_bytes: memory that the process can still take, which limits the size of joined shards; None is no limit.
+        log: called with one line for each group.
 
     Raises:
-        IndexDamaged: a small shard is damaged; what was committed before is safe, repair first.
+        IndexDamaged: a small shard is damaged; earlier commits are safe, repair first.
     """
     shards = _shards(writer)
     bytes_a_chunk = sum(shard.size_bytes for shard in shards) / max(1, sum(shard.n_live for shard in shards))
@@ -116,7 +115,7 @@ def join_small_shards(
 
 @dataclass(frozen=True, slots=True)
 class _Size:
-    """Of a shard."""
+    """The size of a shard."""
 
     number: int
     n_live: int  # chunks of documents that are still there; one without vectors counts as `WORDS_CHUNKS`
@@ -142,7 +141,7 @@ def _shards(writer: Writer) -> list[_Size]:
 
 
 def _groups(shards: Iterable[_Size], most_chunks: int) -> Iterator[list[_Size]]:
-    """Cut shards into runs of up to so many live chunks; one that has more is one by itself."""
+    """Cut shards into runs of up to `most_chunks` live chunks; a larger shard is a run by itself."""
     group: list[_Size] = []
     n_chunks = 0
     for shard in shards:
@@ -182,7 +181,7 @@ def _rewrite(writer: Writer, snapshot: Snapshot, shards: list[int]) -> None:
 
 
 def _rows(snapshot: Snapshot, pieces: Sequence[NDArray[np.float16]]) -> NDArray[np.float16]:
-    """Rows of several shards; those that were written before the index had an encoder are zeros and have no width."""
+    """Rows of several shards; shards written before the index had an encoder have width 0 and become zeros."""
     wide = [piece if piece.shape[1] else np.zeros((len(piece), snapshot.width), np.float16) for piece in pieces]
     return np.concatenate(wide)
 
@@ -206,7 +205,7 @@ def live_shard(snapshot: Snapshot, number: int) -> Shard:
 
 
 def _joined_words(pieces: Sequence[Shard]) -> WordTables | None:
-    """The term counts of all pieces; None where one has none, which an upgrade mends."""
+    """The term counts of all pieces; None if a piece has none, which an upgrade repairs."""
     tables = [unpacked(piece.words) for piece in pieces if piece.words is not None]
     return join(tables) if len(tables) == len(pieces) else None
 

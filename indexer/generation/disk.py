@@ -19,20 +19,20 @@ _SPARE_BYTES = 1 << 24  # left free, so that the catalog can be closed and seale
 
 
 class DiskGuard:
-    """What an index folder may still grow by."""
+    """The number of bytes by which an index folder can still grow."""
 
     def __init__(self, folder: Path, limit_bytes: int | None = None) -> None:
-        """Guard a folder, which need not be there yet.
+        """Guard a folder, which need not exist yet.
 
         Args:
             folder: of the index.
-            limit_bytes: what it may take; without one, what the disk has.
+            limit_bytes: limit on its size; by default the free space of the disk.
         """
         self.folder = folder
         self.limit_bytes = limit_bytes
 
     def left_bytes(self) -> int:
-        """What may still be written."""
+        """Bytes that can still be written."""
         if isinstance(self.folder, Address):
             return sys.maxsize  # the disk of another machine: the server refuses what it has no room for
         there = self.folder.resolve()
@@ -44,10 +44,10 @@ class DiskGuard:
         return min(free, self.limit_bytes - folder_bytes(self.folder))
 
     def refuse(self, needed_bytes: int) -> None:
-        """Refuse a run, before it starts, whose files would not fit.
+        """Refuse a run whose files would not fit, before it starts.
 
         Raises:
-            BudgetExceeded: they would not.
+            BudgetExceeded: the files would not fit.
         """
         left = self.left_bytes()
         if needed_bytes > left:
@@ -58,17 +58,17 @@ class DiskGuard:
 
     @contextmanager
     def room_for(self, needed_bytes: int, what: str) -> Iterator[None]:
-        """Write something inside, if there is room for it.
+        """A context to write in, if there is room for `needed_bytes`.
 
         Raises:
-            BudgetExceeded: there is not, or there was not when writing failed. What is
-                committed stays.
+            BudgetExceeded: there is no room, or there was none when writing failed.
+                Committed data stays.
         """
         self._check(needed_bytes, what)
         try:
             yield
         except Exception as error:
-            # SQLite, FAISS and safetensors each have another word for a full disk.
+            # SQLite, FAISS and safetensors each raise a different error for a full disk.
             if self.left_bytes() + _SPARE_BYTES < needed_bytes:
                 raise self._full(needed_bytes, what) from error
             raise
@@ -90,7 +90,7 @@ class DiskGuard:
 
 
 def commit_bytes(documents: Sequence[Document], encoded: Sequence[EncodedDocument], words: WordTables | None) -> int:
-    """What a commit may write, at most: rows in float16, term counts, and texts as if they could not be deflated."""
+    """The most bytes that a commit can write: rows in float16, term counts, and texts without compression."""
     texts = sum(len(document.text.encode()) for document in documents)
     rows = sum(2 * len(one.document) * (1 + len(one.sections) + len(one.chunks)) for one in encoded)
     spans = sum(16 * len(one.chunks) for one in encoded)

@@ -1,7 +1,7 @@
-"""Adds new documents to the published generation, so that they cost what they are, not what the index is.
+"""Adds new documents to the published generation, so that the cost depends on them and not on the whole index.
 
-What was trained, lists and codes, stays; the recall is measured again before anything is
-published. Once there are twice the vectors of the training, all is built anew.
+The trained lists and codes stay; the recall is measured again before anything is
+published. With more than twice the vectors of the training, the generation is rebuilt.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from indexer.generation.index_choice import Rung
 from indexer.generation.new_generation import Generation, Measured, build_postings, chunk_blocks, last_chunk, publish
 from indexer.generation.recall import RECALL_FLOOR, RecallSample, tune
 
-GROWTH = 2  # vectors to those of the training, up to which lists and codes still suit
-EXTENSION_QUERIES = 48  # that the recall is measured with
-CHANCE = 0.015  # that a sample of so many may say less than there is; else nprobe would rise with every extension
+GROWTH = 2  # largest ratio of vectors to those at training for which the trained lists and codes are kept
+EXTENSION_QUERIES = 48  # to measure the recall with
+CHANCE = 0.015  # by which a sample of this size can underestimate recall; else each extension would raise nprobe
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A published generation, and what it has to do with the documents that are there."""
+    """A published generation, and how much of it the present documents use."""
 
     factory: str
-    n_vectors: int  # in it
-    n_trained: int  # there were when it was trained
-    n_covered: int  # chunks of documents that are still there, of those in it
-    n_fresh: int  # chunks that came later
+    n_vectors: int  # in the generation
+    n_trained: int  # vectors that the index had when the generation was trained
+    n_covered: int  # vectors in the generation whose documents are still in the index
+    n_fresh: int  # chunks added later
 
     def takes_in(self, requested: str, built: str) -> bool:
         """Whether new documents can join.
 
-        The generation must be of the type asked for, hold no more vectors of removed
-        documents than of others, and not have grown beyond `GROWTH`.
+        The generation must be of the requested type, hold no more vectors of removed
+        documents than of others, and not grow beyond `GROWTH`.
 
         Args:
-            asked: a factory string, or `auto`, which leaves the number of lists open.
+            requested: a factory string, or `auto`, which leaves the number of lists open.
             built: the factory string that would be built now.
         """
         is_type = _kind(self.factory) == _kind(built) if requested == AUTO else self.factory == requested
@@ -61,9 +61,9 @@ def can_extend(snapshot: Snapshot, factory: str, rung: Rung, left_bytes: int | N
 
     Args:
         snapshot: of the index.
-        factory: the factory string that was asked for, or `auto`.
-        rung: what would be built instead.
-        left_bytes: memory that may be taken beside what the process holds; None is no limit.
+        factory: the requested factory string, or `auto`.
+        rung: the index that would be built instead.
+        left_bytes: memory that the process can still take; None is no limit.
     """
     row = snapshot.generation_row
     if row is None:
@@ -84,19 +84,19 @@ def extend_generation(
     seed: int = 0,
     log: Callable[[str], None] = lambda _: None,
 ) -> Generation | None:
-    """Add the documents that came after the published generation, measure, and publish.
+    """Add the documents that are newer than the published generation, measure the recall, and publish.
 
     Args:
         writer: holds the index.
-        rung: sizes to work with.
-        disk: that the index may fill; by default all that is free.
+        rung: block sizes and working memory.
+        disk: limit on the disk; by default all free space.
         recall_floor: least share of the exact top 10 documents that must be found.
         seed: of the measured queries.
-        log: called with one line a step.
+        log: called with one line for each step.
 
     Returns:
-        The new generation; None, and nothing changed, where the old one is damaged or the
-        grown one finds too little: build anew.
+        The new generation. None if the old one is damaged or the recall of the extended
+        one is too low: nothing changed, and the generation must be rebuilt.
 
     Raises:
         BudgetExceeded: the disk does not hold it; nothing changed.

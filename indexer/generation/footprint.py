@@ -1,4 +1,4 @@
-"""Memory of this process, now and at most; pages of memory-mapped index files count separately. Decides nothing."""
+"""Memory of this process, now and at its peak, without memory-mapped index files. Measures only; decides nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Footprint:
     """
 
     def __init__(self) -> None:
-        """Take what is mapped now for the program."""
+        """Count the files that are mapped now as the program."""
         self._program = _resident()[1]
 
     def own_bytes(self) -> int:
@@ -33,7 +33,7 @@ class Footprint:
 
 
 class Watch:
-    """Notes the most own memory between entering and leaving."""
+    """Records the peak of own memory between entering and leaving."""
 
     def __init__(self, footprint: Footprint) -> None:
         """Watch a footprint; a context manager."""
@@ -62,7 +62,7 @@ class Watch:
 
 
 def _resident() -> tuple[int, int]:
-    """Bytes allocated, and bytes of mapped files; without Linux's /proc the most there were, and 0."""
+    """Bytes allocated, and bytes of mapped files; without Linux's /proc the peak of resident memory, and 0."""
     if not _STATUS.exists():
         unit = 1 if sys.platform == "darwin" else 1024
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit, 0

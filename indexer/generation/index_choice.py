@@ -3,8 +3,8 @@
     float32, exact  ->  float16, exact  ->  8 bits  ->  4-bit codes in lists, coarser and coarser,
     with exact similarities from the shards  ->  no index: queries scan the mapped shards
 
-Many vectors begin at the lists, because those are quicker. Before a type is given up, it is
-trained on fewer vectors, and those are added in smaller blocks.
+Many vectors begin at the lists, because lists are faster. Before a type is rejected, it is tried
+with fewer training vectors and smaller blocks.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from engine.store.ann import (
     training_size,
 )
 
-SCAN = "scan"  # no FAISS index: asked for, or where no factory string fits
-# Of a number of a row: float32 and float16 while it is gathered, float32 and codes inside FAISS.
+SCAN = "scan"  # no FAISS index: requested, or no factory string fits
+# For each number of a row: float32 and float16 while it is gathered, float32 and codes inside FAISS.
 _BLOCK_BYTES = 10
-_SCAN_BYTES = 6  # likewise, when it is multiplied with queries
-# The roster, twice while it is read, and a name.
+_SCAN_BYTES = 6  # for each number of a row that is multiplied with queries
+# For each document: the roster, twice while it is read, and a name.
 _DOCUMENT_BYTES = 256
 
 
@@ -51,7 +51,7 @@ SMALL = BuildSizes(MIN_POINTS_PER_LIST, 2_048, 2_048)
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What an index is over."""
+    """The size of the data under an index."""
 
     n_documents: int
     n_chunks: int
@@ -64,13 +64,13 @@ class Rung:
 
     factory: str  # or `SCAN`
     index_bytes: int
-    work_bytes: int  # beyond the index: training before it is filled, blocks, or measuring its recall; the largest
+    work_bytes: int  # beyond the index: the largest of training before it is filled, adding blocks, measuring recall
     sizes: BuildSizes
     fits: bool
 
     @property
     def needed_bytes(self) -> int:
-        """Of index and work."""
+        """Memory of index and work together."""
         return self.index_bytes + self.work_bytes
 
 
@@ -80,13 +80,13 @@ def climb_down(factory: str, size: Size, left_bytes: int | None) -> tuple[Rung, 
     Args:
         factory: a FAISS factory string or `scan`, which is then the only rung, or `auto`.
         size: of the index.
-        left_bytes: what the process may take beside what it holds; None is no limit.
+        left_bytes: memory that the process can still take; None is no limit.
 
     Returns:
-        All but the last do not fit; the last does, if only because it is `SCAN`.
+        Rungs of which only the last fits; `SCAN` always fits.
 
     Raises:
-        BudgetExceeded: a factory string was named, and does not fit.
+        BudgetExceeded: `factory` is a factory string that does not fit.
     """
     scanning = Rung(SCAN, 0, 0, SMALL, fits=True)
     if factory == SCAN:
@@ -105,14 +105,14 @@ def check_factory_option(factory: str, width: int) -> None:
     """Refuse a factory string that FAISS does not know, before anything is read or encoded.
 
     Raises:
-        IndexMismatch: it is one.
+        IndexMismatch: FAISS does not know the factory string, or cannot build it at this width.
     """
     if factory not in (AUTO, SCAN):
         check_factory(factory, width)
 
 
 def describe_ladder(rungs: Sequence[Rung], left_bytes: int | None) -> list[str]:
-    """One line a rung: what it takes, whether it was chosen, and else why not."""
+    """One line for each rung: its memory, and whether it was chosen or why not."""
     lines = []
     for rung in rungs:
         if rung.factory == SCAN:

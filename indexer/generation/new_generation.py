@@ -19,17 +19,17 @@ from indexer.generation.disk import DiskGuard
 from indexer.generation.index_choice import SCAN, BuildSizes, Rung, Size, climb_down, describe_ladder
 from indexer.generation.recall import RECALL_FLOOR, RecallSample, tune
 
-FRESH_SHARE = 0.01  # fresh chunks, relative to those covered, that make a new generation worth its time
-FRESH_CHUNKS = 5_000  # fewer are scanned in a few milliseconds
-FRESH_MOST = 20_000  # and more are not, however many are covered
+FRESH_SHARE = 0.01  # ratio of fresh to covered chunks above which a new generation is worth its time
+FRESH_CHUNKS = 5_000  # up to this number, fresh chunks are scanned in a few milliseconds
+FRESH_MOST = 20_000  # more fresh chunks need a new generation, however many chunks are covered
 POSTINGS_FILE = "words.safetensors"
-MANY_WITHOUT_VECTORS = 5_000  # documents whose term counts all queries would read; from there on postings choose
-_POSTINGS_AT_ONCE = 1_000  # documents whose term counts are turned around together
+MANY_WITHOUT_VECTORS = 5_000  # documents; up to this number queries read all term counts, beyond it postings choose
+_POSTINGS_AT_ONCE = 1_000  # documents whose term counts are inverted together
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What was published."""
+    """A published generation."""
 
     number: int
     factory: str
@@ -51,12 +51,12 @@ def needs_generation(snapshot: Snapshot, factory: str) -> bool:
 
 
 def is_outgrown(n_vectors: int, n_covered: int, n_fresh: int) -> bool:
-    """Whether a generation has too little to do with the documents that are there.
+    """Whether too many documents were added or removed since a generation was built.
 
     Args:
-        n_vectors: in it.
-        n_covered: of those, of documents that are still there.
-        n_fresh: chunks that came later.
+        n_vectors: vectors in the generation.
+        n_covered: vectors in the generation whose documents are still in the index.
+        n_fresh: chunks added later.
     """
     n_dead = n_vectors - n_covered
     n_scanned = max(FRESH_CHUNKS, min(FRESH_SHARE * n_covered, FRESH_MOST))
@@ -78,14 +78,14 @@ def publish_generation(
     Args:
         writer: holds the index.
         factory: a FAISS factory string, or `auto`.
-        left_bytes: memory that may be taken beside what the process holds; None is no limit.
-        disk: that the index may fill; by default all that is free.
+        left_bytes: memory that the process can still take; None is no limit.
+        disk: limit on the disk; by default all free space.
         recall_floor: least share of the exact top 10 documents that must be found.
         seed: of the training sample and the measured queries.
-        log: called with one line a step.
+        log: called with one line for each step.
 
     Raises:
-        BudgetExceeded: memory or disk do not hold it; nothing changed.
+        BudgetExceeded: memory or disk do not hold the generation; nothing changed.
         RecallTooLow: no nprobe reaches the floor; nothing changed.
         IndexMismatch: FAISS cannot build the factory string over these vectors.
     """
@@ -120,7 +120,7 @@ def last_chunk(snapshot: Snapshot) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What is recorded of a generation beside its file."""
+    """The type and recall of a generation, which the catalog records."""
 
     factory: str
     recall: float  # 1 for an exact one, which is not measured
@@ -130,17 +130,17 @@ class Measured:
 def publish(
     writer: Writer, candidate: OpenGeneration, measured: Measured, disk: DiskGuard, *, trained_vectors: int
 ) -> Generation:
-    """Write an index, and name it in the catalog in place of the generation before.
+    """Write a FAISS index, and record it in the catalog in place of the previous generation.
 
     Args:
         writer: holds the index.
-        candidate: built or grown in memory.
-        measured: its type and recall.
-        disk: that it may fill.
-        trained_vectors: how many there were when it was trained.
+        candidate: built or extended in memory.
+        measured: type and recall of the candidate.
+        disk: limit on the disk.
+        trained_vectors: vectors that the index had when the candidate was trained.
 
     Raises:
-        BudgetExceeded: the disk does not hold it; nothing changed.
+        BudgetExceeded: the disk does not hold the candidate; nothing changed.
     """
     ann = candidate.ann
     with disk.room_for(index_bytes(measured.factory, ann.n_vectors, ann.width), "the FAISS index"):
@@ -196,16 +196,16 @@ def _postings_over(snapshot: Snapshot, positions: Positions) -> Postings:
 
 
 def refresh_word_postings(writer: Writer, disk: DiskGuard | None = None) -> None:
-    """Publish postings over the documents without vectors, where they are many and no generation has postings.
+    """Publish postings over the documents without vectors, if there are many and no generation has postings.
 
-    They are built again when the documents have outgrown them, and withdrawn when few are without vectors.
+    The postings are rebuilt when the documents have outgrown them, and withdrawn when few documents lack vectors.
 
     Args:
         writer: holds the index.
-        disk: that the index may fill; by default all that is free.
+        disk: limit on the disk; by default all free space.
 
     Raises:
-        BudgetExceeded: the disk does not hold them; nothing changed.
+        BudgetExceeded: the disk does not hold the postings; nothing changed.
     """
     if not writer.holds_anything:
         return
@@ -251,12 +251,12 @@ def _sample(snapshot: Snapshot, size: int, rng: np.random.Generator) -> Vectors:
     order = rng.permutation(snapshot.n_documents)
     enough = int(np.searchsorted(np.cumsum(snapshot.roster.n_chunks[order]), size)) + 1
     vectors, _ = snapshot.chunk_vectors(np.sort(order[:enough]))
-    # A view: drawing rows would be a copy, for the few by which the last document goes beyond.
+    # A view, which avoids a copy; it only cuts the rows of the last document beyond `size`.
     return vectors[:size]
 
 
 def chunk_blocks(snapshot: Snapshot, positions: Positions, block_chunks: int) -> Iterator[tuple[Ids, Vectors]]:
-    """Ids and vectors of documents in runs of about so many chunks; a longer document is one by itself."""
+    """Ids and vectors of documents in runs of about `block_chunks` chunks; a longer document is a run by itself."""
     roster = snapshot.roster
     block = (np.cumsum(roster.n_chunks[positions]) - 1) // block_chunks
     for run in np.split(positions, np.flatnonzero(np.diff(block)) + 1):

@@ -1,4 +1,4 @@
-"""How many documents of an exact search a FAISS index finds, and the least nprobe that is enough. Builds nothing."""
+"""Measures the recall of a FAISS index against exact search, and finds the least sufficient nprobe. Builds nothing."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from engine.index import Index
 from engine.search.searcher import Searcher
 from engine.store.snapshot import OpenGeneration, Snapshot
 
-RECALL_FLOOR = 0.95  # of the exact top 10 documents; under it nothing is published
-RECALL_TARGET = 0.985  # and up to which nprobe is raised; long queries, and other samples, find up to .005 less
+RECALL_FLOOR = 0.95  # of the exact top 10 documents; below it nothing is published
+RECALL_TARGET = 0.985  # nprobe is raised up to this recall; long queries, and other samples, find up to 0.005 less
 RECALL_K = 10
-RECALL_QUERIES = 128  # of fewer, the recall found for them is not that of others
+RECALL_QUERIES = 128  # the recall of fewer queries does not generalize to others
 _FIRST_NPROBE = 8
-_STEP = 8  # nprobe is found to one part in so many
-_NO_GAIN = 0.001  # of recall; two doublings that bring no more end the search, once the floor is reached
+_STEP = 8  # nprobe is found to one part in 8
+_NO_GAIN = 0.001  # of recall; the search ends after two doublings that gain less, once the floor is reached
 
 
 class RecallSample:
-    """Documents of an index as queries, and what an exact search finds for them; that takes one pass for all."""
+    """Documents of an index as queries, with the results of an exact search, which is one pass for all of them."""
 
     def __init__(
         self, snapshot: Snapshot, rng: np.random.Generator, *, n_queries: int = RECALL_QUERIES, scan_chunks: int
     ) -> None:
-        """Draw documents, and search exactly for each, itself left out.
+        """Draw documents, and search exactly with each, leaving out the document itself.
 
         Args:
             snapshot: of the index.
-            rng: draws.
-            n_queries: at most; all documents where there are fewer.
+            rng: draws the documents.
+            n_queries: most queries; all documents with vectors if there are fewer.
             scan_chunks: target chunks in memory at one time.
         """
         index, names = Index(snapshot), snapshot.doc_ids()
@@ -67,19 +67,19 @@ def tune(
 ) -> float:
     """Set the least nprobe that reaches the target, found by doubling and then by halving the last step.
 
-    Where no nprobe reaches it, the least is set that finds as much as any, if that is
-    the floor at least.
+    If no nprobe reaches the target, the least nprobe with about the best recall is set, if
+    that recall reaches the floor.
 
     Args:
         sample: to measure with.
         candidate: whose `nprobe` is set.
         floor: least recall.
-        log: called with one line a measurement.
-        first_nprobe: to begin with, and the least that is tried; 8 by default.
-        slack: how far under the target is enough, where it was reached before and a sample may say less by chance.
+        log: called with one line for each measurement.
+        first_nprobe: first and least nprobe that is tried; 8 by default.
+        slack: subtracted from the target where it was reached before, since a sample can underestimate recall.
 
     Returns:
-        The recall measured there.
+        The recall measured with that nprobe.
 
     Raises:
         RecallTooLow: no nprobe reaches the floor.
@@ -111,6 +111,6 @@ def tune(
 
 
 def _is_flat(measured: dict[int, float], floor: float) -> bool:
-    """Whether the last two doublings brought nothing, and the floor is reached without."""
+    """Whether the last two doublings gained no recall, and the floor was reached before them."""
     recalls = list(measured.values())
     return len(recalls) > 2 and recalls[-3] >= floor and max(recalls[-2:]) < recalls[-3] + _NO_GAIN

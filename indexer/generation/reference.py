@@ -16,10 +16,10 @@ from engine.store.reference import OUTGROWN, Reference, is_outgrown, sample_orde
 from engine.store.snapshot import Positions, Snapshot
 from engine.store.writer import Writer
 
-FIRST_DOCUMENTS = 100  # of the sample, encoded before the first query of an index that encodes later
-FIRST_TOKENS = 300_000  # or those that have so many tokens, half a minute on two cores
-FEWEST_FIRST = 20  # or at least so many
-ALL_TOKENS = 600_000  # up to which all documents are encoded at once
+FIRST_DOCUMENTS = 100  # most documents of the sample that `later` encodes before the first query
+FIRST_TOKENS = 300_000  # most tokens of these documents; half a minute on two cores
+FEWEST_FIRST = 20  # fewest of these documents, whatever their tokens
+ALL_TOKENS = 600_000  # with at most this number of tokens, all documents are encoded at once
 
 
 @named_faults
@@ -43,8 +43,8 @@ def rebase(path: str | Path, *, log: Callable[[str], None] = lambda _: None) -> 
 def sample_documents(snapshot: Snapshot) -> Positions:
     """The documents that are encoded first, so that queries have thresholds.
 
-    They are the first of the draw, `FIRST_DOCUMENTS` of them or as many as have `FIRST_TOKENS`, at least
-    `FEWEST_FIRST`; those that have vectors are left out of the list. Of a small corpus they are all.
+    They are the first documents of the draw: up to `FIRST_DOCUMENTS` documents and `FIRST_TOKENS` tokens, but at least
+    `FEWEST_FIRST` documents. Documents that have vectors are left out of the list. A small corpus is encoded whole.
     """
     if snapshot.missing_tokens.sum() <= ALL_TOKENS:
         return np.flatnonzero(~snapshot.has_vectors)

@@ -20,12 +20,12 @@ _LANGUAGE_DOCUMENTS = 64  # whose texts decide on the language of an index
 
 
 def upgrade(writer: Writer, language: str | None, log: Callable[[str], None]) -> None:
-    """Take all steps to the present schema that the index has not taken; a stopped upgrade goes on where it was.
+    """Run all upgrade steps that the index still needs; a stopped upgrade continues where it was.
 
     Args:
         writer: holds the index.
-        language: by which words are segmented, where the index has none; by default detected in the text.
-        log: called with one line a step.
+        language: language of the word segmentation, if the index has none; by default detected in the text.
+        log: called with one line for each step.
 
     Raises:
         IndexDamaged: a shard or a text cannot be read; repair first.
@@ -39,13 +39,13 @@ def upgrade(writer: Writer, language: str | None, log: Callable[[str], None]) ->
 def upgrade_words(writer: Writer, language: str | None, log: Callable[[str], None]) -> None:
     """Add term counts, from the stored text, to the shards of an index that an earlier version wrote.
 
-    Each shard is committed by itself, so that a run that was stopped goes on where it was;
-    words count once all shards have them.
+    Each shard is committed by itself, so that a stopped run continues where it was; words
+    count once all shards have them.
 
     Args:
         writer: holds the index.
-        language: by which words are segmented; by default detected in the text.
-        log: called with one line a step.
+        language: language of the word segmentation; by default detected in the text.
+        log: called with one line for each step.
 
     Raises:
         IndexDamaged: a shard or a text cannot be read; repair first.
@@ -68,10 +68,10 @@ def upgrade_words(writer: Writer, language: str | None, log: Callable[[str], Non
 
 
 def upgrade_titles(writer: Writer, log: Callable[[str], None]) -> None:
-    """Count the terms of titles more often in an index that an earlier version wrote, from the stored text.
+    """Recount terms, those of titles more often, in an index that an earlier version wrote, from the stored text.
 
-    All shards change in one transaction, so that no reader meets both kinds of counts. The reference goes with
-    them, so that another one is drawn.
+    All shards change in one transaction, so that no reader sees both kinds of counts. The reference and the postings
+    are deleted with the old counts, so that new ones are made.
 
     Args:
         writer: holds the index.

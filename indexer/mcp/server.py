@@ -37,13 +37,14 @@ Pairs = Annotated[int, Field(ge=0, description="Section pairs of each hit, stron
 def mcp_server(
     index: Index | Path | str, *, files: Path | str | None = None, limits: ReadLimits | None = None
 ) -> MCPServer:
-    """A server over an index; `.run()` serves standard input and output until the client leaves.
+    """A server over an index; `.run()` serves standard input and output until the client disconnects.
 
-    The server sees the index as it was opened; start it again after a change.
+    The server keeps the state of the index at opening; restart it after a change.
 
     Args:
-        index: a folder, or an opened index which nothing else uses.
-        files: the folder whose files a model may search with; by default texts and indexed documents alone.
+        index: a folder, or an opened index that nothing else uses.
+        files: folder whose files a model can search with; by default a model can search with texts and indexed
+            documents only.
         limits: of reading one file.
 
     Raises:
@@ -97,7 +98,7 @@ def mcp_server(
 
 
 def _with_named_errors(function: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    """The same tool; what it raises on purpose goes to the model, which can correct its call."""
+    """Wrap a tool so that its `EngineError`s are sent to the model, which can correct its call."""
 
     @functools.wraps(function)
     def named(*arguments: Any, **values: Any) -> dict[str, Any]:  # noqa: ANN401

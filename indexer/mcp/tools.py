@@ -38,7 +38,7 @@ class Tools:
         self._lock = Lock()
 
     def describe(self) -> dict[str, Any]:
-        """Counts of documents, and the metadata fields for filters."""
+        """Name, number of documents, and metadata fields for filters."""
         with self._lock:
             snapshot = self._index.snapshot
             fields = [asdict(field) for field in stored_fields(snapshot.folder)]
@@ -54,7 +54,7 @@ class Tools:
         where: str | None = None,
         section_pairs: int = 3,
     ) -> dict[str, Any]:
-        """Rank the documents against one of a text, an indexed document or a file.
+        """Rank the documents of the index against a text, an indexed document or a file.
 
         Args:
             text: of any length; never the name of a file.
@@ -113,7 +113,7 @@ class Tools:
         """The one document of a file below the folder of files.
 
         Raises:
-            EngineError: it lies elsewhere, does not exist, or cannot be read.
+            EngineError: the file is outside the folder, does not exist, or cannot be read.
         """
         if self.files is None:
             raise QueryError("files cannot be searched with; start the server with --files FOLDER")

@@ -39,7 +39,7 @@ def check_parquet() -> None:
 
 
 def pairs_parquet(pairs: Pairs) -> bytes:
-    """A row for each pair, best first; what the scores say is in the metadata of the file.
+    """Pairs as Parquet, best first; mode, least score, top and certification are in the metadata of the file.
 
     Raises:
         MissingExtra: pyarrow is not installed.

@@ -22,14 +22,14 @@ class Journal:
     """A file that grows by a line for each block; deleted when the run is done."""
 
     def __init__(self, path: Path, description: Mapping[str, Any]) -> None:
-        """Open a journal, or begin one. A last line that was not written to its end is dropped.
+        """Open a journal, or begin a new one. An incomplete last line is dropped.
 
         Args:
             path: the file.
-            description: what the blocks depend on.
+            description: settings and index state that the blocks depend on.
 
         Raises:
-            QueryError: the file is of another run.
+            QueryError: the file is not a journal, is damaged, or belongs to a run with another description.
         """
         self._path = path
         self._blocks: dict[tuple[str, int], Edges] = {}

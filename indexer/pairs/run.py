@@ -1,7 +1,8 @@
-"""Finds the pairs of an index by blocks of documents; a run that was killed continues after its last block.
+"""Finds the pairs of an index by blocks of documents; a killed run continues after its last block.
 
-Two passes. The first ranks the index against each document and keeps the best targets. The second scores the
-directions that are missing: where b is among the best of a, and a not among those of b. So a pair has both scores.
+There are two passes. The first ranks the index against each document and keeps the best targets. The second scores
+the missing directions: those from b to a, where b is among the best of a, but a is not among the best of b. So each
+pair has both scores.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from engine.store.fields import check_fields
 from engine.store.snapshot import Positions
 from indexer.pairs.journal import Journal
 
-# Called with what a pass does ("ranked", "reversed"), and the documents that are done, of how many.
+# Called with the name of the pass ("ranked", "reversed"), the number of finished documents, and their total.
 Progress: TypeAlias = Callable[[str, int, int], None]
 
-BLOCK_DOCUMENTS = 256  # between which a run can be killed without loss
+BLOCK_DOCUMENTS = 256  # documents of a block, the most work that a kill can lose
 LEAST = 0.5
 TOP = 10
 
@@ -71,17 +72,17 @@ def find_pairs(
 ) -> Pairs:
     """Find the pairs of an index.
 
-    Documents without vectors are not encoded: where there is one, all pairs are scored by words alone.
+    Documents are not encoded: if one has no vectors, all pairs are scored by words alone.
 
     Args:
         index: opened; the pairs are those of its snapshot.
         settings: which pairs.
-        journal: file that keeps the blocks that are done; deleted at the end. Without one, a run cannot be continued.
+        journal: file for the finished blocks; deleted at the end. Without a journal, a run cannot be continued.
         progress: called after each block.
-        log: called with one line where vectors are missing, and where a run continues.
+        log: called with one line if vectors are missing, and if a run continues.
 
     Raises:
-        QueryError: the filter does not parse, or the journal is of another index or other settings.
+        QueryError: the filter cannot be used, or the journal is of another index or other settings.
         PartitionUnavailable: a served partition does not answer.
         IndexChanged: a served partition was written meanwhile.
     """

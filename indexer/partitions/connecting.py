@@ -23,10 +23,10 @@ from indexer.building.stub import is_free
 
 
 def connect(out: str | Path, addresses: Sequence[str], access: Access | None = None) -> Manifest:
-    """Write the manifest of an index whose partitions are elsewhere, in place of an earlier one.
+    """Write the manifest of an index whose partitions are in other places; replaces an earlier manifest.
 
-    Partitions know which one they are, so that the order of addresses does not matter; several servers of one
-    partition are replicas, the first one preferred.
+    Each partition stores its number, so the order of addresses does not matter. Several servers of one partition are
+    replicas, and the first one is preferred.
 
     Args:
         out: folder of the manifest.
@@ -67,7 +67,7 @@ class _Place:
 
     @property
     def partition(self) -> tuple[int, int]:
-        """Its number, and how many there are."""
+        """Number of this partition, and number of all partitions."""
         partition = self.snapshot.meta.get("partition")
         if partition is None:
             raise IndexMismatch(
@@ -78,7 +78,7 @@ class _Place:
 
     @property
     def is_served(self) -> bool:
-        """Whether a server answers for it."""
+        """Whether the partition is served over HTTP."""
         return isinstance(self.snapshot, ServedSnapshot)
 
     def reference_bytes(self) -> bytes:

@@ -50,16 +50,16 @@ def check_number(place: Path, n_partitions: int) -> None:
 def begin_partitions(
     place: Path, n_partitions: int, documents: Iterable[Document | Unreadable], language: str | None
 ) -> Iterable[Document | Unreadable]:
-    """Make the partitions of a new index; an index that is there must have as many.
+    """Make the partitions of a new index; an existing index must have `n_partitions` partitions.
 
     Args:
         place: folder or address of the index.
-        n_partitions: that are wanted; 1 is an index without partitions, which is not made here.
+        n_partitions: requested number; 1 is an index without partitions, which is not made here.
         documents: that will be indexed.
-        language: by which words are segmented; by default detected in the first documents, as of one index.
+        language: language of the word segmentation; by default detected in the first documents, as in one index.
 
     Returns:
-        The same documents, of which the first ones may have been read.
+        The same documents; the first ones may have been read already.
 
     Raises:
         QueryError: the number is out of range, or there is no such language.
@@ -86,7 +86,7 @@ def begin_partitions(
 
 
 def _check_present(place: Path, n_partitions: int) -> None:
-    """Whether the index that is there has so many partitions."""
+    """Check that an existing index has this number of partitions."""
     if not holds_index(place):
         raise IndexMismatch(f"{place} is not empty and holds no index; name a new folder or an index")
     n_present = len(read_manifest(place).partitions) if is_partitioned(place) else 1
@@ -119,8 +119,8 @@ def write_empty(folder: Path, n_partitions: int, language: str, encoder: Mapping
     Args:
         folder: of the manifest, empty.
         n_partitions: at least 2.
-        language: by which words are segmented.
-        encoder: `name`, `fingerprint` and `width`, where the partitions are bound to one.
+        language: language of the word segmentation.
+        encoder: `name`, `fingerprint` and `width`; None if the partitions are not bound to an encoder.
     """
     for number in range(n_partitions):
         with Writer(folder / partition_folder(number)) as writer:
@@ -133,9 +133,9 @@ def write_empty(folder: Path, n_partitions: int, language: str, encoder: Mapping
 
 @contextmanager
 def appearing(out: Path) -> Iterator[Path]:
-    """A folder to write into, which is renamed when all is well and removed when it is not.
+    """A temporary folder to write into, which is renamed to `out` on success and removed on failure.
 
-    A lock file beside the folder says that it is ours, so that a run after a killed one clears it away.
+    A lock file beside the folder marks it as unfinished, so that a run after a killed one removes it.
     """
     unfinished, lock_file = (out.with_name(f"{out.name}{suffix}") for suffix in (".unfinished", ".unfinished.lock"))
     if unfinished.exists() and not lock_file.exists():
@@ -159,6 +159,6 @@ def appearing(out: Path) -> Iterator[Path]:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
     finally:
-        if not unfinished.exists():  # else a later run must know that it is ours
+        if not unfinished.exists():  # otherwise the lock file marks the folder for a later run
             lock_file.unlink(missing_ok=True)
         lock.release()

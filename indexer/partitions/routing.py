@@ -18,15 +18,15 @@ _BLOCK_CHARS = 1 << 25  # read before partitions commit their share, at most; he
 def run_routed(
     pipelines: Sequence[Pipeline], documents: Iterable[Document | Unreadable], *, prune: bool = False
 ) -> BuildReport:
-    """Index what is new or changed, see `Pipeline.run`.
+    """Index new and changed documents, see `Pipeline.run`.
 
-    Documents are read a block ahead, of about a batch for each partition; those of one doc_id always meet in one
-    pipeline.
+    Documents are read one block ahead; a block has about a batch for each partition. Documents of the same doc_id
+    always go to the same pipeline.
 
     Args:
         pipelines: of the partitions, by number; they share one activity.
         documents: a stream.
-        prune: remove what did not come.
+        prune: remove documents of the index that are not in `documents`.
     """
     if len(pipelines) == 1:
         return pipelines[0].run(documents, prune=prune)

@@ -1,7 +1,7 @@
-"""Splits an index into partitions, joins them, and partitions again. Encodes nothing.
+"""Copies an index into another number of partitions: splits, joins or repartitions it. Encodes nothing.
 
-Vectors, term counts, texts and the reference are copied as they are, so scores stay the same to the last digit.
-The new index is written beside its place and appears there by one rename, complete or not at all.
+Vectors, term counts, texts and the reference are copied unchanged, so scores stay the same to the last digit.
+A new folder is written beside its final place and appears there by one rename, complete or not at all.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ def partition(
     """Copy an index into another number of partitions.
 
     Args:
-        path: an index, partitioned or not; stays as it is.
-        out: folder of the new index, which is not there yet; or the address of a schema without an index.
+        path: an index, partitioned or not; stays unchanged.
+        out: folder of the new index, empty or not existing; or the address of a schema without an index.
         n_partitions: of the new index, from 1 to 4,096; 1 makes an index that is not partitioned.
-        log: called with one line a step.
+        log: called with one line for each step.
 
     Raises:
-        QueryError: the number is out of range.
-        IndexMismatch: there is no index, an earlier version wrote it, or `out` is there already.
+        QueryError: the number is out of range, or is not 1 for an address.
+        IndexMismatch: there is no index, an earlier version wrote it, or `out` is not empty.
         IndexDamaged: a shard is damaged; repair first.
         BudgetExceeded: the disk does not hold the copy.
     """
@@ -132,7 +132,7 @@ def _stored(snapshot: Snapshot, positions: Positions) -> Iterator[tuple[Document
 
 
 def _derive(writer: Writer, snapshot: Snapshot, log: Callable[[str], None]) -> None:
-    """Build the FAISS index of a partition, where the source may have one, and its postings of words."""
+    """Build the FAISS index of a partition, if all documents of the source have vectors, and its word postings."""
     if not writer.has_files:
         return
     if snapshot.width and snapshot.has_vectors.all():

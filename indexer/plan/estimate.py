@@ -41,19 +41,20 @@ from indexer.plan.sample_measurement import (
 from indexer.plan.values import Disk, Memory, Plan, Seconds, Vram, Way
 from indexer.reading.reader import DocumentReader, ReadLimits
 
-_SPAN_BYTES = 16  # of a chunk, beside its row
-_TERM_BYTES = 3.4  # of a distinct term of a document: hash and count
-_TERM_STARTS_BYTES = 96  # of a document, for where its terms begin, and for their high bytes
-# Of a distinct term of a document: the share that two documents have, times what it takes; measured on four corpora.
+_SPAN_BYTES = 16  # for each chunk, beside its row
+_TERM_BYTES = 3.4  # for each distinct term of a document: hash and count
+_TERM_STARTS_BYTES = 96  # for each document: the starts and the high bytes of its terms
+# For each distinct term of a document: the share of terms that two documents have, times their size; measured on four
+# corpora.
 _POSTING_BYTES = 2.2
 _STATISTICS_BYTES = 0.8
-_SCALE_BYTES = 4  # of a chunk of the reference, beside its row of a byte a number
-_SHARD_SHARE = 1.01  # header of a shard
+_SCALE_BYTES = 4  # for each chunk of the reference, beside its row with a byte for each number
+_SHARD_SHARE = 1.01  # a shard with its header, relative to its content
 EMPTY_CATALOG_BYTES = 114_688  # pages of its tables
-# Of what reading and encoding a sample takes, at most what they take in a run: kernels and heap go on growing beyond
-# a sample, and a run reads one batch while it encodes another. `benchmarks.speed.plan` compares it with runs.
+# Upper bound for the memory of reading and encoding in a run, relative to a sample: kernels and heap grow beyond a
+# sample, and a run reads one batch while it encodes another. `benchmarks.speed.plan` compares it with runs.
 _RUN_SHARE = 1.1
-_PLANNED_RUN_SHARE = 1.3  # the same where a run plans first, in its own process, which goes on holding some of that
+_PLANNED_RUN_SHARE = 1.3  # for a run that plans first in its own process, which keeps some memory of the plan
 
 
 @dataclass(frozen=True)
@@ -64,21 +65,21 @@ class _There:
     n_documents: int = 0
     n_chunks: int = 0
     n_fresh: int = 0  # chunks that no generation covers
-    n_vectors: int = 0  # of the generation
-    n_trained: int = 0  # there were when it was trained
-    factory: str = ""  # likewise; "" without one
+    n_vectors: int = 0  # in the generation
+    n_trained: int = 0  # vectors that the index had when the generation was trained
+    factory: str = ""  # of the generation; "" without one
 
 
 @dataclass(frozen=True)
 class _Tried:
-    """What a sample told."""
+    """The measurements on a sample."""
 
     counts: Counts
-    encoding_seconds: float  # of the whole corpus, as below
-    storing_seconds: float
+    encoding_seconds: float  # of the whole corpus
+    storing_seconds: float  # of the whole corpus
     rates: Rates
-    held_bytes: int  # by program and encoder
-    peak_bytes: int  # while a batch is read and encoded, those included
+    held_bytes: int  # memory of program and encoder
+    peak_bytes: int  # memory while a batch is read and encoded, including `held_bytes`
     vram: Vram | None
 
 
@@ -97,19 +98,19 @@ def make_plan(
     """Estimate a run from a sample of the corpus.
 
     Args:
-        path: of the index, which need not be there; None to plan without one.
-        paths: of the corpus, as `indexer.read_corpus` takes them; standard input is read to its end.
+        path: of the index, which need not exist; None to plan without an index.
+        paths: of the corpus, as in `indexer.read_corpus`; standard input is read to its end.
         encoder: that would be used. It is measured, so nothing else should run.
         factory: FAISS factory string, `auto`, or `scan` for none.
-        budget: what may be taken.
+        budget: limits of the run.
         seed: of the sample.
         read_limits: of reading one document.
         id_prefix: of new doc_ids.
 
     Raises:
         IndexMismatch: FAISS does not know the factory string.
-        BudgetExceeded: the budget cannot be kept. Told before the corpus is read, if program and
-            encoder are too large already.
+        BudgetExceeded: the budget cannot be kept. If program and encoder alone are too large, this
+            is raised before the corpus is read.
         DocumentError: a path does not exist, or nothing readable was found.
     """
     check_factory_option(factory, encoder.width)
@@ -159,7 +160,7 @@ def _seconds(tried: _Tried, encoder: Encoder, generation: float) -> Seconds:
 
 
 def _memory(tried: _Tried, encoder: Encoder, batches: int, rung: Rung) -> Memory:
-    """What the parts of the run take; the parameters of an encoder on a GPU take none of it."""
+    """Memory of each part of the run; the parameters of an encoder on a GPU do not count."""
     on_cpu = 0 if is_on_gpu(encoder) else min(tried.held_bytes, weights_bytes(encoder))
     return Memory(
         program=tried.held_bytes - on_cpu,
@@ -172,7 +173,7 @@ def _memory(tried: _Tried, encoder: Encoder, batches: int, rung: Rung) -> Memory
 
 
 def _ways(tried: _Tried, seconds: Seconds, disk: Disk, width: int) -> tuple[Way, ...]:
-    """What each way of encoding takes, vectors of a sample being a share of all vectors."""
+    """The cost of each way of encoding; the vectors of `later` are estimated as a share of all vectors."""
     counts = tried.counts
     n_documents = counts.n_new + counts.n_changed
     first = counts.n_tokens
@@ -253,7 +254,7 @@ def _is_due(there: _There, counts: Counts, factory: str) -> bool:
 
 
 def _generation_seconds(there: _There, counts: Counts, factory: str, rung: Rung, after: Size, rates: Rates) -> float:
-    """Of adding to the generation there is, or else of building one."""
+    """Seconds to extend the published generation, or else to build a new one."""
     n_fresh = there.n_fresh + round(counts.n_chunks)
     n_covered = there.n_chunks - there.n_fresh - round(counts.n_chunks_replaced)
     standing = Standing(there.factory, there.n_vectors, there.n_trained, n_covered, n_fresh)
@@ -271,7 +272,7 @@ def _pace(sample: Sample, encoder: Encoder) -> tuple[float, float]:
 
 
 def _shown_reading(reading: float, encoding: float, encoder: Encoder) -> float:
-    """What of reading the encoder waits for: it has a thread of its own, which takes its share of the cores."""
+    """Reading time that encoding does not hide: reading has a thread of its own, but takes a share of the cores."""
     if is_on_gpu(encoder):
         return max(0.0, reading - encoding)
     return max(reading / (os.cpu_count() or 1), reading - encoding)
@@ -331,7 +332,7 @@ def _disk(path: Path | None, counts: Counts, rung: Rung, size: Size) -> Disk:
 
 
 def _reference_bytes(size: Size, n_terms: float) -> int:
-    """Of the vectors of the sample, and of the statistics of terms."""
+    """Bytes of the sample's vectors and of the term statistics."""
     per_document = size.n_chunks / max(1, size.n_documents)
     n_sampled = min(size.n_documents, SAMPLE_DOCUMENTS, max(FEWEST_DOCUMENTS, SAMPLE_CHUNKS / max(1.0, per_document)))
     sample = n_sampled * (per_document * (size.width + _SCALE_BYTES) + 2 * size.width)

@@ -1,9 +1,10 @@
-"""What an index takes in partitions: machines, memory, disk, time, and the time of a query. Measures nothing.
+"""The cost of an index in partitions: machines, memory, disk, time, and query latency. Measures nothing.
 
-    query = once + rounds * trip + ceil(P / (M C)) * rank(N / P)
+    query = once + ceil(P / (M C)) * rank(N / P) + rounds * trip + bytes / bandwidth
 
-for P partitions of N chunks on M machines of C cores. rank(n) is interpolated between measured searches
-(`indexer.plan.partition_points`), and grows in proportion beyond the largest. Each figure says where it comes from.
+for N chunks in P partitions on M machines of C cores; the last two terms are 0 on one machine. rank(n) is interpolated
+between measured searches (`indexer.plan.partition_points`), and grows in proportion to n beyond the largest of them.
+The plan records the basis of its query times.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _USED_SHARE = 0.8  # of the memory of a machine; the rest is the system's
 
 
 class Basis(StrEnum):
-    """How the time of ranking in a partition is known."""
+    """The source of the ranking time in a partition."""
 
     RECORD = "measured at this size"
     BETWEEN = "computed between measured sizes"
@@ -71,8 +72,8 @@ class PartitionPlan:
     encode_seconds: float  # reading, encoding and storing, on all machines at the same time
     publish_seconds: float  # building FAISS indexes, partition after partition, on all machines at the same time
     query_ms: float  # median of one query at a time
-    rank_ms: float  # of that, ranking in one partition
-    query_bytes: int  # that travel for a query, between all machines
+    rank_ms: float  # part of `query_ms`: ranking in one partition
+    query_bytes: int  # bytes sent between all machines for a query
     basis: Basis  # of `query_ms` and `rank_ms`
     points: tuple[Point, ...]  # that they were computed from
 
@@ -95,17 +96,17 @@ def plan_partitions(
     """Plan an index in partitions.
 
     Args:
-        plan: of the same corpus as one index; or of a part of the corpus that is like all of it.
-        width: of its vectors.
+        plan: of the same corpus as one index; or of a representative part of the corpus.
+        width: of the vectors.
         rates: of this machine.
         n_partitions: P.
-        machine: that the partitions are on, each of as many cores.
-        n_machines: by default so many that processes and shards fit into memory, and P at most.
+        machine: cores and memory of each machine.
+        n_machines: M; by default the fewest whose memory holds processes and shards, at most P.
         n_documents: of the whole corpus; by default those of the plan.
-        points: measured searches, by rising size.
+        points: measured searches, by ascending size.
 
     Raises:
-        QueryError: there cannot be so many partitions, machines or chunks.
+        QueryError: the number of partitions, machines or chunks is out of range.
     """
     if not 1 <= n_partitions <= MOST_PARTITIONS:
         raise QueryError(f"{n_partitions} partitions; there can be 1 to {MOST_PARTITIONS:,}")
@@ -148,23 +149,23 @@ def plan_partitions(
 
 
 def query_ms(on_each: int, cores: int, rank_ms: float, query_bytes: int, once_ms: float = ONCE_MS) -> float:
-    """The equation above.
+    """Query latency in milliseconds, by the equation of this module.
 
     Args:
         on_each: partitions on a machine.
-        cores: of it.
-        rank_ms: in one partition.
-        query_bytes: that travel between machines; 0 where there is one.
-        once_ms: of a query, however many partitions there are.
+        cores: of a machine.
+        rank_ms: ranking in one partition.
+        query_bytes: bytes sent between machines; 0 on one machine.
+        once_ms: part of a query that does not depend on the number of partitions.
     """
     travelling = _ROUNDS * _TRIP_MS + 1000 * query_bytes / _NETWORK_BYTES_PER_SECOND if query_bytes else 0.0
     return once_ms + ceil(on_each / cores) * rank_ms + travelling
 
 
 def ranking_ms(n_chunks: int, points: Sequence[Point]) -> float:
-    """Milliseconds of ranking in one partition, straight between the points on logarithmic scales.
+    """Milliseconds of ranking in one partition, interpolated linearly between the points on logarithmic scales.
 
-    Below the smallest point it is that of the point; beyond the largest it grows in proportion to the chunks.
+    Below the smallest point the time is that of the point; beyond the largest it grows in proportion to the chunks.
     """
     sizes, times = np.array([(point.n_chunks, point.rank_ms) for point in points], np.float64).T
     inside = float(np.exp(np.interp(np.log(max(1, n_chunks)), np.log(sizes), np.log(times))))

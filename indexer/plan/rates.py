@@ -1,12 +1,12 @@
-"""How fast this machine compares and moves vectors, and so how long a generation takes. Reads no index.
+"""Measures how fast this machine compares and moves vectors, to estimate the time of a generation. Reads no index.
 
     seconds = (L (R n + N) + 16 N + Q C N) / comparisons a second + (S N 2D + 2 B) / bytes a second
 
-for N vectors D wide, of which n train L lists in R rounds of k-means; 16 centroids a
-product code; Q queries of C chunks that the recall is measured with, each of which scans
-all vectors; S readings of the shards, 1 to add them and 1 for each pass of queries; and
-a file of B bytes that is written and summed up. An exact type has neither lists nor
-queries. What is left out is small beside it: the queries by the new index, and training
+for N vectors D wide, of which n train L lists in R rounds of k-means; 16 centroids for
+each product code; Q queries of C chunks to measure the recall, each of which scans all
+vectors; S readings of the shards, 1 to add the vectors and 1 for each pass of queries;
+and a file of B bytes that is written and checksummed. An exact type has neither lists
+nor queries. Two smaller costs are left out: the queries with the new index, and training
 the codes.
 """
 
@@ -30,7 +30,7 @@ _CODE_CENTROIDS = 16
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Of this machine, now."""
+    """The speed of this machine at present."""
 
     comparisons_per_second: float  # of two vectors, the nearest kept
     bytes_per_second: float  # of float16 rows gathered into float32
@@ -55,15 +55,15 @@ def measure_rates(width: int) -> Rates:
 
 
 def extension_seconds(rung: Rung, size: Size, n_added: int, rates: Rates) -> float:
-    """The same where so many chunks join the generation there is: nothing is trained, and fewer queries are asked."""
+    """Seconds to add `n_added` chunks to the published generation: without training, and with fewer queries."""
     n_query_chunks, n_passes = _query_chunks(rung, size, EXTENSION_QUERIES)
     n_compared = n_lists_of(rung.factory) * n_added + _encoded(rung) * n_added + n_query_chunks * size.n_chunks
-    n_bytes = (n_added + n_passes * size.n_chunks) * 2 * size.width + 3 * rung.index_bytes  # one more to read the old
+    n_bytes = (n_added + n_passes * size.n_chunks) * 2 * size.width + 3 * rung.index_bytes  # one to read the old file
     return n_compared / rates.comparisons_per_second + n_bytes / rates.bytes_per_second
 
 
 def generation_seconds(rung: Rung, size: Size, rates: Rates) -> float:
-    """The equation above; 0 where nothing is built."""
+    """Seconds to build a generation, by the equation of this module; 0 if nothing is built."""
     if rung.factory == SCAN or not size.n_chunks:
         return 0.0
     n_train = min(training_size(rung.factory, rung.sizes.points_per_list), size.n_chunks)

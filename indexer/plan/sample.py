@@ -1,8 +1,8 @@
 """A sample of a corpus, stratified by format and size. Parses only the drawn files.
 
-A stratum holds what is alike: files of one format, or lines of JSON, whose sizes differ by a
-factor of two at most, and of which the index does or does not know the name. So documents
-of all lengths are drawn, wherever in the corpus they stand.
+A stratum holds similar units: files of one format, or lines of JSON, whose sizes differ by a factor
+of two at most, and which either all have or all lack a doc_id that the index holds. So documents of
+all lengths are drawn, wherever in the corpus they are.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from indexer.building.doc_ids import FileIds
 from indexer.reading.reader import DocumentReader
 from indexer.reading.requests import Request, is_json_lines, read_here
 
-_MOST = 16  # drawn of a stratum
+_MOST = 16  # most units drawn from a stratum
 _LEAST = 6
-_BYTES = 1 << 20  # of a stratum; `_LEAST` are drawn even of larger ones
-_MAX_LINE_BYTES = 4 * MAX_DOCUMENT_BYTES  # a longer line is refused, so its rest need not be held
+_BYTES = 1 << 20  # about the most bytes drawn from a stratum, but at least `_LEAST` units
+_MAX_LINE_BYTES = 4 * MAX_DOCUMENT_BYTES  # a longer line is refused, so its rest is not kept
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What becomes one document: a file, or a line of a file that holds many."""
+    """The source of one document: a file, or a line of a file that holds many."""
 
     source: str
     doc_id: str  # "" of a line, which has to be parsed to know
@@ -47,11 +47,11 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A unit, and how much of its stratum it stands for."""
+    """A unit, and the part of its stratum that it represents."""
 
     unit: Unit
-    n_units: float  # at least 1
-    share: float  # bytes of the stratum by those drawn of it, at least 1
+    n_units: float  # units of the stratum for each drawn one, at least 1
+    share: float  # bytes of the stratum for each drawn byte, at least 1
 
 
 @dataclass
@@ -62,11 +62,11 @@ class _Stratum:
 
 
 def units_of(paths: Sequence[str], ids: FileIds | None = None) -> Iterator[Unit]:
-    """All units of paths, as `read_corpus` takes them; lines are read, not parsed.
+    """All units of a corpus; lines are read, not parsed.
 
     Args:
-        paths: as `read_corpus` takes them.
-        ids: what the doc_ids depend on; by default on the paths alone.
+        paths: of the corpus, as in `read_corpus`.
+        ids: the rule for doc_ids; by default they depend on the paths alone.
 
     Raises:
         DocumentError: a path does not exist, or nothing readable was found.
@@ -90,7 +90,7 @@ def _lines_of(file: Path) -> Iterator[Unit]:
             else:
                 yield from _lines(stream, str(file))
     except (OSError, EOFError, zlib.error):
-        return  # the run tells of it
+        return  # the run reports the failure
 
 
 def _lines(stream: BinaryIO, source: str) -> Iterator[Unit]:

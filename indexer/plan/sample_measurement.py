@@ -25,14 +25,14 @@ from indexer.plan.sample import Drawn
 from indexer.reading.reader import DocumentReader
 
 _KEPT_CHARS = 2_000_000  # of the sample, to be encoded and stored
-_DOCUMENT_TOKENS = 4096  # of one document, so that a long one is not all that is measured
+_DOCUMENT_TOKENS = 4096  # of one document, so that a long document is not the whole measurement
 _GROUP_TOKENS = (8192, 32768)  # encoded in one call
-_ENOUGH_SECONDS = 2.0  # of a group; no larger one is encoded then
+_ENOUGH_SECONDS = 2.0  # after a group that takes longer, no larger group is encoded
 _PAGE_BYTES = 4096  # of SQLite
-_SPILLED_BYTES = 300  # lost in the first page of a long value, in the mean
-_SECTION_BYTES = 28  # of a section, beside heading and path: numbers, and its place in an index
-_LANGUAGE = "english"  # by which terms are counted; the number of terms is nearly the same in another one
-_DOCUMENT_BYTES = 124  # of a document, likewise, with its hash of 64
+_SPILLED_BYTES = 300  # mean loss in the first page of a long value
+_SECTION_BYTES = 28  # of a section beside heading and path: numbers, and its entry in an index
+_LANGUAGE = "english"  # used to count terms; the number of terms is nearly the same with another language
+_DOCUMENT_BYTES = 124  # of a document: numbers, its entry in an index, and its hash of 64 bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ class Known:
 
 @dataclass
 class Counts:
-    """Of the corpus, estimated from the sample; exact where the sample is all of it."""
+    """Counts of the corpus, estimated from the sample; exact if the sample is the whole corpus."""
 
     n_new: float = 0.0
     n_changed: float = 0.0
     n_unchanged: float = 0.0
     n_unreadable: float = 0.0
-    n_chars: float = 0.0  # this and all below of what must be encoded
+    n_chars: float = 0.0  # this and all counts below: of new and changed documents, unless a comment says otherwise
     n_tokens: float = 0.0
     n_sections: float = 0.0
     n_chunks: float = 0.0
@@ -77,10 +77,10 @@ def read_sample(
 
     Args:
         drawn: from `indexer.plan.sample.draw`.
-        encoder: that would encode it.
-        known: what is in the index.
-        seed: of the documents that are kept.
-        reader: that reads within limits; by default documents are read in this process, without.
+        encoder: that would encode the sample.
+        known: contents of the index.
+        seed: of the choice of kept documents.
+        reader: reads within limits; by default documents are read in this process, without limits.
     """
     sample = Sample()
     order = list(drawn)
@@ -132,7 +132,7 @@ def _segmented(document: Document | Unreadable, encoder: Encoder) -> SegmentedDo
 
 
 def catalog_bytes(document: Document) -> int:
-    """What a document adds to the catalog: its text, deflated, its sections, its row, and their places in indexes."""
+    """Bytes that a document adds to the catalog: compressed text, sections, row, and their entries in indexes."""
     deflated = len(zlib.compress(document.text.encode(), 1))
     sections = sum(
         len(section.heading.encode()) + len(json.dumps(section.path, ensure_ascii=False).encode()) + _SECTION_BYTES
@@ -144,7 +144,7 @@ def catalog_bytes(document: Document) -> int:
 
 
 def _paged(size: int) -> int:
-    """What a value takes in SQLite: whole ones share a page, one that is longer goes on in pages that it fills."""
+    """Bytes of a value in SQLite: small values share a page whole, a longer one continues in pages of its own."""
     if size > _PAGE_BYTES - 40:
         return size + _SPILLED_BYTES
     return _PAGE_BYTES // max(1, (_PAGE_BYTES - 16) // (size + 10))
@@ -170,7 +170,7 @@ def tokens_per_second(kept: Sequence[SegmentedDocument], encoder: Encoder) -> fl
 
 
 def _cut(document: SegmentedDocument, most_tokens: int = _DOCUMENT_TOKENS) -> SegmentedDocument:
-    """Its first chunks, one at least."""
+    """A document with only its first chunks, at least one."""
     ends = np.cumsum([chunk.n_tokens for chunk in document.chunks])
     n = max(1, int(np.searchsorted(ends, most_tokens, side="right")))
     n_tokens = int(ends[n - 1])

@@ -29,19 +29,19 @@ class Seconds(Parts):
 
 @dataclass(frozen=True)
 class Memory(Parts):
-    """Own memory at its most, in bytes; freed parts count, for they seldom go back to the system."""
+    """Peak of own memory in bytes; freed parts count, since they seldom return to the system."""
 
     program: int = 0
     weights: int = 0  # of the encoder, on the CPU
-    encoding: int = 0  # reading, tokenizing and encoding at their most, beyond that
-    batches: int = 0  # documents that wait, and vectors that are not stored yet
-    index: int = 0  # of FAISS
+    encoding: int = 0  # peak of reading, tokenizing and encoding, beyond program and parameters
+    batches: int = 0  # waiting documents, and vectors that are not stored yet
+    index: int = 0  # the FAISS index
     building: int = 0  # training and adding, or measuring the recall
 
 
 @dataclass(frozen=True)
 class Vram(Parts):
-    """Memory of the GPU at its most, in bytes, what the driver takes not counted."""
+    """Peak of GPU memory in bytes, without the memory of the driver."""
 
     weights: int = 0
     batch: int = 0
@@ -55,17 +55,17 @@ class Disk(Parts):
     shards: int = 0
     generation: int = 0  # FAISS index and postings of words
     reference: int = 0
-    replaced_generation: int = 0  # that stays until the new one is published
+    replaced_generation: int = 0  # the old generation, which stays until the new one is published
 
     @property
     def afterwards(self) -> int:
-        """What stays."""
+        """Bytes of the index folder after the run."""
         return int(self.total) - self.replaced_generation
 
 
 @dataclass(frozen=True)
 class Way:
-    """What a run takes that encodes none, some or all of the documents, see `index --encode`."""
+    """The cost of a run that encodes none, some or all of the documents, see `index --encode`."""
 
     encode: str  # none, later or all
     seconds: float
@@ -75,13 +75,13 @@ class Way:
 
 @dataclass(frozen=True)
 class Plan:
-    """Counts are of this run; bytes and the index are of afterwards. Estimates, but for what `is_counted`."""
+    """Counts of a run, and sizes after the run. All are estimates; counts are exact if `is_counted`."""
 
     n_new: int
     n_changed: int
     n_unchanged: int
     n_unreadable: int
-    n_chars: int  # this and below of what must be encoded
+    n_chars: int  # this and the next two: of new and changed documents
     n_tokens: int
     n_chunks: int
     n_chunks_after: int  # of the index
@@ -93,7 +93,7 @@ class Plan:
     vram: Vram | None  # None on the CPU
     disk: Disk
     ladder: tuple[str, ...]  # the types of index that were considered
-    ways: tuple[Way, ...]  # none, later, all; all else here is of the last
+    ways: tuple[Way, ...]  # none, later, all; all other values of the plan are for `all`
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON, with totals."""

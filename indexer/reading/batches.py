@@ -1,4 +1,4 @@
-"""Groups requests that travel to the reading process together: small files, as a message costs two processes time."""
+"""Groups requests for small files into batches for the reading process, since each message costs time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def batches(requests: Iterable[Request]) -> Iterator[Batch]:
 
 
 def _size(request: Request) -> int:
-    """Bytes of a file; more than any batch takes where the request may give many documents, or a missing file."""
+    """Bytes of a file; above `_MOST_BYTES` for a missing file, a line, or a file that can hold many documents."""
     if request.line is not None or is_json_lines(request.source):
         return _MOST_BYTES + 1
     try:

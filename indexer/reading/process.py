@@ -30,20 +30,20 @@ from indexer.reading.transfer import pack, unpack_requests
 
 _STATM = Path("/proc/self/statm")  # Linux alone
 _PAGE_BYTES = resource.getpagesize()
-_KEPT_SHARE = 8  # a process that still holds this part of the limit after a document is replaced
-_COLLECTED_AFTER = 10_000  # new containers
+_KEPT_SHARE = 8  # a process that still holds 1/8 of the limit after a document is replaced
+_COLLECTED_AFTER = 10_000  # new containers between two garbage collections
 _BATCH_RESULTS, _BATCH_CHARS, _BATCH_SECONDS = 64, 2**18, 0.05
-_LEAST_KEPT = 64 * 2**20  # but not below this: parsers load tables once
+_LEAST_KEPT = 64 * 2**20  # memory a process can always keep, since parsers load tables once
 
 
 def serve(fd: int, begun: int, seconds: float, memory_bytes: int) -> None:
-    """Read what is requested until the caller closes its end; never returns.
+    """Read requested documents until the caller closes its end; never returns.
 
     Args:
-        fd: of a socket on which batches of requests come and results are sent.
-        begun: of a pipe that takes a byte for each file of a batch of several when it is begun.
-        seconds: processor time of one document.
-        memory_bytes: of one document, beside what the process holds now.
+        fd: descriptor of the socket that receives batches of requests and sends results.
+        begun: descriptor of the pipe that gets a byte when a file of a batch of several is begun.
+        seconds: limit on the processor time of one document.
+        memory_bytes: limit on the memory of one document, beyond the memory that the process holds before it.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
@@ -70,9 +70,9 @@ def serve(fd: int, begun: int, seconds: float, memory_bytes: int) -> None:
 
 
 def _take(connection: Connection, batches: SimpleQueue[Batch]) -> None:
-    """Take requests while a document is read; end the process when the caller has ended, however it did.
+    """Receive requests while a document is read; end the process when the caller has ended for any reason.
 
-    C code that does not release the lock of the interpreter delays the end, to the limit of time at most.
+    C code that does not release the interpreter lock delays the end, at most until the time limit.
     """
     try:
         while True:
@@ -84,7 +84,7 @@ def _take(connection: Connection, batches: SimpleQueue[Batch]) -> None:
 def _answer(connection: Connection, begun: int, requests: Batch, seconds: float, memory: _Memory) -> None:
     waiting = _Results(connection, 1 if requests[0].is_unbatched else _BATCH_RESULTS)
     results = chain.from_iterable(results_of(request, waiting.announce) for request in _announced(requests, begun))
-    is_skipping = requests[0].n_skipped > 0  # which takes as long as the file is large
+    is_skipping = requests[0].n_skipped > 0  # skipping takes time in proportion to the file, so without a limit
     is_of_files = len(requests) > 1
     result: Document | Unreadable | int | None = None
     while True:
@@ -100,12 +100,12 @@ def _answer(connection: Connection, begun: int, requests: Batch, seconds: float,
             waiting.send()
             os._exit(RETIRED)
     last = pack(waiting.results, is_last=True) if waiting.results else END
-    signal.setitimer(signal.ITIMER_PROF, 0)  # before the caller takes the batch for answered
+    signal.setitimer(signal.ITIMER_PROF, 0)  # before the last message: the batch is then complete for the caller
     connection.send_bytes(last)
 
 
 def _announced(requests: Batch, begun: int) -> Iterator[Request]:
-    """The requests of a batch, each of several with a byte in the pipe before it."""
+    """The requests of a batch; in a batch of several, a byte is written to the pipe before each."""
     for request in requests:
         if len(requests) > 1:
             os.write(begun, b".")
@@ -113,10 +113,10 @@ def _announced(requests: Batch, begun: int) -> Iterator[Request]:
 
 
 class _Results:
-    """Results on their way to the caller: small ones travel together, as each message costs two processes time."""
+    """Results to send to the caller; small results are sent together, since each message costs time."""
 
     def __init__(self, connection: Connection, n_most: int) -> None:
-        """Send so many results at a time at most."""
+        """Send at most `n_most` results at a time."""
         self.results: list[Document | Unreadable | int] = []
         self._connection = connection
         self._n_most = n_most
@@ -155,12 +155,12 @@ class _Memory:
     """The private memory of this process."""
 
     def __init__(self, limit_bytes: int) -> None:
-        """Take what is held now for the program."""
+        """Count the memory that is held now as the program."""
         self._limit = limit_bytes
         self._most_kept = _data_bytes() + max(_LEAST_KEPT, limit_bytes // _KEPT_SHARE)
 
     def limit(self) -> None:
-        """Let one more document take the limit."""
+        """Allow the next document the full limit."""
         held = _data_bytes()
         if held:
             hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
@@ -174,11 +174,11 @@ class _Memory:
 
 @cache
 def _statm() -> int | None:
-    """The descriptor of the file of this process, which stays open; None where the system has none."""
+    """The descriptor of `/proc/self/statm`, which stays open; None on systems without it."""
     return os.open(_STATM, os.O_RDONLY | os.O_CLOEXEC) if _STATM.exists() else None
 
 
 def _data_bytes() -> int:
-    """Private memory that was allocated; 0 where the system does not say."""
+    """Allocated private memory in bytes; 0 on systems that do not report it."""
     fd = _statm()
     return 0 if fd is None else int(os.pread(fd, 256, 0).split()[5]) * _PAGE_BYTES

@@ -39,7 +39,7 @@ OUT_OF_MEMORY, FAILED, RETIRED = 81, 82, 83  # exit statuses of the process; ret
 READY, ALL_SENT, END = b"ready", b"all", b""  # messages: it has started; no result waits; a batch is answered
 
 _MODULE = "indexer.reading.process"
-# What Ctrl-C sends ends the process without a traceback. The caller's search path finds the same packages.
+# Ctrl-C ends the process without a traceback. With the caller's search path it finds the same packages.
 _START = """\
 import importlib, signal, sys
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -47,10 +47,10 @@ if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
 module, fd, begun, seconds, memory_bytes, *sys.path[:] = sys.argv[1:]
 importlib.import_module(module).serve(int(fd), int(begun), float(seconds), int(memory_bytes))
 """
-_N_BATCHES = 2  # sent at one time: one that is read, and one ahead
-_WALL_FACTOR = 10  # a document that uses no processor time, as on a hung file system, may wait this much longer
+_N_BATCHES = 2  # batches sent at one time: one that is read, and one ahead
+_WALL_FACTOR = 10  # times the limit of processor time that a document can wait without using it, as on a hung disk
 _SOON = 0.5  # seconds
-_LEAST_BUSY = 0.01  # share of the clock that a process uses which waits for its turn on a busy machine
+_LEAST_BUSY = 0.01  # a process that uses more processor time than this share of the clock is working, not stuck
 _FROM_OUTSIDE = frozenset(
     -getattr(signal, name) for name in ("SIGKILL", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)
 )
@@ -60,15 +60,15 @@ Results: TypeAlias = Iterator[Document | Unreadable]
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """What reading one document may take."""
+    """The limits of reading one document."""
 
-    seconds: float = 60.0  # processor time; ten times as much by the clock
-    memory_bytes: int = 2**30  # beside the program itself; enforced on Linux alone
+    seconds: float = 60.0  # processor time; without progress, ten times as long by the clock
+    memory_bytes: int = 2**30  # beyond the program itself; enforced on Linux only
 
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """The end of a process: why, and what follows for the document it was reading."""
+    """The end of a process: the reason, and the consequence for the document it was reading."""
 
     reason: str
     was_killed: bool = False  # from outside, so that the document may be sound
@@ -146,7 +146,7 @@ class DocumentReader:
                 self.close()
 
     def _results_of_one(self, request: Request, waiting: deque[Batch | Unreadable]) -> Results:
-        """Results of the first request that waits, read by as many processes as that takes."""
+        """Results of the first waiting request; a new process continues if one ends."""
         progress, others = _Progress(request), list(waiting)[1:]
         while (answer := self._receive()) != END:
             if isinstance(answer, bytes):
@@ -162,7 +162,7 @@ class DocumentReader:
         waiting.popleft()
 
     def _results_of_files(self, files: Batch, waiting: deque[Batch | Unreadable]) -> Results:
-        """Results of the first batch that waits, one for each file; after the end of a process, what is left waits."""
+        """Results of the first waiting batch, one for each file; if the process ends, the other files wait again."""
         n_results = 0
         while (answer := self._receive()) != END:
             results = _unpacked(answer) if isinstance(answer, bytes) else None
@@ -180,9 +180,9 @@ class DocumentReader:
         waiting.popleft()
 
     def _n_begun(self, n_files: int) -> int:
-        """How many files of a batch the process has begun to read; once for each batch that it has answered."""
+        """The number of files that the process began to read since the last call; called once for each batch."""
         assert self._begun is not None
-        with suppress(BlockingIOError):  # none, and the process still runs
+        with suppress(BlockingIOError):  # no file, and the process still runs
             return len(os.read(self._begun.fileno(), n_files))
         return 0
 
@@ -250,9 +250,9 @@ class DocumentReader:
             return self._end()
 
     def _arrives(self, arrivals: select.poll) -> bool:
-        """Wait for a message; False once the process has neither sent one nor worked for too long."""
+        """Wait for a message; False if the process has neither sent one nor used processor time for too long."""
         seconds = _WALL_FACTOR * self.limits.seconds
-        # Most messages come at once, and what the process has used is asked of the system for the others alone.
+        # Most messages arrive soon; the processor time is read only for the others.
         soon = min(_SOON, seconds / 10)
         if arrivals.poll(1000 * soon):
             return True
@@ -265,7 +265,7 @@ class DocumentReader:
         return True
 
     def _processor_seconds(self) -> float:
-        """Processor time that the process has used; 0 where the system does not say."""
+        """Processor time that the process has used; 0 on systems that do not report it."""
         if self._process is None:
             return 0.0
         try:
@@ -308,8 +308,10 @@ def _has_processes() -> bool:
 
 
 class _Progress:
-    """How far a request was read. Small results of JSON lines come in batches, so those of a process that ended
-    may be lost; the next process then sends each alone, until the line that ends it is known.
+    """The progress of reading one request.
+
+    Small results of JSON lines are sent in batches, so the last results of a process that ended may be lost. The next
+    process then sends each result alone, until the line that ends it is known.
     """
 
     def __init__(self, request: Request) -> None:
@@ -317,8 +319,8 @@ class _Progress:
         self.request = request  # for the next process
         self._has_lines = request.line is None and is_json_lines(request.source)
         self._n_results = 0
-        self._is_exact = not self._has_lines  # whether the next result, no other, is the one that is being read
-        self._was_killed = False  # from outside, while the next result was read
+        self._is_exact = not self._has_lines  # whether the next result is certainly the one that is being read
+        self._was_killed = False  # the process, from outside, while the next result was read
         self._failed = ""  # why a line failed, until its number is known
 
     def results(self, message: bytes) -> Results:
@@ -333,7 +335,7 @@ class _Progress:
                 self._failed = ""
 
     def failure(self, end: _End) -> Unreadable | None:
-        """What becomes of the request when a process has ended: a failure, or None to read `request` again."""
+        """The failure of the request after the end of a process, or None to read `request` again."""
         is_unbatched = self.request.is_unbatched
         if end.was_killed and not self._was_killed:
             self._was_killed = True
@@ -349,12 +351,12 @@ class _Progress:
 
 
 def _after_end(files: Batch, n_begun: int, answer: bytes | _End) -> list[Batch | Unreadable]:
-    """What becomes of the files of a batch that have no result when their process has ended.
+    """Batches to read again, and failures, from the files without a result after the end of their process.
 
     Args:
-        files: at least one.
-        n_begun: how many of them the process began to read; the last of these has ended it.
-        answer: why it ended, or a message that is none.
+        files: the files without a result, at least one.
+        n_begun: number of these files that the process began to read; the last of them ended it.
+        answer: the end of the process, or a message that cannot be unpacked.
     """
     if isinstance(answer, _End) and answer.has_retired:
         return [files]

@@ -47,7 +47,7 @@ def results_of(
     """Read a request.
 
     Args:
-        request: where it skips results of JSON lines, the line number of the last of them comes first.
+        request: if it skips results of JSON lines, the line number of the last skipped one is yielded first.
         before_long_line: called before a long line of a file of JSON lines is parsed.
     """
     if request.line is not None:
@@ -103,9 +103,9 @@ def _moved(result: Document | Unreadable, n_lines: int) -> Document | Unreadable
 
 
 def _skip_results(stream: io.BufferedReader, n_results: int) -> int:
-    """Pass over lines that give a result, and blank ones between them; the number of lines.
+    """Skip `n_results` lines that are not blank, and the blank lines between them; returns the number of lines.
 
-    Each line is read in parts, so that a long one needs no memory.
+    Each line is read in parts, so that a long line needs little memory.
     """
     n_lines = 0
     while n_results and (part := stream.readline(_LONG_LINE_BYTES)):

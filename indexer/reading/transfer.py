@@ -20,7 +20,7 @@ _FIELDS = [one.name for one in fields(Document)]
 _TEXT, _SECTIONS, _PAGES = (_FIELDS.index(name) for name in ("text", "sections", "pages"))
 _of_document = attrgetter(*_FIELDS)
 _of_section = attrgetter(*(one.name for one in fields(Section)))
-_ONE_TO_ONE = "latin-1"  # by which any bytes are text, and back
+_ONE_TO_ONE = "latin-1"  # decodes any bytes, and encodes them back
 _ANY_TEXT = "surrogatepass"  # a parser may leave half a surrogate pair in a text
 _LAST = b"!"  # begins the message after which a batch is answered
 
@@ -43,11 +43,11 @@ def unpack_requests(message: bytes) -> list[Request]:
 
 
 def pack(results: Iterable[Document | Unreadable | int], *, is_last: bool = False) -> bytes:
-    """Results as bytes; a document that holds something else than plain values becomes `Unreadable`.
+    """Results as bytes; a document that holds anything but plain values becomes `Unreadable`.
 
     Args:
         results: of one batch of requests.
-        is_last: whether no other results of the batch follow.
+        is_last: whether no more results of the batch follow.
     """
     rows = [_row(result) for result in results]
     try:

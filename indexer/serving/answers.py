@@ -29,11 +29,11 @@ def as_json(value: Mapping[str, Any]) -> bytes:
 
 
 def search(index: Index, query: Document | str, parameters: Parameters, where: str | None) -> bytes:
-    """Rank the index against a document, or against one of its own.
+    """Rank the index against a document, or against an indexed document.
 
     Args:
         index: opened for this thread.
-        query: a document, or the doc_id of one.
+        query: a document, or the doc_id of an indexed document.
         parameters: how to search.
         where: metadata filter.
     """
@@ -81,7 +81,7 @@ def found(
 
     Args:
         index: opened for this thread.
-        query: a document, or the doc_id of one.
+        query: a document, or the doc_id of an indexed document.
         parameters: how to search.
         where: metadata filter.
         without: documents to leave out.
@@ -158,7 +158,7 @@ def _add_matrices(index: Index, query: Document | str, result: Result, values: d
 
 
 def compare(index: Index, query: Document | str, target: Document | str, asked: CompareParameters) -> bytes:
-    """Score one document for another one, as a search would."""
+    """Score a target for a query, as a search would."""
     for one in (query, target):
         if isinstance(one, str):
             check_is_there(index, one)
@@ -207,7 +207,7 @@ def check_is_there(index: Index, doc_id: str) -> int:
     """The position of a document.
 
     Raises:
-        Refusal: there is none of that name.
+        Refusal: the index holds no document of that name.
     """
     position = index.snapshot.position(doc_id)
     if position is None:

@@ -1,4 +1,4 @@
-"""The application: which paths there are, and what each does."""
+"""The ASGI application: the paths of the API, and the work of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clients send, as pydantic models: they check types and ranges, and describe the API in OpenAPI."""
+"""Request bodies as pydantic models, which check types and ranges and describe the API in OpenAPI."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OF_RANKINGS = frozenset(["k", "offset", "weights", "diversify", "min_pair", "ex
 _LONGEST_ID, _LONGEST_FILTER, LONGEST_FIELD = 4_096, 65_536, 1_024
 
 DocId: TypeAlias = Annotated[str, Field(min_length=1, max_length=_LONGEST_ID)]
-# With a limit, pydantic refuses characters that are not Unicode, as half of a pair of surrogates.
+# With a limit, pydantic refuses characters that are not Unicode, such as half of a surrogate pair.
 Text: TypeAlias = Annotated[str, Field(max_length=MAX_DOCUMENT_BYTES)]
 Listed: TypeAlias = Annotated[int, Field(ge=0, le=MOST_LISTED)]
 Offset: TypeAlias = Annotated[int, Field(ge=0, le=MOST_OFFSET)]
@@ -123,7 +123,7 @@ class Parameters(BaseModel):
         """The filter in the language of `engine.store.where`.
 
         Raises:
-            QueryError: it is not one.
+            QueryError: the value is not a filter.
         """
         return filter_text(self.where)
 
@@ -193,7 +193,7 @@ def filter_text(where: object) -> str | None:
     """A filter as text; None for no filter.
 
     Raises:
-        QueryError: it is not one.
+        QueryError: the value is not a filter.
     """
     if where is None or isinstance(where, str):
         return where or None
@@ -203,7 +203,7 @@ def filter_text(where: object) -> str | None:
 
 
 def weights_of_text(given: object) -> object:
-    """Weights of a form or of the page, as JSON or as "claims=3,abstract=0"; what is no text is left to the model."""
+    """Weights of a form or of the page, as JSON or as "claims=3,abstract=0"; pydantic checks any other value."""
     if isinstance(given, list):
         given = ",".join(map(str, given))
     if not isinstance(given, str):

@@ -43,9 +43,9 @@ def values(index: Index, field: str, containing: str, limit: int) -> bytes:
 
     Args:
         index: opened for this thread.
-        field: its name.
-        containing: what the text of a value must contain.
-        limit: of the values.
+        field: name of the field.
+        containing: text that a value must contain.
+        limit: most values to return.
     """
     found = stored_values(index.snapshot.folder, field, containing=containing, limit=limit)
     return as_json({"field": field, "values": [{"value": value, "documents": count} for value, count in found]})

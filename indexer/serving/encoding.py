@@ -1,7 +1,7 @@
-"""One encoder for all requests: what waits is encoded together, by one thread.
+"""One encoder for all requests: the documents of waiting requests are encoded together, by one thread.
 
-A GPU or a processor encodes many chunks faster together than one request after the other, and two threads inside
-one network would only slow each other down.
+A GPU or a processor encodes the chunks of many requests faster together than one request after the other. Two threads
+inside one network would only slow each other down.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class SharedEncoder:
         return job.encoded.result()
 
     def close(self) -> None:
-        """End the thread once it has encoded what waits."""
+        """End the thread once it has encoded the waiting jobs."""
         with self._arrival:
             self._is_closed = True
             self._arrival.notify()
@@ -163,7 +163,7 @@ class RequestEncoder(Encoder):
 
     @property
     def fingerprint(self) -> str:
-        """That of the shared encoder."""
+        """The fingerprint of the shared encoder."""
         return self._shared.encoder.fingerprint
 
     def segment(self, document: Document) -> SegmentedDocument:
@@ -178,7 +178,7 @@ class RequestEncoder(Encoder):
         return self._shared.encode_segmented(segmented, self.progress)
 
     def expect(self, n_tokens: int) -> None:
-        """Report what is encoded for candidates."""
+        """Report the number of tokens to encode for candidates."""
         if self.progress is not None:
             self.progress.expect(Subject.CANDIDATES, n_tokens)
 

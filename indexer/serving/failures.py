@@ -1,4 +1,4 @@
-"""Errors as JSON: {"error": {"code", "message", "next"}} with a status of HTTP. No traceback, no path of the server."""
+"""Errors as JSON: {"error": {"code", "message", "next"}} with an HTTP status. No traceback, no path of the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Before the application: access, the size of a body, the time it may take to arrive. An ASGI middleware."""
+"""ASGI middleware that checks access, the size of a body and the time it takes to arrive, before the application."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from indexer.serving.settings import ASSETS, Settings, is_loopback
 
 IDLE_SECONDS = 10.0  # between two parts of a body
 _DRAIN_SECONDS = 2.0  # so that a client which is still sending reads why its body is refused
-_OPEN_PATHS = frozenset({"/health", "/ready", "/"})  # these, and the files of the page, hold nothing of the index
+_OPEN_PATHS = frozenset({"/health", "/ready", "/"})  # need no token: like the files of the page, without documents
 
 
 class Gate:
@@ -59,10 +59,10 @@ class Gate:
             self._n_held -= sum(map(len, body))
 
     def _check_access(self, scope: Scope) -> None:
-        """Check the token; where none is set, whether a page of another site made a browser send this.
+        """Check the token; without one, check that no page of another site made a browser send the request.
 
         Raises:
-            Refusal: the request may not be answered.
+            Refusal: the request has no access.
         """
         headers = Headers(scope=scope)
         if self._settings.token is None:
@@ -83,7 +83,8 @@ class Gate:
         """Read the body.
 
         Raises:
-            Refusal: it is too large, or does not arrive in time.
+            Refusal: the body is too large, arrives too slowly or incompletely, or bodies of other requests fill the
+                allowed memory.
         """
         limit, timeout = self._settings.max_bytes, self._settings.timeout
         length = headers.get("content-length", "0")
@@ -118,7 +119,7 @@ class Gate:
             ) from None
 
     async def _drain(self, receive: Receive) -> None:
-        """Read and drop as much again as is allowed, for a short time."""
+        """Read and drop up to `max_bytes`, for at most `_DRAIN_SECONDS`."""
         n_bytes = 0
         with suppress(TimeoutError):
             async with asyncio.timeout(_DRAIN_SECONDS):
@@ -130,7 +131,7 @@ class Gate:
 
 
 def _check_local(headers: Headers) -> None:
-    """Refuse names of this machine that others chose, and pages of other sites.
+    """Refuse hosts and origins other than this machine: DNS names that others control, and pages of other sites.
 
     Raises:
         Refusal: host or origin is not this machine.
@@ -160,7 +161,7 @@ def _too_large(limit: int) -> Refusal:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """The body as one message; then what the server sends, as that the client has gone."""
+    """The body as one message; then the messages of the server, such as a disconnect of the client."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:

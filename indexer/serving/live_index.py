@@ -42,8 +42,8 @@ class LiveIndex:
         Args:
             folder: of the index.
             settings: threads, device, and whether vectors are stored.
-            encoder: the one of the index; loaded by its name by default.
-            on_batch: as of `SharedEncoder`.
+            encoder: of the index; by default loaded by its recorded name.
+            on_batch: as in `SharedEncoder`.
 
         Raises:
             EngineError: the index cannot be opened.
@@ -70,7 +70,7 @@ class LiveIndex:
         """Load the encoder and open the index.
 
         Raises:
-            EngineError: one of them cannot be loaded.
+            EngineError: the encoder or the index cannot be loaded.
         """
         self._has_changed()
         shared = self._shared_encoder()
@@ -84,7 +84,7 @@ class LiveIndex:
             old.retire()
 
     def _shared_encoder(self) -> SharedEncoder | None:
-        """The encoder that is loaded; another one where the index was built again with another one."""
+        """The loaded encoder; a new one if the index was rebuilt with another encoder."""
         with Index.open(self.folder, access=self._settings.access) as opened:
             built = opened.snapshot.meta.get("encoder") if opened.snapshot.width else None
         if built is None:
@@ -94,7 +94,7 @@ class LiveIndex:
         return SharedEncoder(self._encoder or self._loaded(built["name"]), self._on_batch)
 
     def _loaded(self, name: str) -> Encoder:
-        # Loads torch, which an index that holds words alone does without.
+        # Loads torch, which an index without vectors does not need.
         from engine.encoders.loading import load_encoder
 
         return load_encoder(name, device=self._settings.device)
@@ -121,8 +121,8 @@ class LiveIndex:
         return True
 
     def _has_changed(self) -> bool:
-        """Whether something was committed since the last call, to any partition, or to what they share."""
-        changes = [watch.has_changed() for watch in self._watches]  # all of them take note
+        """Whether something was committed since the last call, to any partition or to their manifest."""
+        changes = [watch.has_changed() for watch in self._watches]  # a list, so that every watch is updated
         before, self._manifest = self._manifest, _manifest_state(self.folder)
         return any(changes) or self._manifest != before
 
@@ -134,7 +134,7 @@ class LiveIndex:
             progress: of the request, followed while its documents are encoded.
 
         Raises:
-            Refusal: it is not loaded yet.
+            Refusal: the index is not loaded yet.
         """
         group, replica = self._taken()
         try:
@@ -155,7 +155,7 @@ class LiveIndex:
                 return group, replica
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close the opened copies, the encoder and the watches."""
         with self._swap:
             group, self._group = self._group, None
         if group is not None:
@@ -167,7 +167,7 @@ class LiveIndex:
 
 
 def _manifest_state(folder: Path) -> tuple[int, int] | None:
-    """Changes when the manifest of partitions is replaced; None without one."""
+    """Inode and modification time, which change when the manifest of partitions is replaced; None without one."""
     with suppress(OSError):
         found = (folder / MANIFEST_FILE).stat()
         return found.st_ino, found.st_mtime_ns
@@ -179,14 +179,14 @@ def _watch(part: Path) -> _CatalogWatch | _ServerWatch:
 
 
 class _ServerWatch:
-    """Sees commits to an index on a server, by its named values."""
+    """Detects commits to an index on a server by its stored metadata."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
         self._seen: dict[str, Any] | None = None
 
     def has_changed(self) -> bool:
-        """Whether something was committed since the last call; not while the server does not answer."""
+        """Whether something was committed since the last call; False while the server does not answer."""
         with suppress(EngineError):
             before, self._seen = self._seen, stored_meta(self._address)
             return self._seen != before
@@ -201,7 +201,7 @@ class _ServerWatch:
 
 
 class _CatalogWatch:
-    """Sees commits of other processes, and another catalog in the place of this one; reads no table."""
+    """Detects commits of other processes, and a replaced catalog file; reads no table."""
 
     def __init__(self, catalog: Path) -> None:
         self._catalog = catalog
@@ -236,5 +236,5 @@ class _CatalogWatch:
         return int(version)
 
     def close(self) -> None:
-        """Let go of the catalog."""
+        """Close the catalog."""
         self._connection.close()

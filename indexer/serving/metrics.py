@@ -17,7 +17,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST"})
 
 @dataclass
 class Observed:
-    """What became of a request."""
+    """The outcome of a request."""
 
     status: int = 499  # of a client that went away before the response
 
@@ -48,7 +48,7 @@ class Metrics:
 
     @contextmanager
     def request(self, scope: Scope) -> Iterator[Observed]:
-        """Count one request; paths that are no route count together."""
+        """Count one request; requests to unknown paths are counted under one label."""
         observed, started = Observed(), time.perf_counter()
         self._running.inc()
         try:

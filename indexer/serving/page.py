@@ -1,6 +1,6 @@
 """The page for people: its files come from the package, its results from the templates of the evidence report.
 
-A search answers with JSON lines: how far it has come, then the report piece by piece.
+The response to a search is JSON lines: first its progress, then the report piece by piece.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
-_STREAMED = _HEADERS | {"X-Accel-Buffering": "no"}  # proxies may not hold lines back
+_STREAMED = _HEADERS | {"X-Accel-Buffering": "no"}  # proxies must not buffer lines
 _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _OF_REPORT = {"report.css": "style.css", "report.js": "script.js"}
 _OF_PAGE = ("page.css", "main.js", "address.js", "filter.js", "query.js", "requests.js", "results.js", "icon.svg")
@@ -109,7 +109,7 @@ def _accepted() -> str:
 async def _answer(
     service: Service, read: Callable[[], Document | str], asked: PageBody | PageForm, where: str | None
 ) -> Response:
-    """Search in a thread; an error that comes at once has its status, a later one is a line of the answer."""
+    """Search in a thread; an error within `_PAUSE` sets the HTTP status, a later error is a line of the response."""
     progress = Progress()
 
     def work() -> None:
@@ -153,7 +153,7 @@ def _search(
 
 
 def _facts(result: Result) -> dict[str, Any]:
-    """What the page itself says about a result."""
+    """Facts about a result that the page shows beside the report."""
     return {
         "title": result.query.title,
         "n_hits": len(result.hits),
@@ -163,7 +163,7 @@ def _facts(result: Result) -> dict[str, Any]:
 
 
 def _novelty_facts(found: Novelty) -> dict[str, Any]:
-    """The same of novelty, with sections by their numbers in the place of hits."""
+    """Facts about a novelty result, with the numbers of sections in place of hits."""
     names = [str(one.section + 1) for one in found]
     return {"title": found.query.title, "n_hits": len(names), "n_found": len(names), "hits": names}
 
@@ -184,7 +184,7 @@ async def _lines(service: Service, progress: Progress, running: asyncio.Task[Non
         if (error := running.exception()) is not None:
             yield _line(refusal_of(_raised(error), service.folder).body())
     finally:
-        progress.abandon()  # where the client has gone; a search that has ended takes no notice
+        progress.abandon()  # the client may have disconnected; no effect on a search that has ended
         running.cancel()
 
 

@@ -12,7 +12,7 @@ from indexer.serving.failures import Refusal
 
 
 class Stage(StrEnum):
-    """What is done for a search at the moment."""
+    """The current stage of a search."""
 
     WAITING = "waiting"  # for a thread, or for an opened copy of the index
     READING = "reading"  # the file or text
@@ -22,7 +22,7 @@ class Stage(StrEnum):
 
 
 class Subject(StrEnum):
-    """What is encoded."""
+    """The documents that are encoded."""
 
     QUERY = "query"
     CANDIDATES = "candidates"  # documents of the index that have no vectors yet
@@ -35,11 +35,11 @@ class State:
     stage: Stage
     subject: Subject | None = None  # of the encoding
     tokens_done: int = 0
-    tokens_total: int = 0  # about, where documents of the index are encoded
+    tokens_total: int = 0  # approximate where documents of the index are encoded
 
 
 class Progress:
-    """How far one search has come, and what of its result is ready to be shown."""
+    """The progress of one search, and the pieces of its result that are ready to be shown."""
 
     def __init__(self) -> None:
         self.pieces: deque[bytes] = deque()  # of the result, for the client
@@ -51,7 +51,7 @@ class Progress:
 
     @property
     def state(self) -> State:
-        """As it is now."""
+        """The current state."""
         if self._stage is not Stage.ENCODING:
             return State(self._stage)
         done = self._n_before + int(self._n_running * self._share())
@@ -67,7 +67,7 @@ class Progress:
         self._stage = stage
 
     def expect(self, subject: Subject, n_tokens: int) -> None:
-        """Begin to encode so many tokens, in any number of steps.
+        """Begin to encode `n_tokens` tokens, in any number of steps.
 
         Raises:
             Refusal: the client has gone.
@@ -81,8 +81,8 @@ class Progress:
         """Follow one step of encoding; the search begins when all expected tokens are encoded.
 
         Args:
-            n_tokens: of the step.
-            share: of the step that is done, in [0, 1].
+            n_tokens: tokens of the step.
+            share: returns the encoded share of the step, in [0, 1].
 
         Raises:
             Refusal: the client has gone.

@@ -1,4 +1,4 @@
-"""Connections of slow clients are cut off: uvicorn waits without end for the head of a request and for readers."""
+"""Closes connections of slow clients; uvicorn alone waits without limit for the head of a request and for readers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_CONNECTIONS = 512
 
 
 class TimedProtocol(H11Protocol):
-    """HTTP/1.1 of uvicorn, with limits of time and JSON for requests that are no HTTP."""
+    """HTTP/1.1 of uvicorn, with time limits, and JSON errors for requests that are not HTTP."""
 
     _head: asyncio.TimerHandle | None = None
     _stalled: asyncio.TimerHandle | None = None
@@ -31,7 +31,7 @@ class TimedProtocol(H11Protocol):
         self._head = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; a head must be whole within the time that begins with the connection, or with its first bytes."""
+        """Take bytes; a head must arrive within `HEAD_SECONDS` of the connection or, later, of its first bytes."""
         super().data_received(data)
         if not self._awaits_head():
             self._cancel(self._head)
@@ -48,13 +48,13 @@ class TimedProtocol(H11Protocol):
             timer.cancel()
 
     def pause_writing(self) -> None:
-        """The client reads more slowly than the response is written."""
+        """Start the timer: the client reads more slowly than the response is written."""
         super().pause_writing()
         self._cancel(self._stalled)
         self._stalled = self.loop.call_later(STALLED_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """The client has read on."""
+        """Stop the timer: the client reads again."""
         super().resume_writing()
         self._cancel(self._stalled)
 
@@ -65,7 +65,7 @@ class TimedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP, and close the connection."""
+        """Respond to a request that is not HTTP, and close the connection."""
         refusal = Refusal(400, "bad_request", "this is no request of HTTP/1.1", "use a client for HTTP")
         body = json.dumps(refusal.body()).encode()
         headers = [("content-type", "application/json"), ("content-length", str(len(body))), ("connection", "close")]

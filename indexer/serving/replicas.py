@@ -1,7 +1,7 @@
-"""Several opened copies of one index, so that several threads can search it; all of one snapshot of the catalog.
+"""Several opened copies of one index, all of the same snapshot, so that several threads can search it.
 
-An opened index serves one thread at a time. Copies share the mapped files through the page cache of the system,
-and the vectors that were encoded for a query of one of them.
+An opened index serves one thread at a time. Copies share the mapped files through the page cache of the system. They
+also share vectors: a document that one copy encodes for a query is passed to all others.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from indexer.serving.encoding import RequestEncoder, SharedEncoder
 from indexer.serving.failures import LOG
 from indexer.serving.progress import Progress
 
-_REOPENINGS = 3  # of copies that were opened before a commit, and others after it
+_REOPENINGS = 3  # rounds of reopening copies that were opened before a commit which later copies include
 _WARM_UP = Document.from_text("Which documents match this one, and in which sections?")
 
 
@@ -38,9 +38,9 @@ class Replica:
         Args:
             folder: of the index.
             shared: None for an index that holds words alone.
-            group: the other copies of the same snapshot.
+            group: all copies of the same snapshot.
             access: how partitions in other processes are reached.
-            store: as of `engine.index.Index.open`.
+            store: as in `engine.index.Index.open`.
         """
         self._group = group
         self._arrived: deque[tuple[str, EncodedDocument]] = deque()  # vectors that other copies encoded
@@ -50,14 +50,14 @@ class Replica:
 
     @property
     def state(self) -> str:
-        """Changes with the documents, the encoder and the reference."""
+        """A fingerprint that changes with the documents, the encoder and the reference."""
         return index_state(self.index.snapshot).fingerprint
 
     def _share(self, doc_id: str, encoded: EncodedDocument) -> None:
         self._group.share(self, doc_id, encoded)
 
     def follow(self, progress: Progress | None) -> None:
-        """Report to a request what is encoded for it; None ends that."""
+        """Report encoding to the progress of a request; None stops reporting."""
         if self._encoder is not None:
             self._encoder.progress = progress
 
@@ -90,7 +90,7 @@ class ReplicaGroup:
             shared: None for an index that holds words alone.
             n_replicas: at least 1.
             access: how partitions in other processes are reached.
-            store: as of `engine.index.Index.open`.
+            store: as in `engine.index.Index.open`.
 
         Raises:
             EngineError: the index cannot be opened or searched.

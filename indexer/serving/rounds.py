@@ -1,7 +1,7 @@
-"""The rounds of a search over partitions: what a server answers to `engine.remote`, a frame for a frame.
+"""The rounds of a search over partitions: the server's side of `engine.remote`, one response frame for each request.
 
-A round names the state of the index that the search began with. Where the index was written since, the answer is an
-error, and the search begins again. Nothing is encoded here.
+A round names the state of the index that the search began with. If the index was written since, the response is an
+error, and the search begins again. Encodes nothing.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def answer(index: Index, subject: str, body: bytes) -> bytes:
 
 
 def state_of(index: Index) -> str:
-    """Changes with the documents, the encoder and the reference; copies of a folder have the same."""
+    """A fingerprint that changes with the documents, the encoder and the reference; equal for copies of a folder."""
     return index_state(index.snapshot).fingerprint
 
 

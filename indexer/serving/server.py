@@ -48,8 +48,8 @@ def serve(folder: Path, settings: Settings, *, log: Callable[[str], None], encod
     Args:
         folder: of the index.
         settings: address and limits.
-        log: called with one line when the address is bound, and with one when the index is loaded.
-        encoder: the one of the index; loaded by its name by default.
+        log: called with one line when the address is bound, when the index is loaded, and for unfinished requests.
+        encoder: of the index; by default loaded by its recorded name.
 
     Raises:
         EngineError: the index cannot be loaded, or the address cannot be bound.

@@ -20,7 +20,7 @@ from indexer.serving.settings import Settings
 from indexer.serving.uploads import Uploads
 from indexer.serving.work import Workers
 
-_RELOAD_SHARE = 10  # times as long as opening the index took, at least, until the catalog is looked at again
+_RELOAD_SHARE = 10  # least pause between two checks of the catalog, as a multiple of the last reload time
 
 
 class Service:
@@ -38,7 +38,7 @@ class Service:
         Args:
             folder: of the index.
             settings: limits.
-            encoder: the one of the index; loaded by its name by default.
+            encoder: of the index; by default loaded by its recorded name.
             on_load: called with one line when the index is loaded.
 
         Raises:
@@ -73,7 +73,7 @@ class Service:
             return refusal_of(error, self.folder).response()
 
     async def answer_with(self, work: Callable[[Index], bytes], media_type: str = "application/json") -> Response:
-        """The same, with an opened index."""
+        """Run work that needs an opened index, as in `answer`."""
 
         def leased() -> bytes:
             with self.live.lease() as index:

@@ -56,10 +56,10 @@ def is_loopback(host: str) -> bool:
 
 
 def check_exposure(settings: Settings) -> None:
-    """Whether the address may be served as it is.
+    """Check that an address which other machines can reach has a token.
 
     Raises:
-        QueryError: other machines reach it, and no token is set.
+        QueryError: other machines can reach the address, and no token is set.
     """
     if settings.token is None and not is_loopback(settings.host):
         raise QueryError(

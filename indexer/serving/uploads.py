@@ -49,7 +49,7 @@ class Uploads:
             data: its content.
 
         Raises:
-            DocumentError: it cannot be read, or holds none or several.
+            DocumentError: the file cannot be read, or holds no document or several.
         """
         shown = _shown(name)
         return self._read(data, _suffix(shown), without_gz(shown), shown)
@@ -113,7 +113,7 @@ def _shown(name: str) -> str:
 
 
 def _suffix(name: str) -> str | None:
-    """The suffix that tells the format; None where the content has to."""
+    """The suffix of a supported format; None if the format must be detected from the content."""
     inner = without_gz(name)
     suffix = PurePath(inner).suffix.lower()
     return suffix + (".gz" if inner != name else "") if suffix in FORMATS else None

@@ -1,4 +1,4 @@
-"""Work of requests in threads: so many at a time, so many waiting, the others are refused at once."""
+"""Runs the work of requests in threads; limits running and waiting work, and refuses the rest at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The corpora of a run, as they are named: folders with pairs, or documents in any form. Nothing is encoded here."""
+"""Readers of the corpora of a run: folders with pairs, or documents in any form. Encodes nothing."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _OF_MANY_DOCUMENTS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 
 @dataclass(frozen=True)
 class CorpusPath:
-    """Where a corpus lies, and which of its tasks is meant."""
+    """The path of a corpus, and the suffix of one of its tasks."""
 
     path: Path
-    suffix: str = ""  # of the names of judgment files, as "_citation"
+    suffix: str = ""  # of the names of judgment files, such as "_citation"
 
     @classmethod
     def parse(cls, given: str | Path) -> Self:
-        """`PATH` or `FOLDER:SUFFIX`."""
+        """Parse `PATH` or `FOLDER:SUFFIX`."""
         if Path(given).exists():
             return cls(Path(given))
         path, _, suffix = str(given).partition(":")
@@ -48,11 +48,11 @@ def read_with_pairs(given: Sequence[Given], *, label: str | None, needs_pairs: b
 
     Args:
         given: folders, each with the suffix of its task.
-        label: a metadata field whose values make pairs, where there is no file of them.
-        needs_pairs: refuse a corpus without.
+        label: a metadata field whose values make pairs, if there is no file of pairs.
+        needs_pairs: refuse a corpus without pairs.
 
     Raises:
-        TrainingError: a folder is missing or not of this layout, has no pairs, or its name is not its own.
+        TrainingError: a folder is missing or not of this layout, or has no pairs, or two have the same name.
     """
     paths = _parsed(given)
     for one in paths:
@@ -80,14 +80,14 @@ def _lacks_pairs(one: CorpusPath) -> str:
 
 
 def read_documents(given: Sequence[Given]) -> list[TrainingCorpus]:
-    """Read documents in any form: a folder of the benchmarks, with what it has to validate by, or files of any format.
+    """Read documents in any form: folders of the benchmarks, with their valid judgments, or files of any format.
 
     Raises:
-        DocumentError: a path does not exist, or nothing readable is there.
-        TrainingError: a name is not its own.
+        DocumentError: a path does not exist, or has no file of a readable format.
+        TrainingError: no path is given, a corpus has no readable document, or two have the same name.
     """
     paths = _parsed(given)
-    # Files of one document, as a shell makes them of a pattern, are one corpus together.
+    # Files of one document each, such as a shell expands from a pattern, together are one corpus.
     single = [one for one in paths if one.path.is_file() and not one.path.name.endswith(_OF_MANY_DOCUMENTS)]
     paths = [one for one in paths if one not in single]
     corpora = [
@@ -115,7 +115,7 @@ def _read_loose(paths: Sequence[Path]) -> TrainingCorpus:
 
 
 def _loose_name(paths: Sequence[Path]) -> str:
-    """That of the folder, of the file without its suffixes, or of the folder of the first of several files."""
+    """The name of the folder, of the file without its suffixes, or of the folder of the first of several files."""
     path = paths[0].resolve()
     if len(paths) > 1:
         return path.parent.name or "documents"
@@ -136,7 +136,7 @@ def _parsed(given: Sequence[Given]) -> list[CorpusPath]:
 
 
 def _named(paths: Sequence[CorpusPath], corpora: Sequence[TrainingCorpus]) -> list[TrainingCorpus]:
-    """Corpora of different names: indexes and validations go by them."""
+    """Give corpora different names, by which their indexes and validations are identified."""
     times = Counter(corpus.name for corpus in corpora)
     named = [
         replace(corpus, name=corpus.name + one.suffix) if times[corpus.name] > 1 else corpus

@@ -17,8 +17,8 @@ from indexer.training.library import Library
 from indexer.training.objectives import Negatives, PairsObjective, SectionsObjective, TextPairsObjective
 from indexer.training.recipe import TrainingRecipe
 from indexer.training.relations import check_text_pairs, section_contrast, text_pairs
-from indexer.training.run import INDEX_FOLDER, Context, Run, Trained, carry_out, check_door, finish, open_run
-from indexer.training.watch import Tell, Watch
+from indexer.training.run import INDEX_FOLDER, Context, Run, Trained, carry_out, check_start, finish, open_run
+from indexer.training.watch import Log, Watch
 
 
 def train(
@@ -29,32 +29,32 @@ def train(
     indexes: str | Path | None = None,
     device: str | None = None,
     command: str = "",
-    log: Tell = lambda line: None,
+    log: Log = lambda line: None,
     watch: Watch = lambda step: None,
 ) -> Trained:
     """Train an encoder on pairs of documents, and write it to a folder.
 
-    A run that was stopped goes on from its last checkpoint when it is called again.
+    A run that was stopped resumes from its last checkpoint when this is called again.
 
     Args:
-        out: becomes a folder that `load_encoder` takes, with card, history and curves.
+        out: becomes a folder that `load_encoder` reads, with card, history and curves.
         corpora: folders in the layout of `engine.training.corpus`, as FOLDER or FOLDER:SUFFIX.
-        recipe: how it learns; the defaults of `TrainingRecipe` where none is given.
-        indexes: where the indexes of the corpora lie that negatives and chunks are
-            chosen by, as NAME.lm; made where missing. OUT/indexes by default.
+        recipe: the settings; by default those of `TrainingRecipe`.
+        indexes: folder of the indexes of the corpora, by which negatives and chunks are
+            chosen, as NAME.lm; built if missing. OUT/indexes by default.
         device: where the encoder is trained.
-        command: what made the run, for its card.
+        command: the command line of the run, for its card.
         log: called with a line of progress now and then.
-        watch: hears of every step.
+        watch: called with every step.
 
     Raises:
         TrainingError: the corpora hold no pairs, encoder and objective do not fit, the
-            run in the folder is another one, or the loss is no number any more.
+            run in the folder is another one, or the loss is not finite.
         EncoderError: the encoder cannot be loaded, made or trained.
         MissingExtra: a package of the extra "training" is not installed.
     """
     out, recipe = Path(out), recipe or TrainingRecipe()
-    check_door(out, recipe.start.encoder, device)
+    check_start(out, recipe.start.encoder, device)
     classes = isinstance(recipe.objective, SectionsObjective) and recipe.label is not None
     read = read_with_pairs(corpora, label=None if classes else recipe.label, needs_pairs=not classes)
     run = open_run(out, "train", recipe, read, Context(device, command, log, watch))
@@ -82,7 +82,7 @@ def _source(corpus: TrainingCorpus, recipe: TrainingRecipe, objective: PairsObje
     has_teacher = bool(objective.settings.losses.get(Loss.DISTILLATION))
     teacher = IndexTeacher(library.index(corpus, objective.teacher)) if has_teacher else None
     selector: Selector = RandomRuns(objective.query_chunks, objective.target_chunks)
-    # A new encoder cuts other chunks than the index holds, whose encoder is its backbone alone.
+    # A new encoder cuts other chunks than the index holds: the index is by its backbone alone.
     if objective.miner is Negatives.MODEL and recipe.start.new is None:
         crowd = objective.settings.crowd
         index = library.index(corpus, encoder)

@@ -1,4 +1,4 @@
-"""Indexes of the corpora of a run, built where they are missing: to mine, to choose chunks, to learn from."""
+"""Indexes of the corpora of a run, built if missing: for mining, for the choice of chunks, for teachers."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from indexer.building.report import BuildReport
 from indexer.training.objectives import Negatives
 from indexer.training.recipe import shown
 from indexer.training.run import Run
-from indexer.training.watch import Tell
+from indexer.training.watch import Log
 
 _SECONDS_BETWEEN_LINES = 15.0
 
 
 class Library:
-    """Opens each index once; they are closed with the stack."""
+    """Opens each index once; the exit stack closes them."""
 
     def __init__(self, folder: Path, run: Run, stack: ExitStack) -> None:
-        """Keep indexes in a folder, as NAME.lm, or NAME-ENCODER.lm for another than the default encoder."""
+        """Keep indexes in a folder, as NAME.lm, or NAME-ENCODER.lm for an encoder other than the default."""
         self._folder = folder
         self._run = run
         self._stack = stack
@@ -35,7 +35,7 @@ class Library:
         """The index of a corpus by an encoder.
 
         Raises:
-            IndexMismatch: what lies in the folder was made by another encoder of that name.
+            IndexMismatch: the index in the folder was made by another encoder of the same name.
         """
         if (corpus.name, encoder) not in self._opened:
             name = corpus.name if encoder == DEFAULT_ENCODER else f"{corpus.name}-{Path(encoder).name}"
@@ -54,10 +54,10 @@ class Library:
         return self._stack.enter_context(Index(Snapshot(path), device=context.device))
 
     def miner(self, kind: Negatives, corpus: TrainingCorpus, encoder: str) -> Miner | None:
-        """Who names the hard negatives of a corpus.
+        """The miner of the hard negatives of a corpus.
 
         Raises:
-            MissingExtra: BM25 is asked for, and bm25s is not installed.
+            MissingExtra: `kind` is BM25, and bm25s is not installed.
         """
         match kind:
             case Negatives.MODEL:
@@ -69,9 +69,9 @@ class Library:
 
 
 class _IndexProgress:
-    """A line now and then while a corpus is indexed."""
+    """Logs a line now and then while a corpus is indexed."""
 
-    def __init__(self, corpus: TrainingCorpus, log: Tell) -> None:
+    def __init__(self, corpus: TrainingCorpus, log: Log) -> None:
         self._corpus = corpus
         self._log = log
         self._last = time.monotonic()

@@ -29,7 +29,7 @@ _TRUTH = {"true": True, "false": False}
 
 
 class Kind(StrEnum):
-    """What can be made."""
+    """The kinds of encoder that can be made."""
 
     SMITH = "smith"
     SMITH_SHORT = "smith-short"
@@ -40,20 +40,20 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class NewEncoder:
-    """An encoder to be made."""
+    """Settings of a new encoder."""
 
     kind: Kind
     variant: Variant = Variant.FIXED
     sizes: Mapping[str, str] = field(default_factory=dict)  # fields of its configuration, as text
-    topic_epochs: int = 200  # in which the topics of a TDE are fitted before all else
+    topic_epochs: int = 200  # of fitting the topics of a TDE, before training
 
 
 @dataclass(frozen=True)
 class Made:
-    """An encoder, and what it has of the one that was named."""
+    """An encoder, and which of its parameters are those of the named encoder."""
 
     encoder: TrainableEncoder
-    taken: str | None  # for people, after the name: "" is all of it; None where all is random
+    taken: str | None  # shown after its name; "" if all parameters are its own, None if all are random
 
 
 def make_encoder(
@@ -61,20 +61,20 @@ def make_encoder(
 ) -> Made:
     """Make an encoder in float32.
 
-    A SMITH takes its tokenizer from the backbone, its word embeddings where that is a
-    BERT of its width, and the whole sentence encoder where all sizes agree, as BERT-base in
-    SMITH-Short and MatchBERT. CoLDE and TDE stand upon the backbone.
+    A SMITH takes its tokenizer from the backbone. It also takes the word embeddings if the
+    backbone is a BERT of its width, and the whole sentence encoder if all sizes agree, as
+    with BERT-base in SMITH-Short and MatchBERT. CoLDE and TDE are built on the backbone.
 
     Args:
-        new: what is made.
+        new: the encoder to make.
         backbone: a folder, a hub name or the bundled encoder.
-        texts: of a TDE's vocabulary; asked for only then.
-        seed: of the random weights.
+        texts: for the vocabulary of a TDE; called only for a TDE.
+        seed: of the random parameters.
         device: as in `load_encoder`.
 
     Raises:
-        TrainingError: a size is unknown, or no number.
-        EncoderError: sizes do not fit each other, or the backbone, or there is no such variant.
+        TrainingError: a size is unknown, or its value is not valid.
+        EncoderError: sizes do not fit each other or the backbone, or there is no such variant.
     """
     match new.kind:
         case Kind.COLDE:
@@ -128,7 +128,7 @@ def _colde(new: NewEncoder) -> ColdeConfig:
 
 
 def _resized(config: ConfigT, new: NewEncoder) -> ConfigT:
-    """The configuration with the sizes that were asked for."""
+    """The configuration with the requested sizes."""
     known = [one.name for one in fields(config) if one.name != "variant"]
     if unknown := [name for name in new.sizes if name not in known]:
         raise TrainingError(f"{new.kind} has no size {unknown[0]!r}; it has {', '.join(known)}")

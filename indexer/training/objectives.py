@@ -1,6 +1,6 @@
 """Training objectives as values: a class for each objective, with its own settings. Trains nothing.
 
-The first sentence of each class stands in the model card.
+The model card prints the first sentence of each class.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Negatives(StrEnum):
 
     MODEL = "model"  # search of an index made by the encoder that training starts from
     BM25 = "bm25"
-    NONE = "none"  # nowhere: only chance
+    NONE = "none"  # no hard negatives
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ class PairsObjective:
     settings: FineTuningSettings = field(default_factory=FineTuningSettings)
     miner: Negatives = Negatives.MODEL
     teacher: str = ""  # an encoder, for the loss "distillation"
-    query_chunks: int = 6  # of a query that are encoded in a step
-    target_chunks: int = 4
+    query_chunks: int = 6  # maximum of a query that a step encodes
+    target_chunks: int = 4  # maximum of a target
 
     def __post_init__(self) -> None:
-        """Check that the teacher is wanted, and there."""
+        """Check that a teacher is given if, and only if, a loss needs it."""
         is_wanted = bool(self.settings.losses.get(Loss.DISTILLATION))
         if is_wanted and not self.teacher:
             raise TrainingError("distillation needs a teacher; name a stronger encoder: --teacher NAME")
@@ -51,7 +51,7 @@ class PairsObjective:
 
 @dataclass(frozen=True)
 class SectionsObjective:
-    """Draws together the sections of each document and of those that it belongs with, as CoLDE does."""
+    """Draws together the sections of each document and of the documents that belong with it, as CoLDE does."""
 
     name: ClassVar[str] = "sections"
     settings: ContrastSettings = field(default_factory=ContrastSettings)  # its seed is that of the run
@@ -59,7 +59,7 @@ class SectionsObjective:
 
 @dataclass(frozen=True)
 class TextPairsObjective:
-    """Tells texts that match from those that do not, sentence by sentence and by topics, as TDE does.
+    """Distinguishes texts that match from texts that do not, sentence by sentence and by topics, as TDE does.
 
     Raises:
         TrainingError: there are no positives, or no negatives.
@@ -68,8 +68,8 @@ class TextPairsObjective:
     name: ClassVar[str] = "text-pairs"
     settings: TextPairsSettings = field(default_factory=TextPairsSettings)
     miner: Negatives = Negatives.MODEL
-    positives_per_query: int = 10  # at most; of the members of a large class so many are drawn
-    negatives_per_positive: int = 1  # hard ones as long as the miner names any, then by chance
+    positives_per_query: int = 10  # at most; drawn from the members of a large class
+    negatives_per_positive: int = 1  # hard ones as long as the miner has any, then random ones
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -82,29 +82,29 @@ class TextPairsObjective:
 
 @dataclass(frozen=True)
 class ViewsObjective:
-    """Lets two views of each document find each other among those of other documents.
+    """Draws the two views of each document together, and views of different documents apart.
 
     With a queue, the views of earlier steps are negatives too (Momentum Contrast).
 
     Raises:
-        TrainingError: what is asked of the loss does not go with a queue.
+        TrainingError: a setting of the loss does not work with a queue.
     """
 
     name: ClassVar[str] = "views"
     sampling: Sampling = Sampling.DOCSPLIT
     batch_size: int = 36
-    view_tokens: int = 512  # most of a view
+    view_tokens: int = 512  # maximum of a view
     joined_views: bool = False  # a view is one chunk, across headings, as published
     temperature: float = 0.05
     symmetric: bool = False
-    mlm_weight: float = 0.0  # of hidden words
+    mlm_weight: float = 0.0  # of the masked-word loss
     mlp_head: bool = False
     queue: int = 0
     momentum: float = 0.9995  # of the encoder that fills the queue
-    group_tokens: int | None = None  # most tokens with a graph at a time
+    group_tokens: int | None = None  # maximum tokens with a graph at a time
 
     def __post_init__(self) -> None:
-        """Check that the loss exists."""
+        """Check that the settings of the loss fit the queue."""
         if self.queue and (self.symmetric or self.mlm_weight or self.mlp_head or self.group_tokens):
             raise TrainingError(
                 f"a queue of {self.queue} goes with none of symmetric, mlm weight, mlp head and group tokens; "
@@ -114,17 +114,17 @@ class ViewsObjective:
 
 @dataclass(frozen=True)
 class TensionObjective:
-    """Lets two encoders agree on the same text and on no other (Contrastive Tension)."""
+    """Trains two encoders to agree on the same text and on no other (Contrastive Tension)."""
 
     name: ClassVar[str] = "ct"
-    batch_size: int = 16  # pairs, one of negatives + 1 with the same text twice
+    batch_size: int = 16  # pairs, of which one in negatives + 1 is the same text twice
     view_tokens: int = 512
     negatives: int = 7
 
 
 @dataclass(frozen=True)
 class WordsObjective:
-    """Guesses hidden words, as BERT does."""
+    """Predicts masked words, as BERT does."""
 
     name: ClassVar[str] = "words"
     batch_size: int = 32
@@ -134,10 +134,10 @@ class WordsObjective:
 
 @dataclass(frozen=True)
 class SmithObjective:
-    """Guesses hidden words and hidden sentence blocks, as SMITH does."""
+    """Predicts masked words and masked sentence blocks, as SMITH does."""
 
     name: ClassVar[str] = "smith"
-    losses: frozenset[SmithLoss] | None = None  # all that the encoder can learn by default
+    losses: frozenset[SmithLoss] | None = None  # by default all that the encoder can learn
     batch_size: int = 32
 
 

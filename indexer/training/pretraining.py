@@ -33,13 +33,13 @@ from indexer.training.run import (
     Run,
     Trained,
     carry_out,
-    check_door,
+    check_start,
     finish,
     open_run,
     publish,
     validations,
 )
-from indexer.training.watch import Tell, Watch
+from indexer.training.watch import Log, Watch
 
 
 def pretrain(
@@ -49,35 +49,35 @@ def pretrain(
     *,
     device: str | None = None,
     command: str = "",
-    log: Tell = lambda line: None,
+    log: Log = lambda line: None,
     watch: Watch = lambda step: None,
     stop: Callable[[int], bool] = lambda step: False,
 ) -> Trained:
     """Train an encoder on documents alone, and write it to a folder.
 
-    A run that was stopped goes on from its last checkpoint when it is called again.
-    Where a corpus has valid judgments they choose the best weights, else the last are taken.
+    A run that was stopped resumes from its last checkpoint when this is called again.
+    If a corpus has valid judgments, they choose the best parameters; otherwise the last are kept.
 
     Args:
-        out: becomes a folder that `load_encoder` takes, with card, history and curves.
+        out: becomes a folder that `load_encoder` reads, with card, history and curves.
         corpora: folders in the layout of `engine.training.corpus`, or files and folders
             of any format that `longmatch index` reads.
-        recipe: how it learns; by default by DocSplit.
+        recipe: the settings; DocSplit by default.
         device: where the encoder is trained.
-        command: what made the run, for its card.
+        command: the command line of the run, for its card.
         log: called with a line of progress now and then.
-        watch: hears of every step.
-        stop: whether to end before the step of this number, from 0; the next call goes on from there.
+        watch: called with every step.
+        stop: whether to end before the step of this number, from 0; the next call resumes there.
 
     Raises:
-        TrainingError: there are too few documents, encoder and objective do not fit, the
-            run in the folder is another one, or the loss is no number any more.
-        DocumentError: nothing readable is there.
+        TrainingError: there are too few readable documents, encoder and objective do not fit, the
+            run in the folder is another one, or the loss is not finite.
+        DocumentError: a path does not exist, or has no file of a readable format.
         EncoderError: the encoder cannot be loaded, made or trained.
         MissingExtra: a package of the extra "training" is not installed.
     """
     out, recipe = Path(out), recipe or PretrainingRecipe()
-    check_door(out, recipe.start.encoder, device)
+    check_start(out, recipe.start.encoder, device)
     read = read_documents(corpora)
     run = open_run(out, "pretrain", recipe, read, Context(device, command, log, watch, stop))
     documents = [corpus.documents[doc_id] for corpus in read for doc_id in corpus.trainable]
@@ -165,7 +165,7 @@ def _unfit(task: str, encoder: TrainableEncoder, wanted: str) -> str:
 
 
 def _finish_tension(run: Run, task: ContrastiveTension, outcome: Outcome) -> Trained:
-    """Keep the better of both encoders by valid: the first at its best step, or the second as it is at the end."""
+    """Keep the encoder that is better on valid: the first at its best step, or the second at the end."""
     by_corpus = {one.name: one.ndcg() for one in validations(run, task.encoders[1])}
     if not by_corpus:
         return finish(run, outcome)

@@ -25,12 +25,12 @@ from indexer.training.start import Start
 
 Setting: TypeAlias = str | int | float | bool | None
 _NAMES_OF_FOLDERS = ("encoder", "teacher")
-_RENAMED = {"kind": "new"}  # of an encoder that is made anew
+_RENAMED = {"kind": "new"}  # of a new encoder
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """What `TrainingRecipe` and `PretrainingRecipe` share."""
+    """The settings that `TrainingRecipe` and `PretrainingRecipe` share."""
 
     start: Start = field(default_factory=Start)
     trainer: TrainerSettings = field(default_factory=TrainerSettings)
@@ -38,22 +38,22 @@ class Recipe:
     valid_queries: int | None = None
     valid_documents: int | None = None
     saved_dtype: torch.dtype = torch.float32
-    licence: str = ""  # of the weights, as the hub abbreviates it
+    licence: str = ""  # of the parameters, as the hub abbreviates it
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingRecipe(Recipe):
-    """How an encoder learns from pairs of documents.
+    """Settings of training on pairs of documents.
 
-    Topics and pair head of a TDE begin at random: with the objective text-pairs they learn at `HEAD_RATE` where the
-    trainer names no rate for what stands outside the backbone.
+    Topics and pair head of a TDE begin at random: with the objective text-pairs they learn at `HEAD_RATE` if the
+    trainer has no learning rate for heads.
 
     Raises:
-        TrainingError: the first stage shall be frozen, and objective or rates do not fit that.
+        TrainingError: the objective or the learning rates do not fit a frozen first stage.
     """
 
     objective: FineTuningObjective = field(default_factory=PairsObjective)
-    label: str | None = None  # a metadata field; documents that share its value are pairs, where none are given
+    label: str | None = None  # a metadata field; documents that share its value are pairs, if no pairs are given
 
     def __post_init__(self) -> None:
         """Check that start and objective fit."""
@@ -71,7 +71,7 @@ class TrainingRecipe(Recipe):
 
 @dataclass(frozen=True, kw_only=True)
 class PretrainingRecipe(Recipe):
-    """How an encoder learns from documents alone.
+    """Settings of training on documents alone.
 
     Raises:
         TrainingError: start or trainer and the objective do not fit.
@@ -92,7 +92,7 @@ class PretrainingRecipe(Recipe):
 def settings_of(recipe: TrainingRecipe | PretrainingRecipe) -> dict[str, Setting]:
     """All settings by name, flat: {"objective": "pairs", "learning rate": 3e-05, "losses": "evidence=1", ...}.
 
-    Folders are cut down to their names. A seed stands there once, that of the trainer.
+    Folders are reduced to their names. The only seed is that of the trainer.
     """
     settings: dict[str, Setting] = {"objective": recipe.objective.name}
     _flatten(recipe, settings)

@@ -1,4 +1,4 @@
-"""`recipe.json` in the folder of a run: the settings of its first start, so that it resumes with no others."""
+"""`recipe.json` in the folder of a run: its settings and their changes, checked when the run resumes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from engine.training.run.trainer import CHECKPOINT_FOLDER
 from indexer.training.recipe import Setting
 
 RECIPE_FILE = "recipe.json"
-# Neither the gradients nor the choice of weights depend on these, but for rounding.
+# Neither the gradients nor the choice of parameters depend on these, except for rounding.
 _FREE = frozenset({"group tokens", "checkpoint gradients", "checkpoint every", "saved dtype", "licence"})
-# With these a run may go on otherwise than it began; the card tells so.
+# A run may resume with other values of these; the card reports the changes.
 _ADJUSTABLE = frozenset({"steps", "learning rate", "patience", "validate every", "mixed precision"})
 
 
 @dataclass(frozen=True)
 class Record:
-    """What a run is made of."""
+    """The command, corpora and settings of a run."""
 
     command: str  # train or pretrain
     corpora: Mapping[str, str]  # checksum by name, in their order
@@ -33,7 +33,7 @@ class Record:
 
 
 def make_record(command: str, corpora: Sequence[TrainingCorpus], settings: Mapping[str, Setting]) -> Record:
-    """The record of a run that is asked for."""
+    """The record of a requested run."""
     return Record(command, {corpus.name: corpus.checksum for corpus in corpora}, settings)
 
 
@@ -44,15 +44,15 @@ def reached_step(folder: Path) -> int | None:
 
 
 def reconcile(folder: Path, requested: Record) -> Record:
-    """Hold a record against that of the run in a folder, where it has a checkpoint to go on from.
+    """Compare a record with that of the run in a folder, if the run has a checkpoint to resume from.
 
-    A run without a record, of an earlier version, goes on as it is asked to.
+    A run without a record, of an earlier version, resumes as requested.
 
     Returns:
-        What is asked, with the changes of the run so far.
+        The requested record, with the changes of the run so far.
 
     Raises:
-        TrainingError: something differs that may not change in the midst of a run, or the file is damaged.
+        TrainingError: something differs that may not change during a run, or the file is damaged.
     """
     step, file = reached_step(folder), folder / RECIPE_FILE
     if step is None or not file.exists():
@@ -69,7 +69,7 @@ def reconcile(folder: Path, requested: Record) -> Record:
 
 
 def write_record(folder: Path, record: Record) -> None:
-    """Write the record of a run into its folder, which is made if need be."""
+    """Write the record of a run into its folder, which is created if missing."""
     folder.mkdir(parents=True, exist_ok=True)
     content = {
         "command": record.command,
@@ -102,7 +102,7 @@ class _Difference:
 
 
 def _differences(begun: Record, requested: Record) -> list[_Difference]:
-    """What differs; settings that an earlier version did not know are left out."""
+    """The differences; settings that an earlier version did not record are left out."""
     differing = []
     if begun.command != requested.command:
         differing.append(_Difference("longmatch", begun.command, requested.command))

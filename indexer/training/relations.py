@@ -1,4 +1,4 @@
-"""Which documents belong together, by pairs or by a label, in the form that the tasks of CoLDE and TDE take."""
+"""Relations between documents, by pairs or by a label, in the form that the tasks of CoLDE and TDE need."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ def section_contrast(
 ) -> SectionContrast:
     """The task of CoLDE: pairs make a graph; without them, documents that share a label are a class.
 
-    Of a label that is a list the first value counts.
+    If a label is a list, its first value counts.
 
     Raises:
-        TrainingError: the encoder is no CoLDE, or the corpora have neither pairs nor the label.
+        TrainingError: the encoder is not a CoLDE, only some of the corpora have pairs, or they have neither pairs
+            nor the label.
     """
     if not isinstance(encoder, ColdeEncoder):
         raise TrainingError(_unfit("sections", encoder, "CoLDE", "colde"))
@@ -55,7 +56,7 @@ def section_contrast(
 
 
 def _labels(corpora: Sequence[TrainingCorpus], label: str, texts: _Readable) -> list[int]:
-    """The class of each readable document that has the label; corpora share none."""
+    """The class of each readable document that has the label; corpora share no class."""
     classes: dict[tuple[str, object], int] = {}
     labels = []
     for corpus in corpora:
@@ -78,10 +79,10 @@ def text_pairs(
     *,
     seed: int,
 ) -> TextPairs:
-    """The task of TDE: the pairs of the corpora match, others of the same corpus do not.
+    """The task of TDE: the pairs of the corpora match, other pairs of the same corpus do not.
 
     Raises:
-        TrainingError: the encoder is no TDE, or there are too few pairs.
+        TrainingError: the encoder is not a TDE, or there are too few pairs.
     """
     check_text_pairs(encoder)
     assert isinstance(encoder, TdeEncoder)
@@ -101,10 +102,10 @@ def text_pairs(
 
 
 def check_text_pairs(encoder: TrainableEncoder) -> None:
-    """See that the encoder is a TDE, before anything is mined.
+    """Check that the encoder is a TDE, before negatives are mined.
 
     Raises:
-        TrainingError: it is another.
+        TrainingError: the encoder is not a TDE.
     """
     if not isinstance(encoder, TdeEncoder):
         raise TrainingError(_unfit("text-pairs", encoder, "TDE", "tde"))
@@ -113,7 +114,7 @@ def check_text_pairs(encoder: TrainableEncoder) -> None:
 def negatives(
     corpus: TrainingCorpus, query_id: str, hard: Sequence[str], n: int, rng: np.random.Generator
 ) -> list[str]:
-    """At most n documents that do not belong to a query: of the hard ones as many as there are, then by chance."""
+    """At most n documents that do not belong to a query: first hard negatives, then random documents."""
     chosen = _few(hard, n, rng)
     left_out = {query_id, *hard, *corpus.related.get(query_id, ())}
     others = [doc_id for doc_id in corpus.trainable if doc_id not in left_out]
@@ -132,7 +133,7 @@ def _unfit(objective: str, encoder: TrainableEncoder, wanted: str, new: str) -> 
 
 
 class _Readable:
-    """Documents that have a token, each segmented once and numbered as it came."""
+    """Documents that have a token, each segmented once and numbered in the order of first use."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
@@ -140,7 +141,7 @@ class _Readable:
         self.segmented: list[SegmentedDocument] = []
 
     def number(self, corpus: TrainingCorpus, doc_id: str) -> int | None:
-        """The place of a document in `segmented`; None where it has no token."""
+        """The position of a document in `segmented`; None where it has no token."""
         key = corpus.name, doc_id
         if key not in self._numbers:
             try:

@@ -26,7 +26,7 @@ from indexer.training.recipe import PretrainingRecipe, TrainingRecipe, settings_
 from indexer.training.record import Record, make_record, reached_step, reconcile, write_record
 from indexer.training.start import starting_encoder
 from indexer.training.summary import summarize
-from indexer.training.watch import Reporter, Tell, Watch, Watched
+from indexer.training.watch import Log, Reporter, Watch, Watched
 
 RUN_FOLDER = "run"
 INDEX_FOLDER = "indexes"
@@ -34,18 +34,18 @@ INDEX_FOLDER = "indexes"
 
 @dataclass(frozen=True)
 class Context:
-    """Where a run happens, and who hears of it."""
+    """The device of a run, its command, and its callbacks."""
 
     device: str | None = None
-    command: str = ""  # what made the run, for its card
-    log: Tell = lambda line: None
+    command: str = ""  # the command line of the run, for its card
+    log: Log = lambda line: None
     watch: Watch = lambda step: None
     stop: Callable[[int], bool] = lambda step: False
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run that begins or goes on: its folder, what it is made of, the encoder that it trains."""
+    """A new or resumed run: its folder, settings and corpora, and the encoder that it trains."""
 
     out: Path
     recipe: TrainingRecipe | PretrainingRecipe
@@ -58,26 +58,26 @@ class Run:
 
     @property
     def folder(self) -> Path:
-        """Of history, checkpoints and the best weights."""
+        """The folder of history, checkpoints and the best parameters."""
         return self.out / RUN_FOLDER
 
 
 @dataclass(frozen=True)
 class Trained:
-    """An encoder that was trained, and what came of it."""
+    """A trained encoder, and the results of its run."""
 
-    folder: Path  # `load_encoder` takes it
+    folder: Path  # `load_encoder` reads it
     outcome: Outcome
     validations: tuple[Compared, ...]  # before training, and as it was saved
-    is_first: bool = True  # of several processes this one wrote it
+    is_first: bool = True  # whether this process wrote the folder
 
 
-def check_door(out: Path, encoder: str, device: str | None) -> None:
-    """See that training can begin, before anything that takes long.
+def check_start(out: Path, encoder: str, device: str | None) -> None:
+    """Check that training can begin, before any slow step.
 
     Raises:
-        TrainingError: the folder is no place for a run.
-        EncoderError: torch has no such device.
+        TrainingError: `out` cannot be the folder of a run.
+        EncoderError: torch cannot use the device.
         MissingExtra: accelerate is not installed.
     """
     if importlib.util.find_spec("accelerate") is None:
@@ -85,8 +85,10 @@ def check_door(out: Path, encoder: str, device: str | None) -> None:
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
-        told = str(error).partition("\n")[0]
-        raise EncoderError(f"device {device!r} cannot be used ({told}); see what there is: longmatch doctor") from error
+        reason = str(error).partition("\n")[0]
+        raise EncoderError(
+            f"device {device!r} cannot be used ({reason}); see what there is: longmatch doctor"
+        ) from error
     if out.resolve() == Path(encoder).resolve():
         raise TrainingError(f"{out} is the encoder that training starts from; name another folder for the new one")
     if out.exists() and not out.is_dir():
@@ -106,26 +108,27 @@ def open_run(
     corpora: Sequence[TrainingCorpus],
     context: Context,
 ) -> Run:
-    """Take a run up, or begin it.
+    """Resume a run, or begin it.
 
     Args:
-        out: that passed `check_door`.
+        out: the folder, checked by `check_start`.
         name: of the command: train or pretrain.
-        recipe: what is asked for.
-        corpora: what it learns from.
-        context: where it happens.
+        recipe: the requested settings.
+        corpora: the training data.
+        context: device, command and callbacks.
 
     Raises:
-        TrainingError: the run in the folder began with something else, or could never stop early as asked.
+        TrainingError: the run in the folder began with something else, or patience is given but no corpus has
+            valid queries.
         EncoderError: the encoder cannot be loaded or made.
     """
     processes = Processes(torch.device(context.device or default_device()))
     if not processes.is_first:
         context = replace(context, log=lambda line: None, watch=lambda step: None)
     for corpus in corpora:
-        told = f", {corpus.n_unreadable:,} not readable" if corpus.n_unreadable else ""
+        unreadable = f", {corpus.n_unreadable:,} not readable" if corpus.n_unreadable else ""
         pairs = f", {corpus.n_pairs:,} pairs" if isinstance(recipe, TrainingRecipe) else ""
-        context.log(f"{corpus.name}: {len(corpus.documents):,} documents{told}{pairs}")
+        context.log(f"{corpus.name}: {len(corpus.documents):,} documents{unreadable}{pairs}")
     if recipe.trainer.patience is not None and not any(corpus.valid for corpus in corpora):
         raise TrainingError(
             f"a patience of {recipe.trainer.patience} counts validations, and no corpus has valid queries "
@@ -147,7 +150,7 @@ def open_run(
 
 
 def validations(run: Run, encoder: TrainableEncoder) -> list[Validation]:
-    """One for each corpus that has valid judgments."""
+    """A validation for each corpus that has valid judgments."""
     return [
         Validation(
             corpus,
@@ -181,7 +184,7 @@ def finish(run: Run, outcome: Outcome) -> Trained:
 
 
 def publish(run: Run, outcome: Outcome, best: TrainableEncoder, compared: tuple[Compared, ...]) -> Trained:
-    """As `finish`, for an encoder and figures that were chosen otherwise."""
+    """As `finish`, for a given encoder and its validations."""
     if run.processes.is_first:
         _write(run, outcome, best, compared)
     run.processes.wait()

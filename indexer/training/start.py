@@ -26,22 +26,22 @@ _TOPIC_SENTENCES = 20_000  # of a corpus, so that fitting topics takes minutes a
 
 @dataclass(frozen=True)
 class Start:
-    """What training starts from, and what of it stays as it is."""
+    """The encoder that training starts from, and which of its parameters are frozen."""
 
     encoder: str = DEFAULT_ENCODER  # or the backbone of a new one
     new: NewEncoder | None = None
     pooling: Pooling | None = None  # of a mean encoder, in place of its own
-    window_tokens: int | None = None  # likewise
+    window_tokens: int | None = None  # of a mean encoder, in place of its own
     frozen_layers: int = 0  # of the backbone, from the bottom, with its embeddings
     frozen_first_stage: bool = False
-    checkpoint_gradients: bool = False  # layers are computed twice, and less memory is needed
-    dropout: float | None = None  # in place of what the weights were trained with; 0 halves the time on a CPU
+    checkpoint_gradients: bool = False  # compute layers twice, to need less memory
+    dropout: float | None = None  # in place of the encoder's own; 0 halves the time on a CPU
 
     def __post_init__(self) -> None:
         """Check the range.
 
         Raises:
-            TrainingError: dropout is no share.
+            TrainingError: dropout is not in [0, 1).
         """
         if self.dropout is not None and not 0 <= self.dropout < 1:
             raise TrainingError(f"a dropout of {self.dropout} is no share of the values; give it from 0 to under 1")
@@ -59,16 +59,16 @@ def starting_encoder(
     """Load or make the encoder in float32.
 
     Args:
-        start: what is asked for.
-        documents: of a new TDE's topics.
-        seed: of random weights.
+        start: the requested encoder.
+        documents: for the topics of a new TDE.
+        seed: of random parameters.
         device: as in `load_encoder`.
-        is_resumed: all weights will be those of a checkpoint, so none has to be fitted here.
-        log: hears of what takes long.
+        is_resumed: all parameters will be loaded from a checkpoint, so topics are not fitted here.
+        log: called with a line before a slow step.
 
     Raises:
         EncoderError: it cannot be loaded or made, or has fewer layers than are to be frozen.
-        TrainingError: it has no weights to train, or none of the kind that is asked for.
+        TrainingError: it has no parameters to train, or its kind does not support a setting of `start`.
     """
     made = _made(start, documents, seed=seed, device=device)
     encoder = made.encoder
@@ -106,10 +106,10 @@ def _repooled(encoder: TrainableEncoder, start: Start, device: str | None) -> Me
 
 
 def set_dropout(module: nn.Module, share: float) -> None:
-    """Let every dropout of a module drop this share of its values.
+    """Set the share of values that every dropout layer of a module drops.
 
-    Torch draws them in one thread: with none to draw, a step of a six-layer BERT on
-    two cores takes .71 s in place of 1.26 s.
+    Torch draws dropout in one thread: without it, a step of a six-layer BERT on two
+    cores takes 0.71 s instead of 1.26 s.
     """
     for part in module.modules():
         if isinstance(part, nn.Dropout):
@@ -117,7 +117,7 @@ def set_dropout(module: nn.Module, share: float) -> None:
 
 
 def _take_faster_attention(encoder: TrainableEncoder) -> None:
-    """On a CPU the plain products: the gradient of torch's fused ones takes half as long again (1.04 s for .71 s)."""
+    """Use unfused attention on a CPU: the gradient of torch's fused attention is slower (1.04 s, not 0.71 s)."""
     backbone = getattr(encoder, "backbone", None)
     if isinstance(backbone, Backbone) and backbone.device == "cpu" and backbone.model.config.model_type == "bert":
         backbone.model.set_attn_implementation("eager")
@@ -141,7 +141,7 @@ def _fit_topics(
 
 
 def topic_texts(documents: Sequence[Document], *, seed: int, most: int = _TOPIC_SENTENCES) -> list[str]:
-    """Whole documents, and sentences of them: all, or `most` drawn, the same number of each document."""
+    """Whole documents, and their sentences: all, or about `most` drawn, the same number from each document."""
     rng = np.random.default_rng(seed)
     each = max(1, most // max(len(documents), 1))
     texts = [document.text for document in documents]

@@ -28,18 +28,18 @@ def summarize(
     validations: Sequence[Validation],
     changes: Sequence[str],
 ) -> RunSummary:
-    """Put together what is known of a run.
+    """Summarize a run for its model card.
 
     Args:
-        out: the folder that names the model.
+        out: the folder, whose name is that of the model.
         recipe: of the run.
-        outcome: what the trainer came to.
-        corpora: what was learned from.
-        encoder: that was trained.
-        taken: what it had of the encoder that the recipe names; see `Made`.
-        command: does it again; "" where it was run from Python.
+        outcome: the result of the trainer.
+        corpora: the training data.
+        encoder: the trained encoder.
+        taken: which of its parameters were those of the encoder in the recipe; see `Made`.
+        command: repeats the run; "" if it was run from Python.
         validations: before and after.
-        changes: of settings in the midst of the run.
+        changes: of settings during the run.
     """
     seed = recipe.trainer.seed
     origin = describe_origin(command, seed)
@@ -75,7 +75,7 @@ def _first_sentence(objective: object) -> str:
 
 
 def _chosen(settings: dict[str, Setting], changes: Sequence[str]) -> dict[str, object]:
-    """What was chosen, and what was changed on the way."""
+    """The settings that have a value, and their changes during the run."""
     fields: dict[str, object] = {
         name: "yes" if value is True else "no" if value is False else value
         for name, value in settings.items()

@@ -1,4 +1,4 @@
-"""Tells of a run while it goes: each step with its numbers, all else in lines. It changes nothing about the run."""
+"""Reports a run in progress: each step with its numbers, all else in lines. Changes nothing about the run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engine.training.task import Backward, BatchT, Task
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step that was made."""
+    """A finished training step."""
 
     number: int  # from 1
     of: int  # steps of the run
@@ -26,15 +26,15 @@ class Step:
     valid: float | None  # the last mean nDCG@10 on valid, where there is one
 
 
-Tell = Callable[[str], None]
+Log = Callable[[str], None]
 Watch = Callable[[Step], None]
 
 
 class Reporter:
-    """Passes the lines of a trainer on, and its steps as numbers instead of lines."""
+    """Forwards the lines of a trainer, and its steps as numbers instead of lines."""
 
-    def __init__(self, history_file: Path, steps: int, log: Tell, watch: Watch) -> None:
-        """Read the last figure of valid from the history that the trainer writes."""
+    def __init__(self, history_file: Path, steps: int, log: Log, watch: Watch) -> None:
+        """Set the file of the trainer's history; steps are reported with its last value of valid."""
         self._history_file = history_file
         self._steps = steps
         self._log = log
@@ -43,13 +43,13 @@ class Reporter:
         self._is_stale = True
 
     def log(self, line: str) -> None:
-        """A line of the trainer."""
+        """Forward a line of the trainer, unless it is that of a step."""
         if not line.startswith("step "):
             self._is_stale = True
             self._log(line)
 
     def step(self, number: int, loss: float, tokens_per_second: float) -> None:
-        """A step that was made."""
+        """Report a finished step."""
         if self._is_stale:
             means = History.read(self._history_file).validation(METRIC).get(MEAN)
             self._valid = None if means is None else float(means.values[-1])
@@ -58,7 +58,7 @@ class Reporter:
 
 
 class Watched(Generic[BatchT]):
-    """A `Task` that reports its steps, and otherwise is the one inside."""
+    """A `Task` that reports its steps, and otherwise behaves as the wrapped task."""
 
     def __init__(self, task: Task[BatchT], reporter: Reporter, *, n_processes: int = 1) -> None:
         """Wrap a task, of which each process draws every n-th batch."""
@@ -86,7 +86,7 @@ class Watched(Generic[BatchT]):
         return parts
 
     def n_tokens(self, batch: BatchT) -> int:
-        """See `Task.n_tokens`; asked for once, when the weights have been updated."""
+        """See `Task.n_tokens`; called once per step, when the parameters have been updated."""
         n_tokens = self._task.n_tokens(batch)
         seconds = max(time.perf_counter() - self._started, 1e-9)
         self._reporter.step(self._number, self._loss, n_tokens / seconds)

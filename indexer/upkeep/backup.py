@@ -1,4 +1,4 @@
-"""One file that holds an index as it was at a commit, made while a writer may be at work; and the way back.
+"""Backs up an index, as of one commit, into one file, also while a writer is running; and restores it.
 
 The file is a tar archive. Its first member lists the others with size and checksum; the catalog and
 the files that the catalog names follow. The seal is not kept: a restored catalog is sealed again.
@@ -64,7 +64,7 @@ def backup(index: str | Path, file: str | Path) -> BackupReport:
         IndexMismatch: there is no index, or a partitioned one.
         IndexDamaged: a file of the index is not the one that was written.
         IndexBusy: a writer replaced files again and again while they were copied.
-        QueryError: `file` is there already.
+        QueryError: `file` exists already, or its folder does not exist.
     """
     folder, target = Path(index), Path(file)
     catalog = folder / CATALOG_FILE
@@ -97,7 +97,8 @@ def _backup_once(folder: Path, target: Path) -> BackupReport:
         _copy_catalog(folder / CATALOG_FILE, copy)
         named, n_documents = _contents(copy)
         files = {CATALOG_FILE: checksum(copy)} | named
-        # In a folder of its own, which goes with a failure; a killed run leaves the folder, and never a half backup.
+        # The file is written in a temporary folder, which a failure removes; a killed run leaves the folder, but never
+        # an incomplete backup.
         whole = Path(work) / target.name
         write_durably(whole, lambda unfinished: _write_archive(unfinished, files, folder, copy))
         whole.replace(target)
@@ -167,7 +168,7 @@ def _member(name: str, size: int) -> tarfile.TarInfo:
 
 
 class _Summed:
-    """A stream that sums up what is read from it."""
+    """A stream that computes a checksum of the bytes read from it."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -181,7 +182,7 @@ class _Summed:
 
     @property
     def digest(self) -> str:
-        """Of all that was read, 32 hexadecimal digits."""
+        """The checksum of all bytes read, 32 hexadecimal digits."""
         return self._digest.hexdigest()
 
 
@@ -191,11 +192,11 @@ def restore(file: str | Path, index: str | Path) -> BackupReport:
 
     Args:
         file: written by `backup`.
-        index: folder to make; it must not exist, or be empty.
+        index: folder to make; it must be empty or not exist.
 
     Raises:
-        QueryError: there is no such file, or the folder holds something.
-        IndexMismatch: the file is no backup, or one of a later version.
+        QueryError: there is no such file, the folder is not empty, or an unrelated folder is at INDEX.restoring.
+        IndexMismatch: the file is not a backup, or has the format of another version.
         IndexDamaged: the backup is not what was written.
         BudgetExceeded: the disk has too little room.
     """

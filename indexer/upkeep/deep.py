@@ -1,6 +1,6 @@
 """`verify --deep`: recomputes vectors and term counts of sampled documents from their stored text. Changes nothing.
 
-Checksums show that a file is what was written; this shows that what was written belongs to the text.
+Checksums show that a file is unchanged since it was written; this check shows that its contents match the text.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from engine.words.counts import TermTable, WordTables, count_documents
 from engine.words.segmenter import WordSegmenter
 from indexer.upkeep.verify import Damage, Finding
 
-SAMPLE = 32  # documents, by default
-# Of a stored row with its recomputed one. Half precision, bfloat16 and other batches move a vector by less; another
-# text or other parameters move it by more.
+SAMPLE = 32  # default number of documents
+# Between a stored row and the recomputed one. Half precision, bfloat16 and other batches change a vector by less;
+# another text or other parameters change it by more.
 _LEAST_COSINE = 0.95
 
 
@@ -31,12 +31,12 @@ _LEAST_COSINE = 0.95
 def verify_deep(
     path: str | Path, *, sample: int = SAMPLE, encoder: Encoder | None = None, device: str | None = None
 ) -> list[Finding]:
-    """Compare vectors and term counts of some documents with those that their text gives now.
+    """Compare stored vectors and term counts of some documents with those recomputed from their text.
 
     Args:
         path: an index, partitioned or not, in which `verify` finds nothing.
-        sample: most documents; chosen by a hash of their names, so that a second run checks the same.
-        encoder: the one of the index; loaded by its name by default, where a chosen document has vectors.
+        sample: most documents; chosen by a hash of their names, so that a second run checks the same documents.
+        encoder: of the index; by default loaded by its recorded name, if a chosen document has vectors.
         device: where a loaded encoder runs.
 
     Returns:
@@ -60,8 +60,8 @@ def verify_deep(
 
 
 def _checked(snapshot: Snapshot, encoder: Encoder | None, device: str | None) -> Encoder:
-    """The encoder of the index, its fingerprint compared."""
-    # Loads torch, which an index of words alone does without.
+    """The encoder of the index, after comparing its fingerprint."""
+    # Loads torch, which an index without vectors does not need.
     from engine.index import Index
 
     return Index(snapshot, encoder, device).encoder

@@ -34,7 +34,7 @@ _RECALL_NOISE = 0.02  # by which two trainings over the same vectors may differ
 
 @dataclass
 class RepairReport:
-    """What was found and what became of it."""
+    """The findings, and the outcome of the repair."""
 
     found: list[Finding]
     mended: list[str] = field(default_factory=list)  # one line each
@@ -51,11 +51,12 @@ def repair(
     device: str | None = None,
     log: Callable[[str], None] = lambda _: None,
 ) -> RepairReport:
-    """Bring an index back to a state in which every query is right.
+    """Bring an index back to a state in which every query is correct.
 
-    FAISS files are rebuilt from shards, and the seal from a sound catalog, without
-    encoding. Documents whose shard is damaged are encoded again from their stored
-    text with `encode`, and otherwise removed and named.
+    FAISS files are rebuilt from shards, and the seal from an undamaged catalog, without
+    encoding. With `encode`, documents whose shard is damaged are encoded again from their
+    stored text; otherwise they are removed and reported as lost. Documents without
+    vectors keep their text, and their words are counted again.
 
     Raises:
         IndexDamaged: SQLite cannot read the catalog; index the corpus again or restore a copy.
@@ -89,10 +90,10 @@ def repair(
 
 
 def _repair_partitions(folder: Path, repair_part: Callable[[Path], RepairReport]) -> RepairReport:
-    """Repair each partition, and the reference that they share.
+    """Repair each partition, and the reference that all partitions share.
 
     Raises:
-        IndexDamaged: the manifest, or a partition that it names, is missing or another one.
+        IndexDamaged: the manifest is damaged, or a partition that it names is missing or is another index.
     """
     report = RepairReport(found=verify(folder))
     for finding in report.found:
@@ -127,7 +128,7 @@ def _drop_documents(writer: Writer, report: RepairReport) -> None:
 def _drop_shards(
     writer: Writer, report: RepairReport, *, encode: bool, encoder: Encoder | None, device: str | None
 ) -> None:
-    """Take out the documents of damaged shards, after encoding them again elsewhere if that is wished."""
+    """Drop damaged shards; with `encode` encode their documents again into new shards, otherwise remove them."""
     files = [finding.where for finding in report.found if finding.damage is Damage.SHARD]
     if not files:
         return
@@ -175,9 +176,9 @@ def _drop_reference(writer: Writer, report: RepairReport) -> None:
 
 
 def _drop_generations(writer: Writer, report: RepairReport) -> tuple[str, float]:
-    """Forget damaged generations; returns what to build anew with: factory string, and recall floor.
+    """Withdraw damaged generations; returns the factory string and the recall floor for the rebuild.
 
-    Where the old one was published under a lower floor than the usual, its own recall is about the floor.
+    If the old generation was published with a lower floor than the default, its own recall is about that floor.
     """
     damaged = [finding.where for finding in report.found if finding.damage is Damage.GENERATION]
     with writer.read() as connection:

@@ -49,17 +49,17 @@ _ROWS = 256
 
 
 class Damage(StrEnum):
-    """What is wrong, in the order of how bad it is."""
+    """Kinds of damage, worst first."""
 
-    MANIFEST = "manifest"  # that of partitions cannot be read, or a partition is missing or another one
-    CATALOG = "catalog"  # it is not as it was sealed, or SQLite cannot read it: the truth itself is lost
-    SEAL = "seal"  # the seal is damaged or gone; the catalog may be well
+    MANIFEST = "manifest"  # the manifest of partitions cannot be read, or a partition is missing or is another index
+    CATALOG = "catalog"  # it is not as it was sealed, or SQLite cannot read it; it cannot be repaired
+    SEAL = "seal"  # the seal is damaged or missing; the catalog may be undamaged
     DOCUMENT = "document"  # a document's text is not the one that was indexed
     CONTENT = "content"  # vectors or term counts are not those of the text, see `indexer.upkeep.deep`
-    SHARD = "shard"  # vectors are lost; the texts are there to encode again
-    REFERENCE = "reference"  # the sample and statistics are lost; another one can be drawn, by which scores change
-    GENERATION = "generation"  # derived; can be rebuilt from shards
-    LEFTOVER = "leftover"  # a file that nothing names; a killed run's, harmless
+    SHARD = "shard"  # vectors are lost; the texts can be encoded again
+    REFERENCE = "reference"  # the sample and statistics are lost; a new one can be drawn, which changes scores
+    GENERATION = "generation"  # derived files; can be rebuilt from shards
+    LEFTOVER = "leftover"  # a file of a killed run that nothing refers to; harmless
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +78,10 @@ class Finding:
 
 @named_faults
 def verify(path: str | Path) -> list[Finding]:
-    """Check an index completely: seal, SQLite pages, every checksum, every text; of partitions each one.
+    """Check an index completely: seal, SQLite pages, every checksum, every text; in every partition.
 
     Returns:
-        What was found, worst first; empty when all is well.
+        The findings, worst first; empty if the index is undamaged.
 
     Raises:
         IndexMismatch: there is no index.

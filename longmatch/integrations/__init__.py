@@ -5,7 +5,7 @@
     retriever = LangChainRetriever(index="papers.lm", k=5)
 
 Each name needs the package of its framework: `pip install 'longmatch[integrations]'`. The names are loaded when first
-used, so that one framework does without the others.
+used, so that one framework does not need the others.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HaystackRetriever", "LangChainRetriever", "LlamaIndexRetriever", "mcp_server"]
 
-_HOMES = {  # of each name its module, the package that this needs, and the name of that package on PyPI
+_HOMES = {  # name: its module, the package that the module imports, and the name of the package on PyPI
     "HaystackRetriever": ("longmatch.integrations.haystack", "haystack", "haystack-ai"),
     "LangChainRetriever": ("longmatch.integrations.langchain", "langchain_core", "langchain-core"),
     "LlamaIndexRetriever": ("longmatch.integrations.llama_index", "llama_index", "llama-index-core"),

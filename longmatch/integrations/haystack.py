@@ -1,4 +1,4 @@
-"""A component of Haystack. It needs haystack-ai, and is reached through `longmatch.integrations`."""
+"""A component for Haystack. It needs haystack-ai, and is imported through `longmatch.integrations`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from longmatch.integrations.retrieval import Content, Retrieval, Source
 
 @component
 class HaystackRetriever:
-    """Searches an index with the query as a text of any length. A pipeline that holds it can be saved and loaded.
+    """Searches an index with the query as a text of any length.
 
     Each document has the matching passages as `content`, and in `meta` rank, status, pages and the section pairs with
-    their spans.
+    their spans. A pipeline with this component can be saved and loaded.
 
     Example:
         ```python
@@ -33,7 +33,7 @@ class HaystackRetriever:
         n_pairs: int = 3,
         content: Content = "passages",
     ) -> None:
-        """Open the index; arguments and errors as of `longmatch.integrations.retrieval.Retrieval`."""
+        """Open the index; arguments and errors as in `longmatch.integrations.retrieval.Retrieval`."""
         self._retrieval = Retrieval(index, k=k, where=where, n_pairs=n_pairs, content=content)
 
     @component.output_types(documents=list[Document])
@@ -50,12 +50,12 @@ class HaystackRetriever:
     async def run_async(
         self, query: str, k: int | None = None, where: Where | None = None
     ) -> dict[str, list[Document]]:
-        """The same in a thread."""
+        """Call `run` in a thread."""
         found: dict[str, list[Document]] = await asyncio.to_thread(self.run, query, k, where)
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """The component as plain values; of the index the folder."""
+        """The component as plain values; the index is saved as its folder."""
         own = self._retrieval
         settings = {"k": own.k, "where": own.where, "n_pairs": own.n_pairs, "content": own.content}
         values: dict[str, Any] = default_to_dict(self, index=str(own.path), **settings)

@@ -1,4 +1,4 @@
-"""A retriever of LangChain. It needs langchain-core, and is reached through `longmatch.integrations`."""
+"""A retriever for LangChain. It needs langchain-core, and is imported through `longmatch.integrations`."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class LangChainRetriever(BaseRetriever):
     _retrieval: Retrieval = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:  # noqa: ANN401
-        """Open the index; errors as of `longmatch.integrations.retrieval.Retrieval`."""
+        """Open the index; errors as in `longmatch.integrations.retrieval.Retrieval`."""
         super().model_post_init(context)
         self._retrieval = Retrieval(self.index, k=self.k, where=self.where, n_pairs=self.n_pairs, content=self.content)
 
-    # The asynchronous twin of the base class runs this one in a thread.
+    # The asynchronous method of the base class runs this method in a thread.
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
         found = self._retrieval.find(query, k=self.k, where=self.where)
         return [Document(id=one.doc_id, page_content=one.text, metadata=one.metadata) for one in found]

@@ -1,4 +1,4 @@
-"""A retriever of LlamaIndex. It needs llama-index-core, and is reached through `longmatch.integrations`."""
+"""A retriever for LlamaIndex. It needs llama-index-core, and is imported through `longmatch.integrations`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LlamaIndexRetriever(BaseRetriever):
         n_pairs: int = 3,
         content: Content = "passages",
     ) -> None:
-        """Open the index; arguments and errors as of `longmatch.integrations.retrieval.Retrieval`."""
+        """Open the index; arguments and errors as in `longmatch.integrations.retrieval.Retrieval`."""
         super().__init__()
         self._retrieval = Retrieval(index, k=k, where=where, n_pairs=n_pairs, content=content)
 

@@ -1,4 +1,4 @@
-"""What the retrievers share: one opened index for all threads, and hits as texts with plain metadata.
+"""Shared code of the retrievers: one opened index for all threads, and hits as texts with plain metadata.
 
 Imports no framework.
 """
@@ -25,13 +25,13 @@ from longmatch.index import Index
 
 Content: TypeAlias = Literal["passages", "document"]
 Source: TypeAlias = Index | str | os.PathLike[str]
-MOST_CHARACTERS = 2_000  # of one passage; a section whose words match may be far longer
+MOST_CHARACTERS = 2_000  # of one passage; a section whose words match can be far longer
 BULKY = ("pairs",)  # metadata that are for programs, not for a prompt
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A hit as frameworks want it."""
+    """A hit in the form that frameworks need."""
 
     doc_id: str
     score: float
@@ -40,7 +40,7 @@ class Found:
 
 
 class Retrieval:
-    """An opened index and the settings of a retriever. Several threads may call it; searches run one at a time."""
+    """An opened index and the settings of a retriever; thread-safe, searches run one at a time."""
 
     def __init__(
         self,
@@ -55,8 +55,8 @@ class Retrieval:
 
         Args:
             index: a folder, or an opened `longmatch.Index` that no other thread uses.
-            k: hits of each query.
-            where: metadata filter, as of `longmatch.Index.search`.
+            k: number of hits per query.
+            where: metadata filter, as in `longmatch.Index.search`.
             n_pairs: section pairs of each hit, strongest first, in text and metadata.
             content: the text of a hit: its passages in these section pairs, or the whole document.
 
@@ -78,11 +78,11 @@ class Retrieval:
         return self.index.path
 
     def find(self, query: str, *, k: int | None = None, where: Where | None = None) -> list[Found]:
-        """Search with a text of any length; it is never read as the name of a file.
+        """Search with a text of any length, which is never taken as the name of a file.
 
         Args:
             query: the text.
-            k: hits; by default those of the settings.
+            k: number of hits; by default that of the settings.
             where: metadata filter; by default that of the settings.
 
         Returns:
@@ -110,10 +110,10 @@ class Retrieval:
 
 
 def passage(pair: SectionPair, query: Document, theirs: TermPlaces) -> Span:
-    """Where the target matches: what `Hit.snippets` looks at, cut to the stretch in which the matched words weigh most.
+    """The span of the target that `Hit.snippets` uses; a long one is cut to where matched words contribute most.
 
     Args:
-        pair: of the hit.
+        pair: section pair of the hit.
         query: the document that was searched with.
         theirs: places of terms in the target.
 
@@ -141,10 +141,10 @@ def passage(pair: SectionPair, query: Document, theirs: TermPlaces) -> Span:
 
 
 def hit_metadata(result: Result, hit: Hit, pairs: Sequence[tuple[SectionPair, Span]]) -> dict[str, Any]:
-    """What the search found, and the metadata of the document; one that has a name of ours becomes `document_NAME`.
+    """Fields of a hit, and metadata of its document; metadata with the name of a field become `document_NAME`.
 
     Args:
-        result: of the search.
+        result: result of the search.
         hit: one of its hits.
         pairs: section pairs of the hit to list, each with the span of the target that is shown.
     """

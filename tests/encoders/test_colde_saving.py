@@ -106,7 +106,7 @@ def test_layers_that_do_not_fit_are_refused(encoder: ColdeEncoder, tmp_path: Pat
     with pytest.raises(EncoderError) as raised:
         load_encoder(str(tmp_path), device="cpu")
     assert str(raised.value) == (
-        f"{tmp_path / LAYERS_FILE} has lstm.bias_hh_l0 of shape (64,), the other files require (68,); "
+        f"{tmp_path / LAYERS_FILE} has lstm.bias_hh_l0 of shape (64,), the other files need (68,); "
         "save the encoder again"
     )
     (tmp_path / LAYERS_FILE).unlink()

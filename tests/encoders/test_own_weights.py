@@ -55,7 +55,7 @@ def test_weights_of_another_shape_are_refused_before_they_are_made(file: Path) -
     with pytest.raises(EncoderError) as raised:
         load_weights(huge, file)
     assert str(raised.value) == (
-        f"{file} has linear.weight of shape (2, 3), the other files require (2, 1000000000); save the encoder again"
+        f"{file} has linear.weight of shape (2, 3), the other files need (2, 1000000000); save the encoder again"
     )
     assert devices == ["meta"]
 
@@ -65,9 +65,9 @@ def test_weights_of_another_shape_are_refused_before_they_are_made(file: Path) -
     [
         (
             lambda: nn.ModuleDict({"linear": nn.Linear(3, 2)}),
-            r"has largest of shape \(\), the other files require None",
+            r"has largest of shape \(\), the other files need None",
         ),
-        (lambda: nn.ModuleDict({"l": Layers()}), r"has l\.largest of shape None, the other files require \(\)"),
+        (lambda: nn.ModuleDict({"l": Layers()}), r"has l\.largest of shape None, the other files need \(\)"),
     ],
 )
 def test_weights_of_other_names_are_refused(file: Path, make: type[nn.Module], told: str) -> None:

@@ -221,7 +221,7 @@ def test_weights_that_do_not_fit_the_configuration_are_refused(smith: SmithEncod
         load_encoder(str(tmp_path), device="cpu")
     assert str(raised.value) == (
         f"{tmp_path / WEIGHTS_FILE} has document.positions.weight of shape (4, 32), the other files "
-        "require (5, 32); save the encoder again"
+        "need (5, 32); save the encoder again"
     )
 
 

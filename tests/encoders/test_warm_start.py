@@ -55,8 +55,8 @@ def test_a_pooler_that_is_not_there_keeps_its_own_weights(bert_folder: Path, tmp
     [
         (
             {"sentence_layers": 3},
-            "has not the layers of this encoder, encoder.layer.2.attention.output.LayerNorm.bias is in one of them "
-            "alone; configure as many layers as it has",
+            "does not have the layers of this encoder: encoder.layer.2.attention.output.LayerNorm.bias is only in one "
+            "of the two; configure as many layers as it has",
         ),
         (
             {"sentence_ffn": 48},

@@ -199,7 +199,7 @@ def test_plan_tells_each_total_with_its_parts(papers: Path, bert_folder: Path, r
         *("--encode none", "--encode later", "--encode all"),
         *("time", "memory", "GPU memory", "disk", "FAISS index"),
     ]
-    for part in ("weights of the encoder", "training and adding", "shards: vectors", "> Flat (exact) takes"):
+    for part in ("parameters of the encoder", "training and adding", "shards: vectors", "> Flat (exact) takes"):
         assert part in told
     plan = json.loads(run("plan", papers, "--encoder", bert_folder, "--json").stdout)
     assert (plan["n_new"], plan["factory"]) == (16, "Flat")
@@ -331,7 +331,7 @@ def test_output_goes_to_a_file(built: Path, tmp_path: Path, run: Run) -> None:
         (["remove", "{built}", "absent.md"], 1, "nothing was removed"),
         (["show", "{built}", "absent.md"], 1, "no document 'absent.md'"),
         (["index", "{built}", "/no/such/folder"], 1, "does not exist and no file matches it"),
-        (["index", "{built}", "{papers}", "--memory", "much"], 2, "'much' is no size"),
+        (["index", "{built}", "{papers}", "--memory", "much"], 2, "'much' is not a size"),
         (["index", "{built}", "{papers}", "--device", "tpu"], 1, "is none of cpu, cuda, cuda:N"),
         (["query", "{built}", "--id", "fox/0.md", "--device", "cuda:77"], 1, "device 'cuda:77' was requested, torch "),
         (["index", "{papers}", "{papers}"], 1, "is not empty and holds no index"),
@@ -367,7 +367,7 @@ def test_remove_verify_compact(tmp_path: Path, papers: Path, bert_folder: Path, 
     before = run("query", path, "--id", "fox/1.md", "--format", "csv").stdout
     assert run("compact", path).exit_code == 0
     assert run("query", path, "--id", "fox/1.md", "--format", "csv").stdout == before
-    assert run("verify", path).stdout == "all is well\n"
+    assert run("verify", path).stdout == "no damage found\n"
 
 
 @pytest.mark.slow

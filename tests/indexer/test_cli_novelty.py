@@ -81,7 +81,7 @@ def test_a_document_of_the_index_is_left_out_of_its_own_novelty(folder: Path) ->
     [
         (["-k", "3"], "-k is for rankings of documents; leave it out with --mode novelty"),
         (["--weight", "ships=2"], "--weight is for rankings"),
-        (["--format", "trec"], "--format trec shows no novelty; take one of: table, json, jsonl, csv, html"),
+        (["--format", "trec"], "--format trec shows no novelty; use one of: table, json, jsonl, csv, html"),
     ],
 )
 def test_options_of_rankings_are_refused(folder: Path, arguments: list[str], message: str) -> None:

@@ -154,8 +154,8 @@ def test_upkeep_takes_partitions(parts: Path, run: Run) -> None:
     assert "no document 'fox/0.md'" in absent.stderr
     assert "shards of" in run("compact", parts).stdout
     assert run("rebase", parts).stdout == "reference 2: 0 of 14 documents, 0 chunks\n"
-    assert run("verify", parts).stdout == "all is well\n"
-    assert run("repair", parts).stdout == "all is well\n"
+    assert run("verify", parts).stdout == "no damage found\n"
+    assert run("repair", parts).stdout == "no damage found\n"
     assert json.loads(run("info", parts, "--json").stdout)["documents"] == 14
 
 

@@ -95,7 +95,7 @@ def test_a_moved_index_and_query_are_named_on_the_command_line(folder: Path) -> 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("no json", "is no JSON"),
+        ("no json", "is not JSON"),
         ('{"schema": "other/1"}', "has the schema 'other/1', not 'longmatch-result/1'"),
         ("[]", "has the schema None"),
     ],

@@ -185,7 +185,7 @@ def test_speed_and_memory_are_for_the_asking(tmp_path: Path, papers: Path, bert_
         (("train", "{out}", "{papers}", "--teacher", "x"), 1, "no loss learns from the teacher x; add --loss distill"),
         (("train", "{out}", "{papers}", "--loss", "hinge=1"), 2, "'hinge' is none of evidence, maxsim"),
         (("train", "{out}", "{papers}", "--loss", "bce=much"), 2, "'bce=much' is no NAME=WEIGHT"),
-        (("train", "{out}", "{papers}", "--size", "width"), 2, "'width' is no KEY=VALUE, as width=128"),
+        (("train", "{out}", "{papers}", "--size", "width"), 2, "'width' is not KEY=VALUE, for example width=128"),
         (("train", "{out}", "{papers}", "--size", "width=8"), 2, "--size goes with --new smith or smith-short or"),
         (("train", "{out}", "{papers}", "--variant", "paper"), 2, "--variant goes with --new"),
         (

@@ -137,7 +137,7 @@ def test_the_command_line_prints_and_writes_it(folder: Path) -> None:
     assert check(json.loads(written.stdout)["results"][0])["hits"][0]["model"]["query_sections"][0]["heading"] == "Fox"
     refused = CliRunner().invoke(main, [*given, "--format", "csv"])
     assert refused.exit_code == 2
-    assert "--format csv shows no --explain model; take one of: table, json, jsonl, html" in refused.stderr
+    assert "--format csv shows no --explain model; use one of: table, json, jsonl, html" in refused.stderr
     novelty = CliRunner().invoke(main, [*given[:-4], "--explain", "model", "--mode", "novelty"])
     assert "--explain is for rankings of documents; leave it out with --mode novelty" in novelty.stderr
 

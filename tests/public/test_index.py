@@ -263,7 +263,7 @@ def test_a_closed_index_says_so(index: longmatch.Index) -> None:
     [
         ("no.lm", "no.lm does not exist; make one: longmatch.build('no.lm', SOURCE)"),
         (".", ". holds no index; make one: longmatch.build('.', SOURCE)"),
-        (5, "5 is no path of an index; pass the folder first, as 'papers.lm'"),
+        (5, "5 is not a path of an index; pass the folder first, for example 'papers.lm'"),
     ],
 )
 def test_what_is_no_index_is_not_opened(

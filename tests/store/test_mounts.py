@@ -58,7 +58,7 @@ def test_a_network_file_system_is_named(listed: Path) -> None:
 
 
 def test_a_mount_for_reading_alone_is_refused(listed: Path) -> None:
-    with pytest.raises(StorageError, match=r"lies on /media/a disc \(iso9660\), which is mounted for reading alone"):
+    with pytest.raises(StorageError, match=r"lies on /media/a disc \(iso9660\), which is mounted read-only"):
         refuse_read_only(Path("/media/a disc/x.lm"), listed)
     refuse_read_only(Path("/data/x.lm"), listed)
 
@@ -119,7 +119,7 @@ def test_a_sealed_index_is_read_from_a_read_only_mount(built_folder: Path) -> No
     if done.returncode == 77:
         pytest.skip("no permission to mount")
     assert done.stdout.splitlines()[0] == "60", done.stderr
-    assert "which is mounted for reading alone" in done.stdout
+    assert "which is mounted read-only" in done.stdout
 
 
 def test_the_lock_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:

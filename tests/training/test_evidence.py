@@ -14,7 +14,7 @@ from torch.nn.functional import normalize
 from engine.encoders.mean import MeanEncoder
 from engine.scoring import evidence as of_search
 from engine.scoring.evidence import Scoring
-from engine.training.tasks.evidence import best_matches, chunk_weights, crowd_thresholds, evidence_scores, rise
+from engine.training.tasks.evidence import batch_thresholds, best_matches, chunk_weights, evidence_scores, margin
 from tests.fakes import make_document
 
 CASES = st.tuples(
@@ -56,8 +56,8 @@ def test_scores_equal_those_of_search(case: tuple[int, int, int, float, float]) 
         best,
         whole,
         n_tokens.float().sqrt() * query_mask,
-        crowd_thresholds(best, None, crowd),
-        crowd_thresholds(whole[:, None], None, crowd).squeeze(1),
+        batch_thresholds(best, None, crowd),
+        batch_thresholds(whole[:, None], None, crowd).squeeze(1),
         power=power,
         document_weight=document_weight,
     )
@@ -76,7 +76,7 @@ def test_scores_equal_those_of_search(case: tuple[int, int, int, float, float]) 
         of_document = of_search.margin(whole[q].numpy(), float(theta_document[0]), power)
         chunks = of_search.chunk_component(similarities, limits, scoring)
         expected = (1 - document_weight) * chunks + document_weight * of_document
-        # Near the threshold a root turns the last digit of a similarity into the third of its rise.
+        # Near the threshold a root turns the last digit of a similarity into the third of its margin.
         np.testing.assert_allclose(found[q].numpy(), expected, atol=1e-5 if power >= 1 else 5e-3)
 
 
@@ -99,17 +99,17 @@ def test_best_matches_send_gradients_to_the_best_chunk_alone() -> None:
 def test_positives_are_no_crowd() -> None:
     similarities = torch.tensor([[[0.9, 0.8, 0.5, 0.3, -0.2]]])
     left_out = torch.tensor([[True, False, False, False, False]])
-    assert crowd_thresholds(similarities, None, 1).item() == pytest.approx(0.8)
-    assert crowd_thresholds(similarities, left_out, 1).item() == pytest.approx(0.5)
-    assert crowd_thresholds(similarities, left_out, 3).item() == 0.0  # similarity -0.2
-    assert crowd_thresholds(similarities, left_out, 4).item() == 0.0  # nobody is left
+    assert batch_thresholds(similarities, None, 1).item() == pytest.approx(0.8)
+    assert batch_thresholds(similarities, left_out, 1).item() == pytest.approx(0.5)
+    assert batch_thresholds(similarities, left_out, 3).item() == 0.0  # similarity -0.2
+    assert batch_thresholds(similarities, left_out, 4).item() == 0.0  # nobody is left
 
 
 @pytest.mark.parametrize("power", [1.0, 2.0])
 def test_nothing_is_gained_by_drawing_all_vectors_together(power: float) -> None:
     similarities = torch.rand(3, 4, 8, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    theta = crowd_thresholds(similarities, None, 2)
-    rise(similarities, theta[..., None], power).sum().backward()
+    theta = batch_thresholds(similarities, None, 2)
+    margin(similarities, theta[..., None], power).sum().backward()
     assert similarities.grad is not None
     towards_one = (similarities.grad * (1 - similarities.detach())).sum()
     assert similarities.grad.abs().sum() > 1
@@ -119,9 +119,9 @@ def test_nothing_is_gained_by_drawing_all_vectors_together(power: float) -> None
 @pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
 def test_under_the_threshold_there_is_neither_score_nor_gradient(power: float) -> None:
     similarities = torch.tensor([-torch.inf, 0.2, 0.6], requires_grad=True)
-    risen = rise(similarities, torch.tensor(0.2), power)
-    risen.sum().backward()
-    assert risen.tolist() == pytest.approx([0, 0, 0.5**power])
+    margins = margin(similarities, torch.tensor(0.2), power)
+    margins.sum().backward()
+    assert margins.tolist() == pytest.approx([0, 0, 0.5**power])
     assert similarities.grad is not None
     assert similarities.grad[:2].tolist() == [0, 0]
     assert similarities.grad[2] > 0
@@ -129,10 +129,10 @@ def test_under_the_threshold_there_is_neither_score_nor_gradient(power: float) -
 
 def test_softened_what_lies_under_the_threshold_still_learns() -> None:
     similarities = torch.tensor([-torch.inf, 0.1, 0.2, 0.6, 1.0, 1.001], requires_grad=True)
-    risen = rise(similarities, torch.tensor(0.2), 2.0, softening=0.05)
-    risen.sum().backward()
-    assert (risen.diff() >= 0).all()
-    assert risen[[0, -1]].tolist() == [0, 1]
+    margins = margin(similarities, torch.tensor(0.2), 2.0, softening=0.05)
+    margins.sum().backward()
+    assert (margins.diff() >= 0).all()
+    assert margins[[0, -1]].tolist() == [0, 1]
     assert similarities.grad is not None
     assert similarities.grad.isfinite().all()
     assert (similarities.grad[1:4] > 0).all()
@@ -140,7 +140,7 @@ def test_softened_what_lies_under_the_threshold_still_learns() -> None:
 
 def test_a_small_softening_is_nearly_the_score_of_search() -> None:
     similarities = torch.linspace(-1, 1, 50)
-    hard, soft = (rise(similarities, torch.tensor(0.3), 2.0, softening) for softening in (0.0, 1e-3))
+    hard, soft = (margin(similarities, torch.tensor(0.3), 2.0, softening) for softening in (0.0, 1e-3))
     torch.testing.assert_close(soft, hard, atol=1e-4, rtol=0)
 
 

@@ -1,1 +1,1 @@
-"""How fast long documents are encoded and indexed, beside sentence-transformers and the limit of the machine."""
+"""How fast long documents are encoded and indexed, compared with sentence-transformers and the limit of the machine."""

@@ -1,4 +1,4 @@
-"""Settles how fast long documents are indexed: beside sentence-transformers and the machine's limit, in one run."""
+"""Measures how fast long documents are indexed, with sentence-transformers and the machine's limit in the same run."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def main(
 ) -> None:
     """Index a sample of DATASET, a task by name or a folder, and encode its chunks by sentence-transformers in turn.
 
-    All of it on one device, the processor by default.
+    Everything runs on one device, the processor by default.
 
     \b
     Example:

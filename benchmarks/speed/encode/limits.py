@@ -1,4 +1,4 @@
-"""What a BERT multiplies, and how many operations chunks of given lengths take, from its configuration alone."""
+"""The matrix products of a BERT, and its operations for chunks of given lengths, from its configuration alone."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from benchmarks.speed.products import SQUARE, Shape
 from engine.encoders.description import read_json
 from engine.errors import EncoderError
 
-# Four projections of attention and two of the feed-forward part a layer; others gate, or share.
+# Models with four projections of attention and two of the feed-forward part a layer; others gate, or share.
 _KINDS = ("bert", "camembert", "mpnet", "roberta", "xlm-roberta")
-_TOKENS = 4096  # of a batch of ours
+_TOKENS = 4096  # of a batch of longmatch's encoder
 _FIELDS = ("num_hidden_layers", "hidden_size", "intermediate_size")
 
 
 @dataclass(frozen=True)
 class LayerSizes:
-    """What the work of a BERT depends on."""
+    """The sizes that the operations of a BERT depend on."""
 
     layers: int
     width: int  # H
@@ -52,7 +52,7 @@ def encoder_shapes(sizes: LayerSizes) -> list[Shape]:
 
 
 def chunk_flops(sizes: LayerSizes, lengths: Iterable[float]) -> float:
-    """Floating-point operations of the products of a forward pass, a multiplication and an addition being two.
+    """Floating-point operations of the products of a forward pass; a multiplication and an addition count as two.
 
     A chunk of L tokens, special ones counted, takes
 
@@ -60,8 +60,8 @@ def chunk_flops(sizes: LayerSizes, lengths: Iterable[float]) -> float:
 
     for the query, key, value and output projections, for the two of the feed-forward
     part, and for the similarities and the weighted sum of attention. Embeddings,
-    normalisation, activations, softmax and pooling are left out, and so is padding:
-    it is work that nobody asked for.
+    normalisation, activations, softmax and pooling are left out, and so is padding,
+    which is not useful work.
 
     Args:
         sizes: of the model.
@@ -76,8 +76,8 @@ def chunk_flops(sizes: LayerSizes, lengths: Iterable[float]) -> float:
 
 PRODUCTS, ATTENTION, GELU, NORMS = "linear layers", "attention", "GELU", "LayerNorm"
 OTHER, OUTSIDE = "other operators", "outside of operators"
-# By what the name of an operator holds; the first that fits. Where attention is no operator of its own, its products
-# are those of batches of matrices. GELU that is applied as a product is written counts as that product.
+# By parts of the name of an operator; the first that fits. Where attention is no operator of its own, its products
+# are those of batches of matrices. GELU that is applied while a product is written counts as that product.
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (ATTENTION, ("attention", "bmm", "softmax", "exp2")),
     (PRODUCTS, ("addmm", "::mm", "linear", "matmul")),
@@ -96,10 +96,10 @@ def group_seconds(own_seconds: Iterable[tuple[str, float]], wall_seconds: float)
 
     Args:
         own_seconds: names, and time in each operator itself, without that of operators that it calls.
-        wall_seconds: of the whole; what no operator took is Python, and copying between tensors and arrays.
+        wall_seconds: of the whole; time outside of operators is Python, and copying between tensors and arrays.
 
     Returns:
-        Seconds by group, all groups there; they sum to `wall_seconds`.
+        Seconds of every group; they sum to `wall_seconds`.
     """
     seconds = dict.fromkeys([group for group, _ in _GROUPS] + [OTHER], 0.0)
     for operator, own in own_seconds:
@@ -110,12 +110,12 @@ def group_seconds(own_seconds: Iterable[tuple[str, float]], wall_seconds: float)
 def profile_encoder(job: Job, n_chunks: int) -> dict[str, Any]:
     """Encode the first documents of a sample under torch's profiler, in a process that does nothing else.
 
-    One thread encodes, for the profiler sees no other; where several read batches side by side, each does the same. The
-    profiler costs time itself, most where operators are short: shares are to be read, not seconds.
+    One thread encodes, since the profiler records no other; where several encode batches side by side, each does the
+    same. The profiler itself needs time, most where operators are short: read the shares, not the seconds.
 
     Args:
         job: of the run.
-        n_chunks: at least so many, or all.
+        n_chunks: least number of chunks, or all.
 
     Returns:
         As `group_seconds`.
@@ -138,6 +138,6 @@ def profile_encoder(job: Job, n_chunks: int) -> dict[str, Any]:
 
 
 def shares(seconds: Mapping[str, float]) -> dict[str, float]:
-    """The same as shares of the whole, in [0, 1]."""
+    """The seconds of each group as shares of their sum, in [0, 1]."""
     whole = sum(seconds.values())
     return {group: own / whole for group, own in seconds.items()}

@@ -1,4 +1,4 @@
-"""Lets every way have its turn in every round, each in a fresh process, and puts the record together."""
+"""Runs every way once in every round, each in a fresh process, and makes the record."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def measure(
     origin: Origin,
     log: Callable[[str], None],
 ) -> ThroughputRecord:
-    """Measure a sample. The ways have their turns forwards in one round and backwards in the next.
+    """Measure a sample; the ways run in their order in one round, and in reverse order in the next.
 
     Args:
-        job: that each process is given.
+        job: the job of each process.
         sample: whose files the job names.
         sizes: of the encoder.
         rounds: at least one.
@@ -50,7 +50,7 @@ def measure(
         log: gets a line after each turn.
 
     Raises:
-        EngineError: a way did not come to its end, or encoded other chunks than the sample has.
+        EngineError: a way failed, or did not encode as many chunks as the sample has.
     """
     passes: dict[str, list[Pass]] = {name: [] for name in WAYS}
     indexing: list[IndexingParts] = []
@@ -64,7 +64,7 @@ def measure(
             if name == END_TO_END:
                 indexing.append(IndexingParts(round(answer[_ENCODE], 3), round(answer[_GENERATE], 3)))
             log(f"round {number + 1} of {rounds}, {name}: {sample.n_chunks:,} chunks in {answer['seconds']:.1f} s")
-    # torch's profiler of the CPU sees a GPU's products only as the calls that start them.
+    # torch's profiler of the CPU records a GPU's products only as the calls that start them.
     operators = run_fresh(profile_encoder, job, PROFILED_CHUNKS)[0] if job.device == "cpu" else {}
     fidelity, _ = run_fresh(measure_fidelity, job, FIDELITY_CHUNKS)
     lengths = [n_tokens + job.config.n_special for n_tokens in sample.chunk_tokens]
@@ -89,7 +89,7 @@ def measure(
 
 
 def _turn(job: Job, name: str, way: Way, n_chunks: int) -> tuple[dict[str, Any], float]:
-    """What a way answers, and the most memory of its process in MiB."""
+    """The result of a way, and the peak memory of its process in MiB."""
     with _variables(way.variables):
         answer, memory = run_fresh(way.run, job, *way.given)
     if answer["n_chunks"] != n_chunks:
@@ -99,7 +99,7 @@ def _turn(job: Job, name: str, way: Way, n_chunks: int) -> tuple[dict[str, Any],
 
 @contextmanager
 def _variables(values: Mapping[str, str]) -> Iterator[None]:
-    """Environment variables for processes that are started inside."""
+    """Set environment variables for processes that are started inside."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -120,7 +120,7 @@ def measure_fidelity(job: Job, n_chunks: int) -> dict[str, Any]:
 
     Args:
         job: of the run.
-        n_chunks: at least so many, or all.
+        n_chunks: least number of chunks, or all.
 
     Returns:
         The fields of `Fidelity`.

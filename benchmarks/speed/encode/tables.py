@@ -1,4 +1,4 @@
-"""Ways to encode the same chunks beside each other, and beside what the machine can multiply; from records alone."""
+"""Tables that compare ways to encode the same chunks, and compare them with the machine's limit; from records alone."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LIMIT_NOTE = (
 
 @dataclass(frozen=True)
 class Spread:
-    """A quantity over rounds."""
+    """Median and range of a quantity over rounds."""
 
     middle: float  # median
     lowest: float
@@ -46,7 +46,7 @@ class Spread:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Of at least one value."""
+    """The spread of at least one value."""
     return Spread(median(values), min(values), max(values))
 
 
@@ -54,7 +54,7 @@ def ratios(record: ThroughputRecord, seconds: Sequence[float]) -> Spread:
     """How many times as fast as sentence-transformers' defaults, round by round.
 
     Args:
-        record: that has the defaults.
+        record: the record, which has the passes of the defaults.
         seconds: by round.
     """
     rival = record.ways[DEFAULTS].passes
@@ -62,7 +62,7 @@ def ratios(record: ThroughputRecord, seconds: Sequence[float]) -> Spread:
 
 
 def limit_shares(record: ThroughputRecord, run: WayRun) -> Spread:
-    """Share of the quickest product that a way reached, round by round, in [0, 1] but for noise."""
+    """Share of the quickest product that a way reached, round by round, in [0, 1] except for noise."""
     return spread(
         [record.gflop / one.seconds / limit for one, limit in zip(run.passes, limits(record, run.dtype), strict=True)]
     )
@@ -80,7 +80,7 @@ def overheads(record: ThroughputRecord) -> dict[str, Spread]:
 
     "waited" is the share of the time in which the encoder was not at work; "time" and "processor
     time" compare indexing with the encoder alone, so that reading beside a busy encoder is
-    not hidden. Both of these may be below 0 by noise.
+    not hidden. Noise can make both of these negative.
     """
     whole, alone = record.ways[END_TO_END].passes, record.ways[ENCODER_ALONE].passes
     pairs = list(zip(whole, alone, record.indexing, strict=True))
@@ -140,7 +140,7 @@ def _conditions(record: ThroughputRecord) -> str:
 
 
 def limit_table(records: Sequence[ThroughputRecord]) -> str:
-    """A row a way: operations a second beside the limit; then where our encoder's time goes, and how true it is."""
+    """A row a way: operations a second and the limit; then the time of our encoder by operators, and its fidelity."""
     head = ["Task", "Way", "Weights", "MFLOP a token", "GFLOP/s", "Limit, GFLOP/s", "Share of the limit"]
     rows = [
         [

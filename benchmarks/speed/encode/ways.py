@@ -1,6 +1,6 @@
-"""The ways to encode a sample that are compared, each the work of a fresh process; what they answer is plain values.
+"""The ways to encode a sample that are compared; each runs in a fresh process and returns plain values.
 
-Loading, and a first pass over a few chunks, are no part of what is timed.
+Loading, and a first pass over a few chunks, are not timed.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 WARM_UP = 64  # chunks that are encoded, and not counted, before a measurement
 END_TO_END, ENCODER_ALONE = "longmatch", "longmatch-encoder"
 DEFAULTS, OUR_SETTINGS, BFLOAT16 = "st-float32", "st-float32-tuned", "st-bfloat16"
-# What libgomp spins where no policy is set. Ours is inherited by every process of a run: idle
-# threads sleep. A rival that is measured as it comes must not pay for that.
+# libgomp's default where no policy is set. The policy of longmatch, under which idle threads sleep, is
+# inherited by every process of a run; a rival that is measured with its defaults must not pay for it.
 _UNTOUCHED = MappingProxyType({"GOMP_SPINCOUNT": "300000"})
 
 
 @dataclass(frozen=True)
 class Job:
-    """What the process of each way is given."""
+    """The input of the process of each way."""
 
     config: PeerConfig  # the shared weights, and threads
     dataset: Dataset  # of the sample
@@ -53,7 +53,7 @@ class Way:
     """A way to encode a sample."""
 
     run: Callable[..., dict[str, Any]]
-    given: tuple[Any, ...] = ()  # to `run`, after the job
+    given: tuple[Any, ...] = ()  # arguments of `run`, after the job
     dtype: str = ""  # of the weights; "" for that of the job's configuration
     variables: Mapping[str, str] = field(default_factory=dict)  # of the environment of its process
 
@@ -105,7 +105,7 @@ def encode_texts(job: Job, dtype: str, has_our_settings: bool) -> dict[str, Any]
     Args:
         job: of the run.
         dtype: of the weights.
-        has_our_settings: let torch multiply and wait as ours does, see `limited_threads`; else it is left as it comes.
+        has_our_settings: use our settings of torch, see `limited_threads`; otherwise the defaults of torch.
     """
     threads = job.config.threads
     with limited_threads(threads, width=job.config.width) if has_our_settings else _threads_alone(threads):
@@ -131,7 +131,7 @@ WAYS: Mapping[str, Way] = {
 
 
 def batches(segmented: Sequence[SegmentedDocument]) -> Iterator[list[SegmentedDocument]]:
-    """Documents as `indexer.building.pipeline` encodes them together: until their text has so many characters."""
+    """Documents as `indexer.building.pipeline` encodes them together: until they have `BATCH_CHARS` characters."""
     from indexer.building.pipeline import BATCH_CHARS
 
     batch: list[SegmentedDocument] = []
@@ -147,7 +147,7 @@ def batches(segmented: Sequence[SegmentedDocument]) -> Iterator[list[SegmentedDo
 
 
 def first_chunks(segmented: Iterator[SegmentedDocument], n_chunks: int) -> list[SegmentedDocument]:
-    """The first documents that have so many chunks together, or all."""
+    """The first documents that have at least `n_chunks` chunks together, or all."""
     first, n_there = list[SegmentedDocument](), 0
     for one in segmented:
         first.append(one)
@@ -169,7 +169,7 @@ def _fresh_folder(work: Path) -> Iterator[Path]:
 
 @contextmanager
 def _threads_alone(threads: int) -> Iterator[None]:
-    """So many threads for torch and for tokenizers, and nothing else changed."""
+    """Set the threads of torch and of tokenizers, and change nothing else."""
     import torch
 
     os.environ["RAYON_NUM_THREADS"] = str(threads)
@@ -178,7 +178,7 @@ def _threads_alone(threads: int) -> Iterator[None]:
 
 
 class _Timed:
-    """Time by the clock and of all cores, from its making on."""
+    """Wall time, and processor time of all cores, since its creation."""
 
     def __init__(self) -> None:
         self._started, self._started_cpu = time.perf_counter(), time.process_time()
@@ -196,9 +196,9 @@ _MOST_CHARS = 2000  # of a chunk, mean over a sample; 126 tokens of English are 
 
 @dataclass(frozen=True)
 class Sample:
-    """Documents, and the chunks that an encoder of ours cuts them into."""
+    """Documents, and the chunks that an encoder of longmatch cuts them into."""
 
-    dataset: Dataset  # whose corpus is the sample; judgments are those of the whole one
+    dataset: Dataset  # its corpus is the sample; its judgments are those of the whole dataset
     texts: Path  # a JSON list of the chunks' texts, in reading order
     n_documents: int
     n_tokens: int  # of all chunks, special ones left out
@@ -206,20 +206,20 @@ class Sample:
 
     @property
     def n_chunks(self) -> int:
-        """Of all documents."""
+        """Chunks of all documents."""
         return len(self.chunk_tokens)
 
 
 def draw_sample(dataset: Dataset, encoder: Encoder, n_chunks: int, folder: Path, *, seed: int) -> Sample:
-    """Write documents until they have so many chunks, or the whole corpus where it has fewer.
+    """Write documents until they have `n_chunks` chunks, or the whole corpus where it has fewer.
 
-    Documents come in the order of seeded hashes of their ids, and stand in the sample
-    in the order of the corpus, each in its own line as it is.
+    Documents are drawn in the order of seeded hashes of their ids. The sample keeps
+    the order of the corpus, and each line unchanged.
 
     Args:
-        dataset: the whole one, in any layout.
+        dataset: the whole dataset, in any layout.
         encoder: that cuts documents into chunks.
-        n_chunks: at least so many; the last document drawn is kept whole.
+        n_chunks: least number of chunks; the last document drawn is kept whole.
         folder: an empty one, for corpus and texts.
         seed: of the hashes.
     """
@@ -248,7 +248,7 @@ def read_texts(file: Path) -> list[str]:
 
 
 def _drawn(dataset: Dataset, encoder: Encoder, n_chunks: int, seed: int) -> set[str]:
-    """Ids of the sample; of the corpus only as many documents are held as may be needed."""
+    """Ids of the sample; holds only the documents of the corpus that can be needed."""
     sizes = {document.doc_id: len(document.text) for document in read_documents(dataset)}
     ordered = sorted(sizes, key=lambda doc_id: hashlib.sha256(f"{seed} {doc_id}".encode()).digest())
     candidates, n_chars = dict[str, Document | None](), 0

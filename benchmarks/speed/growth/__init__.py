@@ -1,1 +1,1 @@
-"""Indexes of any size, grown from a real one, and what searching them costs."""
+"""Indexes of any size, grown from a real one, and the cost of searching them."""

@@ -1,6 +1,6 @@
-"""Adds documents to a copy of a grown index, and follows what queries see and take, into a record.
+"""Adds documents to a copy of a grown index, and records the time and the recall of queries at each stage.
 
-`add`, `find`, `join` and `encode` are the work of processes of their own; they return plain values.
+`add`, `find`, `join` and `encode` run in processes of their own; they return plain values.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _chunks_of(growth: Growth, n_documents: int) -> int:
 
 
 def find(folder: Path, names: list[str]) -> dict[str, Any]:
-    """Open an index, and ask with documents for themselves: seconds to the first answer, and how many come first."""
+    """Open an index, and search with documents for themselves: seconds to the first answer, and how many rank first."""
     started = time.perf_counter()
     with Index.open(folder) as index:
         searcher = index.searcher()
@@ -72,7 +72,7 @@ def find(folder: Path, names: list[str]) -> dict[str, Any]:
 def join(folder: Path, factory: str, memory_bytes: int | None, recall_floor: float) -> dict[str, Any]:
     """Bring reference and generation up to date as `longmatch index` does after its last commit.
 
-    Memory is what this process may take in all.
+    `memory_bytes` is the budget of this process in all.
     """
     before = generation(folder)
     with Writer(folder) as writer:
@@ -90,7 +90,7 @@ def join(folder: Path, factory: str, memory_bytes: int | None, recall_floor: flo
 
 
 def generation(folder: Path) -> dict[str, Any]:
-    """What is known of the generation that is published."""
+    """The values of the published generation."""
     with Snapshot(folder) as snapshot:
         row = snapshot.generation_row
         assert row is not None
@@ -106,8 +106,8 @@ def generation(folder: Path) -> dict[str, Any]:
 
 
 def encode(real: Real, n_documents: int) -> dict[str, Any]:
-    """Encode some of the real documents by the encoder of their index, once to warm up and once for the clock."""
-    from engine.encoders.loading import load_encoder  # not by the processes of the other stages: it imports torch
+    """Encode some of the real documents by the encoder of their index; one document first warms up."""
+    from engine.encoders.loading import load_encoder  # imports torch, which the other stages do not need
 
     with Snapshot(real.index) as snapshot:
         encoder = load_encoder(snapshot.meta["encoder"]["name"])
@@ -126,14 +126,14 @@ def measure_addition(
     """Build an index of a size, unless it is there, and add documents to a copy of it.
 
     Args:
-        trial: how it is built and asked.
+        trial: how it is built and searched.
         n_chunks: of the index before.
         n_documents: that are added.
         n_encoded: real documents that are encoded for comparison; 0 for none.
         log: gets one line a step.
 
     Raises:
-        EngineError: as of `benchmarks.speed.growth.measuring.build`.
+        EngineError: as in `benchmarks.speed.growth.measuring.build`.
     """
     built = build(trial, n_chunks, log)
     with _copy(trial.folder) as folder, Snapshot(folder) as snapshot:
@@ -194,7 +194,7 @@ def _encode_seconds(trial: Trial, n_encoded: int, n_chunks: int) -> float | None
 
 @contextmanager
 def _copy(folder: Path) -> Iterator[Path]:
-    """An index beside another, with all that belongs to it, for as long as it is needed."""
+    """A temporary copy of an index and of its recipe, beside the index."""
     copied = folder.with_name(f"added-{folder.name}")
     _remove(copied)
     try:

@@ -1,8 +1,8 @@
-"""Writes a grown corpus as an ordinary index, through the writer that every index is written by; can be gone on with.
+"""Writes a grown corpus as an ordinary index, through the writer of every index; an interrupted run can be resumed.
 
-Texts are tiny: one word a chunk. Term counts are as of real texts, see `growth`, so scores are too, and only
-breakdowns know no words. Beside the folder stands a file that says what it was grown from, so that going
-on means going on with the same stream.
+Texts are tiny: one word a chunk. Term counts are like those of real texts, see `stream`, so scores are too; only
+breakdowns have no words. A file beside the folder names its source, so that a resumed run continues the same
+stream.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _WORD = "word "  # the text of a chunk
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a folder was grown from, and what that cost so far."""
+    """The source of a grown folder, and the cost so far."""
 
     source: str  # checksum
     seed: int
@@ -50,14 +50,14 @@ class Recipe:
 
 
 def recipe_path(folder: Path) -> Path:
-    """Beside the index, which holds nothing that its catalog does not name."""
+    """The path of the recipe: beside the index, whose folder holds only files that its catalog names."""
     return folder.with_name(folder.name + RECIPE_SUFFIX)
 
 
 def prepared_growth(
     folder: Path, source: Source, seed: int, calibrated_on: Source | None = None, texts: TextModel | None = None
 ) -> tuple[Growth, Recipe]:
-    """The growth that a folder was begun with, or one that is calibrated now and noted beside it.
+    """The growth that a folder was begun with, or a new one, calibrated now and recorded beside the folder.
 
     Args:
         folder: of the grown index.
@@ -67,7 +67,7 @@ def prepared_growth(
         texts: from which the words of made documents are drawn.
 
     Raises:
-        IndexMismatch: the folder was grown from something else, or by something else.
+        IndexMismatch: the folder was grown from another source, seed or words, or has no recipe.
     """
     path, drawn_from = recipe_path(folder), "" if texts is None else texts.checksum
     if path.exists():
@@ -96,16 +96,16 @@ def prepared_growth(
 def grow_folder(
     folder: Path, growth: Growth, recipe: Recipe, n_chunks: int, log: Callable[[str], None] = lambda _: None
 ) -> tuple[Recipe, int]:
-    """Add documents until an index holds at least so many chunks; what is there already stays.
+    """Add documents until an index holds at least `n_chunks` chunks; documents that it holds stay.
 
-    Each block is committed as one shard, of the size that `longmatch index` joins them to. A run that was
-    killed goes on after its last commit.
+    Each block is committed as one shard, of the size to which `longmatch index` joins shards. A killed run
+    resumes after its last commit.
 
     Returns:
-        The recipe, with what this call cost added, and the documents that it added.
+        The recipe with the cost of this call added, and the number of documents added.
 
     Raises:
-        IndexMismatch: the index holds more than was wanted, or was grown without words.
+        IndexMismatch: the index holds more documents than are needed, or was grown without words.
     """
     order = growth.order(n_chunks)
     with Writer(folder) as writer:
@@ -146,7 +146,7 @@ def _write(recipe: Recipe, path: Path) -> None:
 
 
 def documents(block: Block, names: list[str]) -> Iterator[Document]:
-    """Tiny documents with the sections and chunks of the block's; a made one is named by its original and copy."""
+    """Tiny documents with the sections and chunks of a block; a made one is named by its original and copy."""
     starts = block.starts
     for number, (original, copy) in enumerate(zip(block.originals.tolist(), block.copies.tolist(), strict=True)):
         name = f"{names[original]}{COPY_MARK}{copy}" if copy else names[original]
@@ -183,33 +183,33 @@ def encoded(block: Block) -> Iterator[EncodedDocument]:
 
 @dataclass(frozen=True)
 class Real:
-    """The real documents that are put in first, and grown."""
+    """The real documents that a grown index begins with, and that others are made from."""
 
     index: Path
-    n_documents: int | None  # a seeded sample of so many; None for all
+    n_documents: int | None  # of a seeded sample; None for all
     seed: int
     texts: Path | None = None  # index whose term statistics the words of made documents are drawn from
 
     def source(self, snapshot: Snapshot) -> Source:
-        """Those documents of the open index."""
+        """The real documents, from their open index."""
         whole = Source(snapshot)
         if self.n_documents is None or self.n_documents >= len(whole):
             return whole
         return whole.part(np.sort(np.random.default_rng(self.seed).permutation(len(whole))[: self.n_documents]))
 
     def named(self) -> tuple[str, int]:
-        """The name of the index with the checksum of these documents, and how many chunks they have."""
+        """The name of the index with the checksum of these documents, and their number of chunks."""
         with Snapshot(self.index) as snapshot:
             source = self.source(snapshot)
             return f"{self.index.stem.partition('@')[0]}@{source.checksum}", int(source.n_chunks.sum())
 
     def folder_of(self, name: str) -> str:
-        """What the index is called that is grown of them."""
+        """The name of the index that is grown from them."""
         drawn = f"-words-{self.texts.stem.partition('@')[0]}" if self.texts is not None else ""
         return f"scale-{name}{drawn}-seed{self.seed}.lm"
 
     def text_model(self) -> TextModel | None:
-        """What words are drawn from."""
+        """The model that words are drawn from; None for the words of the originals."""
         if self.texts is None:
             return None
         with Snapshot(self.texts) as snapshot:
@@ -228,9 +228,9 @@ def grow(real: Real, folder: Path, n_chunks: int) -> dict[str, Any]:
 def publish(folder: Path, factory: str, memory_bytes: int | None, recall_floor: float) -> dict[str, Any]:
     """Pin a reference, and publish a generation over all documents, so that none is left to be scanned.
 
-    A generation of these very documents and of this type is kept.
+    An existing generation of the same documents and of this type is kept.
 
-    Memory is what this process may take in all, as for `longmatch index`.
+    `memory_bytes` is the budget of this process in all, as for `longmatch index`.
     """
     started = time.perf_counter()
     with Writer(folder) as writer:

@@ -1,4 +1,4 @@
-"""Grows an index to a size, publishes its generation, searches it, and puts what each step took into a record."""
+"""Grows an index to a size, publishes its generation, searches it, and records the cost of each step."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Trial:
     factory: str
     recall_floor: float
     memory_bytes: int | None  # budget of the process that publishes
-    cap_bytes: int | None  # that each process may take
+    cap_bytes: int | None  # private memory that each process may use
     n_queries: int  # of each kind
     query_chunks: int
     k: int
@@ -47,7 +47,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one step took."""
+    """The cost of one step."""
 
     seconds: float
     memory: Memory
@@ -55,19 +55,19 @@ class Cost:
 
 @dataclass(frozen=True)
 class Built:
-    """An index of one size, and what it took."""
+    """An index of one size, and its cost."""
 
-    grown: dict[str, Any]  # what `growing.grow` returns
+    grown: dict[str, Any]  # the result of `growing.grow`
     made: Cost
     published: Cost
 
 
 def build(trial: Trial, n_chunks: int, log: Callable[[str], None]) -> Built:
-    """Grow and publish one size; what is there of it is not built again.
+    """Grow and publish one size; existing parts are not rebuilt.
 
     Raises:
-        EngineError: the index cannot be grown to this size, its generation finds too little, or a process took more
-            than the cap.
+        EngineError: the index cannot be grown to this size, its generation has too low a recall, or a process took
+            more than the cap.
     """
     folder, cap = trial.folder, trial.cap_bytes
     log(f"{n_chunks:,} chunks: growing")
@@ -82,7 +82,7 @@ def build(trial: Trial, n_chunks: int, log: Callable[[str], None]) -> Built:
 
 
 def kept_cost(folder: Path, step: str, now: Cost, *, is_done: bool) -> Cost:
-    """What a step took now if it did something, else what it took when it did; kept in a file beside the index."""
+    """The cost of a step, of this call if it did work, or of the call that did; kept in a file beside the index."""
     path = folder.with_name(folder.name + COSTS_SUFFIX)
     known = json.loads(path.read_text("utf-8")) if path.exists() else {}
     if is_done or step not in known:
@@ -92,7 +92,7 @@ def kept_cost(folder: Path, step: str, now: Cost, *, is_done: bool) -> Cost:
 
 
 def measure(trial: Trial, n_chunks: int, log: Callable[[str], None]) -> ScaleRecord:
-    """Measure one size, built by `build`; errors are as there."""
+    """Measure one size, built by `build`, and with its errors."""
     folder, built, cap = trial.folder, build(trial, n_chunks, log), trial.cap_bytes
     log("exact answers")
     which = (trial.n_queries, trial.query_chunks, trial.real.seed)

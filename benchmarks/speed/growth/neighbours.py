@@ -1,4 +1,4 @@
-"""How near documents of a collection are to themselves and to each other: for comparison with a grown one.
+"""Similarities inside and between documents of a collection, for comparison with those of a grown one.
 
 Letters in shapes: Q sampled chunks, B documents of a block, C their chunks, D width.
 """
@@ -17,15 +17,15 @@ from engine.encoders.encoder import Vectors
 from engine.scoring.lists import segment_max
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-CHUNKS_OF_A_DOCUMENT = 4  # sampled; neighbours in a document are alike, so more of one say little
-_ROWS = 256  # similarities held at once: this by the chunks of a block
+CHUNKS_OF_A_DOCUMENT = 4  # sampled; chunks of one document are alike, so more of them add little
+_ROWS = 256  # sampled vectors that are compared with the chunks of a block at once
 
 Blocks = Callable[[], Iterator[Block]]  # the same stream from its beginning, each time it is called
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Vectors whose neighbours are looked for; numbers count documents in the order of the stream."""
+    """Vectors whose neighbours are searched for; numbers count documents in the order of the stream."""
 
     numbers: NDArray[np.int64]  # documents, rising
     documents: Vectors
@@ -57,7 +57,7 @@ def neighbours(blocks: Blocks, chosen: NDArray[np.int64], seed: int) -> Candidat
 
 
 def nearest_by_document(blocks: Blocks, n_documents: int, seed: int) -> NDArray[np.float32]:
-    """How near the rest of a collection comes to each of its documents.
+    """The similarity of each document of a collection to its nearest neighbours.
 
     Returns:
         (N,) for each document the median, over some of its chunks, of the cosine to the
@@ -101,7 +101,7 @@ def _raise_to(
     starts: NDArray[np.int64],
     numbers: NDArray[np.int64],
 ) -> None:
-    """Raise the nearest cosines of queries to what a block offers, their own documents left out."""
+    """Raise the nearest cosines of queries to those in a block, own documents left out."""
     for first in range(0, len(queries), _ROWS):
         part = slice(first, first + _ROWS)
         best = segment_max(queries[part] @ rows.T, starts)  # (Q, C) -> (Q, B)
@@ -114,7 +114,7 @@ def _quantiles(cosines: NDArray[np.float32]) -> list[float]:
 
 
 def distance(one: CandidateLists, other: CandidateLists) -> float:
-    """Mean difference of the quantiles to nearest chunks and documents: how unlike two collections are crowded."""
+    """Mean difference of the quantiles to nearest chunks and documents: how much two collections differ in density."""
 
     def mean(a: Sequence[float], b: Sequence[float]) -> float:
         return float(np.mean(np.abs(np.subtract(a, b))))

@@ -1,4 +1,4 @@
-"""The searches of one grown index; a function is the work of a process of its own, and answers in plain values."""
+"""The searches of one grown index; each function runs in a process of its own, and returns plain values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WARM_UP = 10  # queries that are searched with, and not counted
 def draw_names(snapshot: Snapshot, n_queries: int, n_chunks: int, seed: int) -> dict[str, list[str]]:
     """Documents to search with, "real" and "synthetic": drawn from those whose size is nearest to a number of chunks.
 
-    Four times as many as are used stand in the draw, so that another seed takes others.
+    They are drawn from four times as many, so that another seed draws others.
     """
     names = np.array(snapshot.doc_ids())
     is_made = np.char.find(names, COPY_MARK) >= 0
@@ -50,7 +50,7 @@ def draw_names(snapshot: Snapshot, n_queries: int, n_chunks: int, seed: int) -> 
 
 
 def describe(folder: Path, seed: int) -> dict[str, Any]:
-    """How near the documents of an index are to each other."""
+    """Similarities inside and between documents of an index, see `neighbours`."""
     with Snapshot(folder) as snapshot:
         chosen = np.random.default_rng(seed).permutation(snapshot.n_documents)[:SAMPLED_DOCUMENTS]
         return asdict(neighbours(Source(snapshot).blocks, chosen, seed))
@@ -69,10 +69,10 @@ def exact_answers(folder: Path, n_queries: int, n_chunks: int, seed: int, k: int
 
 
 def latency(folder: Path, names: dict[str, list[str]], k: int) -> dict[str, Any]:
-    """One query after another: the first of all, then, warm, those of each kind, with stages.
+    """Time one query after another: the very first, then, warm and by stages, the queries of each kind.
 
-    What `names` holds under a kind is searched with; a search alone is timed, reading the query's own
-    vectors is not part of it but with the first.
+    `names` holds the documents to search with, by kind. Only the search is timed; the time of reading the query's own
+    vectors is included for the very first query alone.
     """
     started = time.perf_counter()
     with Index.open(folder) as index:
@@ -109,12 +109,12 @@ def _asked(
 
 
 def throughput(folder: Path, names: Sequence[str], k: int, workers: int) -> dict[str, Any]:
-    """Many queries at once: each worker is a thread with an opened index of its own, and multiplies by itself."""
+    """Many queries at once: each worker is a thread with an open index of its own, and multiplies on one thread."""
     shares = [names[first::workers] for first in range(min(workers, len(names)))]
     ready = threading.Barrier(len(shares))
 
     def work(mine: Sequence[str]) -> tuple[float, float]:
-        threadpool_limits(1)  # OpenMP keeps the number for each thread that asks
+        threadpool_limits(1)  # OpenMP keeps the number for each calling thread
         with Index.open(folder) as index:
             searcher = StagedSearcher(index)
             queries = [index.stored_query(name) for name in mine]
@@ -131,7 +131,7 @@ def throughput(folder: Path, names: Sequence[str], k: int, workers: int) -> dict
 
 
 def forget_pages(folder: Path) -> None:
-    """Ask the system to drop what it holds of an index's files; pages that a process maps stay."""
+    """Advise the kernel to drop an index's files from the page cache; pages that a process maps stay."""
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         descriptor = os.open(path, os.O_RDONLY)
         try:
@@ -149,7 +149,7 @@ def words_bytes(folder: Path) -> int:
 
 
 def disk_bytes(folder: Path) -> dict[str, int]:
-    """Bytes of an index by what they hold."""
+    """Bytes of an index by kind of file."""
     sizes = {"catalog": 0, "shards": 0, "ann": 0, "postings": 0, "reference": 0}
     for path in (path for path in folder.rglob("*") if path.is_file()):
         part = "postings" if path.name == POSTINGS_FILE else path.relative_to(folder).parts[0]
@@ -166,13 +166,13 @@ Answer = TypeVar("Answer")
 
 
 class StageClock:
-    """Gives each moment to the innermost stage that runs."""
+    """Counts each moment for the innermost stage that runs."""
 
     def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
-        """Begin with nothing spent.
+        """Begin with 0 seconds for each stage.
 
         Args:
-            now: seconds.
+            now: returns the time in seconds.
         """
         self.seconds = dict.fromkeys(STAGES, 0.0)
         self._now = now
@@ -181,7 +181,7 @@ class StageClock:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Run a stage; the one around it waits."""
+        """Time a stage; the enclosing stage is paused."""
         self._spend()
         self._running.append(name)
         try:
@@ -202,13 +202,13 @@ class Timed(Protocol):
 
     @property
     def clock(self) -> StageClock:
-        """Of its stages."""
+        """The clock of its stages."""
 
 
 def staged(
     name: str, method: Callable[Concatenate[Any, Arguments], Answer]
 ) -> Callable[Concatenate[Any, Arguments], Answer]:
-    """The same method, as a stage of a class with a clock."""
+    """A method that is timed as a stage, for a class with a clock."""
 
     def timed(self: Timed, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
         with self.clock.stage(name):
@@ -218,21 +218,21 @@ def staged(
 
 
 class StagedPartition(LocalPartition):
-    """Takes the time of its own stages."""
+    """A partition that times its own stages."""
 
     def __init__(self, index: Index, scoring: Scoring, clock: StageClock) -> None:
         """Rank the documents of an open index."""
         super().__init__(index.snapshot, scoring)
         self.clock = clock
 
-    _ranked = staged(SCORES, LocalPartition._ranked)  # which calls the next one
-    _estimates = staged(LISTS, LocalPartition._estimates)  # and this the one after it
+    _ranked = staged(SCORES, LocalPartition._ranked)  # calls `_estimates`
+    _estimates = staged(LISTS, LocalPartition._estimates)  # calls `_estimated_words`
     _estimated_words = staged(WORDS, LocalPartition._estimated_words)
     _named = staged(SCORES, LocalPartition._named)
 
 
 class StagedSearcher(Searcher):
-    """Takes the time of its own stages."""
+    """A searcher that times its own stages."""
 
     def __init__(
         self, index: Index, now: Callable[[], float] = time.perf_counter, scoring: Scoring | None = None
@@ -241,8 +241,8 @@ class StagedSearcher(Searcher):
 
         Args:
             index: stays open meanwhile.
-            now: seconds.
-            scoring: the constants; by default those that every search has.
+            now: returns the time in seconds.
+            scoring: the constants; by default those of every search.
         """
         super().__init__(index.snapshot, scoring)
         self._now = now
@@ -255,7 +255,7 @@ class StagedSearcher(Searcher):
 
     @property
     def clock(self) -> StageClock:
-        """That of the last search."""
+        """The clock of the last search."""
         return self._staged.clock
 
     def timed_search(self, query: Query, k: int) -> tuple[Result, dict[str, float]]:

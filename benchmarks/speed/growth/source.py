@@ -62,12 +62,12 @@ class Source:
             raise IndexMismatch(f"{snapshot.folder} holds no document, at least 1 is needed; index some first")
 
     def __len__(self) -> int:
-        """N."""
+        """The number of documents, N."""
         return len(self._rows)
 
     @property
     def width(self) -> int:
-        """D."""
+        """The width of vectors, D."""
         return self._snapshot.width
 
     @property
@@ -91,7 +91,7 @@ class Source:
 
     @property
     def statistics(self) -> Statistics:
-        """How probable each term is."""
+        """The term statistics of the reference."""
         return self._snapshot.reference.statistics
 
     def words(self, originals: Positions) -> WordTables:
@@ -116,7 +116,7 @@ class Source:
 
     @cached_property
     def checksum(self) -> str:
-        """First 12 hex digits of a SHA-256 over encoder, "" for an index of words alone, names and contents."""
+        """First 12 hex digits of a SHA-256 over the encoder ("" for an index of words alone), names and contents."""
         hashes = self._snapshot.content_hashes()
         fingerprint = str(self._snapshot.meta.get("encoder", {}).get("fingerprint", ""))
         lines = [fingerprint, *(f"{name} {hashes[name]}" for name in self.names)]
@@ -132,7 +132,7 @@ class Source:
             yield self.read(np.arange(len(self))[run])
 
     def read(self, originals: Positions) -> Block:
-        """Documents with all their vectors, in the order asked."""
+        """Documents with all their vectors, in the order given."""
         rows = self._rows[originals]
         chunks, _ = self._snapshot.chunk_vectors(rows)
         sections = [self._snapshot.section_vectors(row) for row in rows.tolist()]
@@ -149,7 +149,7 @@ class Source:
 
 
 def runs(n_chunks: NDArray[np.int64], block_chunks: int = BLOCK_CHUNKS) -> Iterator[slice]:
-    """Cut documents that follow each other into runs of about `block_chunks` chunks; none is without a document."""
+    """Cut documents that follow each other into runs of about `block_chunks` chunks; no run is empty."""
     block = (np.cumsum(n_chunks) - 1) // block_chunks
     edges = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(n_chunks)]
     yield from (slice(first, stop) for first, stop in pairwise(edges) if stop > first)

@@ -2,20 +2,20 @@
 
 First come the real documents themselves, copy 0. Then copy 1 of the whole corpus,
 copy 2, and so on, each in an order of its own; a stream that is cut off is the
-beginning of every longer one. Copy c turns (see `turning`) document r by the angles
+beginning of every longer one. Copy c turns (see `turned`) document r by the angles
 
     turn * sqrt(2 (1 - s_r)) * g_c,p        in plane p
 
-g_c standard normal, the same for all documents of the copy; s_r how near the rest of
-the corpus comes to document r, so that the root is the distance to its neighbours.
-Documents that are near each other have about the same s_r, so they turn together and
-stay near: topics stay topics. A lonely document goes far, one of a crowd does not, and
-both come to lie about where their neighbours in a larger corpus would; `turn`, which
-scales that, is found by `calibration`.
+g_c standard normal, the same for all documents of the copy; s_r the similarity of
+document r to its neighbours, so that the root is the distance to them. Documents that
+are near each other have about the same s_r, so they turn together and stay near: topics
+stay topics. A document without near neighbours moves far, one with many does not, and
+both end about where their neighbours in a larger corpus would be; `turn`, which scales
+the angles, is chosen by `calibrate`.
 
 The words of a copy are drawn from the term statistics of a real corpus, see `texts`. Without
-one they are counted as in its original, but each copy of the corpus has rare terms of its own:
-so a vocabulary grows with the corpus, and no copy is found by all words of its original.
+such a corpus a copy has the counts of its original, but each copy of the corpus has rare terms of
+its own: so the vocabulary grows with the corpus, and no copy is found by all words of its original.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from engine.store.snapshot import Positions
 from engine.words.counts import TermTable, WordTables
 from engine.words.statistics import TermStatistics
 
-_SAMPLE_CHUNKS = 20_000  # of which principal directions are those of the corpus
+_SAMPLE_CHUNKS = 20_000  # enough for the principal directions of the corpus
 _RARE = 1e-4  # probability of a term, below which each copy of the corpus has its own
 _ORDER, _ANGLES, _TERMS, _TEXTS = 1, 2, 3, 4  # keep the random numbers apart
 
@@ -54,7 +54,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Growth:
-    """A source, where its documents lie, and how far copies of them are turned; from `learn_growth`."""
+    """A source, its planes and distances, and how far copies of its documents are turned; from `learn_growth`."""
 
     source: Source
     planes: Planes = field(repr=False)
@@ -64,7 +64,7 @@ class Growth:
     texts: TextModel | None = field(default=None, repr=False)  # from which words are drawn, in place of renamed copies
 
     def order(self, n_chunks: int) -> Order:
-        """The shortest stream of at least so many chunks."""
+        """The shortest stream of at least `n_chunks` chunks."""
         n_copies = -(-n_chunks // int(self.source.n_chunks.sum()))
         originals = np.concatenate([self._order_of_copy(copy) for copy in range(n_copies)])
         copies = np.repeat(np.arange(n_copies), len(self.source))
@@ -112,7 +112,7 @@ class Growth:
         )
 
     def _drawn(self, texts: TextModel, block: Block, keys: NDArray[np.uint32]) -> WordTables:
-        """Of made documents, which a block holds alone; the seed is that of its first one, wherever a run began."""
+        """The term counts of a block of made documents; the seed is that of its first one, wherever a run began."""
         first = [self.seed, _TEXTS, int(block.copies[0]), int(block.originals[0])]
         return texts.draw(block.originals, keys, first)
 
@@ -136,7 +136,7 @@ def _renamed(table: TermTable, statistics: TermStatistics, keys: NDArray[np.uint
 
 
 def learn_growth(source: Source, *, turn: float = 1.0, seed: int = 0, texts: TextModel | None = None) -> Growth:
-    """Learn where the documents of a source lie: compares a few chunks of each with all others.
+    """Learn the planes and distances of a source: compares a few chunks of each document with all others.
 
     Costs 8 N C D operations for N documents with C chunks in all.
 
@@ -191,7 +191,7 @@ def turned(rows: Vectors, planes: Planes, angles: NDArray[np.floating], counts: 
     """Turn the vectors of documents, each document by angles of its own.
 
     Costs 4 D^2 operations a row for the change of basis there and back, some 0.6
-    million at width 384, and few more for the turning.
+    million at width 384, and a few more for the turn itself.
 
     Args:
         rows: (R, D) float32, the rows of each document beside each other.
@@ -211,9 +211,9 @@ def turned(rows: Vectors, planes: Planes, angles: NDArray[np.floating], counts: 
 
 
 TURNS = (0.5, 0.8, 1.0, 1.15, 1.3, 1.4, 1.5, 1.7, 2.0)
-MOST_DOCUMENTS = 800  # looked at
-SAMPLED_DOCUMENTS = 256  # whose neighbours are looked for
-_PART = 4  # as many times the part is grown
+MOST_DOCUMENTS = 800  # of the source that are compared
+SAMPLED_DOCUMENTS = 256  # whose neighbours are searched for
+_PART = 4  # factor by which the part is grown
 _LEAST_DOCUMENTS = 4 * _PART
 
 

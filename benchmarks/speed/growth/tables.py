@@ -42,7 +42,7 @@ def _added(record: ScaleRecord) -> str:
 
 
 def _likeness(record: ScaleRecord) -> str:
-    """How like the made documents are to real ones, in a sentence for each kind of neighbour."""
+    """How similar made documents are to real ones, in a sentence for each kind of neighbour."""
     real, grown = record.calibration.real, record.calibration.grown
 
     def listed(values: Sequence[float]) -> str:

@@ -1,11 +1,11 @@
-"""Term counts like those of texts, for made documents: drawn from the term statistics of a real corpus.
+"""Term counts like those of real texts, for made documents: drawn from the term statistics of a corpus.
 
 A made document has a template, a real document. Each term of the template is kept with probability
-`KEPT`; the other terms are drawn from the corpus: a term stands in a document as often as in the
-documents of the corpus, where it stands its count is geometric with the mean that it has there.
-So few terms stand in most documents and most in few, as Zipf's law has it, and documents of one
-template have as much in common as texts of one topic. Of the rare terms, half are renamed in each
-copy of the corpus: a vocabulary grows with its corpus, more slowly than the corpus.
+`KEPT`; the other terms are drawn from the corpus. A term occurs in the same share of documents as in
+the corpus, and its count is geometric with its mean count in the documents that have it. So a few
+terms occur in most documents and most terms in few, as in Zipf's law, and documents of one template
+have as much in common as texts of one topic. Half of the rare terms are renamed in each copy of the
+corpus: the vocabulary grows with the corpus, but more slowly.
 
 Letters in shapes: N documents of the corpus, V terms, B documents made, T terms of theirs.
 """
@@ -31,7 +31,7 @@ class KindModel:
     table: TermTable  # of its N documents
     terms: NDArray[np.uint32]  # (V,) rising
     shares: NDArray[np.float64]  # (V,) of documents that have the term
-    means: NDArray[np.float64]  # (V,) count where the term stands
+    means: NDArray[np.float64]  # (V,) mean count in the documents that have the term
 
     @classmethod
     def learn(cls, table: TermTable) -> KindModel:
@@ -57,10 +57,10 @@ class KindModel:
         return _table(rows, self._renamed(places, keys[rows]), counts, len(templates))
 
     def _drawn(self, sizes: NDArray[np.int64], rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows (T,) and places (T,) of terms that are not of the template, for documents of so many distinct terms."""
+        """Rows (T,) and places (T,) of terms that are not of the template, for documents of `sizes` distinct terms."""
         richness = (1 - KEPT) * sizes / max(1.0, self.shares.sum())
         frequent, others = (np.flatnonzero(chosen) for chosen in (self.shares > _FREQUENT, self.shares <= _FREQUENT))
-        # Some of the drawn terms are among the kept ones: so many more are drawn that the share is as in the corpus.
+        # Some drawn terms are among the kept ones, so more are drawn, until the share is that of the corpus.
         of_frequent = self.shares[frequent] / (1 - KEPT * self.shares[frequent])
         stands = rng.random((len(sizes), len(frequent))) < np.minimum(1, richness[:, None] * of_frequent)
         rows, at = np.nonzero(stands)
@@ -94,7 +94,7 @@ class TextModel:
         return cls(checksum, KindModel.learn(tables.words), KindModel.learn(tables.pairs))
 
     def draw(self, templates: NDArray[np.int64], keys: NDArray[np.uint32], seed: list[int]) -> WordTables:
-        """The counts of made documents; `templates` may exceed N, and wrap around then."""
+        """The counts of made documents; `templates` can exceed N, and then wrap around."""
         rows = templates % self.words.table.n_documents
         words, pairs = (np.random.default_rng([*seed, kind]) for kind in (0, 1))
         return WordTables(self.words.draw(rows, keys, words), self.pairs.draw(rows, keys, pairs))
@@ -103,7 +103,7 @@ class TextModel:
 def _table(
     rows: NDArray[np.int64], terms: NDArray[np.uint32], counts: NDArray[np.int64], n_documents: int
 ) -> TermTable:
-    """A table of counts, those of one document and term added up."""
+    """A table of counts; counts of the same document and term are added up."""
     keys, at = np.unique(rows << 32 | terms.astype(np.int64), return_inverse=True)
     sums = np.minimum(np.bincount(at, counts, len(keys)), MOST_COUNT).astype(np.uint16)
     starts = np.searchsorted(keys >> 32, np.arange(n_documents + 1))

@@ -1,1 +1,1 @@
-"""Nearest neighbours of vectors alone: collections, indexes of several libraries, what they find and cost."""
+"""Nearest neighbours of vectors alone: collections, indexes of several libraries, their recall and cost."""

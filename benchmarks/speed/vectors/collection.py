@@ -1,7 +1,7 @@
-"""Vectors of documents and of other documents to search with, drawn by a law or from an index; and the exact answers.
+"""Vectors of documents and of query documents, drawn by a law or from an index; and the exact answers.
 
-The answers come from products with all rows; nothing is taken from what is measured. Documents are ranked by
-lists alone, as vectors without a reference can be: for query chunk i, s_i(t) is its best match inside document t,
+The answers come from products with all rows, and from nothing that is measured. Documents are ranked by lists
+alone, since there is no reference: for query chunk i, s_i(t) is its best match inside document t,
 theta_i the s_i of its (M+1)-th best document, and
 
     score(q, t) = sum_i max(0, s_i(t) - theta_i)^2
@@ -28,8 +28,8 @@ SYNTHETIC = "synthetic"
 EXCEEDING = 20  # documents of a list above its threshold
 LIST_LENGTH = EXCEEDING + 1
 TIE = 1e-6  # similarities that differ by less are equal: their sums are added up in different orders
-_BLOCK_CHUNKS = 8192  # and
-_BLOCK_QUERIES = 1024  # whose table of similarities is in memory: 32 MiB
+_BLOCK_CHUNKS = 8192  # with `_BLOCK_QUERIES`, the size of the table of similarities in memory
+_BLOCK_QUERIES = 1024  # with 8192 chunks: 32 MiB
 _BLOCK_DOCUMENTS = 1024
 
 
@@ -44,7 +44,7 @@ class Collection:
 
     @property
     def n_documents(self) -> int:
-        """N."""
+        """The number of documents, N."""
         return int(self.owners[-1]) + 1
 
     @cached_property
@@ -87,7 +87,7 @@ class Law:
 
     With s_j = j^(-1/2) for the dimensions j = 1..D, a topic is N(0, diag s^2), a
     document its topic plus `document_noise` times such a draw, a chunk its document
-    plus `chunk_noise` times another, scaled to unit length. The r-th topic comes with
+    plus `chunk_noise` times another, scaled to unit length. The r-th topic has
     a frequency of about 1 / r. As in texts, neighbours of a chunk then lie in its own
     document, its own topic, and a few directions.
     """
@@ -118,7 +118,7 @@ def synthetic(law: Law, n_queries: int, seed: int) -> Collection:
 
 
 def _drawn(law: Law, topics: Vectors, spectrum: Vectors, n: int, rng: np.random.Generator) -> NDArray[np.float16]:
-    """(n * n_chunks, D) of n documents."""
+    """(n * n_chunks, D) chunk vectors of n documents."""
     shares = 1 / np.arange(1, law.n_topics + 1)
     topic = rng.choice(law.n_topics, n, p=shares / shares.sum())
     documents = topics[topic] + law.document_noise * spectrum * rng.standard_normal((n, law.width), np.float32)
@@ -134,10 +134,10 @@ def of_index(path: Path, n_queries: int, seed: int, n_documents: int | None = No
         path: of the index; nothing is encoded.
         n_queries: documents set apart, drawn at random.
         seed: of the draw.
-        n_documents: as many of the others, drawn too; all by default.
+        n_documents: number of the other documents, drawn too; all by default.
 
     Raises:
-        QueryError: it holds too few documents.
+        QueryError: the index holds too few documents.
         IndexMismatch: there is no index.
     """
     with Index.open(path) as index:
@@ -163,7 +163,7 @@ def of_index(path: Path, n_queries: int, seed: int, n_documents: int | None = No
 
 @dataclass(frozen=True)
 class Truth:
-    """What an exact search finds."""
+    """The results of exact search."""
 
     least: Vectors  # (I,) similarity of the K-th neighbour of each query chunk
     documents: list[list[int]]  # of each query document the best targets, best first
@@ -216,7 +216,7 @@ def _ranked(collection: Collection, lists: RankedLists, k: int) -> list[list[int
 
 
 def rank_by_lists(lists: RankedLists, n_documents: int, k: int) -> NDArray[np.int64]:
-    """Rank documents by what their matches exceed the thresholds of lists by.
+    """Rank documents by the excess of their matches over the thresholds of lists.
 
     Args:
         lists: of the chunks of one query document.
@@ -224,7 +224,7 @@ def rank_by_lists(lists: RankedLists, n_documents: int, k: int) -> NDArray[np.in
         k: documents at most.
 
     Returns:
-        (n,) numbers of documents with a score above 0, best first, equal ones by number.
+        (n,) numbers of documents with a score above 0, best first, ties by number.
     """
     shares = squared_excess(lists.similarities, list_thresholds(lists, n_documents))
     counts = (lists.documents >= 0) & (shares > 0)
@@ -242,6 +242,6 @@ def list_thresholds(lists: RankedLists, n_documents: int) -> Vectors:
 
 
 def squared_excess(similarities: Vectors, theta: Vectors) -> NDArray[np.float64]:
-    """max(0, s_i(t) - theta_i)^2 (I, N); what differs by `TIE` at most exceeds nothing."""
+    """max(0, s_i(t) - theta_i)^2 (I, N); an excess of at most `TIE` counts as 0."""
     above = np.minimum(similarities, 1).astype(np.float64) - theta[:, None]
     return np.asarray(np.where(above > TIE, above, 0) ** 2)

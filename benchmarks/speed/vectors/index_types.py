@@ -1,4 +1,4 @@
-"""What is measured: index types of four libraries behind one interface, and the settings that they are searched with.
+"""The index types that are measured, of four libraries behind one interface, and their settings of search.
 
 Letters in shapes: C rows, I query chunks, K neighbours, D width.
 """
@@ -21,15 +21,15 @@ from engine.store.ann import AnnIndex, Ids, factory_ladder, is_exact_factory, n_
 from indexer.generation.index_choice import BuildSizes
 
 EXTRA = "ann"
-# hnswlib's own defaults, given to every graph alike.
+# hnswlib's own defaults, used for every graph.
 LINKS = 16
 EF_CONSTRUCTION = 200
 EFS = (16, 32, 64, 128, 256, 512, 1024)
-_REFINED = 10  # candidates read again for each neighbour wanted, where FAISS does the rescoring
+_REFINED = 10  # candidates rescored for each neighbour requested, where FAISS rescores
 
 
 class Library(StrEnum):
-    """Whose index it is."""
+    """The library of an index."""
 
     LONGMATCH = "longmatch"
     FAISS = "faiss"
@@ -42,12 +42,12 @@ class Candidate:
     """An index type, and the settings that it is searched with, one after the other."""
 
     library: Library
-    factory: str  # FAISS's own string, or the like: links of a node, width of the search that builds, precision
+    factory: str  # FAISS's own string; of a graph: links of a node, width of the building search, precision
     settings: tuple[str, ...]  # as FAISS writes them: "nprobe=8"; "" where there is nothing to set
 
     @property
     def name(self) -> str:
-        """For people, and to name a file."""
+        """The name in tables and of files."""
         return f"{self.library} {self.factory}"
 
 
@@ -66,14 +66,14 @@ class VectorIndex(Protocol):
 
     @property
     def is_rescored(self) -> bool:
-        """Whether similarities of what it finds are to be read from the stored rows, as our search does."""
+        """Whether similarities of rows found are computed from the stored rows, as longmatch's search does."""
 
     @property
     def search_width(self) -> int | None:
-        """How widely a graph is searched, or further where more is wanted; None for a type that is no graph."""
+        """Width of the search of a graph, at least as wide as the rows requested; None for a type that is no graph."""
 
     def build(self, rows: Vectors) -> None:
-        """Take in (C, D) unit rows, once."""
+        """Add (C, D) unit rows; called once."""
 
     def set(self, setting: str) -> None:
         """Search with this setting from now on."""
@@ -82,11 +82,11 @@ class VectorIndex(Protocol):
         """(I, K) rows and similarities, best first, K at most `k`; row -1 where there were fewer."""
 
     def write(self, path: Path) -> None:
-        """Leave all that a search needs in one file; what is rescored needs the rows beside it."""
+        """Write all that a search needs to one file; a rescored type also needs the rows beside it."""
 
 
 def value_of(setting: str) -> int:
-    """The number in "nprobe=8"."""
+    """The number in a setting, as in "nprobe=8"."""
     return int(setting.rpartition("=")[2])
 
 
@@ -96,7 +96,7 @@ class GenerationIndex:
     search_width = None
 
     def __init__(self, factory: str, seed: int) -> None:
-        """The seed is that of the training rows."""
+        """Nothing is built yet; the seed is that of the training rows."""
         self.is_rescored = not is_exact_factory(factory)
         self._factory = factory
         self._seed = seed
@@ -184,7 +184,7 @@ class HnswlibIndex:
         self.search_width = value_of(setting)
 
     def search(self, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
-        """As `VectorIndex.search`; it searches as widely as `k` where it was set to less, as hnswlib demands."""
+        """As `VectorIndex.search`; its search is at least as wide as `k`, as hnswlib requires."""
         k = min(k, self._index.get_current_count())
         self._index.set_ef(max(self.search_width, k))
         labels, distances = self._index.knn_query(queries, k, num_threads=self._conditions.threads)
@@ -224,7 +224,7 @@ class UsearchIndex:
         found = self._index.search(queries, min(k, len(self._index)), threads=self._conditions.threads)
         keys = np.asarray(found.keys).reshape(len(queries), -1).astype(np.int64)
         similarities = 1 - np.asarray(found.distances, np.float32).reshape(keys.shape)
-        # Of a list that it could not fill, the rest holds no keys but zeros; a single query gets what there is.
+        # The unfilled rest of a short list holds zeros, which are no keys; a single query gets a shorter list.
         counts = np.broadcast_to(getattr(found, "counts", keys.shape[1]), len(queries))
         is_empty = np.arange(keys.shape[1]) >= counts[:, None]
         return np.where(is_empty, -1, keys), np.where(is_empty, -np.inf, similarities).astype(np.float32)
@@ -235,7 +235,7 @@ class UsearchIndex:
 
 
 def make_index(candidate: Candidate, conditions: Conditions) -> VectorIndex:
-    """An index of this type with nothing in it."""
+    """An empty index of this type."""
     match candidate.library:
         case Library.LONGMATCH:
             return GenerationIndex(candidate.factory, conditions.seed)
@@ -250,13 +250,13 @@ def make_index(candidate: Candidate, conditions: Conditions) -> VectorIndex:
 def candidates(
     n_vectors: int, width: int, libraries: Collection[Library], *, k: int = 10, is_quick: bool = False
 ) -> list[Candidate]:
-    """The types of some libraries for so many vectors; ours are all that `auto` can stand for.
+    """The types of some libraries for `n_vectors` vectors; those of longmatch are all that `auto` can choose.
 
     Args:
         n_vectors: C.
         width: D.
-        libraries: whose.
-        k: neighbours wanted; a graph is searched at least as widely.
+        libraries: the libraries.
+        k: neighbours requested; a graph is searched at least as widely.
         is_quick: only some of the settings, the widest among them.
     """
     widths = sorted({max(ef, k) for ef in EFS})
@@ -277,7 +277,7 @@ def candidates(
 
 
 def of_factories(tried: Sequence[Candidate], factories: Collection[str]) -> list[Candidate]:
-    """Those with one of some factory strings, or all where none is named.
+    """The types with one of some factory strings, or all where no string is given.
 
     Raises:
         IndexMismatch: no type has such a string.
@@ -310,10 +310,10 @@ def _probes(factory: str) -> tuple[str, ...]:
 
 
 def check_packages(libraries: Collection[Library]) -> None:
-    """Look for the packages of libraries without importing them.
+    """Check that the packages of libraries are installed, without importing them.
 
     Raises:
-        MissingExtra: one is not installed.
+        MissingExtra: a package is not installed.
     """
     for library in libraries:
         if library in (Library.HNSWLIB, Library.USEARCH):

@@ -1,6 +1,6 @@
-"""Builds and searches one index type in a process of its own, and judges what it found in this one.
+"""Builds and searches one index type in a process of its own, and judges its results in this one.
 
-Memory is that of the type alone: its process holds the rows in their file, and no truth.
+Memory is that of the type alone: its process maps the rows from their file, and does not hold the truth.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def measure_in_process(
         conditions: of the run.
 
     Raises:
-        ProcessFailed: the process did not come to its end.
+        ProcessFailed: the process did not run to its end.
     """
     place = folder / "".join(letter if letter.isalnum() else "_" for letter in candidate.name)
     advice = "leave its library out: --libraries"
@@ -68,7 +68,7 @@ def _point(one: dict[str, Any], rows: Ids, collection: Collection, truth: Truth)
 
 
 def measure(candidate: Candidate, folder: Path, conditions: Conditions, place: Path, written: Path) -> None:
-    """Build a type, time it, then let it answer every query; in the process of its own."""
+    """Build a type, time its searches, then search with every query; in the process of its own."""
     collection = Collection.load(folder)
     width = collection.rows.shape[1]
     index = make_index(candidate, conditions)
@@ -89,7 +89,7 @@ def measure(candidate: Candidate, folder: Path, conditions: Conditions, place: P
 
 
 def build_and_write(index: VectorIndex, rows: Vectors, place: Path) -> tuple[float, int, float]:
-    """Seconds of building, bytes of the file, and the most resident meanwhile beyond the rows given, in MiB."""
+    """Seconds of building, bytes of the file, and peak resident memory beyond the rows given, in MiB."""
     forget_peak()
     before = rss_mib()
     started = time.perf_counter()
@@ -104,9 +104,9 @@ def build_and_write(index: VectorIndex, rows: Vectors, place: Path) -> tuple[flo
 def search_all(
     index: VectorIndex, candidate: Candidate, collection: Collection, k: int, place: Path
 ) -> tuple[float, list[dict[str, Any]]]:
-    """The most resident in a timed search, and what every setting took and found; rows are saved beside `place`.
+    """Peak resident memory of a timed search, and times and results of every setting; rows are saved beside `place`.
 
-    All settings are timed before the first one answers all queries: what that takes is no part of any search.
+    All settings are timed before the first one answers all queries, so that its memory is not part of any search.
     """
     timed = {}
     for setting in candidate.settings:
@@ -128,7 +128,7 @@ def _found(place: Path, setting: str) -> Path:
 
 
 def version_of(library: Library) -> str:
-    """Of the installed distribution; FAISS's for ours."""
+    """The version of the installed distribution; that of FAISS for longmatch."""
     for distribution in _DISTRIBUTIONS.get(library, _FAISS_DISTRIBUTIONS):
         try:
             return metadata.version(distribution)

@@ -1,4 +1,4 @@
-"""How an index is searched for neighbours of a chunk and targets of a document, what it finds, and how long it takes.
+"""Searches an index for neighbours of a chunk and targets of a document, and measures recall and time.
 
 Letters in shapes: I query chunks, K neighbours, D width.
 """
@@ -31,7 +31,7 @@ from engine.search.candidates import FIRST_DEPTH
 from engine.search.document_lists import LAST_DEPTH, document_lists
 from engine.store.ann import Ids
 
-RESCORED = 64  # documents rescored exactly, at least; and twice as many as are wanted
+RESCORED = 64  # least number of documents rescored exactly; twice the number requested, if that is more
 WARM_UP = 10  # queries that are searched with, and not counted, before a measurement
 DOCUMENT_CHUNKS = 40  # of the document whose latency is measured
 MOST_TIMED = 500  # single query chunks
@@ -40,11 +40,11 @@ _BLOCK_QUERIES = 64  # chunks whose found rows are in memory at once: 12 MiB at 
 
 @dataclass(frozen=True)
 class Answers:
-    """What an index finds with one setting."""
+    """The results of an index with one setting."""
 
     chunks: Ids  # (I, K) rows found for each query chunk of all documents; -1 where there were fewer
     documents: list[list[int]] | None  # of each query document the targets, best first; None where not searched
-    deepest: int  # neighbours wanted for each chunk of a document, at most; 0 where none was searched with
+    deepest: int  # most neighbours requested for a chunk of a document; 0 without document queries
 
 
 def answer(index: VectorIndex, collection: Collection, k: int) -> Answers:
@@ -63,16 +63,16 @@ def answer(index: VectorIndex, collection: Collection, k: int) -> Answers:
 
 
 def takes_documents(index: VectorIndex) -> bool:
-    """Whether an index is searched with documents as it is set.
+    """Whether an index is searched with documents under its present setting.
 
-    A document asks for `FIRST_DEPTH` neighbours of each chunk. A graph that is set to a narrower search is
-    searched as widely as that, so that it would be measured with another setting than its own.
+    A document query requests `FIRST_DEPTH` neighbours of each chunk. A graph with a narrower search would be
+    searched at that width, and so be measured with another setting than its own.
     """
     return index.search_width is None or index.search_width >= FIRST_DEPTH
 
 
 def nearest(index: VectorIndex, collection: Collection, queries: Vectors, k: int) -> tuple[Ids, Vectors]:
-    """CandidateLists of query chunks; where the index is rescored, the best of as many as our search asks at first.
+    """The nearest rows of query chunks; where the index is rescored, the best of those that our search requests first.
 
     Returns:
         (I, K) rows and similarities, best first; row -1 where there were fewer.
@@ -86,17 +86,17 @@ def nearest(index: VectorIndex, collection: Collection, queries: Vectors, k: int
 
 
 class CollectionIndex:
-    """An index over a collection, as the protocol `ChunkIndex` demands; chunks are named by their rows."""
+    """An index over a collection, as the protocol `ChunkIndex` requires; chunks are named by their rows."""
 
     first_depth = FIRST_DEPTH
 
     def __init__(self, index: VectorIndex, collection: Collection) -> None:
-        """Ask an index that is built over a collection."""
+        """Search an index that is built over a collection."""
         self.collection = collection
-        self.deepest = 0  # chunks that were asked for at most, so far
+        self.deepest = 0  # most chunks that were requested so far
         self.last_depth = min(len(collection.rows), LAST_DEPTH)
         self.is_coded = index.is_rescored
-        self.is_bounded = index.search_width is None  # a graph finds more where more is wanted
+        self.is_bounded = index.search_width is None  # a graph finds more where more is requested
         self._index = index
 
     def search(self, queries: Vectors, depth: int) -> tuple[Ids, Vectors]:
@@ -105,7 +105,7 @@ class CollectionIndex:
         return self._index.search(queries, depth)
 
     def documents(self, ids: Ids) -> NDArray[np.int64]:
-        """As `ChunkIndex.documents`; all may be found."""
+        """As `ChunkIndex.documents`; every document is allowed."""
         return np.where(ids >= 0, self.collection.owners[ids], -1)
 
     def vectors(self, ids: Ids, documents: NDArray[np.int64]) -> Vectors:
@@ -116,9 +116,9 @@ class CollectionIndex:
 def ranked(index: CollectionIndex, queries: Vectors, k: int) -> NDArray[np.int64]:
     """The best `k` targets of a query document, best first.
 
-    Lists of documents are made of the chunks that are found, by the engine itself. Where the index
-    is rescored, the best targets by these lists are scored again by all of their chunks, against
-    thresholds of lists in which they have their exact similarities.
+    The engine makes lists of documents from the chunks found. Where the index is rescored, the best
+    targets by these lists are scored again by all of their chunks, against thresholds of lists in
+    which these targets have their exact similarities.
     """
     collection = index.collection
     lists = document_lists(index, queries, LIST_LENGTH, collection.n_documents)
@@ -147,8 +147,8 @@ def similarities(collection: Collection, queries: Vectors, rows: Ids) -> Vectors
 def chunk_recall(found: Ids, collection: Collection, truth: Truth) -> float:
     """Mean share, in [0, 1], of the exact K neighbours of a query chunk that are found.
 
-    What is found counts by its exact similarity, whatever the index says: equal to the
-    K-th best or above. Copies of one text, which have equal vectors, stand for each other.
+    A row counts if its exact similarity, whatever the index reports, is at least that of
+    the K-th best. So copies of one text, which have equal vectors, count for each other.
 
     Args:
         found: (I, K) rows, -1 where there were fewer.
@@ -175,15 +175,15 @@ def document_recall(found: list[list[int]], truth: Truth) -> float:
 
 @dataclass(frozen=True)
 class Timed:
-    """What searches with one setting take."""
+    """The time and memory of searches with one setting."""
 
     chunk: Percentiles
-    document: Percentiles | None  # None where `takes_documents` says no
-    peak_mib: float  # the most resident in this process meanwhile
+    document: Percentiles | None  # None where `takes_documents` is False
+    peak_mib: float  # peak resident memory of this process meanwhile
 
 
 def time_searches(index: VectorIndex, collection: Collection, k: int) -> Timed:
-    """Search with single chunks, then with documents; whatever was resident before and is no more does not count."""
+    """Search with single chunks, then with documents; memory that was freed before does not count."""
     forget_peak()
     chunk = chunk_latency(index, collection, k)
     document = document_latency(index, collection, k) if takes_documents(index) else None
@@ -191,13 +191,13 @@ def time_searches(index: VectorIndex, collection: Collection, k: int) -> Timed:
 
 
 def chunk_latency(index: VectorIndex, collection: Collection, k: int) -> Percentiles:
-    """Of single query chunks, spread over all."""
+    """The latency of single query chunks, spread over all."""
     picked = np.linspace(0, len(collection.queries) - 1, min(MOST_TIMED, len(collection.queries))).astype(int)
     return _timed([collection.queries[[row]] for row in picked], lambda query: nearest(index, collection, query, k))
 
 
 def document_latency(index: VectorIndex, collection: Collection, k: int) -> Percentiles:
-    """Of documents of `DOCUMENT_CHUNKS` chunks, from vectors to ranking; shorter ones are repeated, longer ones cut."""
+    """The latency of documents of `DOCUMENT_CHUNKS` chunks, vectors to ranking; short ones repeated, long ones cut."""
     documents = [np.resize(chunks, (DOCUMENT_CHUNKS, chunks.shape[1])) for chunks in collection.query_documents()]
     searched = CollectionIndex(index, collection)
     return _timed(documents, lambda chunks: ranked(searched, chunks, k))

@@ -1,4 +1,4 @@
-"""Index types beside each other at one recall; drawn from records alone."""
+"""Tables and plots that compare index types at one recall; drawn from records alone."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TARGET = 0.95  # document recall at which types are compared
-_HIGHER = (0.98, 0.99)  # and at which only their times are shown
+_HIGHER = (0.98, 0.99)  # document recalls at which only times are shown
 
 
 def ann_table(records: Sequence[AnnRecord], target: float = TARGET) -> str:
-    """A row an index type: the quickest setting that reaches a document recall, or else the one of the highest.
+    """A row an index type: the quickest setting that reaches a document recall, or else that of the highest recall.
 
     Args:
         records: a block of rows each.
@@ -58,7 +58,7 @@ def ann_table(records: Sequence[AnnRecord], target: float = TARGET) -> str:
 
 
 def chosen_point(build: AnnBuild, target: float) -> tuple[AnnPoint, Found] | None:
-    """The quickest setting a document that reaches a document recall, else the one of the highest, with both.
+    """The quickest setting that reaches a document recall, else that of the highest recall, with its document results.
 
     None where no setting was searched with documents.
     """
@@ -66,7 +66,7 @@ def chosen_point(build: AnnBuild, target: float) -> tuple[AnnPoint, Found] | Non
 
 
 def front(record: AnnRecord) -> set[tuple[str, str]]:
-    """Name and setting of what nothing beats in both document recall and median time a document."""
+    """Name and setting of the points on the Pareto front of document recall and median time a document."""
     points = [
         Point(build.name, point.document.latency.p50_ms, point.document.recall, point.setting)
         for build in record.builds
@@ -82,7 +82,7 @@ def _quickest(build: AnnBuild, target: float) -> tuple[AnnPoint, Found] | None:
 
 
 def _asked(build: AnnBuild) -> list[tuple[AnnPoint, Found]]:
-    """The settings that were searched with documents, with what those found."""
+    """The settings that were searched with documents, with the results of these searches."""
     return [(point, point.document) for point in build.points if point.document]
 
 
@@ -120,7 +120,7 @@ def _times(measured: Percentiles) -> str:
 
 
 def _conditions(records: Sequence[AnnRecord]) -> list[str]:
-    """A line a record: its vectors, its threads, what failed, and what another commit measured."""
+    """A line a record: its vectors, its threads, types that failed, and types measured at another commit."""
     return [
         f"- {record.collection}: {record.n_vectors:,} vectors {record.width} wide of {record.n_documents:,} documents "
         f"({record.source}), recall at {record.k} over {record.n_query_chunks:,} chunks of {record.n_query_documents} "

@@ -1,6 +1,6 @@
 """Measures index types over vectors alone against exact search: recall, time, memory and size; writes a record.
 
-The record is kept type by type: what fails costs no other, and the same command goes on.
+The record is kept type by type: a type that fails does not stop the others, and the same command resumes.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ QUICK_QUERIES = 5
 
 @dataclass(frozen=True)
 class Subject:
-    """Which vectors are searched."""
+    """The vectors that are searched."""
 
     name: str  # of the corpus, or "synthetic"
     source: str  # the index's name, or the law
-    encoder: str  # name@fingerprint; "" of synthetic ones
+    encoder: str  # name@fingerprint; "" for synthetic vectors
     draw: Callable[[], Collection]
 
 
@@ -57,7 +57,7 @@ def measure(
 
     Args:
         subject: drawn here, so that nothing else holds the vectors.
-        libraries: whose types.
+        libraries: the libraries whose types are measured.
         factories: only these types; all where there is none.
         conditions: how every type is built and searched.
         run: where records go.
@@ -90,7 +90,7 @@ def measure(
 
 
 def _prepared(subject: Subject, k: int, folder: Path) -> tuple[Collection, Truth]:
-    """The collection in a file, and the truth; the vectors in memory go when this ends."""
+    """The collection in a file, and the truth; the vectors in memory are freed on return."""
     collection = subject.draw()
     log(f"{subject.name}: exact search for {len(collection.queries):,} chunks in {len(collection.rows):,}")
     truth = exact(collection, k)
@@ -99,7 +99,7 @@ def _prepared(subject: Subject, k: int, folder: Path) -> tuple[Collection, Truth
 
 
 def _begun(subject: Subject, collection: Collection, conditions: Conditions, run: Measurement) -> AnnRecord:
-    """The record without a type."""
+    """The record before a type is measured."""
     return AnnRecord(
         collection=subject.name,
         source=subject.source,
@@ -121,7 +121,7 @@ def _begun(subject: Subject, collection: Collection, conditions: Conditions, run
 
 
 def _kept(begun: AnnRecord, tried: Mapping[str, Candidate], out: Path) -> dict[str, AnnBuild]:
-    """What an earlier run measured of the same types with the same settings, in the same versions."""
+    """The results of an earlier run for the same types with the same settings, in the same versions."""
     before = earlier(begun, out, ["builds"])
     if before is None:
         return {}

@@ -23,7 +23,7 @@ from engine.encoders.encoder import Vectors
 from engine.encoders.trainable import bytes_of, inference
 from engine.errors import EncoderError
 
-_USUAL_LENGTH = 512  # of models that count no positions
+_USUAL_LENGTH = 512  # tokens of a sequence, for models without a number of positions
 
 
 class Pooling(StrEnum):
@@ -34,10 +34,10 @@ class Pooling(StrEnum):
 
 
 class Backbone:
-    """Token ids in, one vector a sequence out.
+    """Token ids in, one vector for each sequence out.
 
-    Pooling by means is that of Sentence-BERT (Reimers & Gurevych 2019, arXiv:1908.10084).
-    Longformer, BigBird, ModernBERT and the RoBERTa family are read as they ask for, see
+    Mean pooling is that of Sentence-BERT (Reimers & Gurevych 2019, arXiv:1908.10084).
+    Longformer, BigBird, ModernBERT and the RoBERTa family are read as they require, see
     `engine.encoders.backbone.long_attention`; no vector depends on padding. A plain BERT on the CPU is
     read faster where no gradients are recorded, see `engine.encoders.backbone.cpu_bert`, and without
     transformers until `model` is needed.
@@ -51,10 +51,10 @@ class Backbone:
         dtype: torch.dtype | None = None,
         pooling: Pooling = Pooling.MEAN,
     ) -> None:
-        """Load weights from a folder.
+        """Load the model and the tokenizer of a folder.
 
         Raises:
-            EncoderError: not a model folder, or its tokenizer gives no offsets.
+            EncoderError: the folder holds no model, or its tokenizer gives no offsets.
         """
         set_up_kernels()
         self.folder = folder
@@ -75,10 +75,10 @@ class Backbone:
 
     @property
     def model(self) -> Any:  # noqa: ANN401
-        """The model of transformers, which a plain BERT on the CPU does not load before it is needed, as for training.
+        """The model of transformers; for a plain BERT on the CPU it is loaded when first needed, such as for training.
 
         Raises:
-            EncoderError: the folder has been changed since.
+            EncoderError: the folder was changed since it was loaded.
         """
         self._need_model()
         return self._held
@@ -87,7 +87,7 @@ class Backbone:
         if isinstance(self._held, PlainBert):
             if weights_sha256(self.folder) != self.sha256:
                 raise EncoderError(f"the weights in {self.folder} have changed since they were loaded; load them again")
-            # Whatever the caller is doing: these are ordinary weights in memory.
+            # Load ordinary parameters into memory, whatever modes of torch the caller is in.
             with torch.inference_mode(False), torch.enable_grad(), torch.device("cpu"):
                 self._hold(self._load_model())
 
@@ -104,12 +104,12 @@ class Backbone:
 
     @property
     def is_trained(self) -> bool:
-        """Whether weights were changed since they were loaded; the files hold others then."""
+        """Whether parameters were changed since they were loaded, so that they differ from the files."""
         return _n_changes(self._held) != self._as_loaded
 
     @property
     def weights_bytes(self) -> int:
-        """What the weights that are loaded take on `device`."""
+        """Bytes that the loaded parameters take on `device`."""
         return bytes_of(self._held)
 
     @property
@@ -124,7 +124,7 @@ class Backbone:
         return readable - self.tokenizer.n_special
 
     def tokenize(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
-        """As `Tokenizer.tokenize`."""
+        """See `Tokenizer.tokenize`."""
         return self.tokenizer.tokenize(texts)
 
     def encode(self, sequences: Sequence[Sequence[int]], token_budget: int) -> Vectors:
@@ -132,7 +132,7 @@ class Backbone:
 
         Args:
             sequences: N lists of ids, without special tokens, each at most `max_tokens` long.
-            token_budget: most tokens of one forward pass, padding counted; fewer where a GPU has no room for so many.
+            token_budget: most tokens of one forward pass, padding counted; fewer where a GPU lacks the memory.
 
         Returns:
             (N, D) float32, unit rows, in the order given.
@@ -146,11 +146,11 @@ class Backbone:
         return inference(self._held)
 
     def embed(self, sequences: Sequence[Sequence[int]], token_budget: int) -> Tensor:
-        """The same with gradients where torch records them: (N, D) float32, unit rows, on `device`."""
+        """As `encode`, with gradients where torch records them: (N, D) float32, unit rows, on `device`."""
         return torch.nn.functional.normalize(self.pool(sequences, token_budget), dim=-1)
 
     def pool(self, sequences: Sequence[Sequence[int]], token_budget: int) -> Tensor:
-        """The same before rows are scaled to unit length: (N, D) float32."""
+        """As `embed`, before rows are scaled to unit length: (N, D) float32."""
         if not sequences:
             return torch.empty((0, self.width), device=self.device)
 
@@ -159,11 +159,11 @@ class Backbone:
     def read(
         self, sequences: Sequence[Sequence[int]], token_budget: int, pool: Callable[[Tensor, Tensor], Tensor]
     ) -> Tensor:
-        """Rows made otherwise than `pooling` says, with gradients where torch records them.
+        """Rows by another pooling function than `pooling`, with gradients where torch records them.
 
         Args:
-            sequences: as of `encode`, at least one.
-            token_budget: as of `encode`.
+            sequences: as in `encode`, at least one.
+            token_budget: as in `encode`.
             pool: from the last hidden states (B, L, H) float32 of a batch, and its mask (B, L), to rows (B, W).
 
         Returns:
@@ -182,7 +182,7 @@ class Backbone:
 
     @property
     def _is_read_by_cpu_bert(self) -> bool:
-        """Whether `CpuBert` reads, now."""
+        """Whether `CpuBert` reads in the current modes of torch and of the model."""
         is_plain = not (torch.is_grad_enabled() or self._held.training or torch.is_autocast_enabled("cpu"))
         return is_plain and self._cpu_bert.is_readable
 
@@ -194,7 +194,7 @@ class Backbone:
             mask: (B, L) bool, True where a token is real.
 
         Returns:
-            (B, L, H) in the precision of the weights, on `device`.
+            (B, L, H) in the precision of the parameters, on `device`.
         """
         if self._is_read_by_cpu_bert:
             return self._cpu_bert.hidden_states(ids, mask)
@@ -202,13 +202,13 @@ class Backbone:
         return self._attention.hidden_states(ids.to(self.device), mask)
 
     def round_to(self, dtype: torch.dtype) -> None:
-        """Hold the weights in another precision; transformers leaves buffers, as rotary frequencies, as they are."""
+        """Convert the parameters to another precision; buffers such as rotary frequencies stay, as in transformers."""
         for weight in self.model.parameters():
             weight.data = weight.data.to(dtype)
         self.dtype = dtype
 
     def freeze(self, n_layers: int) -> None:
-        """Leave the embeddings and the first layers as they are in training: a third less work at half of them.
+        """Freeze the embeddings and the first layers in training; freezing half the layers saves a third of the work.
 
         Args:
             n_layers: from the bottom; 0 freezes nothing.
@@ -229,12 +229,12 @@ class Backbone:
             weight.requires_grad_(not (n_layers and is_below))
 
     def checkpoint_gradients(self, on: bool) -> None:
-        """Keep only the inputs of each layer while training, and compute the rest again for the gradient.
+        """Keep only the inputs of each layer while training, and recompute the rest for the gradient.
 
         Chen et al. (2016, arXiv:1604.06174): the same gradients for less memory and one more forward pass.
 
         Raises:
-            EncoderError: the model cannot.
+            EncoderError: the model does not support it.
         """
         self._need_model()
         for model in self._attention.models:
@@ -243,7 +243,7 @@ class Backbone:
                     f"{self.folder} is a {model.config.model_type}, which cannot checkpoint gradients; "
                     "train it without, with smaller batches"
                 )
-            # transformers 5 has another word for it.
+            # transformers 5 names these methods differently.
             word = "activation" if hasattr(model, "activation_checkpointing_enable") else "gradient"
             if on:
                 getattr(model, f"{word}_checkpointing_enable")({"use_reentrant": False})
@@ -251,7 +251,7 @@ class Backbone:
                 getattr(model, f"{word}_checkpointing_disable")()
 
     def batches(self, sequences: Sequence[Sequence[int]], token_budget: int) -> Iterator[list[int]]:
-        """Positions of sequences that may be read together, each once; `token_budget` as in `encode`."""
+        """Batches of positions of sequences to read together, each position once; `token_budget` as in `encode`."""
         companies: dict[int, list[int]] = {}
         lengths = [len(sequence) + self.tokenizer.n_special for sequence in sequences]
         padded_length = (self._cpu_bert if self._is_read_by_cpu_bert else self._attention).padded_length
@@ -269,12 +269,12 @@ class Backbone:
         return (hidden * weights).sum(1) / weights.sum(1)  # (B, D)
 
     def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
-        """Write weights (safetensors) and tokenizer.
+        """Write parameters (safetensors) and tokenizer.
 
         Args:
-            folder: made if need be.
-            dtype: precision of the weights on disk; by default that in memory, or, where
-                nothing was trained since they were loaded, the very files.
+            folder: created if it is missing.
+            dtype: precision of the parameters on disk; by default that in memory. Where
+                nothing was trained since they were loaded, the files are copied instead.
         """
         self.tokenizer.save_pretrained(folder)
         if dtype is not None or self.is_trained:
@@ -286,7 +286,7 @@ class Backbone:
 
 
 def _n_changes(model: Any) -> int:  # noqa: ANN401
-    """How often weights were written to, as torch counts it for its gradients."""
+    """The number of writes to the parameters, as torch counts them for autograd."""
     return sum(weight._version for weight in model.parameters())
 
 

@@ -1,4 +1,4 @@
-"""Which chunks are encoded together: like lengths, under a budget of padded tokens, smaller where a GPU is full."""
+"""Batches of chunks: similar lengths, within a budget of padded tokens, smaller if GPU memory is short."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from torch import Tensor
 from engine.encoders.backbone.side_by_side import Read, n_readers, read_side_by_side
 from engine.errors import BudgetExceeded
 
-_OWN_TOKENS = 1024  # of a batch that one thread reads by itself: its states stay near the core
-_COUNTING = Lock()  # of no reader, for encoders are copied
+_OWN_TOKENS = 1024  # of a batch that one thread reads by itself, so that its states stay in the cache
+_COUNTING = Lock()  # not an attribute of a reader: encoders are copied, and a lock cannot be
 
 Group = Callable[[Sequence[int], int], Iterable[Sequence[int]]]
 
 
 def next_multiple(length: int, size: int) -> int:
-    """What a sequence of a length is padded to, where lengths are multiples of a size."""
+    """Round a length up to the next multiple of a size."""
     return -(-length // size) * size
 
 
 def token_budget_batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
     """Group positions so that a padded batch holds at most `budget` tokens.
 
-    Longest first: a batch that does not fit in memory is met at once, and
-    neighbours in a batch differ little in length, so little is padding.
+    The longest are first, so that a batch that does not fit in memory fails at once.
+    Neighbours in a batch differ little in length, so little is padding.
 
     Args:
         lengths: tokens of each sequence.
@@ -57,13 +57,13 @@ def group_by_length(lengths: Sequence[int]) -> Group:
 class BatchReader:
     """Reads sequences batch by batch; where a GPU has no room for a batch, this one and all later ones are smaller.
 
-    Only without gradients: those hold the memory of all batches of a step, so smaller batches would not help.
+    This works only without gradients: they hold the memory of all batches of a step, so smaller batches do not help.
     """
 
     def __init__(self) -> None:
         """Begin without a limit."""
-        self.limit: int | None = None  # tokens, once a batch did not fit
-        self.n_read = 0  # sequences so far; rises while `read` runs
+        self.limit: int | None = None  # most tokens of a batch, once one did not fit
+        self.n_read = 0  # sequences read so far; counted while `read` runs
 
     def read(self, n: int, token_budget: int, group: Group, read: Read, *, is_safe_in_threads: bool = False) -> Tensor:
         """Read sequences in batches, and put the rows into the order of their positions.
@@ -74,8 +74,8 @@ class BatchReader:
                 does not fit.
             group: from positions and a token budget to batches, each position in one.
             read: from the positions of a batch to their rows (B, H).
-            is_safe_in_threads: several threads may call `read` at once, on the CPU. In inference mode they do,
-                where each of torch's threads finds a batch.
+            is_safe_in_threads: whether several threads can call `read` at once, on the CPU. In inference mode
+                they do, if there is a batch for each of them.
 
         Returns:
             (N, H): row i is that of position i.
@@ -103,7 +103,7 @@ class BatchReader:
         return _in_order(order, parts)
 
     def _counted(self, read: Read) -> Read:
-        """The same, counting the sequences that were read; several threads may call it."""
+        """Wrap `read` to count the sequences that were read; safe in threads."""
 
         def counted(batch: Sequence[int]) -> Tensor:
             rows = read(batch)
@@ -132,5 +132,5 @@ class BatchReader:
 
 
 def _in_order(order: Iterable[int], parts: list[Tensor]) -> Tensor:
-    """Rows by their positions; `order` has those of the rows as they stand in the parts."""
+    """Sort rows by position; `order` has the positions of the rows in the order of the parts."""
     return torch.cat(parts)[torch.tensor(list(order)).argsort().to(parts[0].device)]

@@ -1,7 +1,7 @@
 """The tokenizer of a plain BERT, read without transformers, whose import takes longer than a query.
 
-Only what is certain to be read alike is read here. Anything else, and damaged files, are left to transformers, which
-reports the fault.
+It reads only files for which the result is certain to equal that of transformers. Other files, and damaged ones, are
+left to transformers, which reports the fault.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from engine.encoders.description import parse_json
 
 _TOKENIZER_CLASSES = ("BertTokenizer", "BertTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend")
 _SPECIAL_TOKENS = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
-# Entries of tokenizer_config.json that change tokens, with their defaults; tokenizer.json must say the same.
+# Entries of tokenizer_config.json that change tokens, with their defaults; tokenizer.json must agree.
 _NORMALIZER = {"tokenize_chinese_chars": True, "strip_accents": None, "do_lower_case": True}
 _EMPTY = (
     "never_split",
     "extra_special_tokens",
     "additional_special_tokens",
-)  # would change tokens, were they not empty
-# Entries of tokenizer_config.json that do not change the tokens of a text that is left whole.
+)  # change tokens unless they are empty
+# Entries of tokenizer_config.json that do not change the tokens of a text that is not truncated.
 _HARMLESS = (
     "backend",
     "clean_up_tokenization_spaces",
@@ -46,7 +46,7 @@ _HARMLESS = (
 
 @dataclass(frozen=True, slots=True)
 class LoadedTokenizer:
-    """A tokenizer of the library tokenizers that neither truncates nor pads, with the numbers that it does not hold."""
+    """A tokenizer of the tokenizers library that neither truncates nor pads, with the numbers that it does not hold."""
 
     tokenizer: tokenizers.Tokenizer
     max_length: int  # most tokens of a sequence, special ones counted; may be huge
@@ -55,7 +55,7 @@ class LoadedTokenizer:
 
     @classmethod
     def of(cls, tokenizer: tokenizers.Tokenizer, max_length: int, pad_id: int | None, mask_id: int | None) -> Self:
-        """Take a tokenizer, and switch off truncation and padding, which its file may ask for."""
+        """Wrap a tokenizer, and switch off truncation and padding, which its file can switch on."""
         tokenizer.no_truncation()
         tokenizer.no_padding()
         return cls(tokenizer, max_length, pad_id, mask_id)
@@ -74,7 +74,7 @@ def read_tokenizer(folder: Path, description: Mapping[str, Any]) -> LoadedTokeni
         description: its config.json.
 
     Returns:
-        None where transformers may make other tokens than tokenizer.json says.
+        The tokenizer; None where transformers might make other tokens than tokenizer.json describes.
     """
     try:
         settings, content = (parse_json(folder / name) for name in ("tokenizer_config.json", "tokenizer.json"))
@@ -92,7 +92,7 @@ def read_tokenizer(folder: Path, description: Mapping[str, Any]) -> LoadedTokeni
 
 
 def _is_usual(folder: Path, settings: Mapping[str, Any], content: Mapping[str, Any]) -> bool:
-    """Whether every class that transformers may take for a BERT makes the same tokens of both files."""
+    """Whether every class that transformers can choose for a BERT makes the same tokens from both files."""
     special = [settings[name] for name in _SPECIAL_TOKENS]
     model = dict(content["model"])
     vocabulary = model.pop("vocab")

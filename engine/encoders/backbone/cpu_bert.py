@@ -1,21 +1,21 @@
 """The forward pass of a BERT on the CPU for encoding alone: few shapes, few passes over memory.
 
-The same function as `BertModel` of transformers, without dropout or gradients, whose import it does not
-need. What is done otherwise:
+It computes the same function as `BertModel` of transformers, without dropout or gradients, and does not
+import transformers. The differences are:
 
-- Sequences are filled up to a multiple of 16 tokens, and read about 2048 tokens at a time, so
-  that what one layer hands to the next stays near the core. oneDNN compiles a kernel for
-  every shape that it meets, which takes as long as a product or longer; of lengths as they
-  come nearly every batch has its own.
+- Sequences are padded to a multiple of 16 tokens, and read about 2048 tokens at a time, so
+  that the output of one layer is still in the cache for the next. oneDNN compiles a kernel
+  for every new shape, which takes as long as a product or longer; without a common multiple
+  nearly every batch has a new shape.
 - Attention multiplies all heads of all sequences at once, without a mask: the values of a
-  token that only fills up are zero, and sums of weights come from a column of ones beside
-  the values, see `_Attention`.
-- Its softmax does not look for the maximum first.
-- Weights are laid out once as oneDNN multiplies them; bias, GELU and residual are applied as
+  padding token are zero, and sums of weights come from a column of ones beside the values,
+  see `_Attention`.
+- The softmax of attention does not compute the maximum first.
+- Weights are stored once in the layout of oneDNN; bias, GELU and residual are applied while
   products are written.
 
-Letters in shapes: B sequences, L tokens of the longest, P tokens that sequences are filled
-up to, H width of a hidden state, A heads, D width of a head.
+Letters in shapes: B sequences, L tokens of the longest, P tokens that sequences are padded
+to, H width of a hidden state, A heads, D width of a head.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from torch.nn.functional import embedding, gelu, layer_norm, linear, pad, scaled
 from engine.encoders.backbone.batching import next_multiple, token_budget_batches
 from engine.encoders.backbone.plain_bert import PlainBert
 
-_MULTIPLE = 16  # of tokens; 8 makes half as many that only fill up, and twice as many shapes
-_SLICE_TOKENS = 2048  # the fastest of 512 to 4096; from 4096 on the system takes back the memory between layers
-_SCORES = 2048 * 128  # of one head, held at once
+_MULTIPLE = 16  # of tokens; 8 halves the number of padding tokens and doubles that of shapes
+_SLICE_TOKENS = 2048  # the fastest of 512 to 4096; from 4096 on, memory returns to the system between layers
+_SCORES = 2048 * 128  # attention scores of one head, held at once
 _LARGEST_TOTAL = 2.0**100
 _READABLE = ("transformers.models.bert.modeling_bert", "BertModel")
 
 
 class CpuBert:
-    """Reads hidden states of a `BertModel` or a `PlainBert`, with the weights that it has at the time."""
+    """Computes hidden states of a `BertModel` or a `PlainBert` with its current parameters."""
 
     def __init__(self, model: Any) -> None:  # noqa: ANN401
-        """Take any model; `is_readable` says whether it can be read."""
+        """Take any model; `is_readable` reports whether it can be read."""
         self.model = model
         self._copied: tuple[_Copied, ...] = ()
         self._layers: tuple[_Layer, ...] = ()
@@ -53,10 +53,10 @@ class CpuBert:
 
     @property
     def is_readable(self) -> bool:
-        """Whether the model is laid out as in Devlin et al. (2019, arXiv:1810.04805), and lies on the CPU.
+        """Whether the model is laid out as in Devlin et al. (2019, arXiv:1810.04805), and is on the CPU.
 
-        That is: post-norm layers, positions from 0 that are added to the words, GELU by the error
-        function. Hooks would not be called, so a model that has any is not read.
+        That means: post-norm layers, positions from 0 that are added to the words, GELU by the error
+        function. Hooks would not be called, so a model with hooks is not readable.
         """
         if isinstance(self.model, PlainBert):
             return True
@@ -72,34 +72,34 @@ class CpuBert:
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """A reader of the copied model; what was prepared for this one is not copied."""
+        """A reader of the copied model; the prepared layers are not copied."""
         return type(self)(deepcopy(self.model, memo))
 
     @staticmethod
     def padded_length(length: int) -> int:
-        """P: what a sequence of so many tokens is filled up to."""
+        """P: the length that a sequence is padded to."""
         return next_multiple(length, _MULTIPLE)
 
     def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Last hidden states, without gradients.
 
-        In bfloat16 they differ from those of `BertModel` by rounding alone: scores of attention are rounded
-        to it, by 2^-9 of their size, where the fused kernel keeps them in float32; what linear layers put out is
-        rounded once, after GELU or residual. Chunk vectors of all-MiniLM-L6-v2 have the same cosine to float32 by
-        either, .99996 in the mean.
+        In bfloat16 they differ from those of `BertModel` by rounding alone. Attention scores are rounded to
+        bfloat16, by 2^-9 of their size, where the fused kernel keeps them in float32. The output of linear layers
+        is rounded once, after GELU or residual. Chunk vectors of all-MiniLM-L6-v2 have the same cosine to float32
+        either way, 0.99996 in the mean.
 
         Args:
             ids: (B, L) int64.
             mask: (B, L) bool, True where a token is real.
 
         Returns:
-            (B, L, H) in the precision of the weights, zero where no token is real.
+            (B, L, H) in the precision of the parameters, zero where no token is real.
         """
         self._prepare()
         n_tokens = ids.shape[1]
         more = (0, self.padded_length(n_tokens) - n_tokens)
         ids, mask = pad(ids, more), pad(mask, more)
-        ends = (mask * torch.arange(1, mask.shape[1] + 1)).amax(1)  # of the last real token, which others may precede
+        ends = (mask * torch.arange(1, mask.shape[1] + 1)).amax(1)  # end of the last real token; padding can precede it
         read = ends.nonzero().squeeze(1)
         lengths = [self.padded_length(end) for end in ends[read].tolist()]
         hidden = torch.zeros(*ids.shape, self.model.config.hidden_size, dtype=self._dtype)
@@ -115,7 +115,7 @@ class CpuBert:
         return dtype
 
     def _prepare(self) -> None:
-        """Lay the weights out anew where any of them is not what it was; one thread does, others wait."""
+        """Lay the weights out again if any of them has changed; one thread does so while others wait."""
         with self._preparing:
             self._lay_out()
 
@@ -130,7 +130,7 @@ class CpuBert:
         self._copied = tuple(_Copied(weight.detach(), weight._version) for weight in weights)
 
     def _read(self, ids: Tensor, seen: Tensor) -> Tensor:
-        """Hidden states (B, P, H) of sequences of which some tokens are seen (B, P); those of others mean nothing."""
+        """Hidden states (B, P, H) of sequences, given their seen tokens (B, P); those of other tokens are undefined."""
         words = self.model.embeddings
         n_heads = self.model.config.num_attention_heads
         positions = torch.arange(ids.shape[1]).clamp_(max=len(words.position_embeddings.weight) - 1)
@@ -148,32 +148,32 @@ class CpuBert:
 class _Attention:
     """Attention of each sequence to itself, in one layer after another.
 
-    Softmax is taken as exp(s_ij) / sum_j exp(s_ij), without the maximum subtracted first. Floats
+    Softmax is computed as exp(s_ij) / sum_j exp(s_ij), without subtracting the maximum first. Floats
     have the same relative precision at any size, so this is as exact while no sum comes near the
-    end of their range; where one does, the kernel of torch is called. Of all-MiniLM-L6-v2, sums
-    are up to 2^62, the end is at 2^127.
+    end of their range. Where a sum does, the kernel of torch is called. The sums of
+    all-MiniLM-L6-v2 are up to 2^62; the range ends at 2^127.
 
     With m_j = 1 where token j is seen, else 0, one product gives both sum_j exp(s_ij) m_j v_j and
-    sum_j exp(s_ij) m_j: beside the values m_j v_j stands a column of m_j.
+    sum_j exp(s_ij) m_j, since a column of m_j is appended to the values m_j v_j.
     """
 
     def __init__(self, seen: Tensor, n_heads: int, width: int, dtype: torch.dtype) -> None:
         """Take the mask of some sequences.
 
         Args:
-            seen: (B, P) bool, one token of each at least.
+            seen: (B, P) bool, True for at least one token of each sequence.
             n_heads: A.
             width: D.
-            dtype: of states.
+            dtype: of the hidden states.
         """
         self.seen = seen
         self.unseen = (~seen).flatten().nonzero().squeeze(1)
         self.values = torch.empty(len(seen), n_heads, seen.shape[1], width + 1, dtype=dtype)
         self.values[..., width] = seen.unsqueeze(1)
-        self.unread = torch.empty(1, 1, 1, dtype=dtype)  # baddbmm asks for something to add; times 0 it is not read
+        self.unread = torch.empty(1, 1, 1, dtype=dtype)  # baddbmm requires an addend; with beta=0 it is not read
 
     def __call__(self, projected: Tensor) -> Tensor:
-        """(B P, 3 A D) queries, keys and values of the tokens, to (B P, A D); `asked` is not what it was then."""
+        """(B P, 3 A D) queries, keys and values of the tokens, to (B P, A D); modifies `projected`."""
         n_rows, n_heads, length, width = self.values.shape
         width -= 1
         projected.index_fill_(0, self.unseen, 0)
@@ -187,7 +187,7 @@ class _Attention:
         return found.view(len(projected), n_heads * width)
 
     def _attend(self, part: slice, parts: Tensor, into: Tensor) -> None:
-        """Some sequences: (3, B, A, P, D) queries, keys and values, to (B, A, P, D)."""
+        """Attention of some sequences: (3, B, A, P, D) queries, keys and values, written to `into` (B, A, P, D)."""
         width = parts.shape[-1]
         query, key = parts[:2].contiguous().flatten(1, 2).unbind()  # (B A, P, D)
         values = self.values[part]
@@ -207,20 +207,20 @@ def _normalized(states: Tensor, norm: Any) -> Tensor:  # noqa: ANN401
 
 
 def _linears(layer: Any) -> tuple[Any, ...]:  # noqa: ANN401
-    """Of a layer of BERT: query, key, value, output of attention, feed-forward up and down."""
+    """The linear layers of a BERT layer: query, key, value, output of attention, feed-forward up and down."""
     own = layer.attention.self
     return own.query, own.key, own.value, layer.attention.output.dense, layer.intermediate.dense, layer.output.dense
 
 
 @dataclass(frozen=True, slots=True)
 class _Copied:
-    """A weight as it was when it was copied; while this is held, its memory is no other's."""
+    """A weight at the time of its copy; holding the tensor keeps its memory from being reused."""
 
     weight: Tensor
-    version: int  # torch counts writes
+    version: int  # torch's count of writes
 
     def is_of(self, weight: Tensor) -> bool:
-        """Whether the weight is still in the same place, in the same precision, and was not written to."""
+        """Whether the weight is still at the same address, in the same precision, and was not written to."""
         return (
             weight.data_ptr() == self.weight.data_ptr()
             and weight.dtype is self.weight.dtype
@@ -253,7 +253,7 @@ class _Layer:
 
 
 class _Linear:
-    """x W^T + b, with GELU behind it or without; W is laid out for oneDNN where torch can do that."""
+    """x W^T + b, optionally followed by GELU; W is laid out for oneDNN where torch supports that."""
 
     def __init__(self, *parts: Any, with_gelu: bool = False) -> None:  # noqa: ANN401
         self.weight = torch.cat([part.weight.detach() for part in parts])
@@ -264,7 +264,7 @@ class _Linear:
             self.weight = torch.ops.mkldnn._reorder_linear_weight(self.weight, _SLICE_TOKENS)
 
     def __call__(self, states: Tensor, *, plus: Tensor | None = None) -> Tensor:
-        """(N, inputs) to (N, outputs), with a residual (N, outputs) added or without."""
+        """(N, inputs) to (N, outputs), with a residual (N, outputs) added if it is given."""
         if self.is_fused:
             return _fused(states, self.weight, self.bias, with_gelu=self.with_gelu, plus=plus)
         found = linear(states, self.weight, self.bias)
@@ -284,10 +284,10 @@ def _fused(states: Tensor, weight: Tensor, bias: Tensor, *, with_gelu: bool, plu
 
 @cache
 def _fuses(dtype: torch.dtype) -> bool:
-    """Whether torch lays out weights, and applies GELU and residual as it multiplies, and does so rightly.
+    """Whether torch can lay out weights and apply GELU and residual within a product, with correct results.
 
-    The code that its compiler makes calls these operators, since torch 2.0, but they are not
-    promised to anyone else, so they are tried.
+    The code that torch's compiler generates has called these operators since torch 2.0, but they
+    are not a public interface, so they are tested first.
     """
     generator = torch.Generator().manual_seed(0)
     shapes = ((24, 64), (48, 64), (48,), (24, 48))

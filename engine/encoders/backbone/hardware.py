@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 _CACHED_KERNELS = "64"
-_MOST_ERROR = 1e-4  # of a product in float32, of its usual size; 1e-6 as it should be, 1e-2 by bfloat16
+_MOST_ERROR = 1e-4  # of a float32 product, relative to its mean size; 1e-6 in float32, 1e-2 in bfloat16
 
 
 def default_device() -> str:
@@ -21,8 +21,8 @@ def default_device() -> str:
 def default_dtype(device: str) -> torch.dtype:
     """bfloat16 where the hardware multiplies it natively, else float32.
 
-    Emulated bfloat16 is slower than float32, so on x86 the instructions themselves
-    are asked for.
+    Emulated bfloat16 is slower than float32, so on x86 the flags of the
+    instructions are checked.
     """
     if device.startswith("cuda"):
         return torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float32
@@ -43,16 +43,16 @@ def _cpu_flags() -> frozenset[str]:
 
 
 def set_up_kernels() -> None:
-    """Let torch multiply float32 by oneDNN where it stays float32, and keep few of the kernels that it compiles.
+    """Let torch multiply float32 with oneDNN where precision stays float32, and cache few compiled kernels.
 
-    Torch hands float32 products to oneDNN where it is allowed to round what goes in to
-    bfloat16. Without AMX oneDNN does not, and is quicker than what torch takes
-    otherwise; with AMX it does, and float32 would no longer be that.
+    Torch passes float32 products to oneDNN where oneDNN is allowed to round its inputs to
+    bfloat16. Without AMX oneDNN does not round, and is faster than torch's own kernel.
+    With AMX it rounds, so the precision would no longer be float32.
 
-    Of kernels a thousand would be kept, one a shape of a batch, of up to 2 MiB each.
-    Both caches of them count entries, and read these variables at the first product.
-    Fewer are as fast over a corpus, whose batches are of few shapes, see
-    `engine.encoders.backbone.cpu_bert`, and memory stays flat. One of the caches is each thread's own.
+    By default a thousand kernels are cached, one for each shape of a batch, of up to 2 MiB each.
+    Both caches count entries, and read these variables at the first product. Fewer
+    kernels are as fast over a corpus, whose batches have few shapes, see
+    `engine.encoders.backbone.cpu_bert`, and memory stays flat. One of the caches is per thread.
     """
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(name, _CACHED_KERNELS)
@@ -61,7 +61,7 @@ def set_up_kernels() -> None:
 
 @cache
 def _stays_float32() -> bool:
-    """Whether a product of float32 that may be rounded to bfloat16 is not."""
+    """Whether float32 products keep their precision where rounding to bfloat16 is allowed."""
     usual = torch.get_float32_matmul_precision()
     generator = torch.Generator().manual_seed(0)
     one, other = (torch.randn(256, 256, generator=generator) for _ in range(2))

@@ -1,4 +1,4 @@
-"""How models are called whose attention is not plain, so that no vector depends on padding. Token tensors only.
+"""Calls models according to their kind of attention, so that no vector depends on padding. Token tensors only.
 
 Letters in shapes: B sequences, L tokens, H width of a hidden state.
 """
@@ -16,16 +16,16 @@ from engine.encoders.backbone.batching import next_multiple
 
 
 class Attention(Protocol):
-    """A model, called in the way that its attention asks for."""
+    """A model, called in the way that its attention requires."""
 
-    models: tuple[Any, ...]  # what may be called, all with the same weights
-    max_length: int | None  # most tokens of a sequence, special ones counted; None where any number will do
+    models: tuple[Any, ...]  # the models that are called, all with the same parameters
+    max_length: int | None  # most tokens of a sequence, special ones counted; None where there is no limit
 
     def padded_length(self, length: int) -> int:
-        """Tokens of a sequence as the model reads it."""
+        """Length of a sequence as the model reads it, padding included."""
 
     def company(self, length: int) -> int:
-        """Sequences with the same number here may stand in one batch, padded to the longest."""
+        """A number: sequences with equal numbers can share a batch, padded to the longest."""
 
     def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Last hidden states.
@@ -50,7 +50,7 @@ def attention_of(model: Any) -> Attention:  # noqa: ANN401
 
 
 def max_positions(model: Any) -> int | None:  # noqa: ANN401
-    """Positions that a model can give to tokens.
+    """The number of positions that a model can give to tokens; None where its configuration has none.
 
     Models of the RoBERTa family count from the padding id on: of 514 positions they use 512.
     """
@@ -63,7 +63,7 @@ def max_positions(model: Any) -> int | None:  # noqa: ANN401
 
 
 class PlainAttention:
-    """Every token attends to every other, or masks what it does not see by itself, as ModernBERT does."""
+    """Every token attends to every other, or the model masks by itself, as ModernBERT does."""
 
     def __init__(self, model: Any) -> None:  # noqa: ANN401
         self.model = model
@@ -75,7 +75,7 @@ class PlainAttention:
         return length
 
     def company(self, length: int) -> int:
-        """Any sequences may stand together."""
+        """Any sequences can share a batch."""
         return 0
 
     def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
@@ -87,7 +87,7 @@ class PlainAttention:
 
 
 class LongformerAttention:
-    """A window around each token, and the first token sees, and is seen by, all.
+    """Each token sees a window around it; the first token sees, and is seen by, all.
 
     Beltagy et al. (2020, arXiv:2004.05150), section 3.1, with the global token of its
     classification tasks. Inputs are padded to a multiple of the window.
@@ -105,7 +105,7 @@ class LongformerAttention:
         return next_multiple(length, self.window)
 
     def company(self, length: int) -> int:
-        """Any sequences may stand together: what lies behind a sequence is in no window of it."""
+        """Any sequences can share a batch: padding after a sequence has no effect in its windows."""
         return 0
 
     def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
@@ -120,16 +120,16 @@ class LongformerAttention:
 
 
 class BigBirdAttention:
-    """Blocks see their neighbours, some other blocks, and the first and last block; short inputs see everything.
+    """Blocks see their neighbours, some random blocks, and the first and last block; short inputs see everything.
 
     Zaheer et al. (2020, arXiv:2007.14062), section 2. The last block of the *padded*
     input is a global one, so a vector depends on the number of blocks: only sequences
-    with the same number stand in one batch. While training, the other blocks are drawn
-    anew for each length from the seeds of the model; while encoding transformers takes
-    the first block for all of them. Both are the same each time.
+    with the same number share a batch. In training, the random blocks are drawn again
+    for each length from the seeds of the model; in encoding, transformers uses the
+    first block for all of them. Both are the same each time.
 
-    A short input turns a model of transformers into one of full attention for good.
-    Here a second one does that, which has the same weights.
+    A short input switches a model of transformers to full attention permanently. Here a
+    second model with the same parameters reads short inputs.
     """
 
     def __init__(self, model: Any) -> None:  # noqa: ANN401
@@ -138,7 +138,7 @@ class BigBirdAttention:
         self.short = (5 + 2 * model.config.num_random_blocks) * self.block
         positions = int(model.config.max_position_embeddings)
         self.max_length: int | None = positions // self.block * self.block if positions > self.short else positions
-        # Named in the memo, weights are not copied.
+        # Parameters in the memo are shared, not copied.
         self.full = copy.deepcopy(model, {id(weight): weight for weight in model.parameters()})
         self.full.set_attention_type("original_full")
         self.models = (model, self.full)
@@ -148,7 +148,7 @@ class BigBirdAttention:
         return length if length <= self.short else next_multiple(length, self.block)
 
     def company(self, length: int) -> int:
-        """Only sequences of as many blocks may stand together, or short ones."""
+        """Only sequences with the same number of blocks, or short ones, can share a batch."""
         return 0 if length <= self.short else self.padded_length(length)
 
     def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
@@ -164,6 +164,6 @@ class BigBirdAttention:
 
 
 def _padded(ids: Tensor, mask: Tensor, length: int, pad_id: int | None) -> tuple[Tensor, Tensor]:
-    """Ids and mask filled up to a length, both on the device of the ids."""
+    """Ids and mask padded to a length, both on the device of the ids."""
     more = (0, length - ids.shape[1])
     return pad(ids, more, value=pad_id or 0), pad(mask.to(ids.device), more)

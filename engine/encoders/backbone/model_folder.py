@@ -1,7 +1,7 @@
 """Checks a model folder, then loads it. No code in it runs, and nothing in it is unpickled.
 
-A plain BERT is read by `bert_tokenizer` and `plain_bert` of this package; transformers, which reads anything
-else, is imported for that alone.
+A plain BERT is read by `bert_tokenizer` and `plain_bert` of this package; transformers reads
+anything else, and is imported only for that.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engine.encoders.backbone.weights import check_files, weight_shapes
 from engine.encoders.description import parse_json
 from engine.errors import EncoderError
 
-LAYER = re.compile(r"\blayers?\.(\d+)\.")  # in the names of weights of BERT, RoBERTa, Longformer, ModernBERT
+LAYER = re.compile(r"\blayers?\.(\d+)\.")  # in the names of parameters of BERT, RoBERTa, Longformer, ModernBERT
 _WEIGHTS = "model.safetensors"
 _WEIGHTS_INDEX = "model.safetensors.index.json"
 # Entries by which a config.json leads transformers to other files, other packages, or code from the hub.
@@ -89,11 +89,11 @@ def load_plain_bert(folder: Path, dtype: torch.dtype) -> PlainBert | None:
     """Load the parameters of a plain BERT, on the CPU; None where the folder needs `load_model`.
 
     Args:
-        folder: as of `load_model`.
-        dtype: as of `load_model`.
+        folder: as in `load_model`.
+        dtype: as in `load_model`.
 
     Raises:
-        EncoderError: its config.json is damaged, or leads elsewhere.
+        EncoderError: its config.json is damaged, or leads to other files, packages or code.
     """
     with _naming_folder(folder, "an encoder backbone"):
         description = _description(folder)
@@ -105,15 +105,15 @@ def load_model(folder: Path, dtype: torch.dtype, *, what: str = "an encoder back
 
     Args:
         folder: with a config.json and safetensors.
-        dtype: of the weights in memory.
-        what: it is to be, for the message.
+        dtype: of the parameters in memory.
+        what: the use of the model, for the message.
 
     Returns:
-        The model, and the names of weights that the folder does not hold, which are
-        random: those of a pooler at most.
+        The model, and the names of parameters that the folder does not hold, which are
+        random: at most those of a pooler.
 
     Raises:
-        EncoderError: it cannot be loaded, or its config.json and weights do not belong together.
+        EncoderError: it cannot be loaded, or its config.json and parameters do not belong together.
     """
     from transformers import AutoConfig, AutoModel
 
@@ -150,7 +150,7 @@ def _naming_folder(folder: Path, what: str) -> Iterator[None]:
         yield
     except EncoderError:
         raise
-    except Exception as error:  # transformers raises what it likes over a damaged folder
+    except Exception as error:  # transformers raises many kinds of errors for a damaged folder
         reason = " ".join(str(error).split()) or type(error).__name__
         raise EncoderError(
             f"{folder} cannot be loaded as {what}: {reason}; take one that save_pretrained of transformers wrote"
@@ -158,7 +158,7 @@ def _naming_folder(folder: Path, what: str) -> Iterator[None]:
 
 
 def _description(folder: Path) -> Mapping[str, Any]:
-    """What config.json says; nothing where there is none, as beside a tokenizer alone."""
+    """The content of config.json; empty where there is none, as in a folder with a tokenizer alone."""
     check_files(folder)
     if (folder / "adapter_config.json").exists():
         raise ValueError("it holds an adapter; merge it into its model")

@@ -1,7 +1,7 @@
 """The parameters of a plain BERT, read without transformers, whose import takes longer than a query.
 
-Only what is certain to be read alike is read here. Anything else, and damaged files, are left to transformers, which
-reports the fault.
+It reads only files for which the result is certain to equal that of transformers. Other files, and damaged ones, are
+left to transformers, which reports the fault.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SIZES = (
     "max_position_embeddings",
     "type_vocab_size",
 )
-# Entries of config.json that change hidden states: the values read here, which are also the defaults.
+# Entries of config.json that change hidden states, with the only values read here, which are also the defaults.
 _PLAIN = {
     "hidden_act": "gelu",
     "position_embedding_type": "absolute",
@@ -36,7 +36,7 @@ _PLAIN = {
 
 @dataclass(frozen=True, slots=True)
 class BertSizes:
-    """Of config.json what hidden states depend on, under the names of transformers."""
+    """The entries of config.json that hidden states depend on, under the names of transformers."""
 
     vocab_size: int
     hidden_size: int
@@ -74,7 +74,7 @@ class PlainBert(nn.Module):
             node.register_parameter(own, nn.Parameter(value))
 
     def get_input_embeddings(self) -> Any:  # noqa: ANN401
-        """What has the word embeddings as `weight`, as of a model of transformers."""
+        """The module with the word embeddings as `weight`, as in a model of transformers."""
         return self.embeddings.word_embeddings
 
 
@@ -87,8 +87,8 @@ def read_bert(folder: Path, description: Mapping[str, Any], dtype: torch.dtype) 
         dtype: of the parameters in memory.
 
     Returns:
-        None where config.json asks for more than a plain BERT, or where it does not fit the file. Nor is a file
-        read that lacks the pooler, which transformers then makes from random numbers.
+        The model; None where config.json describes more than a plain BERT, where it does not fit the file, or where
+        the file lacks the pooler, which transformers then makes from random numbers.
     """
     config = _sizes(description)
     if config is None:

@@ -1,7 +1,7 @@
-"""Batches read side by side on the CPU, each by a thread of its own with its share of torch's threads.
+"""Reads batches in parallel on the CPU, each in a thread of its own with its share of torch's threads.
 
-All threads at one batch wait for each other after every operation, and for Python between two of them; where each
-has a batch to itself, none waits.
+Threads that share one batch wait for each other after every operation, and for Python between two operations.
+Threads with a batch each do not wait.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Read = Callable[[Sequence[int]], Tensor]
 
 
 def n_readers(threads: int) -> int:
-    """How many batches are read at once with so many threads."""
+    """The number of batches read at once, given the number of torch's threads."""
     return min(threads, MOST_READERS)
 
 
@@ -29,7 +29,7 @@ def read_side_by_side(batches: Sequence[Sequence[int]], read: Read, threads: int
     """Read batches in inference mode, several at once.
 
     Args:
-        batches: those that take longest first, so that all threads end at about the same time.
+        batches: the slowest first, so that all threads end at about the same time.
         read: from a batch to its rows; called by several threads at once.
         threads: of torch, divided among the batches that are read at once.
 
@@ -52,19 +52,19 @@ def read_side_by_side(batches: Sequence[Sequence[int]], read: Read, threads: int
 
 @lru_cache(maxsize=1)
 def _readers(threads: int) -> ThreadPoolExecutor:
-    """Threads that stay, for torch keeps compiled kernels for each thread anew."""
+    """Persistent threads, since torch keeps compiled kernels for each thread separately."""
     n = n_readers(threads)
     readers = ThreadPoolExecutor(n, "longmatch-encode")
     all_begun = threading.Barrier(n)
 
     def begin(own: int) -> None:
-        torch.get_num_threads()  # the first use of torch in a thread gives it all of them
+        torch.get_num_threads()  # the first use of torch in a thread gives it all of torch's threads
         torch.set_num_threads(own)
         all_begun.wait()
 
     for _ in readers.map(begin, _shares(threads, n)):
         pass
-    torch.set_num_threads(threads)  # what torch gives to threads that are yet to begin
+    torch.set_num_threads(threads)  # for threads that start later
     return readers
 
 

@@ -1,4 +1,4 @@
-"""Text to token ids and character offsets, and ids to a padded batch; no weights here."""
+"""Text to token ids and character offsets, and ids to a padded batch; no parameters here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.errors import EncoderError
 
 
 class Tokenizer:
-    """A tokenizer of the library tokenizers, whole texts in, nothing cut."""
+    """A tokenizer of the tokenizers library that reads whole texts and truncates nothing."""
 
     def __init__(self, folder: Path) -> None:
         """Load from a folder.
@@ -29,17 +29,17 @@ class Tokenizer:
 
     @cached_property
     def fast(self) -> Any:  # noqa: ANN401
-        """The same as a fast tokenizer of transformers, loaded for callers that need one."""
+        """This tokenizer as a fast tokenizer of transformers, loaded for callers that need one."""
         return load_fast_tokenizer(self.folder)
 
     def check_ids(self, n_words: int) -> None:
-        """Look whether a model knows all tokens that are put around a text.
+        """Check that a model knows all tokens that are put around a text, and the padding token.
 
         Args:
             n_words: rows of its word embeddings.
 
         Raises:
-            EncoderError: it does not.
+            EncoderError: the model does not know one of them.
         """
         highest = max(*self.prefix, *self.suffix, self.pad_id, 0)
         if highest >= n_words:
@@ -50,12 +50,12 @@ class Tokenizer:
 
     @property
     def n_special(self) -> int:
-        """Tokens that are put around a sequence, as [CLS] and [SEP]."""
+        """The number of tokens that are put around a sequence, such as [CLS] and [SEP]."""
         return len(self.prefix) + len(self.suffix)
 
     @property
     def max_length(self) -> int:
-        """Most tokens of a sequence by the tokenizer's own account, special ones counted; may be huge."""
+        """Most tokens of a sequence according to the tokenizer, special ones counted; may be huge."""
         return self._loaded.max_length
 
     @property
@@ -65,7 +65,7 @@ class Tokenizer:
 
     @property
     def pad_id(self) -> int:
-        """The id that fills up a batch; 0 where the tokenizer has none."""
+        """The id that pads a batch; 0 where the tokenizer has none."""
         return self._loaded.pad_id or 0
 
     @property
@@ -80,7 +80,7 @@ class Tokenizer:
         return self._loaded.mask_id
 
     def tokenize(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
-        """Token ids and character offsets of each text, all of it, special tokens left out."""
+        """Token ids and character offsets of each whole text, without special tokens."""
         if not texts:
             return []
         found = self._loaded.tokenizer.encode_batch(list(texts), add_special_tokens=False)
@@ -102,7 +102,7 @@ class Tokenizer:
         return torch.from_numpy(ids), torch.from_numpy(mask)
 
     def save_pretrained(self, folder: Path) -> None:
-        """Write the tokenizer's files, byte by byte as they were loaded."""
+        """Copy the tokenizer's files, byte for byte."""
         folder.mkdir(parents=True, exist_ok=True)
         names = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
         for name in (*names, "vocab.txt", "vocab.json", "merges.txt"):

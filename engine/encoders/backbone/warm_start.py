@@ -1,4 +1,4 @@
-"""Weights of a published BERT taken over into a BERT of ours; nothing is trained here."""
+"""Copies the parameters of a published BERT into one of ours; trains nothing."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from engine.encoders.backbone.model_folder import load_model
 from engine.errors import EncoderError
 
 _WORDS = "embeddings.word_embeddings.weight"
-# Tables of which a part may be taken: ours may have fewer rows, never more.
+# Tables that can be copied in part: ours can have fewer rows, never more.
 _TABLES = (_WORDS, "embeddings.position_embeddings.weight")
 
 
 def take_over_bert(bert: Any, folder: Path) -> None:  # noqa: ANN401
-    """Copy every weight of a BERT's folder into a `BertModel` of the same sizes.
+    """Copy every parameter of a BERT's folder into a `BertModel` of the same sizes.
 
-    Position and word tables may be shorter here; a pooler that the folder does not
-    hold keeps its own weights. Folders of transformers mostly ask for the exact GELU,
+    Position and word tables can be shorter here; a pooler that the folder does not
+    hold keeps its own parameters. Folders of transformers mostly specify the exact GELU;
     ours is the approximate one that BERT was trained with (they differ by 1e-3).
 
     Raises:
@@ -53,7 +53,7 @@ def _copy(bert: Any, published: Mapping[str, Tensor], folder: Path) -> None:  # 
     lacking = sorted(name for name in own.keys() - published.keys() if len(published) > 1 and "pooler" not in name)
     if unknown or lacking:
         raise EncoderError(
-            f"{folder} has not the layers of this encoder, {(unknown or lacking)[0]} is in one of them alone; "
+            f"{folder} does not have the layers of this encoder: {(unknown or lacking)[0]} is only in one of the two; "
             "configure as many layers as it has"
         )
     for name, value in published.items():

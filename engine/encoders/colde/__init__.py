@@ -1,1 +1,1 @@
-"""CoLDE: chunks with section numbers, chunkwise attention and a BiLSTM (Jha et al. 2023)."""
+"""CoLDE: chunks with section numbers, chunkwise attention and a BiLSTM (Jha et al. 2022)."""

@@ -10,13 +10,13 @@ from engine.encoders.variant import Variant
 from engine.errors import EncoderError
 
 N_SECTION_IDS = 8  # rows of the table of section numbers
-N_CHUNK_IDS = 64  # and of that of chunk numbers
-RELEASED_CHUNKS = 10  # of a text that is read at once; the authors' code drops the rest
+N_CHUNK_IDS = 64  # rows of the table of chunk numbers
+RELEASED_CHUNKS = 10  # chunks of a text that is read at once; the authors' code drops the rest
 _MOST_CHUNKS = {Variant.PAPER: N_CHUNK_IDS, Variant.RELEASED: RELEASED_CHUNKS, Variant.FIXED: 16}
 
 
 class Freeze(StrEnum):
-    """Which weights of the backbone keep their values in training."""
+    """The parameters of the backbone that keep their values in training."""
 
     NONE = "none"
     ALL_BUT_LAST = "all_but_last"  # all but those of the last layer and the pooler
@@ -28,22 +28,22 @@ class ColdeConfig:
 
     In `paper` and `released` a section, or a document that is read unsplit, is cut into chunks
     of 512 tokens (510 and the special ones), and a chunk ends where it is full: headings inside
-    do not end it. `released` is what InterDigitalInc/CoLDE runs at commit 81d8617: section and
-    chunk numbers added to token ids, no attention, one LSTM forwards that is as wide as the
-    backbone, ten chunks of each section in training and of a document; it was trained with
-    `Freeze.ALL_BUT_LAST`. That code also shuffles the chunks of every document and lets the LSTM
-    run on over padding. Neither is repeated here. `fixed` is the paper with sentences kept whole,
-    chunks that end at headings, so that each is a part of one section, and without chunk numbers
-    that were never trained.
+    do not end it. `released` follows InterDigitalInc/CoLDE at commit 81d8617: section and chunk
+    numbers are added to token ids, there is no attention, one forward LSTM is as wide as the
+    backbone, and ten chunks are read of each section in training and of each document. It was
+    trained with `Freeze.ALL_BUT_LAST`. That code also shuffles the chunks of every document and
+    lets the LSTM run on over padding. Neither is repeated here. `fixed` follows the paper, but keeps
+    sentences whole, ends chunks at headings, so that each is a part of one section, and uses no
+    chunk numbers that were never trained.
 
     Raises:
         EncoderError: a value is out of its range.
     """
 
     variant: Variant = Variant.FIXED
-    n_sections: int = 2  # S, of a document in training; with 1 documents stay whole
-    chunk_tokens: int = 510  # cut down to what the backbone can read at once
-    max_chunks: int | None = None  # of a section in training; 10 in `released`, 16 in `fixed`, 64 in `paper`
+    n_sections: int = 2  # S, sections of a document in training; with 1, documents stay whole
+    chunk_tokens: int = 510  # lowered to what the backbone can read at once
+    max_chunks: int | None = None  # most of a section in training; 10 in `released`, 16 in `fixed`, 64 in `paper`
     heads: int = 4
     lstm_width: int = 256  # per direction
     projection_width: int = 256  # D
@@ -56,7 +56,7 @@ class ColdeConfig:
 
     def __post_init__(self) -> None:
         if self.max_chunks is None:
-            # The paper has no limit; as many as there are chunk numbers is none for its documents.
+            # The paper has no limit; its documents have no more chunks than there are chunk numbers.
             object.__setattr__(self, "max_chunks", _MOST_CHUNKS.get(self.variant))
         choices: tuple[tuple[str, type[StrEnum]], ...] = (
             ("variant", Variant),
@@ -90,7 +90,7 @@ class ColdeConfig:
 
     @property
     def has_attention(self) -> bool:
-        """True where chunks look at those of the next section."""
+        """True where chunks attend to those of the next section."""
         return self.variant != Variant.RELEASED and not self.without_lstm
 
     @property

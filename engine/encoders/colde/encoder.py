@@ -67,8 +67,8 @@ class ColdeEncoder(TrainableEncoder):
         Args:
             backbone: of any precision.
             config: of the layers.
-            name: what `load_encoder` was given; empty for one that was never saved.
-            layers: by default with random weights; `create` draws them from a seed.
+            name: the name given to `load_encoder`; empty for an encoder that was never saved.
+            layers: by default with random parameters; `create` draws them from a seed.
 
         Raises:
             EncoderError: the backbone does not fit the configuration.
@@ -106,7 +106,7 @@ class ColdeEncoder(TrainableEncoder):
         Args:
             backbone_folder: a BERT-like model of transformers.
             config: `ColdeConfig()` by default.
-            seed: of the new weights; those of torch's own generator stay as they are.
+            seed: of the new parameters; the state of torch's own generator is kept.
             device: as in `load_encoder`.
             dtype: of the backbone, as in `load_encoder`; train in float32.
 
@@ -131,9 +131,9 @@ class ColdeEncoder(TrainableEncoder):
         return encoder
 
     def _freeze_all_but_last(self) -> None:
-        """As the authors' code: layers 0 to 10 of 12, and all embeddings, ours too, keep their weights.
+        """Freeze layers 0 to 10 of 12, and all embeddings, ours too, as the authors' code does.
 
-        No gradient has then to pass through the frozen layers, nor memory for it be held.
+        Then no gradient passes through the frozen layers, and no memory is held for it.
         """
         model = self.backbone.model
         n_layers = model.config.num_hidden_layers
@@ -148,7 +148,7 @@ class ColdeEncoder(TrainableEncoder):
 
     @property
     def fingerprint(self) -> str:
-        """See `Encoder` and `Loaded`; computed anew each time, a second for a BERT-base."""
+        """See `Encoder` and `Loaded`; recomputed at each access, in a second for a BERT-base."""
         read_by = {
             "weights": sha256_of(self.module, self._loaded),
             "tokenizer": self._tokenizer_sha256,
@@ -164,9 +164,9 @@ class ColdeEncoder(TrainableEncoder):
     def segment(self, document: Document) -> SegmentedDocument:
         """Cut a document into chunks; see `Encoder.segment`.
 
-        `fixed` fills them with whole sentences of one section. In the others a chunk ends where it
-        is full (section 3.1 of the paper), over headings too, and counts to the section in which it
-        begins. `released` reads the first `RELEASED_CHUNKS` alone, and its coverage says so.
+        `fixed` fills chunks with whole sentences of one section. In the other variants a chunk ends where
+        it is full (section 3.1 of the paper), runs across headings, and belongs to the section in which it
+        begins. `released` reads only the first `RELEASED_CHUNKS`, which the coverage shows.
         """
         tokenizer = self.backbone.tokenizer
         if not self.config.runs_over_headings:
@@ -179,7 +179,7 @@ class ColdeEncoder(TrainableEncoder):
         return SegmentedDocument(document, chunks, whole.token_ids[:RELEASED_CHUNKS], coverage)
 
     def states(self, documents: Sequence[SegmentedDocument]) -> list[Tensor]:
-        """The pooled output of the backbone, g (C, H), for chunks of documents left whole."""
+        """The pooled output of the backbone, g (C, H), for the chunks of unsplit documents."""
         return self.section_states([place([document.token_ids])[0] for document in documents])
 
     def combine(self, documents: Sequence[SegmentedDocument], states: Sequence[Tensor]) -> Embedded:
@@ -193,7 +193,7 @@ class ColdeEncoder(TrainableEncoder):
 
         With one section, the limit is that of the document's S sections together. `released` has
         the same limit for every text that is read at once, a section or a whole document.
-        Where chunks run on over headings, each part is cut again, from its own first token.
+        Where chunks run across headings, each part is cut again, from its own first token.
         """
         limit = self.config.training_chunks
         if self.config.variant != Variant.RELEASED and n_sections == 1:
@@ -205,7 +205,7 @@ class ColdeEncoder(TrainableEncoder):
         return place([part[:limit] for part in parts])
 
     def headed(self, document: SegmentedDocument) -> dict[int, tuple[TokenIds, ...]]:
-        """The chunks of each headed section by itself, by its number; sections without a token are left out."""
+        """The chunks of each headed section, by section number; sections without a token are left out."""
         if self.config.runs_over_headings:
             tokens = enumerate(self._tokens(document))
             return {number: full_chunks(ids, self.chunk_tokens) for number, ids in tokens if len(ids)}
@@ -218,11 +218,11 @@ class ColdeEncoder(TrainableEncoder):
     def embed_sections(self, documents: Sequence[Sequence[PlacedSection]]) -> Tensor:
         """The vectors of sections, each attending to the next one of its document, the last to the first.
 
-        The paper tells only of two sections, "p" and "p + 1"; the circle gives every one exactly
-        one to attend to, and leaves a document of one section with itself.
+        The paper describes only two sections, "p" and "p + 1". The circle gives every section exactly
+        one section to attend to; the section of a document with one section attends to itself.
 
         Args:
-            documents: of each its sections, with one chunk at least in each.
+            documents: the sections of each document, with at least one chunk in each section.
 
         Returns:
             z (N, D) float32, unit rows: one for each section, in the order given.
@@ -237,7 +237,7 @@ class ColdeEncoder(TrainableEncoder):
         return vectors
 
     def section_states(self, sections: Sequence[PlacedSection]) -> list[Tensor]:
-        """First stage: for each section g (n, H); the chunks of all of them go in common batches."""
+        """First stage: for each section g (n, H); chunks of all sections share batches."""
         chunks = [chunk for section in sections for chunk in section]
         lengths = [len(chunk.token_ids) + self.backbone.tokenizer.n_special for chunk in chunks]
         if not chunks:
@@ -284,7 +284,7 @@ class ColdeEncoder(TrainableEncoder):
 
     @property
     def cannot_explain(self) -> str | None:
-        """See `Encoder`; an encoder without chunkwise attention has nothing to explain by."""
+        """See `Encoder`; an encoder without chunkwise attention cannot explain."""
         if self.layers.attention is not None:
             return None
         return (
@@ -296,7 +296,7 @@ class ColdeEncoder(TrainableEncoder):
         """Attended cosines of chunks, as parts of one sum; see `Encoder.explain`.
 
         With c the chunk vectors, g the chunk states, C the chunks of the query, and the trained W_Q, W_K of the
-        attention (section 3.2 of the paper), which looks from one document into another here alone:
+        attention (section 3.2 of the paper), which is applied across documents only here:
 
             alpha(q, r) = mean over heads of softmax_r( <W_Q g_q, W_K g_r> / sqrt(d_k) )
             pair(q, r)  = alpha(q, r) <c_q, c_r> / C
@@ -304,7 +304,7 @@ class ColdeEncoder(TrainableEncoder):
 
         The paper shows weighted similarities and prints no formula. The division by C is ours, so that chunk pairs,
         and with them sections and section pairs, sum to the mean attended cosine, in [-1, 1]. A section pair (i, j)
-        is `Explanation.section_scores` times the share of the query's chunks that stand in i.
+        is `Explanation.section_scores` times the share of the query's chunks that are in i.
         """
         attention = self.layers.attention
         if attention is None:

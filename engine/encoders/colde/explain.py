@@ -1,4 +1,4 @@
-"""Why two documents match, by CoLDE: cosines and attention at three levels, as numbers and as pictures.
+"""CoLDE's explanation of why two documents match: cosines and attention at three levels, as numbers and pictures.
 
 Letters in shapes: S and T sections of the query and of the target, C and E their chunks.
 """
@@ -18,11 +18,12 @@ from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.colde.sections import place
 from engine.encoders.encoder import SegmentedDocument, Vectors
 from engine.encoders.trainable import inference
-from engine.errors import EncoderError, MissingExtra
+from engine.errors import EncoderError
+from engine.extras import check_extra
 
 
 class Picture(StrEnum):
-    """What can be drawn of an explanation."""
+    """The pictures that can be drawn of an explanation."""
 
     SECTIONS = "sections"
     SECTION_SCORES = "section scores"
@@ -36,7 +37,7 @@ class Picture(StrEnum):
 class Explanation:
     """How a query and a target resemble each other, part by part.
 
-    Sections are the headed ones of each document; their headings stand in
+    Sections are the headed ones of each document; their headings are in
     `query.sections` and `target.sections`, the text of a chunk is
     `query.text[chunk.start : chunk.stop]`. A section without a token has zeros.
     """
@@ -62,10 +63,9 @@ class Explanation:
         Raises:
             MissingExtra: matplotlib is not installed.
         """
-        try:
-            from engine.report.heatmap import explanation_png
-        except ModuleNotFoundError as error:
-            raise MissingExtra("heatmaps", "matplotlib", "training") from error
+        check_extra("matplotlib", "Explanation.to_png()", "matplotlib", "plot")
+        from engine.report.heatmap import explanation_png
+
         return explanation_png(self, picture)
 
 
@@ -73,17 +73,17 @@ def explain(encoder: ColdeEncoder, query: Document, target: Document) -> Explana
     """Compare two documents at three levels (section 4.3 of the paper).
 
     With c the chunk vectors, g the chunk states of the first stage, and the weights
-    W_Q, W_K of the trained attention, which are used across documents here alone:
+    W_Q, W_K of the trained attention, which are used across documents only here:
 
         alpha(q, r) = mean over heads of softmax_r( <W_Q g_q, W_K g_r> / sqrt(d_k) )
         beta(q, r) = ( alpha(q, r) + alpha'(r, q) ) / 2,  alpha' that of the target on the query
         w(q, r) = alpha(q, r) <c_q, c_r>
         section(i, j) = mean over q in i of the sum over r in j of w(q, r)
 
-    The paper shows weighted scores and no formula. This one stays in [-1, 1], and its
-    sections sum to what all chunks give together. Section cosines are those of z, with
+    The paper shows weighted scores and no formula. Ours stays in [-1, 1], and its values
+    for the sections j sum to the value for all chunks of the target. Section cosines are those of z, with
     each headed section a section in the sense of `ColdeEncoder.embed_sections`. Where chunks run
-    on over headings, the weights of a chunk count to the section in which the chunk begins.
+    across headings, the weights of a chunk count for the section in which the chunk begins.
 
     Raises:
         EncoderError: the encoder has no attention.

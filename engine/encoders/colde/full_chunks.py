@@ -1,4 +1,4 @@
-"""A document cut into chunks of equal length that run on over headings, as in the paper. No weights here."""
+"""A document cut into chunks of equal length that run across headings, as in the paper. No parameters here."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def chunk_across_sections(document: Document, tokenizer: Tokenizer, most: int) -
         most: tokens of a window, at least 1.
 
     Returns:
-        Chunks, each of the section in which it begins; every token is in one of them. A section in
-        which no chunk begins has none.
+        Chunks, each of the section in which it begins; every token is in one chunk. A section in
+        which no chunk begins has no chunks.
 
     Raises:
         DocumentError: the document has no token.
@@ -39,7 +39,7 @@ def chunk_across_sections(document: Document, tokenizer: Tokenizer, most: int) -
 
 
 def tokens_of_sections(document: Document, tokenizer: Tokenizer) -> list[Sequence[int]]:
-    """The token ids of each section, of one without text none."""
+    """The token ids of each section; empty for a section without text."""
     return [ids for ids, _ in tokenizer.tokenize(_texts(document))]
 
 

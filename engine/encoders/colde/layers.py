@@ -3,7 +3,7 @@
 CoLDE is the Contrastive Long Document Encoder of Jha et al. (2022, TKDD, "Supervised
 Contrastive Learning for Interpretable Long-Form Document Matching"; arXiv:2108.09190).
 
-Letters in shapes: N sections, n chunks of a section (padded: the most of the batch),
+Letters in shapes: N sections, n chunks of a section (padded to the most in the batch),
 H width of a state, A width of an aggregated chunk, D width of a vector.
 """
 
@@ -22,12 +22,12 @@ from engine.errors import EncoderError
 class Positions(nn.Module):
     """E_sec[p] + E_chunk[q], added to the word embeddings of every token of a chunk.
 
-    Section 3.1 of the paper. Its formula is printed as a sum over all p, q and r;
-    what is meant is one sum of three embeddings for each of them.
+    Section 3.1 of the paper. It prints the formula as a sum over all p, q and r, but
+    means one sum of three embeddings for each p, q and r.
 
-    A section number counts up to the S of training, any above is read as the last.
-    `largest` is the highest chunk number that was seen in training: with `clamp` the
-    chunks of a longer document share it, rather than add rows that nothing has trained.
+    A section number above the S of training is read as the last one. `largest` is the
+    highest chunk number that was seen in training: with `clamp` the further chunks of a
+    longer document share it, rather than add rows that were never trained.
     """
 
     def __init__(self, width: int, n_sections: int, *, clamp: bool) -> None:
@@ -56,7 +56,7 @@ class ChunkAttention(nn.Module):
     """Multi-headed attention between chunks.
 
     Vaswani et al. (2017, arXiv:1706.03762), with softmax(Q K^T / sqrt(d_k)) V for each
-    head, d_k = H / heads; CoLDE, section 3.2, prints the same.
+    head, d_k = H / heads; the same as CoLDE, section 3.2.
     """
 
     def __init__(self, width: int, heads: int) -> None:
@@ -67,12 +67,12 @@ class ChunkAttention(nn.Module):
         self.query, self.key, self.value, self.out = (nn.Linear(width, width) for _ in range(4))
 
     def forward(self, queries: Tensor, keys: Tensor, key_mask: Tensor) -> Tensor:
-        """Let every query chunk look at all key chunks.
+        """Let every query chunk attend to all key chunks.
 
         Args:
             queries: (N, n, H).
-            keys: (N, m, H); they are the values too.
-            key_mask: (N, m) bool, True where a key is real; one at least in each row.
+            keys: (N, m, H); also the values.
+            key_mask: (N, m) bool, True where a key is real; at least one in each row.
 
         Returns:
             (N, n, H).
@@ -97,23 +97,23 @@ class ChunkAttention(nn.Module):
 
 
 class ColdeLayers(nn.Module):
-    """All weights of a CoLDE beside those of its backbone.
+    """All parameters of a CoLDE except those of its backbone.
 
         a_q = MHA(g_q, keys and values: the chunks of the next section)
         h_q = BiLSTM(LN(g_q + a_q)) at q
         c_q = unit(W h_q + b),  z = unit(W [forwards at the last q; backwards at the first] + b)
 
-    The paper says neither how attention is joined (residual and LayerNorm here), nor
-    that vectors are scaled to unit length (its code does).
+    The paper specifies neither how attention is joined (residual and LayerNorm here), nor
+    that vectors are scaled to unit length (its code does so).
     """
 
     def __init__(self, width: int, config: ColdeConfig, *, own_pooler: bool = False) -> None:
-        """Make the layers with random weights.
+        """Make the layers with random parameters.
 
         Args:
             width: H, of the backbone.
             config: which layers there are, and how wide.
-            own_pooler: for a backbone that has none.
+            own_pooler: whether to add a pooler, for a backbone that has none.
 
         Raises:
             EncoderError: the width cannot be shared by the heads.
@@ -140,7 +140,7 @@ class ColdeLayers(nn.Module):
         Args:
             states: g (N, n, H).
             mask: (N, n) bool, True where a chunk is real: the first ones of each row, at least one.
-            keys: (N,) int64, the section that each section attends to; itself for a document left whole.
+            keys: (N,) int64, the section that each section attends to; itself for an unsplit document.
 
         Returns:
             z (N, D) and c (N, n, D), unit rows; c is zero where padded.

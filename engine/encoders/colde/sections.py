@@ -14,7 +14,7 @@ TokenIds: TypeAlias = Sequence[int]
 
 @dataclass(frozen=True, slots=True)
 class PlacedChunk:
-    """The tokens of a chunk, and the place that its embeddings tell of."""
+    """The tokens of a chunk, and the position that its embeddings encode."""
 
     token_ids: TokenIds  # without special tokens
     section: int  # p, from 0
@@ -25,10 +25,10 @@ PlacedSection: TypeAlias = tuple[PlacedChunk, ...]
 
 
 def place(sections: Sequence[Sequence[TokenIds]]) -> tuple[PlacedSection, ...]:
-    """Number chunks in the order in which they stand.
+    """Number sections and chunks in the order given.
 
-    To shuffle after this call keeps the numbers that they had (`ids_follow`: the released
-    code); to shuffle before it gives them those of their new places (`ids_new`).
+    Shuffling after this call keeps the original numbers (`ids_follow`: the released code);
+    shuffling before it gives the numbers of the new places (`ids_new`).
     """
     return tuple(
         tuple(PlacedChunk(token_ids, p, q) for q, token_ids in enumerate(section)) for p, section in enumerate(sections)
@@ -50,10 +50,10 @@ def split_document(document: SegmentedDocument, n_sections: int, chunk_tokens: i
     Args:
         document: segmented.
         n_sections: S, at least 1.
-        chunk_tokens: most tokens of a chunk, where chunks are cut anew.
+        chunk_tokens: most tokens of a chunk, where chunks are cut again.
 
     Returns:
-        S parts with one chunk at least in each; fewer only if there are fewer tokens than parts.
+        S parts with at least one chunk in each; fewer only if there are fewer tokens than parts.
     """
     headed = headed_sections(document)
     if len(headed) < n_sections:
@@ -64,7 +64,7 @@ def split_document(document: SegmentedDocument, n_sections: int, chunk_tokens: i
 
 
 def split_tokens(sections: Sequence[TokenIds], n_sections: int, chunk_tokens: int) -> list[tuple[TokenIds, ...]]:
-    """The same parts as `split_document` makes, each cut into full chunks that run on over headings.
+    """The same parts as `split_document` makes, each cut into full chunks that run across headings.
 
     Args:
         sections: the tokens of each headed section; not all empty.
@@ -87,7 +87,7 @@ def full_chunks(tokens: TokenIds, chunk_tokens: int) -> tuple[TokenIds, ...]:
 
 
 def _balanced_cuts(sizes: Sequence[int], n_parts: int) -> list[int]:
-    """Where to cut a row of sizes, each cut as near to its share of the whole as the ones before it allow."""
+    """Where to cut a row of sizes, each cut as near to its share of the total as the cuts before it allow."""
     ends = [0, *accumulate(sizes)]
     cuts: list[int] = []
     for part in range(1, n_parts):

@@ -1,4 +1,4 @@
-"""Which tokens make a block, and which blocks are read together. Pure functions of counts; no text, no weights."""
+"""Cuts documents into blocks, and groups blocks to be read together. Reads token counts; no text, no parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class BlockFilling:
 
     Greedy sentence filling (section 4.1.1 of the paper), but a block never runs
     on into the next section, so that it has one heading. `paper` and `released` stop
-    at the first `max_blocks` blocks, MatchBERT at the first block's worth of tokens.
+    after the first `max_blocks` blocks, MatchBERT after the tokens of the first block.
     """
 
     def __init__(self, config: SmithConfig) -> None:
@@ -27,7 +27,7 @@ class BlockFilling:
         """The blocks of the next section.
 
         Args:
-            sentence_ends: as `fill_windows` takes them.
+            sentence_ends: see `fill_windows`.
         """
         config = self._config
         if config.variant is not Variant.FIXED and not config.is_hierarchical:
@@ -46,7 +46,7 @@ def fill_truncating(sentence_ends: Sequence[int], capacity: int) -> list[TokenWi
     """Greedy sentence filling as published: a sentence longer than a block is cut off.
 
     Args:
-        sentence_ends: as `fill_windows` takes them.
+        sentence_ends: see `fill_windows`.
         capacity: most tokens of a block, at least 1.
     """
     windows: list[TokenWindow] = []
@@ -62,7 +62,7 @@ def fill_truncating(sentence_ends: Sequence[int], capacity: int) -> list[TokenWi
 
 
 def document_windows(blocks: Sequence[Chunk], max_blocks: int) -> list[TokenWindow]:
-    """Runs of at most `max_blocks` blocks, cut between sections where that is possible.
+    """Windows of at most `max_blocks` blocks, cut between sections where that is possible.
 
     Sections fill a window as sentences fill a block; the numbers of a window count blocks.
     """

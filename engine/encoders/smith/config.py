@@ -12,23 +12,23 @@ _MOST_LAYERS = 128
 
 
 class Combination(StrEnum):
-    """What stands beside the document encoder's output (section 4.1.4 of the paper)."""
+    """The vector concatenated with the document encoder's output (section 4.1.4 of the paper)."""
 
     NORMAL = "normal"  # nothing
     SUM = "sum"  # the sum of the block vectors
-    MEAN = "mean"
-    ATTENTION = "attention"  # their sum weighted by a learned attention
+    MEAN = "mean"  # the mean of the block vectors
+    ATTENTION = "attention"  # the sum of the block vectors, weighted by a learned attention
 
 
 class Overflow(StrEnum):
-    """What becomes of a sentence that is longer than a block."""
+    """The treatment of a sentence that is longer than a block."""
 
     WRAP = "wrap"  # goes on in the blocks that follow
     TRUNCATE = "truncate"  # its end is not read
 
 
 class Activation(StrEnum):
-    """After the last dense layer."""
+    """The activation after the last dense layer."""
 
     NONE = "none"
     RELU = "relu"
@@ -38,10 +38,10 @@ class Activation(StrEnum):
 class SmithConfig:
     """Sizes and choices of one SMITH; by default the `fixed` one.
 
-    `variant` stands for what has no field of its own: the paper and the released
-    code end a block with two [SEP], and read the first `max_blocks` blocks of a
-    document; `fixed` ends it with one, and reads every block, `max_blocks` of them
-    in one pass. The fields of a whole variant come from `smith`.
+    `variant` determines the choices without a field of their own: the paper and the
+    released code end a block with two [SEP], and read the first `max_blocks` blocks of
+    a document; `fixed` ends it with one, and reads every block, `max_blocks` of them
+    in one pass. `smith` sets all fields of a variant.
 
     In every variant both documents of a pair go through the same layers, as the paper says. The released
     code gives the last layer of each side parameters of its own. That is not repeated in `released`: an
@@ -54,7 +54,7 @@ class SmithConfig:
 
     variant: Variant = Variant.FIXED
     block_tokens: int = 32  # special tokens counted
-    max_blocks: int = 48  # that the document encoder sees together
+    max_blocks: int = 48  # most blocks that the document encoder reads together
     width: int = 256  # of a state; a vector is as wide, or twice as wide where it is combined
     sentence_layers: int = 6
     sentence_heads: int = 4
@@ -110,7 +110,7 @@ class SmithConfig:
 
     @property
     def n_separators(self) -> int:
-        """How many [SEP] end a block; the released code writes two."""
+        """The number of [SEP] that end a block; the released code writes two."""
         return 1 if self.variant is Variant.FIXED or not self.is_hierarchical else 2
 
     @property
@@ -127,7 +127,7 @@ class SmithConfig:
 def smith(variant: Variant = Variant.FIXED) -> SmithConfig:
     """SMITH: 1,536 positions, six sentence layers (four in the published checkpoint), three document layers.
 
-    SMITH-NP, -WP and -WP+SP are this one; they differ in what they were pretrained on.
+    SMITH-NP, -WP and -WP+SP have this configuration; they differ in their pretraining.
     """
     match variant:
         case Variant.PAPER:

@@ -45,31 +45,31 @@ class SmithEncoder(TrainableEncoder):
     Chunks are the blocks. A state is the block vector h before positions, a chunk
     vector v_i the last layer over the contextual block C_i, and the document's vector
     v_1, as in the paper (equations: `SmithModule.documents`). The paper names no
-    block vector; v_i was chosen over h_i because it lies in the space of the
-    document vectors, is trained by what trains those, and knows its context.
+    block vector; v_i was chosen over h_i because it is in the space of the
+    document vectors, is trained with them, and depends on its context.
 
     A document of more blocks than `max_blocks` is read in windows, with n_w the
     tokens of window w,
 
         E = unit(sum_w n_w E_w)
 
-    where the paper reads the first window and no more. Blocks end where sections
+    while the paper reads only the first window. Blocks end where sections
     end; the paper knows no sections. Headings are read as text.
     """
 
     kind = "smith"
 
     def __init__(self, module: SmithModule, tokenizer: Tokenizer, *, name: str = "", device: str = "cpu") -> None:
-        """Wrap a module that lies on `device`.
+        """Wrap a module that is on `device`.
 
         Args:
-            module: with the configuration.
+            module: the network, with its configuration.
             tokenizer: whose ids the module reads.
-            name: what `load_encoder` was given; empty for one that was never saved.
+            name: the name given to `load_encoder`; empty for an encoder that was never saved.
             device: of the module.
 
         Raises:
-            EncoderError: the tokenizer is not BERT's kind.
+            EncoderError: the tokenizer is not of BERT's kind.
         """
         if (len(tokenizer.prefix), len(tokenizer.suffix)) != (1, 1):
             raise EncoderError(
@@ -88,7 +88,7 @@ class SmithEncoder(TrainableEncoder):
         self.chunk_tokens = self.config.capacity
         self._tokenizer_sha256 = tokenizer_sha256(tokenizer.folder)
         self._loaded: Loaded | None = None
-        self._file: Path | None = None  # that it was loaded from
+        self._file: Path | None = None  # the file that the encoder was loaded from
 
     @classmethod
     def create(
@@ -102,19 +102,19 @@ class SmithEncoder(TrainableEncoder):
         sentence_encoder: Path | None = None,
         word_embeddings: Path | None = None,
     ) -> Self:
-        """Make one with random weights.
+        """Make an encoder with random parameters.
 
         Args:
             tokenizer_folder: a folder with a fast WordPiece tokenizer.
             config: `smith()`, `smith_short()`, `match_bert()`, or any other.
-            seed: of the weights.
+            seed: of the parameters.
             device: by default a GPU where torch sees one.
-            dtype: of the weights; train in float32.
-            sentence_encoder: folder of a BERT of the same sizes, whose weights are taken over.
-            word_embeddings: folder of a BERT of the same width, of which only the words are taken over.
+            dtype: of the parameters; train in float32.
+            sentence_encoder: folder of a BERT of the same sizes, whose parameters are copied.
+            word_embeddings: folder of a BERT of the same width, of which only the word embeddings are copied.
 
         Raises:
-            EncoderError: a folder holds not what is asked of it.
+            EncoderError: a folder does not hold what is required of it.
         """
         device = device or default_device()
         tokenizer = Tokenizer(tokenizer_folder)
@@ -143,7 +143,7 @@ class SmithEncoder(TrainableEncoder):
 
     @property
     def fingerprint(self) -> str:
-        """Of the weights (see `Loaded`), the tokenizer and what of the configuration changes vectors."""
+        """Fingerprint of the parameters (see `Loaded`), the tokenizer and the settings that change vectors."""
         settings = {name: value for name, value in asdict(self.config).items() if name != "dropout"}
         read_by = {"weights": sha256_of(self.module, self._loaded), "tokenizer": self._tokenizer_sha256}
         return fingerprint_of({"encoder": self.kind, **settings, **read_by})
@@ -162,7 +162,7 @@ class SmithEncoder(TrainableEncoder):
         return self.tokenizer.pad([[*ids, *more] for ids in blocks])
 
     def states(self, documents: Sequence[SegmentedDocument]) -> list[Tensor]:
-        """The block vectors h; the blocks of all documents go in common batches."""
+        """The block vectors h; blocks of all documents share batches."""
         return read_chunks(documents, self._read)
 
     def _read(self, blocks: Sequence[Sequence[int]]) -> Tensor:
@@ -178,7 +178,7 @@ class SmithEncoder(TrainableEncoder):
         return self.reader.read(len(blocks), TOKEN_BUDGET, group_by_length(lengths), read)
 
     def combine(self, documents: Sequence[SegmentedDocument], states: Sequence[Tensor]) -> Embedded:
-        """The document encoder over windows of blocks, those of like length together; see the class."""
+        """The document encoder over windows of blocks, batched by similar length; see the class."""
         spans = [
             (number, window)
             for number, document in enumerate(documents)
@@ -221,8 +221,8 @@ class SmithEncoder(TrainableEncoder):
 
         for the blocks b of the query and c of the target, and v their vectors. SMITH is siamese: its attention never
         leaves a document, so a and a' do not depend on the other document; the pairs do. They sum to <x, x'>, in
-        [-1, 1], with x = sum_b a_b v_b the attended mean of a document's blocks. Windows count as in the class, by
-        their tokens. The paper explains no match; both equations are ours. Attention weights are not
+        [-1, 1], with x = sum_b a_b v_b the attended mean of a document's blocks. Windows are weighted by their
+        tokens, as in the class. The paper explains no match; both equations are ours. Attention weights are not
         contributions, neither to the score of a hit nor to the cosine of the documents.
         """
         if self.cannot_explain is not None:
@@ -257,7 +257,7 @@ class SmithEncoder(TrainableEncoder):
         return torch.cat(weights), self.combine([document], [states]).chunks[0]
 
     def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
-        """Write weights, tokenizer, configuration and model card; see `TrainableEncoder.save_pretrained`."""
+        """Write parameters, tokenizer, configuration and model card; see `TrainableEncoder.save_pretrained`."""
         self.tokenizer.save_pretrained(folder)
         self._save_weights(folder / WEIGHTS_FILE, dtype)
         self.name = self.name or str(folder)
@@ -266,7 +266,7 @@ class SmithEncoder(TrainableEncoder):
 
     def _save_weights(self, file: Path, dtype: torch.dtype | None) -> None:
         if dtype is None and self._file is not None and self._loaded is not None and self._loaded.are_in(self.module):
-            # What was read, for what is in memory may have been rounded.
+            # The file that was loaded is copied, since the parameters in memory can be rounded.
             if file != self._file:
                 file.write_bytes(self._file.read_bytes())
             return

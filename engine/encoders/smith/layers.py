@@ -28,8 +28,8 @@ class SentenceEncoder(nn.Module):
 
         p = tanh(W_p T[CLS] + b),  h = unit(relu(W_s p + b_s))
 
-    with T the output of BERT. The paper names a dense layer without ReLU, the
-    released code has it, and so have we. MatchBERT has no such layer: h = unit(p).
+    with T the output of BERT. The paper names a dense layer without ReLU; the
+    released code has a ReLU, and so does ours. MatchBERT has no such layer: h = unit(p).
     """
 
     def __init__(self, config: SmithConfig, vocabulary_size: int) -> None:
@@ -102,7 +102,7 @@ class DocumentEncoder(nn.Module):
         self,
         blocks: Tensor,  # (n, H), of one document, before positions
     ) -> list[Tensor]:
-        """What each block attends to in each layer: (n, n), the mean over heads, rows sum to 1.
+        """The attention of each block to every block, in each layer: (n, n), the mean over heads, rows sum to 1.
 
         The fused attention of `forward` returns no weights, so softmax_j(<q_i, k_j> / sqrt(d_k)) is computed here.
         """
@@ -158,9 +158,9 @@ class BlockAttention(nn.Module):
 
 
 class SmithModule(nn.Module):
-    """All weights of a SMITH, drawn from a seed.
+    """All parameters of a SMITH, drawn from a seed.
 
-    Truncated normal of 0.02, but Glorot-uniform for the two dense layers that the
+    Truncated normal of deviation 0.02, but Glorot-uniform for the two dense layers that the
     released code leaves to TensorFlow's default, and for the attention's vector.
     """
 
@@ -168,10 +168,10 @@ class SmithModule(nn.Module):
         super().__init__()
         self.config = config
         self.pad_id = pad_id
-        with torch.random.fork_rng(devices=[]):  # transformers draws weights of its own, to be drawn again here
+        with torch.random.fork_rng(devices=[]):  # transformers draws parameters, which are drawn again below
             self.sentence = SentenceEncoder(config, vocabulary_size)
             self.document = DocumentEncoder(config) if config.is_hierarchical else None
-            # A list of one layer or none, by which saved encoders name it.
+            # A list of one layer or none, as in the parameter names of saved encoders.
             self.heads = nn.ModuleList(nn.Linear(config.width, config.width) for _ in range(config.is_hierarchical))
             attends = config.combination is Combination.ATTENTION
             self.attention = BlockAttention(config) if attends else None
@@ -193,9 +193,9 @@ class SmithModule(nn.Module):
         return tokens, rows
 
     def padding_block(self) -> Tensor:
-        """(H,), what the released code reads where a document has no block.
+        """(H,), the vector that the released code reads where a document has no block.
 
-        Its mask lowers the attention to all tokens alike, which is no mask at all.
+        The mask of that code lowers the attention to all tokens equally, so it masks nothing.
         """
         device = self.sentence.bert.device
         ids = torch.full((1, self.config.block_tokens), self.pad_id, device=device)
@@ -212,17 +212,17 @@ class SmithModule(nn.Module):
             paper, released: document unit([g; E]), block unit([h_i; v_i])
             fixed:           document [unit(g); E] / sqrt 2, block [h_i; v_i] / sqrt 2
 
-        so that in `fixed` each half has the same say, and sum and mean are one. In
-        `released` g runs over `max_blocks` blocks, those that do not exist included,
-        as its code does; that code then takes the raw product of [g; E], which no index
-        of unit vectors can hold.
+        so that in `fixed` each half has the same weight, and sum and mean are equal. In
+        `released` g runs over `max_blocks` blocks, missing ones included, as in its
+        code. That code then takes the raw product of [g; E], which an index of unit
+        vectors cannot represent.
 
         Args:
             blocks: (B, n, H) float32, unit rows, padded along n; n = 1 without a document encoder.
-            mask: (B, n) bool, True where a block is real; the first of each document is.
+            mask: (B, n) bool, True where a block is real; the first block of each document is real.
 
         Returns:
-            The documents (B, D) and their blocks (B, n, D), float32, unit rows; padded blocks hold anything.
+            The documents (B, D) and their blocks (B, n, D), float32, unit rows; rows of padded blocks are undefined.
         """
         if self.document is None:
             return blocks[:, 0], blocks
@@ -238,7 +238,7 @@ class SmithModule(nn.Module):
     def block_weights(self, blocks: Tensor) -> Tensor:
         """How much attention the vector of a document pays to each of its blocks.
 
-        E is the output at the first block, so its weights are R_1 of `rollout`. Where g stands beside it, with a_i
+        E is the output at the first block, so its weights are R_1 of `rollout`. Where g is concatenated, with a_i
         the weights of its sum (1 / n for sum and mean),
 
             w_i = lambda a_i + (1 - lambda) R_1i
@@ -293,7 +293,7 @@ class SmithModule(nn.Module):
 
 
 def initialize(module: nn.Module, generator: torch.Generator) -> None:
-    """Draw dense and embedding weights from a normal of 0.02, cut at two deviations; biases 0, norms 1."""
+    """Draw dense and embedding weights from a normal of deviation 0.02, cut at two deviations; biases 0, norms 1."""
     for part in module.modules():
         if isinstance(part, nn.Linear | nn.Embedding):
             limit = 2 * INITIAL_STD
@@ -318,6 +318,6 @@ def _bert_config(
         hidden_act="gelu_pytorch_tanh",
         hidden_dropout_prob=config.dropout,
         attention_probs_dropout_prob=config.dropout,
-        pad_token_id=None,  # else its row would stay zero
+        pad_token_id=None,  # else the row of the padding token would stay zero
         attn_implementation="sdpa",
     )

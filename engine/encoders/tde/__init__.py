@@ -1,1 +1,1 @@
-"""TDE: sentence states beside topics."""
+"""TDE: sentence states concatenated with topic vectors."""

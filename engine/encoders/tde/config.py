@@ -14,7 +14,7 @@ class TdeConfig:
     """Sizes and choices of one TDE.
 
     `paper` reads every sentence by itself and takes the state of its [CLS]. `fixed`
-    reads sentences under 8 tokens, headings mostly, with the next one, and takes the
+    reads sentences under 8 tokens, mostly headings, with the next one, and takes the
     mean of all states. No code was published, so there is no `released`.
 
     Raises:
@@ -22,7 +22,7 @@ class TdeConfig:
     """
 
     variant: Variant = Variant.FIXED
-    pooling: Pooling | None = None  # that of the variant
+    pooling: Pooling | None = None  # None: that of the variant
     sentence_tokens: int = 128  # most tokens read at once, special ones counted; a longer sentence is cut
     n_topics: int = 100  # K; 0 leaves the topics out, "TDE w/o ETM"
     topic_width: int = 300

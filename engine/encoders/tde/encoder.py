@@ -1,4 +1,4 @@
-"""TDE: a text as the mean of its sentence vectors, each one the backbone's state beside the sentence's topics.
+"""TDE: a text as the mean of its sentence vectors, each the backbone's state concatenated with the topics.
 
 After "Topic-informed and Decoupled sentence Embeddings" (Findings of NAACL 2024).
 Sentences are read one by one and no text sees its partner (this is what "decoupled"
@@ -58,23 +58,23 @@ class TdeEncoder(TrainableEncoder):
         x_s = [b_s ; t_s],    h = mean_s x_s
 
     A chunk is a sentence, its vector unit(x_s); the document's is unit(h). The paper
-    tells no scale of b_s, t_s and h.
+    specifies no scale of b_s, t_s and h.
     """
 
     kind = "tde"
     module: TdeModule
 
     def __init__(self, backbone: Backbone, layers: TdeLayers, config: TdeConfig, *, name: str = "") -> None:
-        """Put layers beside a backbone.
+        """Combine layers with a backbone.
 
         Args:
-            backbone: that pools as `config` says.
+            backbone: with the pooling of `config`.
             layers: made for its width and the same configuration.
-            config: what it is made of.
-            name: what `load_encoder` was given; empty for one that was never saved.
+            config: sizes and choices of the encoder.
+            name: the name given to `load_encoder`; empty for an encoder that was never saved.
 
         Raises:
-            EncoderError: the backbone has no room or no [CLS] for what `config` asks.
+            EncoderError: `config` leaves no room for text, or needs a [CLS] that the backbone lacks.
         """
         tokenizer = backbone.tokenizer
         self.config = config
@@ -108,12 +108,12 @@ class TdeEncoder(TrainableEncoder):
 
         Args:
             backbone_folder: a BERT-like model of transformers.
-            texts_for_vocabulary: the documents that the topics will be of; not read
+            texts_for_vocabulary: documents to choose the words of topics from; not read
                 where `config.n_topics` is 0.
             config: `TdeConfig()` by default.
-            seed: of the random weights.
+            seed: of the random parameters.
             device: as in `load_encoder`.
-            dtype: of the backbone; all else is float32.
+            dtype: of the backbone; the other parameters are float32.
 
         Raises:
             EncoderError: the folder is no backbone, the texts hold no vocabulary, or
@@ -148,7 +148,7 @@ class TdeEncoder(TrainableEncoder):
 
     @property
     def fingerprint(self) -> str:
-        """See `Encoder` and `Loaded`; not of the pair head, which makes no vectors."""
+        """See `Encoder` and `Loaded`; does not cover the pair head, which makes no vectors."""
         topics = self.module.topics
         settings = {name: value for name, value in self._config().items() if name not in _OF_THE_VOCABULARY}
         return fingerprint_of(
@@ -174,11 +174,11 @@ class TdeEncoder(TrainableEncoder):
         )
 
     def states(self, documents: Sequence[SegmentedDocument]) -> list[Tensor]:
-        """First stage: b_s of all sentences, (C, H) a document; those of all documents go in common batches."""
+        """First stage: b_s of all sentences, (C, H) for each document; sentences of all documents share batches."""
         return read_chunks(documents, lambda sequences: self.backbone.embed(sequences, TOKEN_BUDGET))
 
     def combine(self, documents: Sequence[SegmentedDocument], states: Sequence[Tensor]) -> Embedded:
-        """Second stage: the topics of each sentence, and the mean; see the equation above."""
+        """Second stage: the topics of each sentence, and the mean; see the equation of the class."""
         rows = [self._with_topics(document, own.float()) for document, own in zip(documents, states, strict=True)]
         sentences, mask = pad_chunks(rows)
         # The direction of a mean is that of the sum.
@@ -192,13 +192,13 @@ class TdeEncoder(TrainableEncoder):
         return torch.cat([states, self.module.topics(sentences, text)], dim=-1)
 
     def match_probability(self, query: Vectors, target: Vectors) -> Vectors:
-        """How likely it is that texts match, by the pair head.
+        """The probability that texts match, by the pair head.
 
-        It reads document vectors as they stand in an index; query and target do not swap.
+        It reads document vectors as an index stores them; query and target are not interchangeable.
 
         Args:
             query: (..., D) unit rows.
-            target: (..., D) likewise, of a shape that broadcasts, as (T, D) for one query.
+            target: (..., D) unit rows, of a shape that broadcasts, such as (T, D) for one query.
 
         Returns:
             (...) float32 in [0, 1].
@@ -217,11 +217,11 @@ class TdeEncoder(TrainableEncoder):
         return probability
 
     def top_words(self, n: int = 10) -> list[list[str]]:
-        """The n likeliest words of each topic, for people; none without a topic model."""
+        """The n likeliest words of each topic, for display; none without a topic model."""
         return self.module.topics.model.top_words(n) if self.module.topics else []
 
     def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
-        """Write backbone, own weights, vocabulary, configuration and card; see `TrainableEncoder.save_pretrained`."""
+        """Write backbone, layers, vocabulary, configuration and card; see `TrainableEncoder.save_pretrained`."""
         as_loaded = dtype is None and self._loaded is not None and self._loaded.are_in(self.backbone.model)
         self.backbone.save_pretrained(folder, dtype=None if as_loaded else dtype or self.backbone.dtype)
         save_weights(self.module.own_weights(), folder / WEIGHTS_FILE, dtype=dtype)

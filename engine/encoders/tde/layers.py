@@ -1,4 +1,4 @@
-"""The weights of a TDE beside its backbone: topics of sentences as vectors, and the classifier of a pair."""
+"""The torch modules of TDE besides its backbone: topic vectors of sentences, and the classifier of a pair."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from engine.encoders.tde.config import TdeConfig
 from engine.encoders.tde.topics import EmbeddedTopicModel, Vocabulary
 
 _FEWEST_WORDS = 3
-_SENTENCES_AT_ONCE = 4096  # the hidden layers of the topic model would grow with the document
+_SENTENCES_AT_ONCE = 4096  # bounds the hidden layers of the topic model, which would grow with the document
 
 
 class TopicVectors(nn.Module):
     """Topics of sentences as vectors: t_s = LayerNorm(alpha^T theta_s).
 
-    A sentence with under 3 words of the vocabulary has the theta of its document. The
+    A sentence with fewer than 3 words of the vocabulary has the theta of its document. The
     gain of the normalisation starts at 1/sqrt(W), W the width, so that t_s starts at
     unit length and weighs as much as the backbone's state beside it.
     """
@@ -34,7 +34,7 @@ class TopicVectors(nn.Module):
 
         Args:
             sentences: C texts, at least one.
-            document: the text that they are from, all of it.
+            document: the whole text that the sentences are from.
 
         Returns:
             (C, W) float32.
@@ -52,8 +52,8 @@ class TopicVectors(nn.Module):
 class PairHead(nn.Module):
     """Classifier of a pair of texts over m = [h1; h2; h1 - h2; h1 * h2].
 
-    Linear(4D, 256) ReLU dropout .1 Linear(256, 2), where the paper says "a classifier
-    layer". It reads h at length sqrt(D), whatever the length of the mean was, so that
+    Linear(4D, 256), ReLU, dropout 0.1, Linear(256, 2), where the paper says "a classifier
+    layer". It reads h scaled to length sqrt(D), whatever the length of the mean was, so that
     vectors from an index can be classified too.
     """
 
@@ -63,7 +63,7 @@ class PairHead(nn.Module):
         self.layers = nn.Sequential(nn.Linear(4 * width, 256), nn.ReLU(), nn.Dropout(0.1), nn.Linear(256, 2))
 
     def forward(self, query: Tensor, target: Tensor) -> Tensor:
-        """Logits (..., 2) of no match and match, from unit vectors (..., D) twice, of shapes that broadcast."""
+        """Logits (..., 2) of no match and match, from two arrays of unit vectors (..., D) whose shapes broadcast."""
         one, other = self.scale * query, self.scale * target
         difference, product = one - other, one * other
         both = [one.expand_as(difference), other.expand_as(difference), difference, product]
@@ -72,14 +72,14 @@ class PairHead(nn.Module):
 
 
 class TdeLayers(nn.Module):
-    """All weights of a TDE beside those of its backbone, at first random."""
+    """All parameters of a TDE except those of its backbone, initialised at random."""
 
     def __init__(self, width: int, config: TdeConfig, vocabulary: Vocabulary | None) -> None:
-        """Make them.
+        """Make the layers.
 
         Args:
             width: H, of the backbone.
-            config: their sizes.
+            config: sizes of the layers.
             vocabulary: of the topic model; None where `config.n_topics` is 0.
         """
         super().__init__()
@@ -97,7 +97,7 @@ class TdeLayers(nn.Module):
 
 
 class TdeModule(nn.Module):
-    """All weights of a TDE."""
+    """All parameters of a TDE."""
 
     def __init__(self, backbone: nn.Module, layers: TdeLayers) -> None:
         super().__init__()
@@ -106,5 +106,5 @@ class TdeModule(nn.Module):
         self.head = layers.head
 
     def own_weights(self) -> dict[str, Tensor]:
-        """All but those of the backbone, by the names that they have in `TdeLayers`."""
+        """All parameters except those of the backbone, by their names in `TdeLayers`."""
         return {name: value for name, value in self.state_dict().items() if not name.startswith("backbone.")}

@@ -1,4 +1,4 @@
-"""Which tokens of a section are read as one sentence by TDE. Pure functions of counts; no text, no weights."""
+"""Cuts a section into the sentences that TDE reads. Pure functions of token counts; no text, no parameters."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from engine.segmentation import TokenWindow
 
 
 def sentence_windows(sentence_ends: Sequence[int], capacity: int, *, shortest: int = 1) -> list[TokenWindow]:
-    """One window a sentence.
+    """One window for each sentence.
 
     A sentence longer than a window is cut into the fewest pieces that fit, of equal
-    size up to one token, where the paper says nothing.
+    size up to one token; the paper does not specify this.
 
     Args:
         sentence_ends: as for `engine.segmentation.fill_windows`.
         capacity: most tokens of a window, at least 1.
-        shortest: a window under so many tokens is joined with the next sentence, at
-            the end with the one before, where both fit into one.
+        shortest: fewest tokens of a window; a shorter one is joined with the next sentence,
+            or at the end with the previous one, where both fit into one window.
 
     Returns:
         Windows that hold every token once, in order.

@@ -4,7 +4,7 @@ The model is ETM (Dieng, Ruiz & Blei 2020, TACL 8, arXiv:1907.04907): a topic is
 a point in the space of word embeddings, and its words are those near it.
 
 Letters in shapes: N texts, V words of the vocabulary, K topics, W width of an
-embedding, E pairs of a text and a word that stands in it.
+embedding, E pairs of a text and a word that occurs in it.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ _STOP_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Bags:
-    """How often each word of a vocabulary stands in each text; only what is not zero."""
+    """The counts of each word of a vocabulary in each text; zeros are not stored."""
 
     rows: Tensor  # (E,) int64, the text, rising
     words: Tensor  # (E,) int64, the word
     counts: Tensor  # (E,) float32
-    lengths: Tensor  # (N,) float32, words of the vocabulary in each text, repeated ones too
+    lengths: Tensor  # (N,) float32, words of the vocabulary in each text, with repetitions
 
     def to(self, device: torch.device) -> Bags:
-        """The same on another device."""
+        """The bags on another device."""
         return Bags(self.rows.to(device), self.words.to(device), self.counts.to(device), self.lengths.to(device))
 
     def take(self, texts: Tensor) -> Bags:
-        """Those of some texts, by number (M,) int64, in the order given."""
+        """The bags of some texts, by number (M,) int64, in the order given."""
         sizes = torch.bincount(self.rows, minlength=len(self.lengths))
         starts = (sizes.cumsum(0) - sizes)[texts]
         sizes = sizes[texts]
         rows = torch.arange(len(texts), device=texts.device).repeat_interleave(sizes)
-        shift = starts - (sizes.cumsum(0) - sizes)  # from where a pair stands to where it stood
+        shift = starts - (sizes.cumsum(0) - sizes)  # from the new position of a pair to its old one
         picked = torch.arange(len(rows), device=texts.device) + shift[rows]
         return Bags(rows, self.words[picked], self.counts[picked], self.lengths[texts])
 
@@ -79,9 +79,9 @@ class Vocabulary:
 
         Args:
             texts: whole documents.
-            min_df: fewest texts that a word stands in.
-            max_df: greatest share of the texts that a word stands in.
-            max_words: where more remain, those in most texts are taken.
+            min_df: fewest texts that a word occurs in.
+            max_df: greatest share of the texts that a word occurs in.
+            max_words: where more remain, those in the most texts are taken.
 
         Raises:
             EncoderError: no word remains.
@@ -101,7 +101,7 @@ class Vocabulary:
         return cls(sorted(kept[:max_words]))
 
     def bags(self, texts: Iterable[str]) -> Bags:
-        """Count the words of texts; words outside the vocabulary count nowhere."""
+        """Count the words of texts; words outside the vocabulary are not counted."""
         rows: list[int] = []
         words: list[int] = []
         counts: list[int] = []
@@ -128,7 +128,7 @@ class Vocabulary:
         """Read what `save` wrote.
 
         Raises:
-            EncoderError: it is missing, or no list of distinct words.
+            EncoderError: it is missing, or not a list of distinct words.
         """
         words = read_json(file)
         if not words or not isinstance(words, list) or not all(isinstance(word, str) for word in words):
@@ -152,17 +152,17 @@ class EmbeddedTopicModel(nn.Module):
 
     The network reads the word counts x as x / sum(x) and gives the mean mu and the
     logarithm s of the variance of delta: two layers with ReLU, as in the authors'
-    code. Where they may fit rho beforehand, it is always learned here.
+    code. Their code can fit rho beforehand; here it is always learned.
     """
 
     def __init__(
         self, vocabulary: Vocabulary, n_topics: int, *, embedding_width: int = 300, hidden_width: int = 800
     ) -> None:
-        """Start with random weights, drawn as `nn.Linear` draws them."""
+        """Start with random parameters, drawn as `nn.Linear` draws them."""
         super().__init__()
         self.vocabulary = vocabulary
         n_words = len(vocabulary)
-        # The first layer is a sum over the words that stand in a text, a product with x without its zeros.
+        # The first layer is a sum over the words that occur in a text: a product with x that skips its zeros.
         self.word_layer = nn.EmbeddingBag(n_words, hidden_width, mode="sum")
         self.word_bias = nn.Parameter(torch.empty(hidden_width))
         self.hidden_layer = nn.Linear(hidden_width, hidden_width)
@@ -179,13 +179,13 @@ class EmbeddedTopicModel(nn.Module):
             nn.init.uniform_(weights, -(fan_in**-0.5), fan_in**-0.5)
 
     def bags(self, texts: Iterable[str]) -> Bags:
-        """The word counts of texts, on the device of the weights."""
+        """The word counts of texts, on the device of the parameters."""
         return self.vocabulary.bags(texts).to(self.rho.device)
 
     def posterior(self, bags: Bags) -> tuple[Tensor, Tensor]:
         """Mean and log-variance of delta given the words of each text.
 
-        Of a text without words nothing is known: its posterior is the prior, with
+        Nothing is known of a text without words: its posterior is the prior, with
         mean and log-variance 0, so that its topics have equal shares.
 
         Returns:
@@ -199,7 +199,7 @@ class EmbeddedTopicModel(nn.Module):
         return self.mean(hidden) * has_words, self.log_variance(hidden) * has_words
 
     def shares(self, bags: Bags) -> Tensor:
-        """The topic shares theta of each text: of a sample of delta in training, of its mean otherwise.
+        """The topic shares theta of each text: from a sample of delta in training, from its mean otherwise.
 
         Returns:
             (N, K) float32, positive, rows that sum to 1.
@@ -208,7 +208,7 @@ class EmbeddedTopicModel(nn.Module):
             return self._shares(*self.posterior(bags))
 
     def _full_precision(self) -> torch.autocast:
-        """No mixed precision inside: small shares and likelihoods would be lost in it."""
+        """A context without mixed precision, in which small shares and likelihoods would be lost."""
         return torch.autocast(self.rho.device.type, enabled=False)
 
     def _shares(self, mean: Tensor, log_variance: Tensor) -> Tensor:
@@ -226,8 +226,8 @@ class EmbeddedTopicModel(nn.Module):
             L = (-sum_v x_v log(theta^T beta_v + 1e-6) + KL) / sum_v x_v
             KL = -1/2 sum_k (1 + s_k - mu_k^2 - exp(s_k))
 
-        Both terms are divided by the words of the text, where the authors leave them
-        whole: a sum over words would drown every other loss.
+        Both terms are divided by the number of words of the text. The authors do not divide
+        them, but a sum over words would dominate every other loss.
 
         Returns:
             (N,) float32; 0 for a text without words.

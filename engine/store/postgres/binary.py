@@ -1,7 +1,7 @@
-"""Rows of one length in PostgreSQL's binary COPY format, as arrays; no row is an object of Python. Opens no connection.
+"""Rows of one length in PostgreSQL's binary COPY format, as arrays; no Python object per row. Opens no connection.
 
-A row is the number of its fields, then of each field its length and its value, big-endian. A field here is a whole
-number or a `halfvec` of pgvector: its width, a reserved number, and its halves.
+A row is its number of fields, then length and value of each field, big-endian. A field here is an integer or a
+`halfvec` of pgvector: its width, a reserved number, and its float16 values.
 
 Letters in shapes: R rows, D width.
 """
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 HEADER = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 TRAILER = b"\xff\xff"
-VECTOR = "vector"  # the field that is one
+VECTOR = "vector"  # name of the field that is a vector
 _SIZES = {"int4": ">i4", "int8": ">i8"}
 
 
@@ -39,9 +39,9 @@ def encode(rows: Mapping[str, NDArray[Any]], fields: Mapping[str, str], width: i
     """Rows as the server reads them.
 
     Args:
-        rows: (R,) of each field, and (R, D) of the vectors.
-        fields: as of `row_type`.
-        width: as of `row_type`.
+        rows: (R,) values of each field, and (R, D) vectors.
+        fields: see `row_type`.
+        width: see `row_type`.
     """
     layout = row_type(fields, width)
     table = np.zeros(len(next(iter(rows.values()))), layout)
@@ -54,10 +54,10 @@ def encode(rows: Mapping[str, NDArray[Any]], fields: Mapping[str, str], width: i
 
 
 def decode(content: bytes | bytearray, fields: Mapping[str, str], width: int = 0) -> NDArray[np.void]:
-    """(R,) rows that the server wrote.
+    """Parse (R,) rows that the server wrote.
 
     Raises:
-        ValueError: they have another layout.
+        ValueError: the rows have another layout.
     """
     layout, body = row_type(fields, width), memoryview(content)[len(HEADER) : len(content) - len(TRAILER)]
     if bytes(content[: len(HEADER)]) != HEADER or len(body) % layout.itemsize:

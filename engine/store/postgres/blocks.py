@@ -1,8 +1,8 @@
 """Vectors and term counts of runs of documents, read from PostgreSQL when they are first needed. Scores nothing.
 
-A run is to a snapshot what a shard is on disk: documents whose ids follow each other, with all their vectors and term
-counts. What was read stays in memory up to a limit, and the run that was not used for longest goes first; the rows
-cannot change, as all are read in one transaction.
+A run takes the place of a shard on disk: documents with consecutive ids, with all their vectors and term counts. Parts
+of runs that were read stay in memory up to a limit; the least recently used part is dropped first. The rows cannot
+change, because all are read in one transaction.
 
 Letters in shapes: N documents of a run, D width.
 """
@@ -25,7 +25,7 @@ from engine.words.apart import Apart
 from engine.words.counts import WordTables
 from engine.words.packing import PackedTable, PackedWords
 
-RUN_CHUNKS = 16_384  # of a run, about: 13 MB at width 384
+RUN_CHUNKS = 16_384  # chunks of a run, about: 13 MB at width 384
 RUN_DOCUMENTS = 1_024
 KEPT_BYTES = 1 << 30  # in memory at one time
 SPANS = ("section", "start", "stop", "n_tokens")
@@ -53,10 +53,10 @@ class Runs(ShardSet):
         """Read nothing yet.
 
         Args:
-            reader: stays open meanwhile.
-            roster: of all documents; its shards are numbers of runs.
+            reader: stays open while the runs are used.
+            roster: of all documents; its `shard` column holds numbers of runs.
             width: D; 0 without an encoder.
-            kept_bytes: that stay in memory.
+            kept_bytes: limit on the bytes that stay in memory.
         """
         super().__init__(reader.address, {})
         self._reader = reader
@@ -68,14 +68,14 @@ class Runs(ShardSet):
         self._sizes: dict[tuple[int, str], int] = {}
 
     def __getitem__(self, number: int) -> Shard:
-        """All of a run."""
-        if number in self._whole:  # attached, in memory alone
+        """All arrays of a run."""
+        if number in self._whole:  # attached, only in memory
             return self._whole[number]
         parts = self.documents(number), self.sections(number), self.chunks(number), self.spans(number)
         return Shard(*parts, self.words(number, apart=True))
 
     def words(self, number: int, *, apart: bool = False) -> WordTables | PackedWords | None:
-        """The term counts of a run; with `apart` also what counts apart by kind of section."""
+        """The term counts of a run; with `apart`, also the separate counts by kind of section."""
         if number in self._whole:
             return super().words(number, apart=apart)
         words = cast(PackedWords, self._once(number, "words", self._read_words))
@@ -94,7 +94,7 @@ class Runs(ShardSet):
         return cast("NDArray[Any]", self._once(number, name, read[name]))
 
     def _once(self, number: int, name: str, read: Callable[[NDArray[np.int64]], Any]) -> Any:  # noqa: ANN401
-        """What was read before, or is read now."""
+        """A part of a run, from memory or else from the server."""
         key = number, name
         if (found := self._kept.get(key)) is None:
             found = self._kept[key] = read(self._ids[number])
@@ -105,7 +105,7 @@ class Runs(ShardSet):
         return found
 
     def _read_documents(self, ids: NDArray[np.int64]) -> NDArray[np.float16]:
-        """(N, D) zeros for a document without vectors."""
+        """Document vectors (N, D); zeros for a document without vectors."""
         vectors = np.zeros((len(ids), self._width), np.float16)
         if self._width:
             rows = self._reader.between("documents", {"id": "int8"}, _ends(ids), "id", width=self._width)

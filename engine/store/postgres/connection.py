@@ -1,4 +1,4 @@
-"""Connections to the schema of an index, and errors of the server as errors of this program. Knows no table but one."""
+"""Connections to the schema of an index, and errors of the server as errors of this program. Reads no rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OTHERWISE = "check that the server runs and that the address is right, then run
 
 
 def connect(address: Address) -> Session:
-    """Open a session in the schema of an index. Each statement is a transaction of its own until one is begun.
+    """Open a session in the schema of an index, where each statement is its own transaction until one is begun.
 
     Raises:
         StorageError: the server does not answer, or refuses.
@@ -51,24 +51,24 @@ def connect(address: Address) -> Session:
 
 
 def set_path(session: Session, address: Address) -> None:
-    """Find the tables of the index first, and the types of pgvector wherever they were installed."""
+    """Set the search path: first the schema of the index, then the schema in which pgvector is installed."""
     session.execute(_PATH, [address.schema])
 
 
 def _as_text(raw: str | bytes) -> str:
-    """JSON as it was stored: whoever wants its value reads it."""
+    """JSON as it was stored; callers that need the value parse it."""
     return raw if isinstance(raw, str) else raw.decode()
 
 
 def has_tables(session: Session, address: Address) -> bool:
-    """Whether the schema is there and holds an index."""
+    """Whether the schema exists and holds an index."""
     name = sql.SQL("{}.{}").format(sql.Identifier(address.schema), sql.Identifier("settings")).as_string(session)
     row = session.execute("SELECT to_regclass(%s)", [name]).fetchone()
     return row is not None and row[0] is not None
 
 
 def holds_tables(address: Address) -> bool:
-    """Whether an index is there.
+    """Whether an address holds an index.
 
     Raises:
         StorageError: the server does not answer, or refuses.
@@ -78,7 +78,7 @@ def holds_tables(address: Address) -> bool:
 
 
 def check_tables(session: Session, address: Address) -> None:
-    """Whether the schema holds an index.
+    """Check that the schema holds an index.
 
     Raises:
         IndexMismatch: it does not.

@@ -33,7 +33,7 @@ _SECTION_TYPES = ("int8", "int4", "text", "json", *("int4",) * 5, "halfvec")
 def insert_documents(
     session: Session, ids: Sequence[int], encoded: Sequence[tuple[Document, EncodedDocument]], words: PackedWords
 ) -> None:
-    """Write documents, their sections and the vectors of both; chunks and counts come after."""
+    """Write documents, their sections and the vectors of both; chunks and counts are written afterwards."""
     apart = words.apart
     assert apart is not None
     with session.cursor().copy(f"COPY documents ({_DOCUMENT_COLUMNS}) FROM STDIN (FORMAT binary)".encode()) as copy:
@@ -56,7 +56,7 @@ def insert_documents(
 
 
 def update_vectors(session: Session, encoded: Sequence[tuple[int, EncodedDocument]]) -> None:
-    """Give vectors to documents and sections that are there."""
+    """Set the vectors of stored documents and sections."""
     with session.cursor() as cursor:
         cursor.executemany(
             "UPDATE documents SET n_sections = %s, n_chunks = %s, tokens_read = %s, tokens_total = %s, vector = %s "
@@ -74,7 +74,7 @@ def update_vectors(session: Session, encoded: Sequence[tuple[int, EncodedDocumen
 
 
 def insert_chunks(session: Session, encoded: Sequence[tuple[int, EncodedDocument]], width: int) -> None:
-    """Write the chunks of documents that are there, with their vectors of `width`."""
+    """Write the chunks of stored documents, with their vectors of `width`."""
     counts = [len(vectors.chunks) for _, vectors in encoded]
     if not sum(counts):
         return
@@ -94,7 +94,7 @@ def insert_chunks(session: Session, encoded: Sequence[tuple[int, EncodedDocument
 
 
 def insert_counts(session: Session, ids: Sequence[int], words: PackedWords) -> None:
-    """Write the term counts of documents that are there, packed as in a shard, and those of their groups."""
+    """Write the term counts of stored documents and of their groups, packed as in a shard."""
     apart = words.apart
     assert apart is not None
     for kind in _KINDS:
@@ -105,13 +105,13 @@ def insert_counts(session: Session, ids: Sequence[int], words: PackedWords) -> N
 
 
 def _counts(vectors: EncodedDocument) -> tuple[int, int, int, int]:
-    """Sections and chunks with vectors, tokens read, and tokens in all."""
+    """Numbers of sections and chunks with vectors, of tokens read, and of all tokens."""
     coverage = vectors.coverage
     return len(vectors.sections), len(vectors.chunks), coverage.tokens_read, coverage.tokens_total
 
 
 def _copy_counts(session: Session, table: str, keys: Sequence[tuple[object, ...]], counts: PackedTable) -> None:
-    """Write a row for each of several tables of terms that stand one after another."""
+    """Write one row for each of the term tables that follow each other in `counts`."""
     has_position = table == "group_counts"
     columns = f"document_id, kind{', position' if has_position else ''}, occurrences, lows, middles, highs, counts"
     occurrences = counts.lengths().astype(np.int64).tolist()
@@ -122,7 +122,7 @@ def _copy_counts(session: Session, table: str, keys: Sequence[tuple[object, ...]
 
 
 def _of_document(table: PackedTable, row: int) -> tuple[bytes, bytes, bytes, bytes]:
-    """The four columns of one document."""
+    """Columns `lows`, `middles`, `highs` and `counts` of one term table."""
     terms, highs, counts = (_of(starts, row) for starts in (table.starts, table.high_starts, table.count_starts))
     lows = table.lows[terms].astype("<u2").tobytes()
     return lows, table.middles[terms].tobytes(), table.highs[highs].tobytes(), table.counts[counts].tobytes()

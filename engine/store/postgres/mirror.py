@@ -1,8 +1,8 @@
-"""A copy of what the catalog of a folder would hold, in SQLite's memory, made from an index in PostgreSQL.
+"""A catalog like that of a folder, in SQLite's memory, copied from an index in PostgreSQL.
 
-Names, metadata and failures alone; texts, vectors and term counts stay on the server. So a filter, a field and a name
-mean the same in both stores to the last character: one program evaluates them, and PostgreSQL's own rules for
-numbers, truth values and LIKE, which are others, are not asked.
+It holds only names, metadata, counts and failures; texts, vectors and term counts stay on the server. So filters,
+fields and names have exactly the same meaning in both stores: SQLite evaluates them. PostgreSQL has other rules for
+numbers, truth values and LIKE, and they are not used.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ INSERT INTO documents (id, doc_id, title, source, content_hash, metadata, n_chun
     tokens_total, pages, shard_id, document_row, section_row, chunk_row, first_chunk)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '[]', 0, 0, 0, 0, ?)
 """
-_last = threading.local()  # the mirror that a thread made last, for as long as nothing is committed
+_last = threading.local()  # the last mirror of each thread, used again while nothing is committed
 
 
 def mirrored(reader: Reader) -> Connection:
-    """Copy names, metadata and failures."""
+    """Copy names, metadata, counts and failures."""
     connection = memory_catalog()
     driver = connection.connection.driver_connection
     assert driver is not None
@@ -47,10 +47,10 @@ def mirrored(reader: Reader) -> Connection:
 
 @contextmanager
 def open_mirror(address: Address) -> Iterator[Connection]:
-    """The catalog as it is now; made again only where something was committed since the last time.
+    """The catalog as it is now; copied again only if something was committed since the last copy.
 
     Raises:
-        IndexMismatch: no index is there, or one of another version.
+        IndexMismatch: there is no index, or one of another version.
         StorageError: the server does not answer, or refuses.
     """
     reader = Reader(address)

@@ -24,7 +24,7 @@ class Reader:
         """Begin to read; `close` ends the transaction.
 
         Raises:
-            IndexMismatch: no index is there, or one of another version.
+            IndexMismatch: there is no index, or one of another version.
             StorageError: the server does not answer, or refuses.
         """
         self.address = address
@@ -32,7 +32,7 @@ class Reader:
         self._lock = threading.Lock()  # the rows of a COPY must not be mixed with those of another thread
         try:
             with server_faults(address):
-                # A reader waits for its user between two statements, who may take as long as he likes.
+                # Between two statements a reader waits for its user, for any length of time.
                 self._session.execute("SET idle_in_transaction_session_timeout = 0")
                 self._session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 check_tables(self._session, address)
@@ -47,7 +47,7 @@ class Reader:
 
     @property
     def file_descriptor(self) -> int:
-        """Of the connection."""
+        """File descriptor of the connection."""
         return self._session.fileno()
 
     def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
@@ -58,14 +58,14 @@ class Reader:
     def between(
         self, table: str, fields: Mapping[str, str], ids: tuple[int, int], order: str, *, width: int = 0
     ) -> NDArray[np.void]:
-        """Rows of numbers, and of a vector where it has a width, of documents whose ids follow each other.
+        """Rows of documents with consecutive ids: numbers, and a vector if a width is given.
 
         Args:
-            table: whose rows.
+            table: to read.
             fields: names and types of its columns.
             ids: of the first and the last document.
-            order: columns to order by, of which the first is the id of the document.
-            width: D of the column `vector`, of which rows without one are left out; 0 to leave the column out.
+            order: columns to order by; the first is the id of the document.
+            width: D of the column `vector`, whose rows without a vector are left out; 0 to leave the column out.
 
         Returns:
             (R,) rows with the fields, and `vector` (D,).

@@ -14,7 +14,7 @@ from engine.store.address import Address
 from engine.store.postgres.connection import Session, connect, has_tables, server_faults, set_path
 
 FORMAT = 1  # of these tables
-# Names and texts are as Python compares them: by code points, whatever the language of the database.
+# COLLATE "C" compares names as Python does: by code points, whatever the locale of the database.
 _TABLES = """
 CREATE TABLE settings (
     key text PRIMARY KEY,
@@ -117,11 +117,12 @@ def create(session: Session, address: Address) -> None:
     """Make the tables of an empty index, in one transaction.
 
     Raises:
-        StorageError: the server refuses, for example since it has no pgvector.
+        StorageError: the server refuses, for example because it has no pgvector.
     """
     with server_faults(address), session.transaction():
         session.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(address.schema)))
-        session.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")  # not in ours, which others never see
+        # Not in our schema, which other programs do not search.
+        session.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
         set_path(session, address)
         session.execute(_TABLES)
         write_settings(session, {"format": FORMAT, "made": uuid4().hex})
@@ -134,7 +135,7 @@ def drop_tables(session: Session) -> None:
 
 
 def set_width(session: Session, width: int) -> None:
-    """Bind the columns of vectors to a width, as an index of pgvector needs it."""
+    """Bind the columns of vectors to a width, as indexes of pgvector require."""
     for table in _WITH_VECTORS:
         statement = sql.SQL("ALTER TABLE {} ALTER COLUMN vector TYPE halfvec({})")
         session.execute(statement.format(sql.Identifier(table), sql.Literal(width)))
@@ -156,7 +157,7 @@ def read_settings(session: Session, address: Address) -> dict[str, Any]:
 
 
 def stored_settings(address: Address) -> dict[str, Any]:
-    """All named values as they are now; empty where no index is there.
+    """All named values as they are now; empty if there is no index.
 
     Raises:
         IndexMismatch: another version of this program made the tables.

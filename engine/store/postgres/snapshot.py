@@ -1,7 +1,7 @@
 """The view that one reader has of an index in PostgreSQL: pinned on opening, independent of any writer.
 
-All that searches a folder searches this snapshot, by the same code: the score is computed here, not on the server,
-from the same vectors and term counts. There is no generation, so every search is exact.
+The code that searches a folder also searches this snapshot: the score is computed here, not on the server, from the
+same vectors and term counts. There is no generation, so every search is exact.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class PostgresSnapshot(Snapshot):
 
     @property
     def file_descriptor(self) -> int:
-        """Of the connection."""
+        """File descriptor of the connection."""
         return self._reader.file_descriptor
 
     def reference_bytes(self) -> bytes:
@@ -88,11 +88,11 @@ class PostgresSnapshot(Snapshot):
 
     @cached_property
     def _listed(self) -> Listed:  # type: ignore[override]
-        """What is known of all documents; their places are those of the roster."""
+        """Tokens, names and contents of all documents; the places of their vectors are only in `roster`."""
         return listed_rows(self._connection)
 
     def _check_all(self) -> None:
-        """The server answers for what it holds."""
+        """Check nothing: the server is responsible for its rows."""
 
     def is_newest(self) -> bool:
         """See `Snapshot.is_newest`."""
@@ -112,10 +112,10 @@ class PostgresSnapshot(Snapshot):
 
     @cached_property
     def reference(self) -> Reference:
-        """The pinned reference; while there is none, one that is drawn from the documents as they are, version 0.
+        """The pinned reference; while there is none, a reference drawn from the current documents, version 0.
 
         Raises:
-            IndexDamaged: it is not the one that was written.
+            IndexDamaged: the reference is not the one that was written.
         """
         row = self.reference_row
         if row is None:
@@ -126,7 +126,7 @@ class PostgresSnapshot(Snapshot):
         return parse_reference(memory, self.folder, Checksum(row.size_bytes, row.digest))
 
     def documents(self, positions: Positions) -> list[tuple[Document, Coverage]]:
-        """Documents in the order asked; the coverage of an attached document is that of its vectors.
+        """Documents in the order given; the coverage of an attached document is that of its vectors.
 
         Raises:
             IndexDamaged: a document is missing.
@@ -151,10 +151,10 @@ class PostgresSnapshot(Snapshot):
 def stored_documents(
     rows: Callable[..., list[tuple[Any, ...]]], document_ids: Sequence[int]
 ) -> dict[int, tuple[Document, Coverage]]:
-    """Documents by id; one that is not there is left out.
+    """Documents by id; an id that does not exist is left out.
 
     Args:
-        rows: all rows of a statement with its values.
+        rows: executes a statement with its values and returns all rows.
         document_ids: of the documents.
     """
     ids = list(document_ids)
@@ -165,11 +165,11 @@ def stored_documents(
 
 
 def _roster(reader: Reader) -> Roster:
-    """Where the vectors of each document lie in the runs."""
+    """Where the vectors of each document are in the runs."""
     rows = reader.rows("SELECT id, n_sections, n_chunks FROM documents ORDER BY id")
     ids, n_sections, n_chunks = np.array(rows, np.int64).reshape(-1, 3).T.copy()
     runs = runs_of(n_chunks)
-    first = np.searchsorted(runs, runs)  # of the run of each document, its first one
+    first = np.searchsorted(runs, runs)  # position of the first document in the run of each document
     before = [np.cumsum(counts) - counts for counts in (n_sections, n_chunks)]
     first_chunk = np.cumsum(np.maximum(n_chunks, 1)) - np.maximum(n_chunks, 1) + 1
     return Roster(

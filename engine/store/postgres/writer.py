@@ -1,7 +1,7 @@
 """The one writer of an index in PostgreSQL: commits, removals, failures, the reference. Encodes nothing.
 
-Each commit is one transaction of the server, so that readers see a document whole, as it was or as it is. The lock is
-one of the server too, and ends with the session: a writer that was killed keeps nobody out.
+Each commit is one transaction of the server, so readers see either the old or the new version of a document. The lock
+is also held by the server, and ends with the session: a killed writer does not block the next one.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from engine.store.writer import Indexed, Writer
 from engine.words.counts import WordTables
 from engine.words.packing import pack
 
-_COMMITTED: dict[str, Any] = {"counters": {}}  # as in a catalog: something was committed; the server counts itself
-_LOCK = 0x6C6D  # beside which the schema's name is hashed: other programs lock by numbers of their own
+_COMMITTED: dict[str, Any] = {"counters": {}}  # as in a catalog, marks a first commit; the server counts ids
+_LOCK = 0x6C6D  # first key of the lock, next to the hash of the schema's name; other programs use other keys
 
 
 class PostgresWriter(Writer):
@@ -41,7 +41,7 @@ class PostgresWriter(Writer):
     folder: Address
 
     def __init__(self, address: Address) -> None:
-        """Take the lock; make the tables if need be.
+        """Take the lock; create the tables if they are missing.
 
         Raises:
             IndexBusy: another session holds the lock.
@@ -66,8 +66,8 @@ class PostgresWriter(Writer):
     def close(self) -> None:
         """Release the lock and end the session.
 
-        The server notices the end of a session a moment later, and until then a lock that was not released would
-        refuse the next writer. A session that is broken has no lock any more.
+        The server notices the end of a session a moment later. Until then, a lock that was not released would block
+        the next writer. A broken session no longer holds the lock.
         """
         with suppress(psycopg.Error):
             self._session.execute("SELECT pg_advisory_unlock(%s, hashtext(%s))", [_LOCK, self.folder.schema])
@@ -85,7 +85,7 @@ class PostgresWriter(Writer):
 
     @contextmanager
     def one_commit(self) -> Iterator[None]:
-        """Make all that is committed inside appear at once, or not at all."""
+        """Make all commits inside appear together, or not at all."""
         with server_faults(self.folder), self._session.transaction():
             yield
 
@@ -110,18 +110,18 @@ class PostgresWriter(Writer):
         self.meta |= values
 
     def documents(self, document_ids: Sequence[int]) -> list[Document]:
-        """Documents by id, in that order; one that is gone is left out."""
+        """Documents by id, in that order; removed documents are left out."""
         found = stored_documents(self._rows, document_ids)
         return [found[one][0] for one in document_ids if one in found]
 
     def refusal(self, document: Document) -> str | None:
-        """Why the server cannot hold a document; None where it can."""
+        """The reason why the server cannot store a document; None if it can."""
         if _holds_nul(document):
             return "it holds the character NUL, which PostgreSQL does not store; clean it, or leave it out"
         return None
 
     def indexed(self, doc_ids: Sequence[str]) -> dict[str, Indexed]:
-        """What the index knows of the given names."""
+        """Stored values of the given names, without those that are not indexed."""
         rows = self._rows(
             "SELECT doc_id, id, content_hash, metadata, source FROM documents WHERE doc_id = ANY(%s)", list(doc_ids)
         )
@@ -132,7 +132,7 @@ class PostgresWriter(Writer):
 
         Args:
             encoded: documents with their vectors.
-            words: their term counts, where they were counted before by `count_words`.
+            words: their term counts, if `count_words` already counted them.
 
         Returns:
             Their ids, in order. When this returns, the server has committed them and they can be found.
@@ -164,12 +164,12 @@ class PostgresWriter(Writer):
     def add_vectors(
         self, document_ids: Sequence[int], encoded: Sequence[EncodedDocument], words: WordTables | None = None
     ) -> int:
-        """Give vectors to documents that have none, in one transaction; all else of them stays.
+        """Give vectors to documents that have none, in one transaction; their other values stay.
 
-        Documents that are gone, or have vectors by now, are left out.
+        Documents that were removed, or have vectors by now, are left out.
 
         Returns:
-            How many documents got vectors.
+            The number of documents that got vectors.
         """
         with self._commit() as session:
             still = self.still_unencoded(document_ids)
@@ -180,12 +180,12 @@ class PostgresWriter(Writer):
         return len(chosen)
 
     def still_unencoded(self, document_ids: Sequence[int]) -> set[int]:
-        """Those of the given ids that are there and have no vectors."""
+        """The given ids that exist and have no vectors."""
         statement = "SELECT id FROM documents WHERE n_chunks = 0 AND id = ANY(%s)"
         return {row[0] for row in self._rows(statement, list(document_ids))}
 
     def unencoded(self) -> list[int]:
-        """Ids of all documents without vectors: most often wanted by queries first, then by rising id."""
+        """Ids of all documents without vectors, by falling number of queries that needed them, then by rising id."""
         statement = (
             "SELECT id FROM documents LEFT JOIN demand ON document_id = id WHERE n_chunks = 0 "
             "ORDER BY coalesce(n_queries, 0) DESC, id"
@@ -193,7 +193,7 @@ class PostgresWriter(Writer):
         return [row[0] for row in self._rows(statement)]
 
     def add_demand(self, document_ids: Sequence[int]) -> None:
-        """Remember that a query wanted the vectors of documents that have none, and went without."""
+        """Record that a query needed the vectors of documents that have none, and ran without them."""
         if not document_ids:
             return
         statement = (
@@ -201,7 +201,7 @@ class PostgresWriter(Writer):
             "ON CONFLICT (document_id) DO UPDATE SET n_queries = demand.n_queries + 1"
         )
         with server_faults(self.folder):
-            self._session.execute(statement, [list(document_ids)])  # no commit that a reader would have to see
+            self._session.execute(statement, [list(document_ids)])  # not a commit that readers have to notice
 
     def update_metadata(self, documents: Sequence[tuple[int, Document]]) -> None:
         """Set metadata and source of documents whose content is unchanged; nothing is encoded."""
@@ -211,7 +211,7 @@ class PostgresWriter(Writer):
                 session.execute("UPDATE documents SET metadata = %s, source = %s WHERE id = %s", values)
 
     def remove(self, document_ids: Sequence[int]) -> None:
-        """Remove documents; at once they can no longer be found."""
+        """Remove documents; when this returns, they can no longer be found."""
         with self._commit() as session:
             session.execute("DELETE FROM documents WHERE id = ANY(%s)", [list(document_ids)])
 
@@ -220,7 +220,7 @@ class PostgresWriter(Writer):
         return [(row[0], row[1]) for row in self._rows("SELECT id, source FROM documents ORDER BY id")]
 
     def record_failure(self, source: str, reason: str, doc_id: str = "") -> None:
-        """Remember that a source could not be indexed, until it can; see `FailureLog`."""
+        """Record that a source could not be indexed, until it can be; see `FailureLog`."""
         statement = (
             "INSERT INTO failures VALUES (%s, %s, %s) ON CONFLICT (source) "
             "DO UPDATE SET reason = excluded.reason, doc_id = excluded.doc_id"
@@ -234,18 +234,18 @@ class PostgresWriter(Writer):
         return {row[0] for row in self._rows("SELECT source FROM failures")}
 
     def forget_failures(self, sources: Sequence[str]) -> None:
-        """Drop recorded failures of sources that are well now."""
+        """Drop recorded failures of sources that can be indexed now."""
         if sources:
             with self._commit() as session:
                 session.execute("DELETE FROM failures WHERE source = ANY(%s)", [list(sources)])
 
     def keep_failures(self, sources: Sequence[str]) -> None:
-        """Drop all recorded failures but those of the given sources."""
+        """Drop all recorded failures except those of the given sources."""
         with self._commit() as session:
             session.execute("DELETE FROM failures WHERE source <> ALL(%s)", [list(sources)])
 
     def publish_reference(self, reference: Reference, *, is_partial: bool = False) -> None:
-        """Write a reference in place of the one before.
+        """Write a reference in place of the previous one.
 
         Args:
             reference: its version is `next_reference`.
@@ -264,7 +264,7 @@ class PostgresWriter(Writer):
         self.meta |= values
 
     def withdraw_reference(self) -> None:
-        """Forget the reference; one is drawn for each search until another is published."""
+        """Delete the reference; one is drawn for each search until another is published."""
         with self._commit() as session:
             session.execute("DELETE FROM reference")
 

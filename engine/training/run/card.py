@@ -11,7 +11,7 @@ from engine.store.durable import write_durably
 from engine.training.run.history import CURVES_FILE, HISTORY_FILE, MEAN, History
 
 CARD_FILE = "README.md"
-CHANGES = "changed on the way"  # the setting that lists what a resumed run did otherwise than it began
+CHANGES = "changed on the way"  # the setting that lists the settings changed when a run was resumed
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +22,12 @@ class CorpusSummary:
     n_documents: int
     n_pairs: int  # of query and target; 0 where the objective needs none
     checksum: str  # of the dataset's files
-    licence: str  # as its publisher gives it; "" where it gives none
+    licence: str  # as its publisher states it; "" where none is stated
 
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """One metric on one corpus before training, and with the weights that were saved."""
+    """One metric on one corpus before training, and with the saved parameters."""
 
     corpus: str
     metric: str  # nDCG@10
@@ -41,16 +41,16 @@ class RunSummary:
 
     name: str  # of the model
     encoder: str  # its kind: smith
-    command: str  # that was given last; it repeats the run unless settings were changed on the way
-    base: str  # where the weights came from; "" where they began at random
+    command: str  # the last one given; it repeats the run unless settings were changed during the run
+    base: str  # source of the first parameters; "" where they began at random
     base_model: str  # the base's name on the Hugging Face hub; "" where it has none
-    licence: str  # of the weights, as the hub abbreviates it: apache-2.0, mit, other; "" where none was chosen
+    licence: str  # of the parameters, as the hub abbreviates it: apache-2.0, mit, other; "" where none was chosen
     corpora: Sequence[CorpusSummary]
     objective: str
     settings: Mapping[str, object]  # of objective, sampler and optimizer
     seed: int
-    steps: int  # updates of the weights
-    best_step: int  # whose weights were saved
+    steps: int  # updates of the parameters
+    best_step: int  # whose parameters were saved
     n_tokens: int  # read in training, repeated ones counted again
     chunk_tokens: int  # the longest chunk that the encoder reads at once
     longest_words: int  # the longest document of the corpora
@@ -61,7 +61,7 @@ class RunSummary:
 
 
 def compare_validations(history: History, best_step: int) -> tuple[Validation, ...]:
-    """What a run measured before training beside what it measured at its best step.
+    """Compare the validation of a run before training with that at its best step.
 
     A corpus or metric that was not measured at both is left out, and so is the mean over one corpus.
     """
@@ -80,8 +80,8 @@ def compare_validations(history: History, best_step: int) -> tuple[Validation, .
 def write_card(folder: Path, run: RunSummary) -> None:
     """Write the model card of a run, README.md with the front matter of Hugging Face, into the encoder's folder.
 
-    The curves and the history are linked where they lie in the folder; a card that
-    is there is replaced.
+    Curves and history are linked if they are in the folder; an existing card is
+    replaced.
     """
     parts = (
         _front_matter(run),

@@ -1,13 +1,13 @@
-"""The state of a training run on disk, from which it goes on as if it had never stopped. It trains nothing itself.
+"""The state of a training run on disk, from which it resumes as if it had never stopped. Trains nothing.
 
     checkpoints/
-      000007-step-3500/        the seventh that was saved
-        module.safetensors     weights by name
+      000007-step-3500/        the seventh checkpoint that was saved
+        module.safetensors     parameters and buffers by name
         optimizer.safetensors  tensors of the optimizer's state
-        checkpoint.json        everything that is no tensor, and the checksums of both files
+        checkpoint.json        everything that is not a tensor, and the checksums of both files
 
-A folder gets this name, by one rename, when all in it is on disk; while it is
-written its name ends in `.tmp`, and such a folder does not count. Nothing is pickled.
+While a folder is written, its name ends in `.tmp`, and loading ignores it. It gets its final
+name by one rename, when all its files are on disk. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -42,28 +42,28 @@ Json: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Where a run stood."""
+    """A checkpoint that was loaded."""
 
     path: Path
     step: int  # updates so far
-    extra: Mapping[str, Json]  # as it was given, but for tuples, which are lists now
+    extra: Mapping[str, Json]  # as it was saved, except that tuples became lists
 
 
 def save_checkpoint(
     folder: Path, step: int, module: nn.Module, optimizer: Optimizer, extra: Mapping[str, Json], *, keep: int = 2
 ) -> Path:
-    """Save the state of a run; however this ends, the checkpoint before it can still be loaded.
+    """Save the state of a run; if this fails, the checkpoint before it can still be loaded.
 
     Args:
-        folder: of the checkpoints of this run alone; made where it is missing.
-        step: updates so far. The last one saved counts, even if its step is not the largest.
-        module: all weights that are trained, and its buffers; float32 or any type of safetensors.
-        optimizer: any of torch, over weights of `module`.
-        extra: what else the run needs to go on, as JSON.
-        keep: this many are left, this one included; at least 1.
+        folder: of the checkpoints of this run alone; created if missing.
+        step: updates so far. The checkpoint saved last counts, even if its step is not the largest.
+        module: with all trained parameters, saved with its buffers; float32 or any other type of safetensors.
+        optimizer: any optimizer of torch, over parameters of `module`.
+        extra: other values that the run needs to resume, as JSON.
+        keep: number of checkpoints to keep, this one included; at least 1.
 
     Raises:
-        EncoderError: the optimizer trains a weight that is not in the module, or has state of an unknown type.
+        EncoderError: the optimizer trains a parameter that is not in the module, or has state of an unknown type.
         OSError: the disk is full, or the folder cannot be written.
     """
     tensors: dict[str, Tensor] = {}
@@ -94,7 +94,7 @@ def save_checkpoint(
 
 
 def latest_checkpoint(folder: Path) -> Path | None:
-    """The last checkpoint that was saved whole, if there is one."""
+    """The last complete checkpoint; None where there is none."""
     saved = _saved(folder)
     return saved[-1] if saved else None
 
@@ -102,18 +102,18 @@ def latest_checkpoint(folder: Path) -> Path | None:
 def load_checkpoint(folder: Path, module: nn.Module, optimizer: Optimizer) -> Checkpoint:
     """Put the state of the last checkpoint into a module and an optimizer, bit for bit.
 
-    Both are left as they were where this raises.
+    If this raises, neither has changed.
 
     Args:
-        folder: as `save_checkpoint` was given it.
-        module: of the same weights by name, shape and type, on any device.
-        optimizer: of the same class, over the same weights in the same groups; its
-            settings (learning rate, betas, weight decay) become those that were saved.
-            Torch keeps its state in the type of the weights: train in float32.
+        folder: as given to `save_checkpoint`.
+        module: with parameters of the same names, shapes and types, on any device.
+        optimizer: of the same class, over the same parameters in the same groups; its
+            settings (learning rate, betas, weight decay) become the saved ones.
+            Torch keeps its state in the type of the parameters: train in float32.
 
     Raises:
-        TrainingError: there is no checkpoint, or a file is not the one that was written.
-        EncoderError: module or optimizer are of another shape than those that were saved.
+        TrainingError: there is no checkpoint, or a file is missing or damaged.
+        EncoderError: module or optimizer differ in shape from the saved ones.
     """
     path = latest_checkpoint(folder)
     if path is None:
@@ -130,7 +130,7 @@ def load_checkpoint(folder: Path, module: nn.Module, optimizer: Optimizer) -> Ch
 
 
 def _saved(folder: Path) -> list[Path]:
-    """In the order they were saved."""
+    """Complete checkpoints, in the order in which they were saved."""
     return sorted((path for path in folder.glob("*") if _NAME.fullmatch(path.name)), key=_number)
 
 
@@ -139,7 +139,7 @@ def _number(path: Path) -> int:
 
 
 def _trained_names(module: nn.Module, optimizer: Optimizer) -> list[list[str]]:
-    """Names of the weights of each parameter group."""
+    """Names of the parameters in each parameter group."""
     names = {id(weight): name for name, weight in module.named_parameters()}
     for weight in (weight for group in optimizer.param_groups for weight in group["params"]):
         if id(weight) not in names:
@@ -187,7 +187,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _pack(value: object, name: str, tensors: dict[str, Tensor]) -> Json:
-    """JSON for the state of an optimizer; its tensors go into `tensors`, by their place in it."""
+    """JSON for the state of an optimizer; its tensors go into `tensors`, by their path in the state."""
     match value:
         case Tensor():
             tensors[name] = value
@@ -246,7 +246,7 @@ def _read_json(path: Path) -> Json:
     first_line, _, body = content.partition(b"\n")
     expected = _FIRST_LINE.fullmatch(first_line)
     if expected is None:
-        raise TrainingError(f"{path} is damaged: it does not begin with its checksum; {_mend(path)}")
+        raise TrainingError(f"{path} is damaged: it does not begin with its checksum; {_repair(path)}")
     _compare(path, body, Checksum(len(body), expected[1].decode()))
     return json.loads(content)["checkpoint"]
 
@@ -261,7 +261,7 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise TrainingError(f"{path} cannot be read ({error.strerror}); {_mend(path)}") from error
+        raise TrainingError(f"{path} cannot be read ({error.strerror}); {_repair(path)}") from error
 
 
 def _compare(path: Path, content: bytes, expected: Checksum) -> None:
@@ -269,9 +269,9 @@ def _compare(path: Path, content: bytes, expected: Checksum) -> None:
     if found != expected:
         raise TrainingError(
             f"{path} is damaged: {found.size_bytes} bytes with checksum {found.digest[:12]}, "
-            f"not {expected.size_bytes} with {expected.digest[:12]}; {_mend(path)}"
+            f"not {expected.size_bytes} with {expected.digest[:12]}; {_repair(path)}"
         )
 
 
-def _mend(path: Path) -> str:
+def _repair(path: Path) -> str:
     return f"delete {path.parent}, and the run goes on from the checkpoint before it"

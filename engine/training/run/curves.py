@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from engine.store.durable import write_durably
 from engine.training.run.history import LEARNING_RATE, LOSS, MEAN, History, Series
 
-# Okabe & Ito (2008): told apart by colour-blind readers; without their yellow, too faint on white.
+# Okabe & Ito (2008): distinguishable for colour-blind readers; without their yellow, too faint on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 WHOLE_COLOUR = "#000000"  # of the whole loss, and of the mean over corpora
 QUIET_COLOUR = "#666666"
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")  # one more than colours: 42 corpora before a pair comes again
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")  # one more than colours: 42 corpora before a pair of both repeats
 
-SMOOTHED_SHARE = 1 / 25  # of the rows, in the window of a smoothed line
-LOG_SPAN = 30.0  # losses whose smoothed extremes are further apart stand on a log axis
+SMOOTHED_SHARE = 1 / 25  # window of a smoothed line, as a share of the rows
+LOG_SPAN = 30.0  # ratio of the smoothed extremes above which losses get a log axis
 
 
 def save_curves(history: History, path: Path) -> None:
@@ -36,13 +36,13 @@ def save_curves(history: History, path: Path) -> None:
 
 
 def draw_curves(history: History) -> Figure:
-    """Draw losses, each metric of validation, and the learning rate, a panel each, over steps.
+    """Draw losses, each metric of validation, and the learning rate, one panel each, over steps.
 
-    A loss is a line smoothed by `smooth` over its faint rows. A metric has a dotted
-    line at its value before training, and its best step is marked. A panel for
-    which the run has no number is left out.
+    A loss is a line smoothed by `smooth`, over a faint line of its values. A metric has
+    a dotted line at its value before training, and its best step is marked. A panel
+    without numbers is left out.
     """
-    drawn: list[tuple[float, Callable[[Axes], None]]] = []  # height, and what fills the panel
+    drawn: list[tuple[float, Callable[[Axes], None]]] = []  # height of a panel, and the function that draws it
     if losses := history.group(LOSS):
         drawn.append((3, partial(_draw_losses, losses=losses)))
     drawn += [(3, partial(_draw_metric, history=history, metric=metric)) for metric in history.metrics]
@@ -64,14 +64,14 @@ def draw_curves(history: History) -> Figure:
 
 
 def smooth(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
-    """The mean of the `window` values around each one, of fewer near the ends.
+    """The mean of the `window` values around each value; of fewer near the ends.
 
     Args:
         values: (N,).
         window: odd, at most N.
 
     Returns:
-        (N,); not a number where one of the window is none.
+        (N,); NaN where the window holds a NaN.
     """
     ones = np.ones(window)
     return np.convolve(values, ones, "same") / np.convolve(np.ones(len(values)), ones, "same")
@@ -86,7 +86,7 @@ def _draw_losses(axes: Axes, losses: dict[str, Series]) -> None:
     for name, colour in _colours(losses, whole="").items():
         smoothed = _smoothed(losses[name])
         axes.plot(losses[name].steps, losses[name].values, color=colour, alpha=0.25, linewidth=0.8)
-        # Where one part is nearly all of it, the whole must not hide that part.
+        # Where one part is nearly all of the loss, the line of the whole must not hide it.
         dashes = "--" if len(losses) > 1 and not name else "-"
         axes.plot(losses[name].steps, smoothed, dashes, color=colour, linewidth=1.8, label=_label(name or "whole"))
     axes.set_ylabel("training loss\n(mean of a batch)", fontsize=11)
@@ -132,7 +132,7 @@ def _draw_rates(axes: Axes, rates: dict[str, Series]) -> None:
 
 
 def _colours(names: dict[str, Series], whole: str) -> dict[str, str]:
-    """A colour for each name, the whole last, so that it lies on top."""
+    """A colour for each name; the whole is last, so that its line is on top."""
     parts = [name for name in names if name != whole]
     colours = {name: COLOURS[number % len(COLOURS)] for number, name in enumerate(parts)}
     return {**colours, whole: WHOLE_COLOUR} if whole in names else colours
@@ -150,7 +150,7 @@ def _style(axes: Axes) -> None:
 
 
 def _legend(axes: Axes, *more: Line2D) -> None:
-    """Beside the panel, where it covers no line."""
+    """Draw the legend beside the panel, where it covers no line."""
     handles = [*axes.get_legend_handles_labels()[0], *more]
     axes.legend(
         handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0, frameon=False, fontsize=10

@@ -4,15 +4,15 @@ The file is in long format (RFC 4180), a row for each number,
 
     step,name,value
 
-so that a run may begin to record something new at any step. A step is the number
-of updates of the weights so far: 0 is before training. A name is one of
+so that a run can begin to record something new at any step. A step is the number
+of updates of the parameters so far: 0 is before training. A name is one of
 
-    loss, loss/PART                 the whole, and what it is made of
+    loss, loss/PART                 the total, and its parts
     learning rate, learning rate/GROUP
-    valid METRIC/CORPUS             and valid METRIC/mean, of its corpora
+    valid METRIC/CORPUS             and valid METRIC/mean, the mean over corpora
     tokens per second, seconds
 
-or any other; what stands before its first slash are numbers that belong into one picture.
+or any other. Names that are equal up to their first slash are drawn in one picture.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LEARNING_RATE = "learning rate"
 TOKENS_PER_SECOND = "tokens per second"
 SECONDS = "seconds"
 VALID = "valid "  # before the name of a metric
-MEAN = "mean"  # stands for a corpus: the mean over corpora
+MEAN = "mean"  # in place of the name of a corpus: the mean over corpora
 
 _HEADER = ["step", "name", "value"]
 
@@ -64,20 +64,20 @@ class History:
     """The rows of one run, and the file that they are appended to, if any."""
 
     def __init__(self, rows: Iterable[Row] = (), path: Path | None = None) -> None:
-        """Hold rows; `begin`, `resume` and `read` are the ways to one with a file."""
+        """Hold rows; `begin` and `resume` also append them to a file, `read` only reads one."""
         self._rows = list(rows)
         self._path = path
 
     @classmethod
     def begin(cls, path: Path) -> Self:
-        """A new run without rows; a file that lies there is replaced."""
+        """Begin a new run without rows; an existing file is replaced."""
         history = cls(path=path)
         history._rewrite()
         return history
 
     @classmethod
     def resume(cls, path: Path, step: int) -> Self:
-        """Take a run up again after `step`: later rows are dropped, from the file too, in one piece.
+        """Resume a run after `step`: later rows are dropped, also from the file, which is replaced in one piece.
 
         Raises:
             TrainingError: the file is missing or damaged.
@@ -88,9 +88,9 @@ class History:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """What a run has recorded so far; the file is left alone, and rows added do not reach it.
+        """Read the rows that a run has recorded so far; rows added later are not written to the file.
 
-        A last line that was not written to its end is left out.
+        An incomplete last line is left out.
 
         Raises:
             TrainingError: the file is missing or damaged.
@@ -103,10 +103,10 @@ class History:
         return tuple(self._rows)
 
     def add(self, step: int, values: Mapping[str, float]) -> None:
-        """Append numbers by name; when this returns they are on disk.
+        """Append numbers by name; when this returns, they are on disk.
 
         Raises:
-            ValueError: the step lies before the last one, or a name is empty or has a line break.
+            ValueError: the step is before the last one, or a name is empty or has a line break.
         """
         if self._rows and step < self._rows[-1].step:
             raise ValueError(f"step {step} lies before the last one, {self._rows[-1].step}; take the run up: resume")
@@ -129,21 +129,21 @@ class History:
         tokens_per_second: float,
         seconds: float,
     ) -> None:
-        """Append what one step of training measured.
+        """Append the measurements of one training step.
 
         Args:
             step: updates so far, this one included: from 1.
-            losses: parts by name, "loss" the whole, as `Task.backward` returns them.
+            losses: parts by name, and their total as "loss", as `Task.backward` returns them.
             learning_rate: of this update.
-            tokens_per_second: read by the encoder, since the last row.
-            seconds: of work on this run, before it was taken up again included.
+            tokens_per_second: read by the encoder in this step.
+            seconds: of updates in this run so far, including those before it was resumed.
         """
         parts = {name if name == LOSS else f"{LOSS}/{name}": value for name, value in losses.items()}
         speed = {TOKENS_PER_SECOND: tokens_per_second, SECONDS: seconds}
         self.add(step, {**parts, LEARNING_RATE: learning_rate, **speed})
 
     def add_validation(self, step: int, metric: str, by_corpus: Mapping[str, float]) -> None:
-        """Append a metric of each corpus, and the mean in which every corpus counts the same.
+        """Append a metric of each corpus, and its mean with equal weight for every corpus.
 
         Args:
             step: updates so far; 0 before training.
@@ -160,7 +160,7 @@ class History:
         return list(dict.fromkeys(head.removeprefix(VALID) for head in heads if head.startswith(VALID)))
 
     def group(self, head: str) -> dict[str, Series]:
-        """The series whose names begin with `head`, by what follows the slash; "" where nothing does."""
+        """The series whose names begin with `head`, by the rest after the slash; "" where there is no slash."""
         rows: dict[str, list[Row]] = {}
         for row in self._rows:
             own_head, _, tail = row.name.partition("/")
@@ -169,14 +169,14 @@ class History:
         return {tail: _series(own) for tail, own in rows.items()}
 
     def validation(self, metric: str) -> dict[str, Series]:
-        """A metric by corpus, and "mean"."""
+        """The series of a metric by corpus, and of "mean"."""
         return self.group(VALID + metric)
 
     def best_step(self, metric: str) -> int | None:
         """The step with the highest mean of a metric, the first of equal ones; 0 where training did not help.
 
         Returns:
-            None where the metric was never a number.
+            None if the metric has no number.
         """
         means = self.validation(metric).get(MEAN)
         if means is None or np.isnan(means.values).all():
@@ -220,7 +220,7 @@ def _read(path: Path) -> list[Row]:
         content = path.read_bytes()
     except OSError as error:
         raise TrainingError(f"{path} cannot be read ({error.strerror}); start the run again") from error
-    # A run that was killed while it appended leaves half a line, whose number may look whole.
+    # A run that was killed while it appended leaves half a line, whose number can look complete.
     whole = content[: content.rfind(b"\n") + 1]
     try:
         return list(_parsed(whole.decode()))

@@ -1,4 +1,4 @@
-"""The processes of one training run, started by `accelerate launch`, or the only one. No weights or losses here."""
+"""The processes of one training run: those of `accelerate launch`, or a single one. Computes no losses."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ T = TypeVar("T")
 
 
 class Processes:
-    """What the processes of a run tell each other; every call waits for all of them, and costs nothing in one alone.
+    """Communication of the processes of a run; every call waits for all of them, and a single process waits for none.
 
     Attributes:
-        n: how many there are.
-        position: of this one, from 0.
+        n: number of processes.
+        position: of this process, from 0.
     """
 
     def __init__(self, device: torch.device) -> None:
-        """Meet the others.
+        """Connect to the other processes.
 
         Args:
-            device: of the weights in this process.
+            device: of the parameters in this process.
 
         Raises:
             MissingExtra: accelerate is not installed.
@@ -40,24 +40,24 @@ class Processes:
         self.n: int = self._state.num_processes
         self.position: int = self._state.process_index
         if self.n > 1:
-            # Threads that still listen to the others when the interpreter ends abort it.
+            # Threads that still wait for other processes when the interpreter ends would abort it.
             atexit.register(self._state.destroy_process_group)
 
     @property
     def is_first(self) -> bool:
-        """Whether it is this one that writes files and tells of progress."""
+        """Whether this process is the one that writes files and logs progress."""
         return self.position == 0
 
     def wait(self) -> None:
-        """Go on when all are here."""
+        """Wait until all processes have called this."""
         self._state.wait_for_everyone()
 
     def sum(self, number: int) -> int:
-        """Of the numbers that the processes have."""
+        """Sum a number over all processes."""
         return number if self.n == 1 else int(self._reduced(torch.tensor(number, device=self._device)).item())
 
     def from_first(self, value: T) -> T:
-        """What the first process has, in all of them."""
+        """Return the value of the first process in all processes."""
         if self.n == 1:
             return value
         from accelerate.utils import broadcast_object_list
@@ -66,10 +66,10 @@ class Processes:
         return shared
 
     def average_gradients(self, weights: Iterable[nn.Parameter]) -> None:
-        """Put the mean gradient over all processes in place of each own.
+        """Replace the gradients of each process with their mean over all processes.
 
-        A weight that has no gradient in some process counts as 0 there; one that has
-        none in any keeps none, so that an optimizer leaves it alone.
+        A parameter without a gradient in one process counts as 0 there. A parameter
+        without a gradient in any process keeps none, so the optimizer does not change it.
         """
         if self.n == 1:
             return

@@ -1,4 +1,4 @@
-"""The loop that every task runs in: updates, validation, early stop, checkpoints, records. It knows no loss."""
+"""The training loop of every task: updates, validation, early stopping, checkpoints, history. Defines no loss."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from engine.training.run.validation import Validation
 from engine.training.task import BatchT, Task
 
 METRIC = "nDCG@10"
-QUALITY, VALID = "quality", "valid"  # in the history, what `validate` measures and of what
+QUALITY, VALID = "quality", "valid"  # in the history, the metric and the corpus of `validate`
 BEST_FOLDER = "best"
 CHECKPOINT_FOLDER = "checkpoints"
 
 
 @dataclass(frozen=True)
 class TrainerSettings:
-    """How long and how fast; what is minimised is the task's."""
+    """Length and speed of a run; the task defines the loss."""
 
     steps: int = 300
     learning_rate: float = 3e-5
-    head_learning_rate: float | None = None  # of weights outside the backbone; the same by default
+    head_learning_rate: float | None = None  # of parameters outside the backbone; the same by default
     warmup_share: float = 0.1  # of the steps, in which the rate rises from 0
     weight_decay: float = 0.01  # not on biases and norms
-    gradient_norm: float = 1.0  # longer gradients are cut to it
+    gradient_norm: float = 1.0  # longer gradients are clipped to this length
     validate_every: int = 50
-    patience: int | None = None  # validations without a better mean before it stops early; None goes on
+    patience: int | None = None  # validations without a better mean before the run stops early; None: never
     checkpoint_every: int = 50
     mixed_precision: bool = True  # bfloat16 products where the device multiplies it natively
     seed: int = 0
@@ -70,9 +70,9 @@ class TrainerSettings:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run came to."""
+    """The result of a run."""
 
-    folder: Path  # of the best weights; `load_encoder` takes it
+    folder: Path  # of the best parameters; `load_encoder` reads it
     best_step: int  # 0 where training did not help
     steps: int  # updates made
     n_tokens: int  # read in training, repeated ones counted again
@@ -81,25 +81,25 @@ class Outcome:
 
 
 class Saved(Protocol):
-    """A model that is trained: an encoder, or another module that keeps its best weights."""
+    """A model in training: an encoder, or another module that can save its parameters."""
 
     @property
     def module(self) -> nn.Module:
-        """Its weights."""
+        """The module that holds the parameters."""
 
     def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
-        """Keep the weights as they are now."""
+        """Save the current parameters."""
 
 
 class Trainer(Generic[BatchT]):
-    """Runs a task, and keeps the weights that are best on valid.
+    """Runs a task, and keeps the parameters that are best on valid.
 
     AdamW with linear warm-up and linear decay. Every random number is a function
-    of seed and step, so that a run taken up from its last checkpoint ends with
-    the same weights, bit for bit, as one that never stopped (on the same machine
-    and number of threads). With P processes, started by `accelerate launch`, each draws
-    its own batches, number p of them the batch P n + p at step n, and the mean of
-    their gradients is taken; the first one writes all files.
+    of seed and step, so a run resumed from its last checkpoint ends with the same
+    parameters, bit for bit, as one that never stopped (on the same machine, with the
+    same number of threads). With P processes, started by `accelerate launch`, process p
+    draws the batch P n + p at step n, and the gradients of all processes are averaged.
+    The first process writes all files.
     """
 
     def __init__(
@@ -118,21 +118,21 @@ class Trainer(Generic[BatchT]):
         """Prepare a run.
 
         Args:
-            task: draws batches and makes gradients.
-            encoder: what is validated and saved; its weights are among the task's.
-            folder: of the run: history, curves, checkpoints and the best weights. One
-                that holds checkpoints is taken up where it stopped.
-            settings: see there.
-            validations: corpora whose mean decides which weights are the best; without
-                any, and without `validate`, the last weights are kept.
-            validate: how good the weights are now, higher is better; in place of validations.
-            stop: whether to end before the step of this number, from 0; what is there is validated and saved.
+            task: draws batches and computes gradients.
+            encoder: the model to validate and save; its parameters are among the task's.
+            folder: of the run: history, curves, checkpoints and the best parameters. A run
+                that has checkpoints there is resumed.
+            settings: see `TrainerSettings`.
+            validations: corpora whose mean decides which parameters are the best; without
+                any, and without `validate`, the last parameters are kept.
+            validate: measures the current parameters, higher is better; in place of `validations`.
+            stop: whether to end before the step of this number, from 0; the parameters are then validated and saved.
             rate: share of the learning rate at a step, by default `rate_share`.
             log: called with a line of progress now and then.
 
         Raises:
             MissingExtra: accelerate is not installed.
-            TrainingError: two validations have one name.
+            TrainingError: two validations have the same name.
         """
         names = [validation.name for validation in validations]
         if len(set(names)) < len(names):
@@ -154,10 +154,10 @@ class Trainer(Generic[BatchT]):
         self._scheduled = [float(group["lr"]) for group in self._optimizer.param_groups]
 
     def run(self) -> Outcome:
-        """Train to the end, from the last checkpoint where there is one.
+        """Train to the end, from the last checkpoint if there is one.
 
         Raises:
-            TrainingError: the loss or its gradient is no number any more, or a checkpoint is damaged.
+            TrainingError: the loss or its gradient is not finite, or a checkpoint is damaged.
             EncoderError: the checkpoint is of another encoder.
         """
         progress = self._begin()
@@ -202,7 +202,7 @@ class Trainer(Generic[BatchT]):
         step, processes = progress.step, self._processes
         for group, scheduled in zip(self._optimizer.param_groups, self._scheduled, strict=True):
             group["lr"] = scheduled * self._rate(step, self._settings)
-        # Each process its own batches, as if one machine had taken several steps at once.
+        # Each process draws its own batches, as if one machine took several steps at once.
         batch = self._task.batch(step * processes.n + processes.position)
         torch.manual_seed(torch_seed(self._settings.seed, step, processes.position))
         self._task.module.train()
@@ -210,7 +210,7 @@ class Trainer(Generic[BatchT]):
         with self._autocast():
             parts = self._task.backward(batch, _backward)
         weights = list(self._task.module.parameters())
-        processes.average_gradients(weights)  # before anything is checked: nobody waits for one that has stopped
+        processes.average_gradients(weights)  # before any check, so that no process waits for a stopped one
         self._check(step, "loss", parts["loss"])
         norm = nn.utils.clip_grad_norm_(weights, self._settings.gradient_norm)
         self._check(step, "length of the gradient", norm.item())
@@ -219,7 +219,7 @@ class Trainer(Generic[BatchT]):
         return self._record(progress, parts, n_tokens, time.perf_counter() - started)
 
     def _autocast(self) -> torch.autocast:
-        """Products in bfloat16 inside, where the device multiplies it natively and settings allow."""
+        """A context with products in bfloat16, if the device multiplies it natively and the settings allow it."""
         is_native = default_dtype(str(self._device)) is torch.bfloat16
         return torch.autocast(self._device.type, torch.bfloat16, enabled=self._settings.mixed_precision and is_native)
 
@@ -256,7 +256,7 @@ class Trainer(Generic[BatchT]):
             own = {validation.name: validation.ndcg() for validation in self._validations}
             if self._validate_by is not None:
                 own = {VALID: self._validate_by()}
-        values = self._processes.from_first(own)  # a last digit must not make one of them stop alone
+        values = self._processes.from_first(own)  # rounding must not make one process stop alone
         mean = sum(values.values()) / len(values)
         is_best = progress.best is None or mean > progress.best
         if self._processes.is_first:
@@ -306,7 +306,7 @@ class Trainer(Generic[BatchT]):
 
 @dataclass(frozen=True, slots=True)
 class _Progress:
-    """Where a run stands."""
+    """The progress of a run."""
 
     step: int
     n_tokens: int
@@ -330,11 +330,11 @@ def rate_share(step: int, settings: TrainerSettings) -> float:
 
 
 def _groups(module: nn.Module, encoder: Saved, settings: TrainerSettings) -> list[dict[str, Any]]:
-    """Weights by whether they decay, and by learning rate.
+    """Group the parameters by weight decay and by learning rate.
 
-    Heads are what stands outside the backbone, or outside an encoder that has none. Where
-    they have no rate of their own, all of the encoder is one group, as in the checkpoints of
-    such runs.
+    Heads are the parameters outside the backbone, or outside an encoder that has no backbone. If
+    heads have no learning rate of their own, the encoder is not divided, as in the checkpoints
+    of such runs.
     """
     backbone = getattr(encoder, "backbone", None) if settings.head_learning_rate is not None else None
     body: nn.Module = encoder.module if backbone is None else backbone.model
@@ -359,6 +359,6 @@ def _device_of(module: nn.Module) -> torch.device:
 
 
 def _backward(loss: Tensor) -> None:
-    # Each product goes back in the precision in which it was made.
+    # The gradient of each product is computed in the precision of that product.
     with full_precision(loss.device):
         loss.backward()  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""How well an encoder in training finds the targets of valid queries, by its part of the score. Nothing is learned."""
+"""Quality of an encoder in training: nDCG@10 of valid queries by the chunk component alone. Trains nothing."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _DOCUMENTS_AT_A_TIME = 64
 class Validation:
     """Ranks a corpus for its valid queries: nDCG@10 of the chunk component of the score, over all documents.
 
-    To encode a whole corpus takes minutes on a CPU, so each document may be cut
-    down to some chunks, evenly spread over it. The figures are then lower than
-    those of whole documents and only fit to compare encoders with each other.
+    Encoding a whole corpus takes minutes on a CPU, so each document can be reduced
+    to some chunks, evenly spread over it. The values are then lower than those of
+    whole documents, and only fit to compare encoders with each other.
     """
 
     def __init__(
@@ -44,14 +44,14 @@ class Validation:
         Args:
             corpus: with valid judgments.
             encoder: the one in training.
-            chunks: most chunks of a document that are encoded; all by default.
-            queries: most queries, the first ones; all by default.
-            documents: rank only so many: those that the queries are judged with, and
+            chunks: maximum number of chunks of a document to encode; all by default.
+            queries: maximum number of queries, the first ones; all by default.
+            documents: number of documents to rank: the queries, their judged targets, and
                 others drawn once; all by default.
             scoring: the constants of the score.
 
         Raises:
-            TrainingError: there are no valid judgments, or less than one chunk, query or document is asked for.
+            TrainingError: there are no valid judgments, or a number is below 1.
         """
         for name, most in {"chunks": chunks, "queries": queries, "documents": documents}.items():
             if most is not None and most < 1:
@@ -102,7 +102,7 @@ class Validation:
     def _scores(
         self, own: int, encoded: Sequence[EncodedDocument], chunks: Vectors, starts: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """(N,) the chunk component of all documents for one of them, with all as the reference; its own is -1."""
+        """(N,) the chunk component of all documents for query `own`, the others as the reference; its own is -1."""
         query = encoded[own]
         best = segment_max(query.chunks @ chunks.T, starts[:-1])
         theta = reference_threshold(np.delete(best, own, axis=1), self._scoring.exceeding)
@@ -128,7 +128,7 @@ def ndcg(ranking: Sequence[str], judged: Mapping[str, int], depth: int) -> float
 
     Args:
         ranking: targets, best first.
-        judged: relevance by target; not listed is 0, and so is what is below.
+        judged: relevance by target; unlisted targets and negative values count as 0.
         depth: at least 1.
 
     Returns:

@@ -1,1 +1,1 @@
-"""What an encoder learns from: tasks, their pairs and views, and their losses."""
+"""Training tasks of encoders, with their pairs, views and losses."""

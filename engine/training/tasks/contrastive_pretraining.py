@@ -1,4 +1,4 @@
-"""Pretraining on documents alone: two views of each are to find each other among all of the batch."""
+"""Contrastive pretraining on documents alone: the two views of a document are each other's positives in a batch."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _INITIAL_STD = 0.02
 
 @dataclass(frozen=True, slots=True)
 class ContrastiveConfig:
-    """The loss; the defaults are those of DocSplit.
+    """Settings of the loss; the defaults are those of DocSplit.
 
     Raises:
         TrainingError: a number is out of range.
     """
 
     temperature: float = 0.05
-    symmetric: bool = False  # targets look for queries, too
-    mlm_weight: float = 0.1  # of the hidden words; 0 leaves them out
-    mlp_head: bool = False  # a dense layer over the vectors, in training alone; DocSplit's and SimCSE's way with CLS
-    group_tokens: int | None = None  # most tokens of one pass where gradients are cached; None is one pass for all
+    symmetric: bool = False  # also rank the queries for each target
+    mlm_weight: float = 0.1  # of the masked-word loss; 0 leaves it out
+    mlp_head: bool = False  # a dense layer over the vectors, in training alone; as DocSplit and SimCSE with CLS
+    group_tokens: int | None = None  # maximum tokens of a pass with cached gradients; None: one pass for the batch
     seed: int = 0  # of the heads
 
     def __post_init__(self) -> None:
@@ -55,27 +55,27 @@ class ContrastivePretraining:
         L = mean_i -log( exp(cos(u_i, v_i) / tau) / sum_j exp(cos(u_i, v_j) / tau) ) + lambda L_mlm
 
     with u_i, v_i the document vectors of the two views of document i, tau = 0.05,
-    lambda = 0.1; Gao et al. (2021, arXiv:2104.08821), eq. 1 and its auxiliary loss of words,
-    which DocSplit follows. With DocSplit's partition it is DocSplit, with halves, crops,
-    inverse cloze or the same text twice what that paper compares with.
+    lambda = 0.1; Gao et al. (2021, arXiv:2104.08821), eq. 1 and its auxiliary masked-word
+    loss, which DocSplit follows. With DocSplit's partition it is DocSplit; with halves, crops,
+    inverse cloze or the same text twice it is a method that the paper compares with.
 
-    The paper does not say how it pools. `mlp_head` over a backbone that pools by its
-    first token is what SimCSE does; means, without the head, are our choice.
+    The paper does not say how it pools. SimCSE uses `mlp_head` over a backbone that pools by
+    its first token; means, without the head, are our choice.
     """
 
     def __init__(
         self, encoder: TrainableEncoder, pairs: ViewPairs, config: ContrastiveConfig = ContrastiveConfig()
     ) -> None:
-        """Hold an encoder and what it is trained on.
+        """Prepare the encoder and its heads.
 
         Args:
-            encoder: its weights are changed.
+            encoder: its parameters are trained.
             pairs: segmented by the same encoder.
             config: of the loss.
 
         Raises:
-            TrainingError: words shall be hidden, but the encoder has no backbone that could guess them.
-            EncoderError: words shall be hidden, but the tokenizer has no [MASK].
+            TrainingError: `mlm_weight` is above 0, but the encoder has no backbone to predict words.
+            EncoderError: `mlm_weight` is above 0, but the tokenizer has no [MASK].
         """
         self.encoder = encoder
         self.pairs = pairs
@@ -102,7 +102,7 @@ class ContrastivePretraining:
         return tokens_read((*batch.queries, *batch.targets))
 
     def backward(self, batch: PairBatch, backward: Backward) -> Mapping[str, float]:
-        """See `Task.backward`; the parts are "contrastive" and, where words are hidden, "mlm"."""
+        """See `Task.backward`; the parts are "contrastive" and, if `mlm_weight` is above 0, "mlm"."""
         documents = [*batch.queries, *batch.targets]
         if self.config.group_tokens is None:
             loss = self._loss(self.encoder.embed(documents))
@@ -139,10 +139,10 @@ class ContrastivePretraining:
 
 
 class ProjectionHead(nn.Module):
-    """unit(tanh(W sqrt(D) v + b)), a dense layer that only training sees.
+    """unit(tanh(W sqrt(D) v + b)), a dense layer that only training uses.
 
-    SimCSE's head reads a state as it comes out of a layer norm, of length near sqrt(D);
-    a unit vector is scaled to that.
+    The input of SimCSE's head is the output of a layer norm, of length near sqrt(D);
+    a unit vector is scaled to that length.
     """
 
     def __init__(self, width: int, generator: torch.Generator) -> None:

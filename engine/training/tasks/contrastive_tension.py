@@ -1,4 +1,4 @@
-"""Pretraining by Contrastive Tension: two encoders that begin alike are to agree on the same text, and on no other."""
+"""Pretraining by Contrastive Tension: two equal encoders learn to agree on the same text, and on no other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.training.tasks.view_pairs import ViewPairs
 
 @dataclass(frozen=True, slots=True)
 class TensionBatch:
-    """P texts for the first encoder; for the second each of them again, and K others after it."""
+    """P texts for the first encoder; for the second the same texts, each followed by K others."""
 
     one: tuple[SegmentedDocument, ...]  # P
     other: tuple[SegmentedDocument, ...]  # P (K + 1)
@@ -32,23 +32,24 @@ class ContrastiveTension:
 
         L = mean BCE( <f_1(s), f_2(x)>, x = s )  over x = s and K random other texts, for each s
 
-    with raw dot products and means over tokens. The encoders share nothing after the
-    first step. A text stands in the batch of the first encoder once, where the paper
-    encodes it K + 1 times; only dropout tells the difference. The optimizer is the trainer's AdamW with
-    its schedule, where the authors take RMSprop with rates of 1e-5 that fall to 2e-6 in four steps.
+    with raw dot products and means over tokens. The encoders start equal and share no
+    parameters. The first encoder encodes a text once, where the paper encodes it K + 1
+    times; only dropout differs. The optimizer is the trainer's AdamW with its schedule,
+    where the authors use RMSprop with learning rates that fall from 1e-5 to 2e-6 in four steps.
     """
 
     def __init__(self, encoder: MeanEncoder, pairs: ViewPairs, *, negatives: int = 7) -> None:
         """Hold an encoder and a copy of it.
 
         Args:
-            encoder: its weights are changed.
-            pairs: segmented by the same encoder; its batch size counts the pairs, K of
-                K + 1 with another text, and its sampler is not asked: a text is one and the same.
+            encoder: its parameters are trained.
+            pairs: segmented by the same encoder. Its batch size counts the pairs of texts, of which K in
+                K + 1 are of different texts. Its sampler is not used: both encoders read the same text.
             negatives: K, at least 1.
 
         Raises:
-            TrainingError: K others are not there, or a batch holds no text with all of its others.
+            TrainingError: K is below 1, there are fewer than K other documents, or the batch size is not a
+                multiple of K + 1.
         """
         if not 1 <= negatives < len(pairs.documents):
             raise TrainingError(
@@ -72,7 +73,7 @@ class ContrastiveTension:
         one, other, labels = [], [], []
         for position in epoch_slice(len(pairs.documents), n_texts, step, pairs.seed):
             drawn = rng.choice(len(pairs.documents) - 1, self.negatives, replace=False)
-            # Documents from `position` on move up by one, so that it is not among its others.
+            # Positions from `position` on move up by one, so that a text is not its own negative.
             places = [position, *(int(place) + (place >= position) for place in drawn)]
             try:
                 texts = [pairs.stretch(pairs.documents[place], rng) for place in places]
@@ -86,7 +87,7 @@ class ContrastiveTension:
         return TensionBatch(tuple(one), tuple(other), tuple(labels))
 
     def n_tokens(self, batch: TensionBatch) -> int:
-        """Tokens that either encoder reads; see `Task.n_tokens`."""
+        """Tokens that the two encoders read; see `Task.n_tokens`."""
         return tokens_read((*batch.one, *batch.other))
 
     def backward(self, batch: TensionBatch, backward: Backward) -> Mapping[str, float]:

@@ -1,4 +1,6 @@
-"""The score of `engine.scoring.evidence` with gradients, for training on the function that search computes.
+"""The chunk and document components of `engine.scoring.evidence` with gradients, for training on the score of search.
+
+Words, pairs and the root r are left out.
 
 Letters in shapes: Q queries, T targets, I query chunks (padded), J target chunks
 (padded), D width.
@@ -27,13 +29,13 @@ def chunk_weights(documents: Sequence[SegmentedDocument]) -> Tensor:
 def best_matches(queries: Tensor, targets: Tensor, target_mask: Tensor) -> Tensor:
     """Best chunk of each target: s_i(t) = max_j <q_i, t_j>.
 
-    The one large array is the product, Q I T J floats; it is made once forward and
-    once backward, and not kept in between.
+    The only large array is the product, Q I T J floats. It is computed once in the forward
+    and once in the backward pass, and not kept in between.
 
     Args:
         queries: (Q, I, D) unit rows, zero where padded.
         targets: (T, J, D) unit rows.
-        target_mask: (T, J) bool, True where a chunk is real; each target has one.
+        target_mask: (T, J) bool, True where a chunk is real; each target has at least one.
 
     Returns:
         (Q, I, T) in [-1, 1].
@@ -47,20 +49,20 @@ def best_matches(queries: Tensor, targets: Tensor, target_mask: Tensor) -> Tenso
     return best.view(*queries.shape[:2], len(targets))
 
 
-def crowd_thresholds(similarities: Tensor, left_out: Tensor | None, crowd: int) -> Tensor:
-    """theta_i: similarity of the (M+1)-th best target of the batch, as `evidence.crowd_similarity`.
+def batch_thresholds(similarities: Tensor, left_out: Tensor | None, crowd: int) -> Tensor:
+    """theta_i: similarity of the (M+1)-th best target of the batch; compare `evidence.reference_threshold`.
 
-    The batch stands in for the corpus, so its crowd has to be smaller in proportion.
+    The batch takes the place of the reference, so M has to be smaller in proportion.
 
-    It keeps its gradient. A rise (s - theta) / (1 - theta) does not change when all
-    similarities move towards 1 by the same share; with theta held fixed it seems to
-    grow, and training on it draws all vectors together: the mean nDCG@10 of four
-    corpora fell from .505 to .447 in 70 steps.
+    theta keeps its gradient. A margin (s - theta) / (1 - theta) does not change when all
+    similarities move towards 1 by the same share. With theta detached the margin seems to
+    grow, and training on it draws all vectors together: the mean nDCG@10 of four corpora
+    fell from 0.505 to 0.447 in 70 steps.
 
     Args:
         similarities: (Q, I, T).
-        left_out: (Q, T) bool, True where a target is no part of the crowd: the
-            positives of a query, itself, and whatever else it should find.
+        left_out: (Q, T) bool, True where a target does not count: the positives of a
+            query, the query itself, and other targets that it should find.
         crowd: M, at least 1.
 
     Returns:
@@ -74,17 +76,17 @@ def crowd_thresholds(similarities: Tensor, left_out: Tensor | None, crowd: int) 
     return theta.clamp(0, 1)  # -inf becomes 0
 
 
-def rise(similarities: Tensor, theta: Tensor, power: float, softening: float = 0.0) -> Tensor:
-    """How far a similarity stands above its threshold, as `evidence.rise`, or softened.
+def margin(similarities: Tensor, theta: Tensor, power: float, softening: float = 0.0) -> Tensor:
+    """Margin of a similarity above its threshold, as `evidence.margin`, or softened.
 
-    With a softening of tau, max(0, x) becomes tau log(1 + exp(x / tau)), and so does the
-    1 - theta that it is divided by: the value stays in [0, 1], is 1 at similarity 1, and
-    what is under the threshold still has a gradient.
+    With a softening of tau, max(0, x) becomes tau log(1 + exp(x / tau)), and the divisor
+    1 - theta is softened in the same way. The value stays in [0, 1] and is 1 at similarity 1,
+    and similarities below the threshold still have a gradient.
 
     Args:
         similarities: any shape, -inf where nothing can be found.
         theta: in [0, 1], of a shape that broadcasts.
-        power: p, above 0; at least 1 where it is softened.
+        power: p, above 0; at least 1 with a softening.
         softening: tau; 0 is the score of search.
     """
     above = similarities.clamp(max=1.0) - theta
@@ -92,9 +94,9 @@ def rise(similarities: Tensor, theta: Tensor, power: float, softening: float = 0
     if softening > 0:
         sharpness = 1 / softening
         return (softplus(above, sharpness) / softplus(room, sharpness)) ** power
-    risen = above > ROUNDING
+    is_above = above > ROUNDING
     # A power under 1 has no finite gradient at 0.
-    return torch.where(risen, (torch.where(risen, above, 1.0) / room) ** power, 0.0)
+    return torch.where(is_above, (torch.where(is_above, above, 1.0) / room) ** power, 0.0)
 
 
 def evidence_scores(
@@ -111,24 +113,24 @@ def evidence_scores(
     """Score every target for every query, with gradients to the similarities.
 
     Without softening and document weight it equals `evidence.chunk_component` row by row. The
-    document vectors learn a little beside the chunks; search gives them no weight by default.
+    document vectors get a small weight, so that they learn beside the chunks.
 
     Args:
         similarities: (Q, I, T), from `best_matches`.
         document_similarities: (Q, T) cosines of the whole documents.
         weights: (Q, I), from `chunk_weights`; 0 where a query chunk is padding.
-        theta: (Q, I) in [0, 1], of the corpus or from `crowd_thresholds`.
-        theta_document: (Q,), likewise.
+        theta: (Q, I) in [0, 1], of the corpus or from `batch_thresholds`.
+        theta_document: (Q,) in [0, 1], of the document vectors.
         power: p.
         document_weight: of the document vectors, in [0, 1].
-        softening: see `rise`; about a tenth of what lies between theta and 1 to begin with.
+        softening: see `margin`; about a tenth of 1 - theta at the start of training.
 
     Returns:
         (Q, T) in [0, 1].
     """
     room = weights * (1.0 - theta) ** power
     shares = room / room.sum(dim=1, keepdim=True).clamp(min=torch.finfo(room.dtype).tiny)  # (Q, I)
-    risen = rise(similarities, theta[:, :, None], power, softening)  # (Q, I, T)
-    chunks = (shares[:, None] @ risen).squeeze(1)
-    whole = rise(document_similarities, theta_document[:, None], power, softening)
+    margins = margin(similarities, theta[:, :, None], power, softening)  # (Q, I, T)
+    chunks = (shares[:, None] @ margins).squeeze(1)
+    whole = margin(document_similarities, theta_document[:, None], power, softening)
     return (1 - document_weight) * chunks + document_weight * whole

@@ -1,4 +1,4 @@
-"""Fine-tuning on pairs of long documents: what search ranks by is what is learned. The losses are written elsewhere.
+"""Fine-tuning on pairs of long documents, by losses over the vectors that search ranks by; see `pair_losses`.
 
 Letters in shapes: B queries, T targets of the batch.
 """
@@ -29,13 +29,13 @@ from engine.training.tasks.towers import Towers
 
 
 class Loss(StrEnum):
-    """What can be minimised over the pairs of a batch; several add up by weight."""
+    """Losses over the pairs of a batch; several are summed by weight."""
 
-    EVIDENCE = "evidence"  # ranking by the score of search, thresholds taken in the batch
-    MAXSIM = "maxsim"  # ranking by the mean best match of the query's chunks
+    EVIDENCE = "evidence"  # ranking by the chunk and document components, thresholds taken in the batch
+    MAXSIM = "maxsim"  # ranking by the weighted mean best match of the query's chunks
     DOCUMENT = "document"  # InfoNCE over document vectors
     SUPCON = "supcon"  # supervised contrastive over document vectors
-    BCE = "bce"  # each pair of document vectors by itself, as SMITH
+    BCE = "bce"  # each pair of document vectors by itself, as in SMITH
     DISTILLATION = "distillation"  # the rankings of a teacher
 
 
@@ -44,16 +44,16 @@ DEFAULT_LOSSES: Mapping[Loss, float] = {Loss.MAXSIM: 1.0, Loss.DOCUMENT: 0.3}
 
 @dataclass(frozen=True)
 class FineTuningSettings:
-    """How a batch is drawn and what is minimised; the defaults did best on valid of what was tried."""
+    """Settings of batches and losses; the defaults were the best on valid of those tried."""
 
     losses: Mapping[Loss, float] = field(default_factory=lambda: DEFAULT_LOSSES)
     queries: int = 20  # of a batch, each with one positive
-    negatives: int = 3  # hard ones for each query; those of the others are its negatives too
+    negatives: int = 3  # hard ones for each query; those of other queries are its negatives too
     crowd: int = 5  # M of the thresholds taken in the batch
     evidence_temperature: float = 0.03
     softening: float = 0.03  # of the evidence, so that chunks under the threshold learn too
     temperature: float = 0.05  # of all losses over cosines
-    group_tokens: int | None = None  # most tokens with a graph at a time; None keeps the whole graph
+    group_tokens: int | None = None  # maximum tokens with a graph at a time; None keeps the whole graph
 
     def __post_init__(self) -> None:
         """Check the ranges.
@@ -82,7 +82,7 @@ class FineTuningSettings:
 
 @dataclass(frozen=True)
 class Source:
-    """A corpus in training: its pairs, who names its hard negatives, and who chooses its chunks."""
+    """A corpus in training, with its selector of chunks, its miner of hard negatives and its teacher."""
 
     corpus: TrainingCorpus
     selector: Selector
@@ -92,7 +92,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class FineTuningBatch:
-    """What one step learns from."""
+    """The batch of one step."""
 
     source: int  # position in the task's sources
     pairs: PairBatch
@@ -102,9 +102,9 @@ class FineTuningBatch:
 class FineTuning:
     """Ranks the positive of each query above the other targets of a batch; a `Task`.
 
-    A batch comes from one corpus, so that its negatives are of the same field. Corpora
-    are drawn by the square root of their number of pairs: a large one neither
-    drowns the others nor is held back to their size.
+    A batch comes from one corpus, so its negatives are of the same field. Corpora are
+    drawn in proportion to the square root of their number of pairs: a large corpus is
+    drawn more often than a small one, but does not drown it.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class FineTuning:
         corpus, miner = self._sources[number].corpus, self._sources[number].miner
         ids = self._query_ids[number]
         picked = rng.choice(len(ids), min(self.settings.queries, len(ids)), replace=False)
-        # An index holds no document without a token, so nobody can name negatives of one.
+        # An index holds no document without a token, so a miner has no negatives of such a query.
         query_ids = self._readable(number, [ids[int(position)] for position in picked])
         target_ids: dict[str, None] = {}
         for query_id in query_ids:

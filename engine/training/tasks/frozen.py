@@ -16,26 +16,26 @@ from engine.errors import TrainingError
 
 
 class FrozenFirstStage(TrainableEncoder):
-    """An encoder whose first stage is computed once a document and never trained.
+    """An encoder whose first stage is computed once per document and never trained.
 
     Nearly all work of an encoder is its first stage, so a step costs a hundredth:
-    the mode for machines without a GPU. States of every document met are kept in half
-    precision, 2 H bytes a chunk. The weights that states are made by get no gradient from
-    now on, and so stay as they are.
+    the mode for machines without a GPU. The states of every document read are kept in half
+    precision, 2 H bytes a chunk. The parameters that states depend on get no gradient,
+    so they do not change.
     """
 
     def __init__(self, encoder: TrainableEncoder) -> None:
         """Wrap an encoder with a trained second stage.
 
         Raises:
-            TrainingError: it has no weights there.
+            TrainingError: the second stage has no parameters.
         """
         if encoder.kind == "mean":
             raise _nothing_left(encoder)
         for weight in _first_stage(encoder):
             weight.requires_grad_(False)
         self._inner = encoder
-        # By text, too: two corpora may use the same doc_id.
+        # The key includes the text: two corpora can use the same doc_id.
         self._states: dict[tuple[str, str], dict[Chunk, Tensor]] = {}
         self.kind = encoder.kind
         self.module = encoder.module
@@ -46,22 +46,22 @@ class FrozenFirstStage(TrainableEncoder):
 
     @property
     def fingerprint(self) -> str:
-        """That of the encoder inside."""
+        """The fingerprint of the wrapped encoder."""
         return self._inner.fingerprint
 
     @classmethod
     def load(
         cls, folder: Path, config: Mapping[str, Any], *, name: str, device: str | None, dtype: torch.dtype | None
     ) -> Self:
-        """Not to be called: load the encoder, then wrap it."""
+        """Always raises TrainingError: load the encoder, then wrap it."""
         raise TrainingError("load the encoder itself, then wrap it")
 
     def segment(self, document: Document) -> SegmentedDocument:
-        """As the encoder inside."""
+        """Segment with the wrapped encoder."""
         return self._inner.segment(document)
 
     def states(self, documents: Sequence[SegmentedDocument]) -> list[Tensor]:
-        """States of the chunks asked for; computed for a whole document when it is first met."""
+        """States of the given chunks; computed for a whole document when it is first read."""
         found = []
         for document in documents:
             own = self._states.get(_key(document))
@@ -74,16 +74,16 @@ class FrozenFirstStage(TrainableEncoder):
         whole = self._inner.segment(document.document)
         with inference(self.module):
             states = self._inner.states([whole])[0].half()
-        # Out of inference mode again, so that gradients may be recorded of what is made of them.
+        # Cloned outside inference mode, so that gradients can be recorded for results of these states.
         own = dict(zip(whole.chunks, states.clone().unbind(), strict=True))
         self._states[_key(document)] = own
         return own
 
     def combine(self, documents: Sequence[SegmentedDocument], states: Sequence[Tensor]) -> Embedded:
-        """As the encoder inside.
+        """Combine with the wrapped encoder.
 
         Raises:
-            TrainingError: gradients are recorded, but there is no weight that could get one.
+            TrainingError: gradients are recorded, but there is no parameter that could get one.
         """
         embedded = self._inner.combine(documents, states)
         if torch.is_grad_enabled() and not embedded.documents.requires_grad:
@@ -91,12 +91,12 @@ class FrozenFirstStage(TrainableEncoder):
         return embedded
 
     def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
-        """Save the encoder inside."""
+        """Save the wrapped encoder."""
         self._inner.save_pretrained(folder, dtype=dtype)
 
 
 def _first_stage(encoder: TrainableEncoder) -> list[nn.Parameter]:
-    """The weights that the state of a chunk depends on; some encoders use them in the second stage, too."""
+    """The parameters that the state of a chunk depends on; some encoders use them in the second stage, too."""
     probe = encoder.segment(Document("", "", "a", (Section("", (), 0, 1),)))
     weights = [weight for weight in encoder.module.parameters() if weight.requires_grad]
     states = encoder.states([probe])[0]

@@ -15,7 +15,7 @@ from engine.training.task import Backward
 
 
 def join(parts: Sequence[Embedded]) -> Embedded:
-    """Put batches behind each other; chunks are padded to the most of them all."""
+    """Concatenate batches; chunks are padded to the largest number of any document."""
     longest = max(part.chunks.shape[1] for part in parts)
     return Embedded(
         torch.cat([part.documents for part in parts]),
@@ -28,11 +28,11 @@ class GradientCache:
     """Encodes a batch in groups, twice.
 
     GradCache (Gao et al. 2021, arXiv:2101.06983, section 3.2): all vectors are first
-    computed without a graph, the loss gives the gradients of the vectors, and then each
-    group is encoded again, with a graph, and takes its share of them back to the
-    weights. The random numbers of the first time are used again, so that dropout is the
-    same. The gradient is that of the whole batch; it costs one more forward pass, but
-    for a batch that is one group, which is encoded once.
+    computed without a graph, and the loss gives the gradients of the vectors. Then each
+    group is encoded again, with a graph, and its gradients are propagated to the
+    parameters. Both passes use the same random numbers, so dropout is the same. The
+    gradient is that of the whole batch, at the cost of one more forward pass. A batch of
+    one group is encoded only once.
     """
 
     def __init__(self, encoder: TrainableEncoder, *, group_tokens: int) -> None:
@@ -40,7 +40,7 @@ class GradientCache:
 
         Args:
             encoder: anything whose `embed` reads each document by itself.
-            group_tokens: most tokens of documents encoded together with a graph, at
+            group_tokens: maximum tokens of documents encoded together with a graph, at
                 least 1; a longer document is a group by itself.
         """
         self.encoder = encoder
@@ -60,12 +60,12 @@ class GradientCache:
     def backward(
         self, documents: Sequence[SegmentedDocument], loss: Callable[[Embedded], Tensor], backward: Backward
     ) -> Tensor:
-        """Add the gradients of a loss over the vectors of all documents to the weights.
+        """Add the gradients of a loss over the vectors of all documents to the parameters.
 
         Args:
             documents: the whole batch, at least one.
-            loss: a scalar from the vectors of the batch, in its order; weights used in
-                it get their gradients too.
+            loss: computes a scalar from the vectors of the batch, in its order; parameters
+                used in it get their gradients too.
             backward: `Tensor.backward`, or a scaled one.
 
         Returns:
@@ -82,7 +82,7 @@ class GradientCache:
             for group in groups:
                 randomness.append(_RandomState(self.encoder.module))
                 parts.append(self.encoder.embed(group))
-        # Autocast keeps its copies of weights, and older torch those made without a graph, too.
+        # Autocast caches its copies of parameters, in older torch also copies made without a graph.
         torch.clear_autocast_cache()
         whole = join(parts)
         leaves = Embedded(whole.documents.requires_grad_(), whole.chunks.requires_grad_(), whole.mask)
@@ -97,7 +97,7 @@ class GradientCache:
 
 
 def _take_back(part: Embedded, leaves: Embedded, rows: slice) -> None:
-    """Send the gradients that the loss left on some rows of the batch into the graph of their group."""
+    """Propagate the gradients of some rows of the batch through the graph of their group."""
     vectors, gradients = [], []
     for own, leaf in ((part.documents, leaves.documents), (part.chunks, leaves.chunks)):
         if leaf.grad is not None and own.requires_grad:
@@ -108,7 +108,7 @@ def _take_back(part: Embedded, leaves: Embedded, rows: slice) -> None:
 
 
 class _RandomState:
-    """The state of the random numbers of torch, on the CPU and wherever weights lie."""
+    """The state of torch's random generators, on the CPU and on the GPUs that hold parameters."""
 
     def __init__(self, module: nn.Module) -> None:
         indices = {parameter.device.index for parameter in module.parameters() if parameter.device.type == "cuda"}
@@ -118,7 +118,7 @@ class _RandomState:
 
     @contextmanager
     def again(self) -> Iterator[None]:
-        """Draw the same numbers once more inside; afterwards it goes on as before."""
+        """Draw the same numbers again inside the context; afterwards the generators continue as before."""
         with torch.random.fork_rng(self.devices):
             torch.set_rng_state(self.cpu)
             for device, state in zip(self.devices, self.cuda, strict=True):

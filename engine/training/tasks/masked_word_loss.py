@@ -1,4 +1,4 @@
-"""The loss of hidden words over the chunks of a batch, a few at a time. What is hidden, and the head, lie elsewhere.
+"""The masked-word loss over the chunks of a batch, a few at a time. Masking and head are in `masked_words`.
 
 Letters in shapes: N sequences, L tokens of one (padded).
 """
@@ -26,11 +26,11 @@ from engine.training.tasks.masked_words import (
 
 
 class MaskedWordLoss(nn.Module):
-    """Lets a backbone guess words, beside whatever else it learns.
+    """Trains a backbone to predict masked words, beside any other objective.
 
     Devlin et al. (2019, arXiv:1810.04805), task 1: 15 % of the words, of these 80 % as
     [MASK], 10 % as another word. As in SimCSE (Gao et al. 2021, arXiv:2104.08821)
-    it is a forward pass of its own. Only the head's weights are the module's.
+    it is a forward pass of its own. The module holds only the parameters of the head.
     """
 
     def __init__(self, backbone: Backbone, *, seed: int = 0) -> None:
@@ -67,13 +67,13 @@ class MaskedWordLoss(nn.Module):
         Args:
             backbone: the one that the head was made for.
             sequences: N lists of ids, without special tokens.
-            backward: see `Task.backward`; called once a forward pass.
+            backward: see `Task.backward`; called once per forward pass.
             weight: of the loss.
-            token_budget: most tokens of one forward pass, padding counted.
-            seed: of what is hidden.
+            token_budget: maximum tokens of one forward pass, padding included.
+            seed: of the masking.
 
         Returns:
-            The mean cross-entropy over all hidden words, without the weight; 0 where none was hidden.
+            The mean cross-entropy over all masked words, without the weight; 0 where none was masked.
         """
         generator = torch.Generator().manual_seed(seed)
         parts = []

@@ -1,6 +1,6 @@
-"""Words hidden from a BERT, and the head that guesses them (Devlin et al. 2019, arXiv:1810.04805). No encoder here.
+"""Masking of words, and the head that predicts them (Devlin et al. 2019, arXiv:1810.04805). Encodes nothing.
 
-Letters in shapes: N sequences, L tokens of one (padded), M hidden words, H width
+Letters in shapes: N sequences, L tokens of one (padded), M masked words, H width
 of a state, V words of the vocabulary.
 """
 
@@ -13,21 +13,21 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu
 
-IGNORED = -100  # what `torch.nn.functional.cross_entropy` leaves out
+IGNORED = -100  # the target that `torch.nn.functional.cross_entropy` leaves out
 SHARE = 0.15
 _INITIAL_STD = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class MaskedWords:
-    """Token ids to be read, and what is to be guessed."""
+    """Token ids to read, and the words to predict."""
 
     ids: Tensor  # (N, L) int64
-    targets: Tensor  # (N, L) int64, the id as it was where a word is to be guessed, else IGNORED
+    targets: Tensor  # (N, L) int64, the original id where a word is to be predicted, else IGNORED
 
 
 def maskable(ids: Tensor, mask: Tensor, special_ids: Collection[int]) -> Tensor:
-    """Which tokens may be hidden: the real ones that are not special.
+    """Tokens that may be masked: the real ones that are not special.
 
     Args:
         ids: (N, L) int64.
@@ -41,7 +41,7 @@ def maskable(ids: Tensor, mask: Tensor, special_ids: Collection[int]) -> Tensor:
 
 
 def choose_by_chance(maskable: Tensor, generator: torch.Generator, *, share: float = SHARE) -> Tensor:
-    """Choose each word with the same chance, (N, L) bool; a sequence may get none."""
+    """Choose each word with the same probability, (N, L) bool; a sequence may get none."""
     return maskable & (torch.rand(maskable.shape, generator=generator) < share)
 
 
@@ -57,10 +57,10 @@ def choose_by_count(
         mask: (N, L) bool, True where a token is real; `length` counts these, special ones included.
         generator: of the choice.
         share: of the words.
-        most: of one sequence.
+        most: maximum of one sequence.
 
     Returns:
-        (N, L) bool; fewer where a sequence has not as many words.
+        (N, L) bool; fewer where a sequence has fewer words.
     """
     wanted = (mask.sum(1, dtype=torch.float64) * share).round().clamp(1, most)  # half to even, as Python's round
     drawn = torch.rand(maskable.shape, generator=generator).masked_fill(~maskable, 2)
@@ -70,10 +70,10 @@ def choose_by_count(
 def mask_words(
     ids: Tensor, chosen: Tensor, generator: torch.Generator, *, mask_id: int, vocabulary_size: int
 ) -> MaskedWords:
-    """Hide the chosen words: 80 % become [MASK], 10 % any id of the vocabulary, 10 % stay.
+    """Mask the chosen words: 80 % become [MASK], 10 % a random id of the vocabulary, 10 % stay.
 
     Args:
-        ids: (N, L) int64; left as they are.
+        ids: (N, L) int64; not changed.
         chosen: (N, L) bool.
         generator: of the draws.
         mask_id: of [MASK].
@@ -87,7 +87,7 @@ def mask_words(
 
 
 class PredictionTransform(nn.Module):
-    """LN(gelu(W x + b)), what BERT puts before each of its guesses."""
+    """LN(gelu(W x + b)), which BERT applies before each prediction."""
 
     def __init__(self, width: int, generator: torch.Generator) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ class PredictionTransform(nn.Module):
 
 
 class MaskedWordHead(nn.Module):
-    """Guesses words from their states: the transform, then the word embeddings of the encoder itself, and a bias."""
+    """Predicts words from their states: the transform, then the encoder's own word embeddings, and a bias."""
 
     def __init__(self, width: int, vocabulary_size: int, generator: torch.Generator) -> None:
         super().__init__()
@@ -113,8 +113,8 @@ class MaskedWordHead(nn.Module):
 
     def forward(
         self,
-        states: Tensor,  # (M, H), of the hidden words alone
-        embeddings: Tensor,  # (V, H), the encoder's, which learn here too
+        states: Tensor,  # (M, H), of the masked words alone
+        embeddings: Tensor,  # (V, H), of the encoder, trained here too
     ) -> Tensor:
         """(M, V) logits, float32."""
         transformed: Tensor = self.transform(states.float())

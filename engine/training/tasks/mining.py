@@ -1,4 +1,4 @@
-"""Hard negatives: targets that look like matches and are none. Found by search of an index, or by BM25."""
+"""Hard negatives: targets that look like matches but are none, found by searching an index or by BM25."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.errors import MissingExtra
 from engine.index import Index
 from engine.training.corpus import TrainingCorpus
 
-DEPTH = 60  # targets of a ranking that are looked at
+DEPTH = 60  # targets of a ranking that are considered
 MARGIN = 0.95
 
 
@@ -21,20 +21,20 @@ class Miner(Protocol):
     """Names hard negatives of a training query."""
 
     def negatives(self, query_id: str) -> Sequence[str]:
-        """The hardest first; none of them the query itself, related to it or held out."""
+        """Negatives, hardest first: without the query, targets related to it, and held-out documents."""
 
 
 def hard_negatives(
     ranking: Iterable[tuple[str, float]], related: Mapping[str, int], held_out: frozenset[str], margin: float
 ) -> list[str]:
-    """Targets of a ranking that are safe to push away.
+    """Targets of a ranking that are safe to use as negatives.
 
-    Judgments have gaps, and what ranks above a known positive is often a positive
-    that nobody judged. So a target counts as negative only if its score is at most
+    Judgments have gaps: a target that ranks above a known positive is often a positive
+    without a judgment. So a target counts as negative only if its score is at most
     `margin` times that of the best related one in the ranking (the positive-aware
     mining of NV-Retriever, Moreira et al. 2024, arXiv:2407.15831, its "TopK-PercPos",
-    with the best in place of the one positive). Where no related target is in the
-    ranking, all of it counts.
+    with the best in place of the one positive). If no related target is in the
+    ranking, all its targets count.
 
     Args:
         ranking: targets and scores, best first, without the query itself; scores at least 0.
@@ -55,10 +55,10 @@ def hard_negatives(
 
 
 class IndexMiner:
-    """The model itself: what search returns from an index of the corpus."""
+    """Negatives by the model itself: the hits of a search in an index of the corpus."""
 
     def __init__(self, index: Index, corpus: TrainingCorpus, *, depth: int = DEPTH, margin: float = MARGIN) -> None:
-        """Search `index`, which holds the documents of `corpus`; each query once, when it is first asked for."""
+        """Search `index`, which holds the documents of `corpus`; each query is searched once, at its first use."""
         self._index = index
         self._corpus = corpus
         self._depth = depth
@@ -81,7 +81,7 @@ class IndexMiner:
 
 
 class LexicalMiner:
-    """BM25 over whole texts: negatives that share words with the query, whatever the model thinks of them."""
+    """Negatives by BM25 over whole texts: they share words with the query, whatever their score by the model."""
 
     def __init__(self, corpus: TrainingCorpus, *, depth: int = DEPTH, margin: float = MARGIN) -> None:
         """Index the texts of `corpus`.

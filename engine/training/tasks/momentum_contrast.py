@@ -1,4 +1,4 @@
-"""Pretraining with a queue of negatives: Contriever's way. No views are drawn here."""
+"""Pretraining with a queue of negatives, as in Contriever. Draws no views."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from engine.training.tasks.view_pairs import PairBatch, ViewPairs
 
 
 class MomentumModule(nn.Module):
-    """Both encoders and the queue, so that a run which is taken up again has all three."""
+    """Both encoders and the queue, so that a resumed run has all three."""
 
     queue: Tensor  # (K, D) float32, unit rows
     owners: Tensor  # (K,) int64, position of the document of each row
-    n_written: Tensor  # scalar int64, rows ever written
+    n_written: Tensor  # scalar int64, rows written so far
 
     def __init__(self, encoder: nn.Module, keys: nn.Module, queue_size: int, width: int) -> None:
         super().__init__()
@@ -41,11 +41,11 @@ class MomentumContrast:
 
         theta_k <- m theta_k + (1 - m) theta_q
 
-    and stay in a queue of the last K. Three departures: vectors are unit length, since
-    search compares cosines (Contriever's code takes raw dot products); the other targets
-    of the batch are negatives, too; and until the queue is full only what is in it
-    counts, where the code fills it with noise. Rows of the same document, from an
-    earlier epoch, are no negatives.
+    and the last K of them stay in a queue. Three departures: vectors are unit length, since
+    search compares cosines (Contriever's code uses raw dot products); the other targets
+    of the batch are negatives, too; and until the queue is full only its written rows
+    count, where the code fills it with noise. Rows of the same document, from an
+    earlier epoch, are not negatives.
     """
 
     def __init__(
@@ -60,9 +60,9 @@ class MomentumContrast:
         """Hold an encoder and a copy of it.
 
         Args:
-            encoder: its weights are changed.
+            encoder: its parameters are trained.
             pairs: segmented by the same encoder.
-            queue_size: K, at least the batch.
+            queue_size: K, at least the batch size.
             momentum: m, in [0, 1).
             temperature: tau, above 0.
 
@@ -94,7 +94,7 @@ class MomentumContrast:
         return tokens_read((*batch.queries, *batch.targets))
 
     def backward(self, batch: PairBatch, backward: Backward) -> Mapping[str, float]:
-        """See `Task.backward`; the second encoder and the queue go on with it."""
+        """See `Task.backward`; it also updates the second encoder and the queue."""
         self._follow()
         rows = self._write(batch)
         in_use = self.module.queue[: int(self.module.n_written)]
@@ -118,7 +118,7 @@ class MomentumContrast:
 
     @torch.no_grad()
     def _write(self, batch: PairBatch) -> Tensor:
-        """Put the targets into the queue, over its oldest rows; (B,) where they now stand."""
+        """Write the targets over the oldest rows of the queue; returns the positions of these rows, (B,)."""
         module = self.module
         targets = self._keys.embed(batch.targets).documents
         rows = (module.n_written + torch.arange(len(targets), device=targets.device)) % len(module.queue)

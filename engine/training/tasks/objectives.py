@@ -26,7 +26,7 @@ def info_nce(
     symmetric: bool = False,
     excluded: Tensor | None = None,
 ) -> Tensor:
-    """Tell the positive of each query from all other targets of the batch.
+    """Rank the positive of each query above all other targets of the batch.
 
     InfoNCE of van den Oord et al. (2018, arXiv:1807.03748) with the similarity of SimCSE
     (Gao et al. 2021, arXiv:2104.08821, eq. 1):
@@ -34,13 +34,13 @@ def info_nce(
         L = -mean_i log( exp(<q_i, t_p(i)> / tau) / sum_j exp(<q_i, t_j> / tau) )
 
     Args:
-        queries: (B, D), unit rows where cosines are meant.
-        targets: (T, D), likewise.
+        queries: (B, D), unit rows for cosines.
+        targets: (T, D), unit rows for cosines.
         positives: (B,) int64, p(i), the row of `targets` that belongs to query i.
         temperature: tau, above 0.
         symmetric: add the other direction, each positive against all queries, and
-            halve the sum. Queries with the same positive are then no negatives of each other.
-        excluded: (B, T) bool, True where a target is no negative; a positive counts all the same.
+            halve the sum. Queries with the same positive are then not negatives of each other.
+        excluded: (B, T) bool, True where a target is not a negative; a positive counts even if excluded.
 
     Returns:
         The mean over queries, at least 0.
@@ -97,7 +97,7 @@ class ScaledCosine(nn.Module):
     """The logit a * cos + b of a pair.
 
     SMITH (Yang et al. 2020, arXiv:2004.12297) fixes a = 6 and b = 0 in its code. Here both
-    are learned from there, with a = 1 + 49 sigmoid(x), so that it stays inside (1, 50).
+    start at these values and are learned, with a = 1 + 49 sigmoid(x), which stays inside (1, 50).
     """
 
     LOWEST, HIGHEST = 1.0, 50.0
@@ -110,7 +110,7 @@ class ScaledCosine(nn.Module):
 
     @property
     def scale(self) -> Tensor:
-        """A, a scalar in (1, 50); 6 before training."""
+        """The scale a, a scalar in (1, 50); 6 before training."""
         return self.LOWEST + (self.HIGHEST - self.LOWEST) * self.raw_scale.sigmoid()
 
     def forward(self, cosine: Tensor) -> Tensor:
@@ -138,12 +138,12 @@ def bce_of_cosine(cosine: Tensor, labels: Tensor, scale: Tensor | float, bias: T
 def ranking_loss(
     scores: Tensor, positives: Tensor, excluded: Tensor | None = None, *, temperature: float = 1.0
 ) -> Tensor:
-    """Put every positive above all negatives of its query.
+    """Rank every positive above all negatives of its query.
 
         L = mean over positives of -log( exp(s+ / tau) / (exp(s+ / tau) + sum_- exp(s- / tau)) )
 
     Unlike in `supervised_contrastive`, the other positives of a query are not in the
-    denominator, so that they need not push each other down.
+    denominator, so they do not push each other down.
 
     Args:
         scores: (B, T), higher is closer.
@@ -175,7 +175,7 @@ def distillation(
     Args:
         student_scores: (B, T).
         teacher_scores: (B, T); no gradient flows into it.
-        excluded: (B, T) bool, True where a target is left out of both; each row keeps one at least.
+        excluded: (B, T) bool, True where a target is left out of both; each row keeps at least one.
         temperature: tau, above 0.
 
     Returns:
@@ -195,7 +195,7 @@ def margin_mse(
     """Squared difference of the margins between positives and negatives.
 
     Margin-MSE of Hofstätter et al. (2020, arXiv:2010.02666), over all pairs of a positive
-    and a negative of the same query, instead of one negative a positive:
+    and a negative of the same query, instead of one negative per positive:
 
         L = mean ( (s+ - s-) - (s'+ - s'-) )^2,  s of the student, s' of the teacher
 
@@ -220,12 +220,12 @@ def contrastive_tension(one: Tensor, other: Tensor, labels: Tensor) -> Tensor:
     """Binary cross-entropy of raw dot products between the vectors of two encoders.
 
     Carlsson et al. (2021), "Semantic Re-tuning with Contrastive Tension": no
-    temperature, no unit length, so the norms carry part of the answer. The mean over
-    pairs, where sentence-transformers sums.
+    temperature and no unit length, so norms count. The loss is the mean over pairs;
+    sentence-transformers sums over them.
 
     Args:
         one: (N, D), raw vectors of the first encoder.
-        other: (N, D), of the second.
+        other: (N, D), raw vectors of the second encoder.
         labels: (N,) bool or 0 and 1; 1 where both encoders read the same text.
     """
     return binary_cross_entropy_with_logits((one * other).sum(dim=1), labels.to(one.dtype))

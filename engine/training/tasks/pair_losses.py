@@ -1,4 +1,4 @@
-"""The losses that fine-tuning adds up, each over both sides of a batch. Nothing is drawn or encoded here.
+"""The losses that fine-tuning sums, each over both sides of a batch. Draws and encodes nothing.
 
 Letters in shapes: B queries, T targets, N both together.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.training.tasks.evidence import crowd_thresholds, evidence_scores
+from engine.training.tasks.evidence import batch_thresholds, evidence_scores
 from engine.training.tasks.objectives import (
     ScaledCosine,
     bce_of_cosine,
@@ -20,7 +20,7 @@ from engine.training.tasks.towers import Towers
 
 
 class PairLosses:
-    """Scalars from `Towers`; what is excluded has no influence on any of them."""
+    """Losses of `Towers`, as scalars; excluded pairs have no influence on any of them."""
 
     def __init__(
         self,
@@ -31,13 +31,13 @@ class PairLosses:
         softening: float,
         temperature: float,
     ) -> None:
-        """Take the constants.
+        """Set the constants.
 
         Args:
             scaled_cosine: of `bce`, learned with the encoder.
             crowd: M of the thresholds taken in the batch.
             evidence_temperature: of `evidence`.
-            softening: of the evidence, see `engine.training.tasks.evidence.rise`.
+            softening: of the evidence, see `engine.training.tasks.evidence.margin`.
             temperature: of all losses over cosines.
         """
         self._scaled_cosine = scaled_cosine
@@ -47,13 +47,13 @@ class PairLosses:
         self._temperature = temperature
 
     def evidence(self, towers: Towers) -> Tensor:
-        """`ranking_loss` over the score of search."""
+        """`ranking_loss` over `evidence_scores`."""
         return ranking_loss(
             self.evidence_scores(towers), towers.positives, towers.excluded, temperature=self._evidence_temperature
         )
 
     def evidence_scores(self, towers: Towers) -> Tensor:
-        """(B, T) in [0, 1], the score of search, softened, the batch standing in for the corpus."""
+        """(B, T) in [0, 1], the chunk and document components of the score, softened, with thresholds of the batch."""
         similarities = towers.best_matches
         left_out = towers.positives | towers.excluded
         cosines = towers.cosines()
@@ -61,13 +61,13 @@ class PairLosses:
             similarities,
             cosines,
             towers.weights,
-            crowd_thresholds(similarities, left_out, self._crowd),
-            crowd_thresholds(cosines[:, None], left_out, self._crowd).squeeze(1),
+            batch_thresholds(similarities, left_out, self._crowd),
+            batch_thresholds(cosines[:, None], left_out, self._crowd).squeeze(1),
             softening=self._softening,
         )
 
     def maxsim(self, towers: Towers) -> Tensor:
-        """`ranking_loss` over the mean best match of the query's chunks."""
+        """`ranking_loss` over the weighted mean best match of the query's chunks."""
         return ranking_loss(towers.mean_best_match(), towers.positives, towers.excluded, temperature=self._temperature)
 
     def document(self, towers: Towers) -> Tensor:
@@ -77,8 +77,8 @@ class PairLosses:
     def supcon(self, towers: Towers) -> Tensor:
         """`supervised_contrastive` over the document vectors of both sides.
 
-        Two queries that a target belongs to, or two targets of one query, may belong
-        together: such a pair is left out, as are excluded ones.
+        Two queries of one target, or two targets of one query, may belong together: such
+        pairs are left out, as are excluded pairs.
         """
         positives, ignored = _among_all(towers.positives, towers.excluded)
         return supervised_contrastive(
@@ -89,10 +89,10 @@ class PairLosses:
         )
 
     def bce(self, towers: Towers) -> Tensor:
-        """`bce_of_cosine` over all pairs that count: the mean over positives and that over negatives, halved.
+        """`bce_of_cosine` over all pairs that count: the average of the means over positives and over negatives.
 
-        SMITH is trained on as many pairs of either kind. A batch has eighty negatives for each
-        positive, and a mean over all of them is lowest where everything is pushed apart.
+        SMITH is trained on equal numbers of both. A batch has eighty negatives for each positive,
+        and a mean over all pairs is lowest when all vectors are pushed apart.
         """
         cosines, counted = towers.cosines(), ~towers.excluded
         kinds = [pairs & counted for pairs in (towers.positives, ~towers.positives)]
@@ -104,7 +104,7 @@ class PairLosses:
         return torch.stack(losses).mean()
 
     def distillation(self, towers: Towers) -> Tensor:
-        """`distillation` of a teacher's scores into the mean best match."""
+        """`distillation` of a teacher's scores into the weighted mean best match."""
         assert towers.teacher_scores is not None
         return distillation(
             towers.mean_best_match() / self._temperature,
@@ -114,7 +114,7 @@ class PairLosses:
 
 
 def _among_all(positives: Tensor, excluded: Tensor) -> tuple[Tensor, Tensor]:
-    """From (B, T) to (N, N): which documents of a batch belong together, and which pairs are left open."""
+    """From (B, T) to (N, N): the pairs of a batch that belong together, and the pairs that are ignored."""
     n_queries, n_targets = positives.shape
     related = (positives | excluded).float()
     joined = torch.zeros(n_queries + n_targets, n_queries + n_targets, dtype=torch.bool, device=positives.device)

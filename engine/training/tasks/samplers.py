@@ -1,6 +1,6 @@
-"""Pairs of views of one document: what unsupervised training takes for two documents that belong together.
+"""Samplers of two views of one document, which unsupervised training uses as documents that belong together.
 
-Views are documents, so that any encoder reads them. Lengths are counted in words,
+Views are documents, so any encoder can read them. Lengths are counted in words,
 which are a little longer than the tokens that the papers count.
 """
 
@@ -26,21 +26,21 @@ class PairSampler(Protocol):
 
     @property
     def room(self) -> int:
-        """How many times as long as a view the text may be that both are drawn from.
+        """Maximum length of the text that both views are drawn from, in lengths of a view.
 
-        2 where the views share the text out, 1 where one view may be all of it.
+        2 where the views divide the text between them, 1 where one view may be all of it.
         """
 
     def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
-        """Draw.
+        """Draw two views.
 
         Args:
             document: of any length.
-            rng: where all chance comes from.
+            rng: the only source of randomness.
 
         Returns:
-            Two documents, with a word each where the given one has any; one that is too
-            small for the method comes back twice, and dropout alone tells its vectors apart.
+            Two documents, each with a word if `document` has any. A document that is too
+            small for the method is returned twice; only dropout makes its vectors differ.
         """
 
 
@@ -60,7 +60,7 @@ class DocSplit:
     """Each sentence goes to one of two views by a fair coin, in order.
 
     DocSplit (EMNLP 2023 Findings, "DocSplit: Simple Contrastive Pretraining for Large
-    Document Embeddings", section 2.2). What is too lopsided is drawn again.
+    Document Embeddings", section 2.2). A split that is too uneven is drawn again.
     """
 
     min_sentences: int = 4  # a document with fewer is too small
@@ -73,7 +73,7 @@ class DocSplit:
         if len(found) < self.min_sentences:
             return document, document
         sizes = np.array([n_words(document, sentence) for sentence in found])
-        for _ in range(_REDRAWS):  # one endless sentence can make every draw lopsided
+        for _ in range(_REDRAWS):  # one very long sentence can make every draw uneven
             heads = rng.random(len(found)) < 0.5
             share = sizes[heads].sum() / sizes.sum()
             if self.min_share <= share <= 1 - self.min_share:
@@ -85,16 +85,16 @@ class DocSplit:
 
 @dataclass(frozen=True, slots=True)
 class CropHalf:
-    """The first half and the second: what DocSplit's section 3.1 says that Contriever does.
+    """The first half and the second, as DocSplit's section 3.1 describes Contriever.
 
-    The cut is the sentence's end that is nearest to the middle, of one sentence the
-    middle itself.
+    The cut is the end of the sentence that is nearest to the middle; a single sentence is
+    cut between words.
     """
 
     room: int = 2
 
     def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
-        """See `PairSampler.views`; nothing is left to chance."""
+        """See `PairSampler.views`; nothing is random."""
         pieces = sentences(document)
         if len(pieces) < 2:
             pieces = words(document)
@@ -108,17 +108,17 @@ class CropHalf:
 
 @dataclass(frozen=True, slots=True)
 class IndependentCrops:
-    """Two crops of one stretch, drawn without regard to each other, with words deleted.
+    """Two crops of one stretch, drawn independently, with words deleted.
 
-    Contriever (Izacard et al. 2022, arXiv:2112.09118) as its code has it:
-    lengths are uniform in `min_share` to `max_share` of the stretch, every place is as
-    likely as another, and crops may overlap.
+    Contriever (Izacard et al. 2022, arXiv:2112.09118) as in its code:
+    lengths are uniform in `min_share` to `max_share` of the stretch, positions are uniform,
+    and crops may overlap.
     """
 
     chunk_words: int = 256  # the code takes 256 tokens
     min_share: float = 0.1
     max_share: float = 0.5
-    deletion: float = 0.1  # chance of each word to go
+    deletion: float = 0.1  # probability that a word is deleted
     room: int = 2  # no crop is longer than half of its stretch
 
     def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
@@ -140,15 +140,15 @@ class IndependentCrops:
 
 @dataclass(frozen=True, slots=True)
 class InverseCloze:
-    """Some sentences beside each other, and the rest of the document.
+    """Some consecutive sentences, and the rest of the document.
 
     The inverse cloze task (Lee et al. 2019, arXiv:1906.00300, section 4) with spans of one
     sentence or more. DocSplit's section 3.1 calls the rest a negative; it is the positive.
     """
 
     max_share: float = 0.2  # of the words, in a span of several sentences
-    kept: float = 0.1  # chance that the span stays in the rest
-    room: int = 1  # the rest is nearly all of it
+    kept: float = 0.1  # probability that the span stays in the rest
+    room: int = 1  # the rest is nearly all of the text
 
     def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
         """See `PairSampler.views`."""
@@ -169,12 +169,12 @@ class InverseCloze:
 
 @dataclass(frozen=True, slots=True)
 class SameTwice:
-    """The document, twice: dropout makes the difference in SimCSE, and another encoder in Contrastive Tension."""
+    """The document, twice: its vectors differ by dropout in SimCSE, by the second encoder in Contrastive Tension."""
 
     room: int = 1
 
     def views(self, document: Document, rng: np.random.Generator) -> tuple[Document, Document]:
-        """See `PairSampler.views`; nothing is left to chance."""
+        """See `PairSampler.views`; nothing is random."""
         return document, document
 
 

@@ -1,4 +1,4 @@
-"""Supervised contrastive training of CoLDE on the sections of documents, and what says which documents belong together.
+"""Supervised contrastive training of CoLDE on the sections of documents, and the relations between documents.
 
 Letters in shapes: N vectors of a batch, D width.
 """
@@ -28,11 +28,11 @@ Pairs = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class ContrastSettings:
-    """How batches are drawn, and which loss they get."""
+    """Settings of the batches, and the choice of the loss."""
 
     n_classes: int = 25  # P: classes of a batch, or documents drawn with their neighbours
     n_each: int = 2  # K: documents of a class, at least 2
-    whole_probability: float = 0.3  # that a document is read unsplit as well; 0 in the paper
+    whole_probability: float = 0.3  # that a document is also read unsplit; 0 in the paper
     contrastive: bool = True  # False is the ablation: cross-entropy of the cosines of whole documents
     seed: int = 0
 
@@ -49,23 +49,23 @@ class ContrastSettings:
 
 
 class Relation(Protocol):
-    """What is known of which documents belong together; documents are positions in a list."""
+    """The known relations between documents, which are positions in a list."""
 
     def draw(self, step: int, settings: ContrastSettings) -> list[int]:
-        """Different documents for the batch of a step, each beside some that it belongs with."""
+        """Different documents for the batch of a step, each with some that belong with it."""
 
     def relate(self, documents: Sequence[int]) -> tuple[Pairs, Pairs]:
-        """Which of these documents are positive pairs, and which neither that nor negative: two (B, B)."""
+        """Positive pairs of these documents, and pairs that are neither positive nor negative: two (B, B) arrays."""
 
 
 class Classes:
-    """Documents of one label belong together, those of two do not."""
+    """Documents of one label belong together, documents of different labels do not."""
 
     def __init__(self, labels: Sequence[int]) -> None:
         """Take the label of every document.
 
         Raises:
-            TrainingError: no two documents have the same.
+            TrainingError: no two documents have the same label.
         """
         self.labels = np.array(labels, np.int64)
         members = [np.flatnonzero(self.labels == label) for label in np.unique(self.labels)]
@@ -74,7 +74,7 @@ class Classes:
             raise TrainingError(f"{len(labels)} documents have as many labels; give some of them the same")
 
     def draw(self, step: int, settings: ContrastSettings) -> list[int]:
-        """P classes of two documents at least, K documents of each, or all that it has."""
+        """P classes of at least two documents, K documents of each, or all of a smaller class."""
         generator = step_generator(settings.seed, step)
         drawn: list[int] = []
         for number in epoch_slice(len(self.members), settings.n_classes, step, settings.seed):
@@ -83,23 +83,23 @@ class Classes:
         return drawn
 
     def relate(self, documents: Sequence[int]) -> tuple[Pairs, Pairs]:
-        """Same label; nothing is left open."""
+        """Positive where the label is the same; every other pair is negative."""
         own = self.labels[list(documents)]
         return own[:, None] == own, np.zeros((len(own), len(own)), np.bool_)
 
 
 class Graph:
-    """Documents of a pair belong together; those that share a neighbour may, so they are not held apart.
+    """Documents of a pair belong together; documents that share a neighbour may, so they are not negatives.
 
-    Where sets of documents overlap, as those that papers cite do, "sets of similar
-    papers" (section 4.1.1 of the paper) are no classes.
+    The "sets of similar papers" of the paper (section 4.1.1) are not classes where the sets
+    overlap, as sets of cited papers do.
     """
 
     def __init__(self, n_documents: int, pairs: Sequence[tuple[int, int]]) -> None:
         """Take the pairs, in either direction.
 
         Raises:
-            TrainingError: there is none, or one of them is outside of the documents.
+            TrainingError: there is no pair of two different documents, or a pair is outside of the documents.
         """
         self.neighbours: list[set[int]] = [set() for _ in range(n_documents)]
         for one, other in pairs:
@@ -113,7 +113,7 @@ class Graph:
             raise TrainingError(f"no pair of two different documents among {len(pairs)}; give one at least")
 
     def draw(self, step: int, settings: ContrastSettings) -> list[int]:
-        """P documents that have neighbours, each with K - 1 of them, or all that it has; none twice."""
+        """P documents that have neighbours, each with K - 1 neighbours or all of fewer; no document twice."""
         generator = step_generator(settings.seed, step)
         drawn: dict[int, None] = {}
         for number in epoch_slice(len(self.anchors), settings.n_classes, step, settings.seed):
@@ -124,7 +124,7 @@ class Graph:
         return list(drawn)
 
     def relate(self, documents: Sequence[int]) -> tuple[Pairs, Pairs]:
-        """Joined by a pair; left open where joined by two, one after the other, through any document."""
+        """Positive where a pair joins them; open where only two pairs through another document do."""
         positives = np.eye(len(documents), dtype=np.bool_)
         open_pairs = np.zeros_like(positives)
         for (i, one), (j, other) in product(enumerate(documents), repeat=2):
@@ -139,19 +139,19 @@ class ContrastBatch:
     """Documents of a batch, and how each is read."""
 
     documents: tuple[int, ...]
-    whole: tuple[bool, ...]  # also unsplit
+    whole: tuple[bool, ...]  # whether it is also read unsplit
 
 
 class SectionContrast:
-    """Draws together the sections of one document and of those that it belongs with.
+    """Draws together the sections of each document and of the documents that belong with it.
 
     Section 3.3 of CoLDE: a document is split into S sections of one label, and
-    `supervised_contrastive` runs over the vectors of all of them. With S = 1 and
-    `without_positions` in the `ColdeConfig` it is the ablation "w/o Aug", with
-    `without_lstm` there "w/o LSTM", with `contrastive` off here (and S = 1 there) "w/o CL".
+    `supervised_contrastive` runs over the vectors of all of them. The
+    ablations of the paper are "w/o Aug" (S = 1 and `without_positions` in the `ColdeConfig`),
+    "w/o LSTM" (`without_lstm` there) and "w/o CL" (`contrastive` off here, and S = 1 there).
 
-    Documents are read unsplit when they are encoded, and training in the paper never
-    shows that: here some are read both ways (`whole_probability`).
+    Search encodes documents unsplit, which never occurs in the training of the paper: here
+    some are read both ways (`whole_probability`).
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class SectionContrast:
 
         Args:
             encoder: loaded in float32.
-            documents: those that the positions of `relation` mean.
+            documents: the list that the positions of `relation` refer to.
             relation: `Graph`, or `Classes`.
             settings: `ContrastSettings()` by default.
         """
@@ -176,7 +176,7 @@ class SectionContrast:
 
     @property
     def module(self) -> nn.Module:
-        """All weights of the encoder; there are no others."""
+        """All parameters of the encoder; the task has no others."""
         return self.encoder.module
 
     def batch(self, step: int) -> ContrastBatch:
@@ -206,7 +206,7 @@ class SectionContrast:
         return {"loss": loss.item()}
 
     def _views(self, batch: ContrastBatch) -> tuple[list[int], list[tuple[PlacedSection, ...]]]:
-        """The documents of a batch as they are read, each with its place in the batch."""
+        """The views of the documents of a batch, after the position of each view's document in the batch."""
         owners: list[int] = []
         views: list[tuple[PlacedSection, ...]] = []
         n_sections = self.encoder.config.n_sections if self.settings.contrastive else 1
@@ -217,7 +217,7 @@ class SectionContrast:
         return owners, views
 
     def _contrast(self, vectors: Tensor, documents: Sequence[int], owners: list[int]) -> Tensor:
-        """The loss over the vectors of sections, each of them of the document that `owners` names by its place."""
+        """The loss over the vectors of sections; `owners` has the position of each section's document."""
         positives, open_pairs = (pairs[np.ix_(owners, owners)] for pairs in self.relation.relate(documents))
         return supervised_contrastive(
             vectors,
@@ -227,7 +227,7 @@ class SectionContrast:
         )
 
     def _cross_entropy(self, vectors: Tensor, documents: Sequence[int]) -> Tensor:
-        """The mean over positive pairs and that over negative ones, halved: as if there were as many of both.
+        """The average of the mean over positive pairs and the mean over negative pairs, so that both count the same.
 
         The paper says "cosine similarity" for this loss; the logit is that of SMITH's code.
         """

@@ -1,7 +1,7 @@
-"""SMITH's pretraining on plain documents: hidden words and hidden sentence blocks are guessed. No optimizer here.
+"""SMITH's pretraining on plain documents: masked words and masked sentence blocks are predicted. No optimizer here.
 
 Letters in shapes: B documents, N blocks of all of them, n of one (padded), L tokens
-of a block, H width of a state, M hidden blocks, R of them real.
+of a block, H width of a state, M masked blocks, R of them real.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ from engine.training.tasks.masked_words import (
 
 
 class Objective(StrEnum):
-    """What is guessed."""
+    """The objectives of the pretraining."""
 
     WORDS = "wp"
     BLOCKS = "sp"
 
 
 class WordReduction(StrEnum):
-    """How the losses of the hidden words become one number."""
+    """Reduction of the losses of the masked words to one number."""
 
-    MEAN = "mean"  # over all of them
-    SUM_BLOCKS = "sum_blocks"  # over those at one block position, then summed: up to `max_blocks` times as much
+    MEAN = "mean"  # over all masked words
+    SUM_BLOCKS = "sum_blocks"  # means by block position, summed: up to `max_blocks` times as large
 
 
 @dataclass(frozen=True, slots=True)
 class SmithPretrainingConfig:
-    """Choices of the pretraining; {wp} is SMITH-WP, {wp, sp} SMITH-WP+SP.
+    """Settings of the pretraining; {wp} is SMITH-WP, {wp, sp} SMITH-WP+SP.
 
     Raises:
         TrainingError: a number is out of range.
@@ -64,8 +64,8 @@ class SmithPretrainingConfig:
     batch_size: int = 32  # documents
     wp_reduction: WordReduction | None = None  # by default SUM_BLOCKS in `released`, else MEAN
     masked_blocks: int = 2  # of a document
-    temperature: float | None = None  # where given, it starts there and is learned
-    stop_gradient: bool = False  # no gradient through the blocks that are to be guessed
+    temperature: float | None = None  # the initial value of a learned temperature; None: none
+    stop_gradient: bool = False  # no gradient through the blocks to predict
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -78,16 +78,16 @@ class SmithPretrainingConfig:
 
 @dataclass(frozen=True, slots=True)
 class SmithBatch:
-    """Documents in blocks, with what is hidden in them."""
+    """Documents in blocks, with their masked words and masked blocks."""
 
     words: MaskedWords  # (N, L) each
     mask: Tensor  # (N, L) bool, True where a token is real
-    n_blocks: tuple[int, ...]  # B of them, their sum is N
-    hidden: Tensor  # (M, 2) int64: document, and block of it; in `released` there may be no such block
+    n_blocks: tuple[int, ...]  # of each of B documents; their sum is N
+    hidden: Tensor  # (M, 2) int64: document, and block of it; in `released` the block may not exist
 
 
 class SmithPretrainingModule(nn.Module):
-    """The encoder's weights, and those that only the pretraining needs."""
+    """The encoder's parameters, and those that only the pretraining needs."""
 
     def __init__(self, encoder: SmithEncoder, config: SmithPretrainingConfig) -> None:
         super().__init__()
@@ -108,21 +108,21 @@ class SmithPretrainingModule(nn.Module):
 class SmithPretraining:
     """A `Task`: the two losses of section 4.2 of the paper, summed.
 
-    L_wp is BERT's loss of hidden words. For L_sp, m block vectors of each document
-    are replaced by one learned vector before positions are added, and with C the
-    output of the document encoder at a hidden block k, h the vectors that were there,
+    L_wp is BERT's masked-word loss. For L_sp, m block vectors of each document are
+    replaced by one learned vector before positions are added. With C the output of
+    the document encoder at a masked block k, and h the replaced vectors,
 
         s = LN(gelu(W C + b)),   L_sp = -mean_k log(exp(s_k . h_k) / sum_r exp(s_k . h_r))
 
-    over all hidden blocks r of the batch. `paper` has s = C. `released` draws
-    positions where a document may have no block (not guessed, but among the
-    candidates), adds a bias by place in the batch, and hides the same words of a
-    document in every epoch, at most five of a block; so does `paper`. `fixed` draws real
-    blocks only, never all of a document, hides words anew at each step, and of a
-    document with several windows reads one, drawn at each step.
+    over all masked blocks r of the batch. `paper` has s = C. `released` draws
+    positions where a document may have no block (not predicted, but among the
+    candidates), and adds a bias by position in the batch. `released` and `paper` mask the
+    same words of a document in every epoch, at most five of a block. `fixed` draws real
+    blocks only, never all blocks of a document, and draws the masked words at each step.
+    It reads one window of a document with several, also drawn at each step.
 
-    L_wp trains the token path of the sentence encoder alone; its pooler and dense
-    layer and the document encoder learn from L_sp; the last layer from neither.
+    L_wp trains only the token path of the sentence encoder. Its pooler and dense layer and
+    the document encoder learn from L_sp; the last layer learns from neither.
     """
 
     def __init__(
@@ -131,15 +131,16 @@ class SmithPretraining:
         documents: Sequence[SegmentedDocument],
         config: SmithPretrainingConfig = SmithPretrainingConfig(),
     ) -> None:
-        """Hold an encoder and what it is trained on.
+        """Prepare the encoder and the heads of the pretraining.
 
         Args:
-            encoder: its weights are changed.
-            documents: segmented by it.
+            encoder: its parameters are trained.
+            documents: segmented by `encoder`.
             config: of the pretraining.
 
         Raises:
-            TrainingError: there is nothing to read or to guess.
+            TrainingError: there are no documents or no objectives, or the encoder has no document layers to
+                predict blocks.
         """
         if not documents or not config.objectives:
             raise TrainingError(
@@ -183,7 +184,7 @@ class SmithPretraining:
         return int(batch.mask.sum()) - len(batch.mask) * (1 + self.encoder.config.n_separators)
 
     def _read(self, document: SegmentedDocument, rng: np.random.Generator) -> tuple[MaskedWords, Tensor]:
-        """One window of a document, (n, L), with its words hidden."""
+        """One window of a document, (n, L), with masked words."""
         encoder = self.encoder
         windows = document_windows(document.chunks, encoder.config.max_blocks)
         is_fixed = encoder.config.variant is Variant.FIXED
@@ -206,19 +207,19 @@ class SmithPretraining:
 
     def _padded(self, document: SegmentedDocument, window: TokenWindow) -> tuple[Tensor, Tensor]:
         ids, mask = self.encoder.pad(document.token_ids[window.first : window.stop])
-        # To full length, so that the draws for a document do not depend on others.
+        # Padded to full length, so that the draws for a document do not depend on others.
         missing = (0, self.encoder.config.block_tokens - ids.shape[1])
         return pad(ids, missing, value=self.encoder.tokenizer.pad_id), pad(mask, missing, value=False)
 
     def _hidden_blocks(self, n_blocks: Sequence[int], rng: np.random.Generator) -> Tensor:
-        """(M, 2): the blocks to be guessed, by document."""
+        """(M, 2): the blocks to predict, by document."""
         m, max_blocks = self.config.masked_blocks, self.encoder.config.max_blocks
         rows: list[tuple[int, int]] = []
         for document, n in enumerate(n_blocks):
             among, count = {
                 Variant.PAPER: (n, min(m, n)),
                 Variant.RELEASED: (max_blocks, min(m, max_blocks)),
-                Variant.FIXED: (n, min(m, n - 1)),  # with all of them hidden nothing is left to guess from
+                Variant.FIXED: (n, min(m, n - 1)),  # with all blocks masked, nothing is left to predict from
             }[self.encoder.config.variant]
             rows.extend((document, int(block)) for block in sorted(rng.choice(among, count, replace=False)))
         return torch.tensor(rows, dtype=torch.int64).reshape(-1, 2)
@@ -232,7 +233,7 @@ class SmithPretraining:
         if Objective.BLOCKS in self.config.objectives:
             losses["sp"] = self._block_loss(blocks, batch)
         loss = torch.stack(list(losses.values())).sum()
-        if loss.requires_grad:  # else nothing was hidden in the whole batch
+        if loss.requires_grad:  # else nothing was masked in the whole batch
             backward(loss)
         return {name: part.item() for name, part in {**losses, "loss": loss}.items()}
 
@@ -247,7 +248,7 @@ class SmithPretraining:
         if self._reduction is WordReduction.MEAN:
             return losses.mean()
         places = torch.cat([torch.arange(n, device=losses.device) for n in batch.n_blocks])
-        place = places[:, None].expand_as(is_hidden)[is_hidden]  # of each hidden word its block's
+        place = places[:, None].expand_as(is_hidden)[is_hidden]  # block position of each masked word
         sums = losses.new_zeros(max(batch.n_blocks)).index_add(0, place, losses)
         counts = torch.bincount(place, minlength=len(sums))
         return (sums / counts.clamp(min=1)).sum()
@@ -274,7 +275,7 @@ class SmithPretraining:
             return cross_entropy(logits, is_real.nonzero()[:, 0])
 
     def _candidates(self, truth: Tensor, is_real: Tensor) -> Tensor:
-        """(M, H): the true blocks, in `released` the padding in their midst."""
+        """(M, H): the true blocks; in `released`, padding where a document has no such block."""
         if not is_real.all():
             padding = self.module.encoder.padding_block()
             truth = padding.repeat(len(is_real), 1).index_put((is_real.nonzero()[:, 0],), truth)
@@ -282,6 +283,6 @@ class SmithPretraining:
 
 
 def _document_seed(document: SegmentedDocument, seed: int) -> int:
-    """The same for the same tokens, wherever the document stands."""
+    """A seed from `seed` and the tokens, wherever the document is in the corpus."""
     content = repr((seed, [list(ids) for ids in document.token_ids])).encode()
     return int.from_bytes(hashlib.sha256(content).digest()[:8]) >> 1

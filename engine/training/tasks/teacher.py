@@ -28,7 +28,7 @@ class IndexTeacher:
     """
 
     def __init__(self, index: Index) -> None:
-        """Ask `index`, which holds the documents of the corpus under the same doc_ids."""
+        """Read the vectors of `index`, which holds the documents of the corpus under the same doc_ids."""
         self._index = index
 
     def scores(self, batch: PairBatch) -> Tensor:

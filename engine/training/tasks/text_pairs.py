@@ -1,4 +1,4 @@
-"""The training of TDE: its task, pairs of texts that match or do not, and before it the topics by themselves."""
+"""The training of TDE: first the topics by themselves, then its task, pairs of texts that match or do not."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class LabelledPair:
 
 @dataclass(frozen=True, slots=True)
 class TextPairsSettings:
-    """How a TDE is trained; the paper tells only the temperature."""
+    """Settings of the training of a TDE; the paper gives only the temperature."""
 
     batch_pairs: int = 8
-    max_sentences: int = 64  # of a text in a batch; of more, so many are drawn
+    max_sentences: int = 64  # of a text in a batch; of longer texts, this number is drawn
     temperature: float = 0.07
     contrastive_weight: float = 1.0  # lambda_1
     classification_weight: float = 1.0  # lambda_2
-    group_tokens: int | None = None  # most tokens with a graph at a time; None keeps the whole graph
+    group_tokens: int | None = None  # maximum tokens with a graph at a time; None keeps the whole graph
 
     def __post_init__(self) -> None:
         """Check the ranges.
@@ -67,23 +67,23 @@ class TextPairsSettings:
 
 @dataclass(frozen=True, slots=True)
 class TextPairBatch:
-    """Some pairs, and the texts that they are of."""
+    """Some pairs, and their texts."""
 
     texts: tuple[SegmentedDocument, ...]  # each one once
     pairs: tuple[LabelledPair, ...]  # by position among these texts
 
 
 class TextPairs:
-    """Teach a TDE which texts match: a `Task`.
+    """A `Task`: trains a TDE to predict which texts match.
 
         L = L_etm + lambda_1 L_sc + lambda_2 L_ce
 
     L_etm is `EmbeddedTopicModel.loss`, half of it the mean over whole texts, half over
     sentences. L_sc draws the sentences of a class together (`supervised_contrastive`
-    over chunk vectors; the factor 1/|P_i| stands inside the sum, where eq. 2 as printed
-    has it outside): texts that match, directly or through others of the batch, are one
-    class, where the paper says only that texts which do not match are two. L_ce is the
-    cross-entropy of the pair head, and reads as it stands in eq. 1.
+    over chunk vectors; the factor 1/|P_i| is inside the sum, where eq. 2 as printed has it
+    outside). Texts that match, directly or through other texts of the batch, are one class;
+    the paper says only that texts which do not match are of two classes. L_ce is the
+    cross-entropy of the pair head, as in eq. 1.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class TextPairs:
         """Segment the texts.
 
         Raises:
-            TrainingError: a batch has fewer than 8 pairs, or a pair names a text that is not there.
+            TrainingError: there are fewer than 8 pairs, in all or in a batch, or a pair names an unknown text.
             DocumentError: a text has no token.
         """
         self.settings = settings or TextPairsSettings()
@@ -123,7 +123,7 @@ class TextPairs:
         return self.encoder.module
 
     def batch(self, step: int) -> TextPairBatch:
-        """Draw pairs, each once an epoch, and the sentences of texts that have too many."""
+        """Draw pairs, each once per epoch, and sentences of texts that have more than `max_sentences`."""
         picked = [
             self.pairs[position]
             for position in epoch_slice(len(self.pairs), self.settings.batch_pairs, step, self._seed)
@@ -141,7 +141,7 @@ class TextPairs:
         return tokens_read(batch.texts)
 
     def backward(self, batch: TextPairBatch, backward: Backward) -> Mapping[str, float]:
-        """See `Task.backward`; the parts are those of L, before their weights."""
+        """See `Task.backward`; the parts are the terms of L, not weighted."""
         parts: dict[str, Tensor] = {}
 
         def loss(embedded: Embedded) -> Tensor:
@@ -198,7 +198,7 @@ def sampled(text: SegmentedDocument, n: int, rng: np.random.Generator) -> Segmen
 
 
 def match_classes(n_texts: int, pairs: Sequence[LabelledPair]) -> list[int]:
-    """For each text the first one of its class; matching pairs join classes (union-find)."""
+    """For each text the first text of its class; matching pairs join classes (union-find)."""
     parents = list(range(n_texts))
 
     def root(text: int) -> int:
@@ -227,10 +227,10 @@ def pretrain_topics(
     """Fit the topic model of an encoder by itself, with the settings of its authors' code.
 
     Args:
-        encoder: with a topic model; nothing else of it changes.
-        texts: documents, and their sentences where short texts are to be understood too.
+        encoder: with a topic model, the only part of it that changes.
+        texts: documents, and also their sentences if short texts matter.
         epochs: passes over the texts.
-        batch_texts: texts a step.
+        batch_texts: texts per step.
         learning_rate: of Adam.
         weight_decay: of Adam.
         seed: of order and samples.

@@ -1,4 +1,4 @@
-"""Both sides of a batch of pairs as tensors: its queries, its targets, and how they are related. No loss here.
+"""Both sides of a batch of pairs as tensors: its queries, its targets, and their relations. Defines no loss.
 
 Letters in shapes: B queries, T targets, I chunks of a query (padded), J of a
 target (padded), D width.
@@ -21,7 +21,7 @@ from engine.training.tasks.evidence import best_matches, chunk_weights
 
 @dataclass(frozen=True)
 class Towers:
-    """What a loss over pairs is computed from; all on one device."""
+    """The inputs of a loss over pairs, all on one device."""
 
     query_documents: Tensor  # (B, D) unit rows
     target_documents: Tensor  # (T, D) unit rows
@@ -35,10 +35,10 @@ class Towers:
 
     @classmethod
     def of(cls, embedded: Embedded, pairs: PairBatch, teacher_scores: Tensor | None = None) -> Self:
-        """Part the vectors of a batch.
+        """Split the vectors of a batch.
 
         Args:
-            embedded: of its queries, and of its targets after them.
+            embedded: of its queries, followed by its targets.
             pairs: the batch.
             teacher_scores: (B, T), on any device.
         """
@@ -62,10 +62,10 @@ class Towers:
         return best_matches(self.query_chunks, self.target_chunks, self.target_mask)
 
     def mean_best_match(self) -> Tensor:
-        """(B, T) in [-1, 1]: best matches of the query's chunks, by their weights."""
+        """(B, T) in [-1, 1]: mean best match of the query's chunks, weighted by `weights`."""
         shares = self.weights / self.weights.sum(1, keepdim=True)
         return (shares[:, None] @ self.best_matches).squeeze(1)
 
     def cosines(self) -> Tensor:
-        """(B, T) of the document vectors."""
+        """(B, T) cosines of the document vectors."""
         return self.query_documents @ self.target_documents.T

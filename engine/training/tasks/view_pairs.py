@@ -1,4 +1,4 @@
-"""Batches of two views a document, drawn from one window of it and cut to what one step can read. No vectors here."""
+"""Batches of two views per document, drawn from one window of it and cut to a maximum of tokens. Encodes nothing."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from engine.training.tasks.views import keep, one_section, sentences
 
 @dataclass(frozen=True, slots=True)
 class PairBatch:
-    """B pairs of views, and where in the corpus their documents stand."""
+    """B pairs of views, and the positions of their documents in the corpus."""
 
     queries: tuple[SegmentedDocument, ...]
     targets: tuple[SegmentedDocument, ...]
     positions: tuple[int, ...]
-    seed: int  # for what is drawn later in the step
+    seed: int  # for draws later in the step
 
 
 class ViewPairs:
-    """Draws the batches of a corpus: every document once an epoch, with new views each time.
+    """Draws the batches of a corpus: every document once per epoch, with new views each time.
 
     A document that is too long for a step is first cut to a window of consecutive sentences, and the
     views are drawn from that window. Both views therefore lie in the same place. Two windows, one for
@@ -47,19 +47,19 @@ class ViewPairs:
         """Hold a corpus.
 
         Args:
-            encoder: that segments the views.
+            encoder: segments the views.
             documents: at least two.
-            sampler: of the two views.
+            sampler: draws the two views.
             batch_size: documents of a batch, at least two.
-            max_tokens: most tokens of a view, special ones not counted. A window has at most
-                `sampler.room` times as many. What a view has beyond `max_tokens` is not read.
+            max_tokens: maximum tokens of a view, without special tokens. A window has at most
+                `sampler.room` times as many. Text of a view beyond `max_tokens` is not read.
             joined: read a view as one chunk, across headings, as DocSplit and SimCSE do; text
                 beyond what the encoder reads at once is not read. Otherwise chunks end at headings,
                 as they do when the encoder is used.
-            seed: of everything.
+            seed: of all draws.
 
         Raises:
-            TrainingError: one document has no negatives, or no token may be read.
+            TrainingError: there are fewer than two documents, in all or in a batch, or `max_tokens` is below 1.
         """
         if min(len(documents), batch_size) < 2:
             raise TrainingError(
@@ -76,7 +76,7 @@ class ViewPairs:
         self.seed = seed
 
     def batch(self, step: int) -> PairBatch:
-        """The batch of a step, from 0; a document of which some view has no token is left out.
+        """The batch of a step, from 0; a document is left out if one of its views has no token.
 
         Raises:
             TrainingError: a chunk has more than `max_tokens` tokens, or all documents were left out.
@@ -97,7 +97,7 @@ class ViewPairs:
         return PairBatch(tuple(queries), tuple(targets), tuple(positions), int(rng.integers(2**62)))
 
     def stretch(self, document: Document, rng: np.random.Generator) -> SegmentedDocument:
-        """Segment a document; where it is too long, a window of at most `max_tokens` tokens.
+        """Segment a document; if it is too long, a window of at most `max_tokens` tokens.
 
         Raises:
             DocumentError: it has no token.
@@ -108,9 +108,9 @@ class ViewPairs:
     def _window(self, document: Document, rng: np.random.Generator, room: int) -> Document:
         """A run of sentences of about `room` times `max_tokens` tokens; the document itself where it is not longer.
 
-        It is drawn as a run of chunks, so that tokens are counted by the encoder. Every run that
-        cannot begin earlier or end later without being too long may be drawn. The sentences are
-        those that begin in the run.
+        The window is drawn as a run of chunks, so that tokens are counted by the encoder. Every run
+        that cannot begin earlier or end later without being too long can be drawn. The sentences
+        of the window are those that begin in the run.
         """
         segmented = self.encoder.segment(document)
         sizes, most = [len(ids) for ids in segmented.token_ids], room * self.max_tokens
@@ -124,10 +124,10 @@ class ViewPairs:
         stop = int(np.searchsorted(ends, before + most, side="right"))
         run = Span(segmented.chunks[first].start, segmented.chunks[stop - 1].stop)
         inside = [sentence for sentence in sentences(document) if run.start <= sentence.start < run.stop]
-        return keep(document, inside or [run])  # a run inside one endless sentence has no sentence of its own
+        return keep(document, inside or [run])  # no sentence begins in a run inside one very long sentence
 
     def _read(self, view: Document) -> SegmentedDocument:
-        """Segment a view, and cut its end off where it is too long."""
+        """Segment a view, and cut off its end if it is too long."""
         whole = self.encoder.segment(one_section(view) if self.joined else view)
         ends = np.cumsum([len(ids) for ids in whole.token_ids])
         n_read = 1 if self.joined else int(np.searchsorted(ends, self.max_tokens, side="right"))

@@ -1,4 +1,4 @@
-"""A document of which only some stretches are kept, as a document again. Nothing is drawn here."""
+"""Documents reduced to some of their spans. Draws nothing."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def words(document: Document) -> list[Span]:
 
 
 def n_words(document: Document, span: Span) -> int:
-    """Words that begin in a span; they stand for tokens wherever no tokenizer is at hand."""
+    """Number of words that begin in a span; used for tokens where there is no tokenizer."""
     return len(_WORD.findall(document.text, span.start, span.stop))
 
 
 def keep(document: Document, spans: Sequence[Span]) -> Document:
-    """Leave out all of a document but some spans.
+    """Reduce a document to some spans.
 
-    Each section keeps its heading and what is left of it; one of which nothing is
-    left goes. Pages are forgotten, since they point into the whole text.
+    Each section keeps its heading and the kept part of its text; a section without text is
+    dropped. Pages are dropped, since they point into the whole text.
 
     Args:
         document: any.
-        spans: rising, not overlapping; each part of the text that they do not cover is cut out.
+        spans: in ascending order, not overlapping; all text outside of them is cut out.
     """
     text: list[str] = []
     kept: list[Section] = []
@@ -63,5 +63,5 @@ def keep(document: Document, spans: Sequence[Span]) -> Document:
 
 
 def one_section(document: Document) -> Document:
-    """The same text as one section without a heading; what is read of a heading stays in the text."""
+    """The same text as one section without a heading; heading lines stay in the text."""
     return replace(document, sections=(Section("", (), 0, len(document.text)),))

@@ -1,4 +1,4 @@
-"""Pretraining on documents alone by hidden words, without any pair."""
+"""Pretraining on documents alone by masked words, without pairs."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from engine.training.tasks.view_pairs import ViewPairs
 
 @dataclass(frozen=True, slots=True)
 class WordBatch:
-    """Documents, and the seed of what is hidden in them."""
+    """Documents, and the seed of their masking."""
 
     documents: tuple[SegmentedDocument, ...]
     seed: int
 
 
 class WordPretraining:
-    """A `Task`: the backbone guesses words, as BERT learned at first; see `MaskedWordLoss`.
+    """A `Task`: the backbone predicts masked words, as in BERT's pretraining; see `MaskedWordLoss`.
 
-    To go on with it on one's own documents is what Gururangan et al. (2020,
-    arXiv:2004.10964) call domain-adaptive pretraining.
+    Continued on one's own documents, it is the domain-adaptive pretraining of Gururangan et
+    al. (2020, arXiv:2004.10964).
     """
 
     def __init__(
         self, encoder: TrainableEncoder, pairs: ViewPairs, *, group_tokens: int | None = None, seed: int = 0
     ) -> None:
-        """Hold an encoder and what it reads.
+        """Prepare the backbone and its head.
 
         Args:
-            encoder: its backbone is changed, and nothing else of it.
-            pairs: of the same encoder; its sampler is not asked, each document is read by itself.
-            group_tokens: most tokens of one forward pass.
-            seed: of the head that guesses.
+            encoder: only its backbone is trained.
+            pairs: of the same encoder; its sampler is not used, each document is read by itself.
+            group_tokens: maximum tokens of one forward pass.
+            seed: of the head.
 
         Raises:
-            TrainingError: the encoder has no backbone that could guess words.
+            TrainingError: the encoder has no backbone to predict words.
             EncoderError: the tokenizer has no [MASK].
         """
         backbone = getattr(encoder, "backbone", None)

@@ -75,7 +75,8 @@ def test_a_search_of_partitions_is_measured(tmp_path: Path) -> None:
 
 def test_the_points_of_the_program_are_those_of_the_records() -> None:
     names = dict.fromkeys(point.record for point in POINTS)
-    records = [rebuild(PartitionPlanRecord, json.loads((RESULTS / f"{name}.json").read_text("utf-8"))) for name in names]
+    texts = [(RESULTS / f"{name}.json").read_text("utf-8") for name in names]
+    records = [rebuild(PartitionPlanRecord, json.loads(text)) for text in texts]
     rows = sorted((row for record in records for row in record.rows), key=lambda row: row.n_chunks)
     assert [(point.n_chunks, point.rank_ms) for point in POINTS] == [(row.n_chunks, row.rank_ms) for row in rows]
     largest = records[-1]

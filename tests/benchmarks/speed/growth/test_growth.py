@@ -61,7 +61,7 @@ def test_an_index_is_grown_published_and_asked(real_folder: Path, tmp_path: Path
     ("options", "told"),
     [
         (["--chunks", "1e6"], "'1e6' must be whole numbers from 1 on, separated by commas"),
-        (["--cap", "much"], "'much' is no size; write for example 500M or 2G"),
+        (["--cap", "much"], "'much' is not a size; write for example 500M or 2G"),
     ],
 )
 def test_mistakes_are_one_line(real_folder: Path, options: list[str], told: str) -> None:
