@@ -140,5 +140,5 @@ _CARD = """# Mean-pooled hierarchical encoder
 
 Chunks of {window} tokens, cut at sentence ends, are pooled by the backbone
 ({pooling}; weights sha256 {sha256}); section and document vectors are token-weighted
-means of chunk vectors. It has no parameters of its own.
+means of chunk vectors. It has no weights of its own.
 """
