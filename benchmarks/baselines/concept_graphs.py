@@ -1,4 +1,4 @@
-"""Two documents as one graph: concepts, the sentences of both documents at each, and how alike the sentences are.
+"""The concept graph of two documents: concepts, their sentences in both documents, and sentence similarities.
 
 Letters in shapes: S sentences, T terms (content words), K keywords, V vertices."""
 
@@ -28,15 +28,15 @@ class TermWeights:
     """How rare the terms of a corpus are."""
 
     n_documents: int
-    holding: Counter[str]  # documents that hold a word
+    holding: Counter[str]  # number of documents that contain a word
 
     def idf(self, term: str) -> float:
-        """ln((1 + N) / (1 + df)) + 1, above 0 also for a term that no document holds."""
+        """ln((1 + N) / (1 + df)) + 1, above 0 also for a term that no document contains."""
         return math.log((1 + self.n_documents) / (1 + self.holding[term])) + 1
 
 
 def weigh_terms(documents: Iterable[Document]) -> TermWeights:
-    """Count the documents that hold each word."""
+    """Count the documents that contain each word."""
     n_documents = 0
     holding: Counter[str] = Counter()
     for document in documents:
@@ -47,17 +47,17 @@ def weigh_terms(documents: Iterable[Document]) -> TermWeights:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConceptText:
-    """A document as the graph needs it."""
+    """The input of the graph for one document."""
 
-    words: DocumentWords  # what the encoder reads
+    words: DocumentWords  # input of the encoder
     terms: tuple[str, ...]  # T distinct content words, in rising order
     idf: Rows  # (T,)
-    sentences: Places  # of each occurrence of a term: its sentence
-    columns: Places  # of each occurrence: its term
-    keywords: tuple[str, ...]  # of the terms, in rising order
+    sentences: Places  # the sentence of each occurrence of a term
+    columns: Places  # the term of each occurrence
+    keywords: tuple[str, ...]  # some of the terms, in rising order
 
     def __len__(self) -> int:
-        """Words that are read."""
+        """The number of words read."""
         return len(self.words)
 
     @property
@@ -72,17 +72,17 @@ def read_concept_text(
     """Read the first `max_words` words of a document.
 
     Args:
-        document: one without content words has no term, and one without words is a single unknown word.
+        document: has no term if it has no content words; is read as a single unknown word if it has no words.
         vocabulary: the words that the encoder knows.
-        weights: of terms.
-        max_words: that are read.
-        max_keywords: of the document.
+        weights: the weights of terms.
+        max_words: the number of words to read.
+        max_keywords: the largest number of keywords.
 
     Raises:
         MissingExtra: gensim or networkx is not installed.
     """
     content = content_words([words for _, words in words_by_sentence(document, max_words)])
-    terms = sorted({sys.intern(term) for sentence in content for term in sentence})  # documents share most of them
+    terms = sorted({sys.intern(term) for sentence in content for term in sentence})  # documents share most terms
     place = {term: number for number, term in enumerate(terms)}
     return ConceptText(
         words=read_words(document, vocabulary, max_words),
@@ -96,13 +96,13 @@ def read_concept_text(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConceptGraph:
-    """The graph of a pair. A last vertex without keywords is there where a sentence is near no concept."""
+    """The graph of a pair. If a sentence is near no concept, the last vertex has no keywords."""
 
     concepts: tuple[tuple[str, ...], ...]  # V, the keywords of each vertex
     first: Places  # (S,) vertex of each sentence of the first document
-    second: Places  # (S,) the same of the second
+    second: Places  # (S,) vertex of each sentence of the second document
     edges: NDArray[np.float32]  # (V, V) in [0, 1], symmetric, 0 on the diagonal
-    similarities: NDArray[np.float32]  # (V, 5) of the two sets of sentences; see `term_similarities`
+    similarities: NDArray[np.float32]  # (V, 5) of the two sets of sentences at each vertex; see `term_similarities`
     of_documents: NDArray[np.float32]  # (5,) of the two documents
 
     @property
@@ -112,22 +112,22 @@ class ConceptGraph:
 
 
 def concept_graph(first: ConceptText, second: ConceptText, grouping: Grouping | None) -> ConceptGraph:
-    """Make one graph of two documents.
+    """Make the graph of two documents.
 
-    Liu et al. (2019, ACL, arXiv:1802.07459), section 3. The keywords of both are grouped to concepts by the sentences
-    of both. A sentence belongs to the concept of the largest cosine of TF-IDF vectors, a concept being the text
-    of its keywords; of equal ones to the first. Sentences without a keyword go to a vertex of their own. With
-    D_i the sentences of both documents at vertex i,
+    Liu et al. (2019, ACL, arXiv:1802.07459), section 3. The keywords of both documents are grouped to concepts by
+    the sentences of both. A sentence belongs to the concept with the largest cosine of TF-IDF vectors, where the text
+    of a concept is its keywords; among equal concepts, to the first. Sentences without a keyword share one extra
+    vertex. With D_i the sentences of both documents at vertex i,
 
         A_ij = cos(tfidf(D_i), tfidf(D_j)),  i != j
 
-    Vertices without a sentence are left out. Departures: the paper also takes named entities as
-    keywords, and merges words that mean the same by coreference and synonyms; here neither is known.
+    Vertices without a sentence are left out. Departures: the paper also uses named entities as
+    keywords, and merges words of one meaning by coreference and synonyms; here neither is available.
 
     Args:
         first: a document.
-        second: the other; the graph is the same, sides exchanged, when they are.
-        grouping: when keywords are one concept; None makes a concept of each keyword.
+        second: the other document; exchanging the documents only exchanges the sides of the graph.
+        grouping: the rule by which keywords form one concept; None makes a concept of each keyword.
 
     Raises:
         MissingExtra: networkx is not installed.
@@ -165,7 +165,7 @@ def concept_graph(first: ConceptText, second: ConceptText, grouping: Grouping | 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Occurrences:
-    """Where terms stand in the sentences of two documents; a table of all counts could be large."""
+    """The occurrences of terms in the sentences of two documents; a dense table of counts could be large."""
 
     sentences: Places
     columns: Places

@@ -1,4 +1,4 @@
-"""Judges a pair of documents over the graph of their concepts; a re-ranker, for the graph needs both documents.
+"""Scores a pair of documents by the graph of their concepts; a re-ranker, since the graph needs both documents.
 
 Letters in shapes: B pairs, V vertices of a graph (padded), W words of all documents of a side, F filters.
 """
@@ -34,41 +34,41 @@ WORDS = WordConfig(width=200, tuned=False)
 
 @dataclass(frozen=True, slots=True)
 class ConceptMatcherConfig:
-    """Sizes of the released code. The paper varies what is switched on and off here."""
+    """Sizes of the released code. The two booleans are ablations of the paper."""
 
     words: WordConfig = WORDS
-    max_words: int = 2048  # that are read of a document; ours
-    max_keywords: int = 20  # of a document; ours
+    max_words: int = 2048  # read from a document; our choice
+    max_keywords: int = 20  # of a document; our choice
     grouping: Grouping = field(default_factory=Grouping)
     is_grouped: bool = True  # False makes a concept of each keyword
     filters: int = 32  # F
     encoder_width: int = 128  # of the graph convolutions over the encoded sentences
-    similarity_width: int = 16  # of those over the similarities of terms
-    width: int = 16  # of what both come to, and of the layer before the logit
+    similarity_width: int = 16  # of the graph convolutions over the similarities of terms
+    width: int = 16  # of the output of both kinds of convolutions, and of the layer before the logit
     dropout: float = 0.1
-    compares_documents: bool = True  # the similarities of the two documents go to the last layers too
+    compares_documents: bool = True  # the similarities of the two documents are also input of the last layers
 
 
 class ConceptMatcher(PairModel[ConceptText]):
-    """Liu et al. (2019, ACL, arXiv:1802.07459), section 4: the variant of both kinds of features.
+    """Liu et al. (2019, ACL, arXiv:1802.07459), section 4: the variant with both kinds of features.
 
     For vertex v of `concept_graph`, with x the vectors of the words of its sentences in one document,
 
         c(v) = max over the words of relu(W x + b),  m(v) = [|c_1 - c_2|; c_1 * c_2]
         m'(v) = the five similarities of `term_similarities`
 
-    m and m' each go through their own two graph convolutions. Their mean over the vertices, with the five
-    similarities of the documents appended, goes through a dense layer to the logit. c is 0 where a document
+    m and m' each go through two graph convolutions of their own. The mean of the results over the vertices, with the
+    five similarities of the documents appended, goes through a dense layer to the logit. c is 0 where a document
     has no sentence at v.
 
-    Departures: word vectors are learned from the documents of train unless a file is given. The encoder is
+    Departures: word vectors are trained on the documents of train unless a file is given. The encoder is
     the convolution of the released code, whose window is one word; the paper also names an LSTM.
-    That code reads 200 words of a vertex and steps after every pair; here all words of a vertex are read,
-    and a step is a batch of pairs. The variant with BERT vectors of the documents is left out.
+    The released code reads 200 words of a vertex and updates after every pair; here all words of a vertex are
+    read, and an update is for a batch of pairs. The variant with BERT vectors of the documents is left out.
     """
 
     def __init__(self, config: ConceptMatcherConfig, embedding: nn.Embedding) -> None:
-        """Draw random weights over given word vectors."""
+        """Initialize random parameters over given word vectors."""
         super().__init__()
         self.embedding = embedding
         self.filters = nn.Linear(embedding.embedding_dim, config.filters)
@@ -110,7 +110,7 @@ class ConceptMatcher(PairModel[ConceptText]):
         ).to(self.device)
         words, number_of = torch.unique(ids, return_inverse=True)
         rows = torch.relu(self.filters(self.embedding(words)))[number_of]  # (W, F)
-        # Nothing is below zero after a relu, so the zero of an empty vertex never wins against a word.
+        # No value is below zero after a relu, so the zero of an empty vertex never exceeds the value of a word.
         encoded = rows.new_zeros(len(texts) * n_vertices, rows.shape[1]).scatter_reduce(
             0, vertices.unsqueeze(1).expand_as(rows), rows, "amax", include_self=True
         )
@@ -122,15 +122,15 @@ class GraphConvolutions(nn.Module):
 
         H(l+1) = relu(A' H(l) W(l) + b(l)),  A' = D^-1/2 (A + I) D^-1/2,  D_ii = 1 + sum_j A_ij
 
-    without relu after the last layer, with dropout before each but the first. The bias is that of their code.
+    without relu after the last layer, with dropout before each but the first. The bias is from the released code.
     """
 
     def __init__(self, widths: Sequence[int], share: float) -> None:
-        """Draw random weights as Glorot & Bengio (2010), as the paper does.
+        """Initialize random parameters by Glorot & Bengio (2010), as the paper does.
 
         Args:
-            widths: of the input and of each layer.
-            share: of what dropout sets to zero.
+            widths: the widths of the input and of each layer.
+            share: the share of values that dropout sets to zero.
         """
         super().__init__()
         self.share = share
@@ -140,7 +140,7 @@ class GraphConvolutions(nn.Module):
             nn.init.xavier_uniform_(weight)
 
     def forward(self, rows: Tensor, adjacency: Tensor) -> Tensor:
-        """Rows (B, V, first width) of the vertices of graphs (B, V, V), see `normalized`, to (B, V, last width)."""
+        """Map rows (B, V, first width) of vertices to (B, V, last width), by A' (B, V, V); see `normalized`."""
         for number, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             if number:
                 rows = dropout(torch.relu(rows), self.share, self.training)
@@ -149,7 +149,7 @@ class GraphConvolutions(nn.Module):
 
 
 def normalized(edges: NDArray[np.float32]) -> NDArray[np.float32]:
-    """A' of `GraphConvolutions`, (V, V), of weights that are at least 0, symmetric, and 0 on the diagonal."""
+    """A' of `GraphConvolutions`, (V, V), for edge weights that are at least 0, symmetric, and 0 on the diagonal."""
     looped = edges + np.eye(len(edges), dtype=edges.dtype)
     scale = 1 / np.sqrt(looped.sum(1))
     adjacency: NDArray[np.float32] = scale[:, None] * looped * scale
@@ -157,7 +157,7 @@ def normalized(edges: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _padded(graphs: Sequence[ConceptGraph], n_vertices: int) -> tuple[Tensor, Tensor, Tensor]:
-    """A' (B, V, V), the similarities at the vertices (B, V, 5), and (B, V) 1 where a vertex is real; else zeros."""
+    """A' (B, V, V), the similarities at the vertices (B, V, 5), and (B, V) 1 where a vertex is real; padding is 0."""
     adjacency = np.zeros((len(graphs), n_vertices, n_vertices), np.float32)
     similarities = np.zeros((len(graphs), n_vertices, N_SIMILARITIES), np.float32)
     real = np.zeros((len(graphs), n_vertices), np.float32)
@@ -170,7 +170,7 @@ def _padded(graphs: Sequence[ConceptGraph], n_vertices: int) -> tuple[Tensor, Te
 
 
 class _Graphs:
-    """Graphs of pairs, each made once and kept: making one takes longer than a step over it. Some kilobytes a pair."""
+    """A cache of the graphs of pairs: making a graph takes longer than a step over it. Some kilobytes a pair."""
 
     def __init__(self, grouping: Grouping | None) -> None:
         self._grouping = grouping
@@ -189,7 +189,7 @@ def concept_matcher(
     *,
     device: str | None = None,
 ) -> TrainedScorer[ConceptText]:
-    """Matching over concept graphs as a `PairScorer`. Terms are as rare as in the documents of train."""
+    """Matching over concept graphs as a `PairScorer`. The IDF of terms is from the documents of train."""
 
     def prepare(documents: Mapping[str, Document], *, seed: int) -> Prepared[ConceptText]:
         table = make_word_table(documents.values(), config.words, seed=seed)

@@ -1,4 +1,4 @@
-"""Concepts: groups of keywords that stand in the same sentences, found by the betweenness of edges.
+"""Concepts: groups of keywords that occur in the same sentences, found by edge betweenness.
 
 Letters in shapes: S sentences, K keywords, V vertices of a graph of keywords."""
 
@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 from benchmarks.baselines.edge_betweenness import Matrix, edge_betweenness
 
 Concept: TypeAlias = tuple[int, ...]  # places of its keywords, rising
-_DIGITS = 9  # of a betweenness, beyond which two edges are equal
+_DIGITS = 9  # decimals to which a betweenness is rounded before edges are compared
 
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """When a group of keywords is one concept; sizes of the released code."""
+    """The rule by which a group of keywords is one concept; sizes of the released code."""
 
     most: int = 6  # keywords; a larger group is always cut
-    least: int = 2  # keywords; a group of so many is never cut
+    least: int = 2  # keywords; a group of at most this size is never cut
     overlap: float = 1 / 1.7  # share of a keyword's sentences above which the other end of a cut edge is copied
 
     def is_concept(self, n_keywords: int, betweenness: float) -> bool:
-        """Whether a connected group stays whole; `betweenness` is that of its busiest edge, in shortest paths."""
+        """Whether a connected group is not cut; `betweenness` is the largest of its edges, in shortest paths."""
         if n_keywords <= self.least:
             return True
         paths = min(math.comb(n_keywords, 2), math.comb(self.most, 2))
@@ -34,26 +34,26 @@ class Grouping:
 
 
 def group(occurs: NDArray[np.bool_], grouping: Grouping) -> list[Concept]:
-    """Group keywords to concepts, which may overlap.
+    """Group keywords to concepts, which can overlap.
 
     Liu et al. (2019, ACL, arXiv:1802.07459), section 3, by the algorithm of Sayyadi & Raschid (2013, "A Graph
-    Analytical Approach for Topic Detection", ACM TOIT 13(2)): keywords are joined that stand in a
-    sentence together. In each connected group that is no concept yet, the edge that the most shortest paths
-    pass is cut. Where the edge (u, v) is cut and
+    Analytical Approach for Topic Detection", ACM TOIT 13(2)): keywords that occur in a
+    sentence together are joined by an edge. In each connected group that is no concept yet, the edge with the most
+    shortest paths is cut. Where the edge (u, v) is cut and
 
         p(v | u) = n(u, v) / sum_w n(u, w) > overlap
 
-    with n the sentences that two keywords share, u keeps a copy of v: v may belong to several concepts.
-    Of edges with equally many paths that of the fewest shared sentences is cut, of these the first. A copy is
-    never copied again, which bounds the number of cuts; the released code has a mark for the same end. The
-    released code also stops once there is a concept for six sentences, whatever their sizes; here it does not.
+    with n the number of sentences that two keywords share, u keeps a copy of v: v can belong to several concepts.
+    Among edges with equally many paths, the edge with the fewest shared sentences is cut, and among these the first. A
+    copy is never copied again, which bounds the number of cuts; the released code uses a mark for this. The released
+    code also stops once there is one concept for every six sentences, whatever the sizes; this code does not.
 
     Args:
-        occurs: (S, K) whether a sentence holds a keyword.
-        grouping: see there.
+        occurs: (S, K) whether a sentence contains a keyword.
+        grouping: see `Grouping`.
 
     Returns:
-        Concepts in rising order. Each keyword is in at least one; one that stands alone is a concept.
+        Concepts in rising order. Each keyword is in at least one concept; a keyword without edges is a concept.
     """
     shared = occurs.T.astype(np.int64) @ occurs  # (K, K)
     np.fill_diagonal(shared, 0)
@@ -79,14 +79,14 @@ class _Part:
 
     keywords: NDArray[np.int64]  # (V,)
     is_copy: NDArray[np.bool_]  # (V,)
-    shared: NDArray[np.int64]  # (V, V) sentences that two keywords share; 0 where they are not joined
+    shared: NDArray[np.int64]  # (V, V) sentences that two keywords share; 0 where there is no edge
 
     def taken(self, kept: NDArray[np.bool_]) -> Self:
-        """Some of the vertices, and the edges between them."""
+        """The subgraph of the kept vertices."""
         return type(self)(self.keywords[kept], self.is_copy[kept], self.shared[kept][:, kept])
 
     def cut(self, u: int, v: int, overlap: float) -> Self:
-        """The graph without an edge, and with the copies that the cut leaves; see `group`."""
+        """The graph without the edge (u, v), and with the copies of the cut; see `group`."""
         weight = self.shared[u, v]
         copied = [
             (kept, other)
@@ -108,7 +108,7 @@ class _Part:
 
 
 def _busiest(paths: Matrix, shared: NDArray[np.int64]) -> tuple[int, int]:
-    """The edge to be cut."""
+    """The edge to cut; see `group`."""
     u, v = np.nonzero(np.triu(shared))
     first = np.lexsort((v, u, shared[u, v], -paths[u, v].round(_DIGITS)))[0]
     return int(u[first]), int(v[first])

@@ -1,4 +1,4 @@
-"""Paragraph vectors by gensim: a vector a document, learned by guessing its words."""
+"""Paragraph vectors by gensim: one vector a document, trained to predict its words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.encoders.encoder import Vectors, unit
 
 @dataclass(frozen=True)
 class Doc2VecConfig:
-    """PV-DBOW that trains words beside documents, with the settings of Lau & Baldwin (2016, arXiv:1607.05368)."""
+    """PV-DBOW that also trains word vectors, with the settings of Lau & Baldwin (2016, arXiv:1607.05368)."""
 
     width: int = 300
     window: int = 15
@@ -34,9 +34,9 @@ class Doc2VecConfig:
 class Doc2Vec:
     """Ranks by the cosine of paragraph vectors (Le & Mikolov 2014, arXiv:1405.4053).
 
-    A document of the corpus has its vector of training, any other one is inferred: as many
-    epochs over its words, all other weights as they are. gensim reads 10,000 words of a
-    text: longer documents are given in stretches that share their vector.
+    A document of the corpus has its trained vector. The vector of any other document is inferred in the same number
+    of epochs over its words, with all other parameters fixed. gensim reads only 10,000 words of a text, so longer
+    documents are passed in stretches that share a vector.
     """
 
     name = "doc2vec"
@@ -80,14 +80,14 @@ class Doc2Vec:
         known = np.array([word in self._model.wv.key_to_index for word in texts.vocabulary])
         vectors = np.zeros((len(texts.doc_ids), config.width), np.float32)
         for row, numbers in enumerate(texts.numbers):
-            # Where no word is known, the vector is the random one of the start.
+            # Without a known word, the vector would still be its random initial value; it stays zero.
             if known[numbers].any():
                 vectors[row] = self._model.dv[row]
         self._vectors = unit(vectors)
         return self
 
     def search(self, query: Document, k: int) -> Ranking:
-        """As `System.search`; a document without a known word finds nothing, and is not found."""
+        """As `System.search`; a query without a known word has no hits, and a target without one is never a hit."""
         own = self._row.get(query.doc_id)
         is_fitted = own is not None and self._digests[own] == _digest(query)
         asked = self._vectors[own] if is_fitted else self.infer(query)
@@ -102,9 +102,9 @@ class Doc2Vec:
     def infer(self, document: Document) -> NDArray[np.float32]:
         """(width,) the unit vector of any document; zero where it has no known word.
 
-        What gensim's `infer_vector` does, but for two things: it reads no more than
-        10,000 words, and it starts from a point that Python's own hash seeds, which is
-        another one in each process. The same document has the same vector here.
+        The same as gensim's `infer_vector`, except for two of its properties: it reads at most 10,000 words, and
+        its initial vector is seeded by Python's hash, which differs between processes. Here the same document
+        always has the same vector.
         """
         model, config = self._model, self._config
         known = [
@@ -142,7 +142,7 @@ class Doc2Vec:
 
 
 class _Tagged:
-    """Stretches of words, each under the row of its document."""
+    """Stretches of words, each tagged with the row of its document."""
 
     def __init__(self, stretches: Stretches, kind: Any) -> None:  # noqa: ANN401
         self._stretches = stretches

@@ -1,6 +1,6 @@
 """Edge betweenness of a small graph, from all vertices at once. A pure function of an adjacency matrix.
 
-networkx has the same in a loop over vertices; concepts need it a hundred times for a pair of documents.
+networkx computes it in a loop over vertices; concepts need it a hundred times for a pair of documents.
 Letters in shapes: V vertices."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ Matrix = NDArray[np.float64]
 
 
 def edge_betweenness(joined: NDArray[np.bool_]) -> tuple[Matrix, NDArray[np.bool_]]:
-    """How many shortest paths between two vertices pass each edge, and which vertices reach each other.
+    """The number of shortest paths through each edge, and which vertices reach each other.
 
     Girvan & Newman (2002, PNAS 99(12)): where two vertices have several shortest paths, each path counts its share. By
     Brandes' (2001) accumulation, with s(u, v) the number of shortest paths from u to v:
@@ -26,7 +26,7 @@ def edge_betweenness(joined: NDArray[np.bool_]) -> tuple[Matrix, NDArray[np.bool
         (V, V) float64, symmetric, 0 where there is no edge; and (V, V) bool, True on the diagonal.
     """
     adjacency = joined.astype(np.float64)
-    levels = [np.eye(len(joined))]  # paths from each vertex to those that are so many steps away
+    levels = [np.eye(len(joined))]  # by distance: number of shortest paths between vertices at that distance
     reached = levels[0] > 0
     while True:
         steps = np.where(reached, 0.0, levels[-1] @ adjacency)

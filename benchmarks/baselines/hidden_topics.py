@@ -1,6 +1,6 @@
-"""HT (Gong et al. 2018): a long document as a few directions in the space of words, a short one by how it fits them.
+"""HT (Gong et al. 2018): scores how well a short document fits the main word-vector directions of a long one.
 
-Letters in shapes: N documents, n words of one, K topics, D width of a word vector.
+Letters in shapes: N documents, n words of a document, K topics, D width of a word vector.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ class HiddenTopicsConfig:
     """The values of the released code."""
 
     n_topics: int = 10  # K
-    n_known_words: int = 20_000  # the most frequent words of the vectors; others are left out
+    n_known_words: int = 20_000  # the most frequent words that have vectors; others are left out
 
 
 def hidden_topics(
     words: NDArray[np.float64], counts: NDArray[np.int64], n_topics: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The directions that the word vectors of a document lie along, and the share of each.
+    """The main directions of the word vectors of a document, and the weight of each.
 
-    They are the first K right singular vectors v_k of the matrix with a row for each
-    word as often as it stands there, not centred, and s_k^2 / (s_1^2 + ... + s_K^2);
-    found as eigenvectors of sum_w c_w w w^T, which has the same and is D wide at any length.
+    The directions are the first K right singular vectors v_k of the matrix with one row for each occurrence of a
+    word, not centred; the weights are s_k^2 / (s_1^2 + ... + s_K^2). Both are computed from the eigenvectors of
+    sum_w c_w w w^T, which are the same vectors; this matrix is D wide for a document of any length.
 
     Args:
         words: (n, D) vectors of the distinct words.
-        counts: (n,) how often each stands there.
+        counts: (n,) number of occurrences of each word.
         n_topics: K.
 
     Returns:
-        (K, D) unit rows, the heaviest first, and (K,) weights of sum 1; fewer words
-        than K leave weights of 0, and no word only those.
+        (K, D) unit rows, the largest weight first, and (K,) weights of sum 1. With fewer words than K some weights
+        are 0; without words all are.
     """
     values, directions = np.linalg.eigh((words * counts[:, None]).T @ words)  # rising
     squares = np.maximum(values[::-1][:n_topics], 0)
@@ -51,16 +51,16 @@ def hidden_topics(
 
 
 class HiddenTopics(WordVectorBaseline):
-    """How well the words of one document lie in the topics of another:
+    """Scores how well the words of one document fit the topics of another:
 
         score(short, long) = sqrt( sum_k w_k mean_{x in short} cos^2(x, v_k) )
 
-    with the topics v_k and weights w_k of the long one, as the released code has it
+    with the topics v_k and weights w_k of the long document, as in the released code
     (HongyuGong/Document-Similarity-via-Hidden-Topics, commit e003e8e, `mapping`). With
-    A = mean x x^T / |x|^2 of the short one it is sqrt(sum_k w_k v_k^T A v_k).
+    A = mean x x^T / |x|^2 of the short document, the score is sqrt(sum_k w_k v_k^T A v_k).
 
-    Which document is the long one the paper knows from its data. Here it is the target in
-    a search, where a ranking must be by one measure, and the one of more words in a pair.
+    In the paper, the data determine which document is the long one. Here it is the target in a search, where one
+    measure must rank all targets, and the document with more words in a pair.
     """
 
     name = "hidden_topics"
@@ -89,20 +89,20 @@ class HiddenTopics(WordVectorBaseline):
             self._topics[row], self._weights[row] = hidden_topics(words, bag.counts, n_topics)
 
     def search(self, query: Document, k: int) -> Ranking:
-        """As `System.search`; the query is the short document. No known word, nothing is found."""
+        """As `System.search`; the query is the short document. A query without a known word has no hits."""
         scores = self._fit_of(self.bag_of(query), slice(None))
         return ranking(self._doc_ids, scores, k, own=self._row.get(query.doc_id), least=0.0)
 
     def score(self, first: str, second: str) -> float:
         """In [0, 1], the same for (second, first); 0 where a document has no known word."""
-        # Of two with as many words, the name decides, so that the order of a pair does not.
+        # With equally many words the name decides, so that the score does not depend on the order of a pair.
         by_length = sorted((self._bags[self._row[one]].counts.sum(), one) for one in (first, second))
         (_, short), (_, long) = by_length
         row = self._row[long]
         return float(self._fit_of(self._bags[self._row[short]], slice(row, row + 1))[0])
 
     def _fit_of(self, short: WordBag, long: slice) -> NDArray[np.float64]:
-        """The score of one document against the topics of others, (N,) of them in [0, 1]."""
+        """(N,) scores in [0, 1] of one document with the topics of N others."""
         words = self._words[short.rows].astype(np.float64)
         words /= np.linalg.norm(words, axis=1, keepdims=True)
         spread = (words * short.counts[:, None]).T @ words / max(1, short.counts.sum())  # A, (D, D)

@@ -15,24 +15,23 @@ from engine.document import Document
 
 
 class AttentiveGru(nn.Module):
-    """A vector for each sequence; section 2.2 of Yang et al. (2016, NAACL, N16-1174).
+    """Maps each sequence to a vector; section 2.2 of Yang et al. (2016, NAACL, N16-1174).
 
         h_t = [forward GRU; backward GRU](x)_t,  u_t = tanh(W h_t + b),
         a_t = softmax_t(u_t . u_w),  v = sum_t a_t h_t
 
-    Sequences stand one after the other and are read in batches of like length, the
-    backward GRU from the end of each: padding comes last in either direction, so that nothing depends
-    on it. (Packed sequences would do the same, but on a CPU their gradient takes time that
-    grows with the square of a document's length.)
+    Sequences are concatenated and read in batches of similar length. The backward GRU reads each sequence from its
+    end: padding comes last in either direction, so that no result depends on it. (Packed sequences would give the
+    same, but on a CPU the time of their gradient grows with the square of a document's length.)
     """
 
     def __init__(self, input_width: int, width: int, attention_width: int) -> None:
-        """Draw random weights.
+        """Initialize random parameters.
 
         Args:
             input_width: E.
             width: H, in each direction.
-            attention_width: of u and the context vector u_w.
+            attention_width: the width of u and of the context vector u_w.
         """
         super().__init__()
         self.forwards = nn.GRU(input_width, width, batch_first=True)
@@ -41,10 +40,10 @@ class AttentiveGru(nn.Module):
         self.context = nn.Linear(attention_width, 1, bias=False)
 
     def forward(self, elements: Tensor, lengths: Tensor) -> Tensor:
-        """Read sequences.
+        """Encode sequences.
 
         Args:
-            elements: (T, E), those of the first sequence first.
+            elements: (T, E), the concatenated sequences.
             lengths: (N,) int64 on the CPU, at least 1 each; their sum is T.
 
         Returns:
@@ -58,13 +57,13 @@ class AttentiveGru(nn.Module):
     def _read(self, elements: Tensor, starts: Tensor, lengths: Tensor) -> Tensor:
         at = torch.arange(int(lengths.max()))  # (L,)
         mask = at < lengths[:, None]  # (N, L)
-        # Where padded, any element will do.
+        # At padding, any element can be read.
         onwards = torch.where(mask, at, 0)
         back = torch.where(mask, lengths[:, None] - 1 - at, 0)
         starts, mask, onwards, back = (each.to(elements.device) for each in (starts, mask, onwards, back))
         ahead = self.forwards(_taken(elements, starts[:, None] + onwards))[0]
         behind = self.backwards(_taken(elements, starts[:, None] + back))[0]
-        behind = behind.gather(1, back.unsqueeze(-1).expand_as(behind))  # what stands at t was read at L - 1 - t
+        behind = behind.gather(1, back.unsqueeze(-1).expand_as(behind))  # element t was read at step length - 1 - t
         states = torch.cat([ahead, behind], -1).float()  # (N, L, 2 H)
         scores = self.context(torch.tanh(self.attention(states))).squeeze(-1).float()
         weights = scores.masked_fill(~mask, float("-inf")).softmax(-1)
@@ -73,14 +72,14 @@ class AttentiveGru(nn.Module):
 
 
 def _of_like_length(lengths: Tensor) -> Iterator[Tensor]:
-    """Positions of sequences, batch by batch; none is half as long as the longest beside it."""
+    """Positions of sequences, batch by batch; in a batch, every one is longer than half of the longest."""
     doublings = [(length - 1).bit_length() for length in lengths.tolist()]
     for doubling in sorted(set(doublings)):
         yield torch.tensor([at for at, own in enumerate(doublings) if own == doubling])
 
 
 def _taken(elements: Tensor, places: Tensor) -> Tensor:
-    """(N, L, E): the elements at places (N, L)."""
+    """(N, L, E): the elements at positions (N, L)."""
     return elements.index_select(0, places.flatten()).reshape(*places.shape, -1)
 
 
@@ -89,10 +88,10 @@ HAN_WORDS = WordConfig(width=200)
 
 @dataclass(frozen=True, slots=True)
 class HanConfig:
-    """Sizes of the paper; the length is the best one that Yang et al. (2020, arXiv:2004.12297, table 5) found."""
+    """Sizes of the paper; the length is the best one in Yang et al. (2020, arXiv:2004.12297, table 5)."""
 
     words: WordConfig = HAN_WORDS
-    max_words: int = 2048  # that are read of a document
+    max_words: int = 2048  # read from a document
     width: int = 50  # of either GRU, in each direction
     attention_width: int = 100  # of either context vector
 
@@ -105,7 +104,7 @@ class Han(SiameseModel[DocumentWords]):
     """
 
     def __init__(self, config: HanConfig, embedding: nn.Embedding) -> None:
-        """Draw random weights over given word vectors."""
+        """Initialize random parameters over given word vectors."""
         super().__init__()
         self.embedding = embedding
         self.words = AttentiveGru(embedding.embedding_dim, config.width, config.attention_width)
@@ -143,10 +142,10 @@ SMASH_WORDS = WordConfig(width=50, tuned=False)
 
 @dataclass(frozen=True, slots=True)
 class SmashConfig:
-    """Sizes of the unofficial code; the length is the best one that Yang et al. (2020, arXiv:2004.12297) found."""
+    """Sizes of the unofficial code; the length is the best one in Yang et al. (2020, arXiv:2004.12297)."""
 
     words: WordConfig = SMASH_WORDS
-    max_words: int = 2048  # that are read of a document
+    max_words: int = 2048  # read from a document
     width: int = 128  # of each GRU, in each direction
     attention_width: int = 128  # of each context vector
 
@@ -154,19 +153,19 @@ class SmashConfig:
 class Smash(SiameseModel[DocumentWords]):
     """Jiang et al. (2019, WWW, "Semantic Text Matching for Long-Form Documents").
 
-    A document is cut in paragraphs of sentences of words; in one paragraph of its sentences; and in one
-    sentence of its words. Each time an `AttentiveGru` reads words, one sentences, and one
-    paragraphs; the vector is [d_paragraphs; d_sentences; d_words]. A pair of them has
+    A document is cut in three ways: in paragraphs of sentences of words; in one paragraph of its sentences; and in
+    one sentence of all its words. Each time one `AttentiveGru` reads words, one reads sentences, and one reads
+    paragraphs; the vector is [d_paragraphs; d_sentences; d_words]. For the vectors s and t of a pair,
 
         logit = w . relu(W [s; t; |s - t|; s * t] + b) + c
 
-    so that the score depends on which document comes first, and no index can hold it. The authors published
-    no code. That the three depths share their networks, the last two features and all widths are those of
-    the code of D. N. de Paula, which is not theirs.
+    so that the score depends on the order of the documents and cannot be searched with an index. The authors
+    published no code. The networks shared by the three depths, the last two features and all widths are from the
+    unofficial code of D. N. de Paula.
     """
 
     def __init__(self, config: SmashConfig, embedding: nn.Embedding) -> None:
-        """Draw random weights over given word vectors."""
+        """Initialize random parameters over given word vectors."""
         super().__init__()
         self.embedding = embedding
         self.words = AttentiveGru(embedding.embedding_dim, config.width, config.attention_width)

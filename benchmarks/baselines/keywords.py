@@ -1,4 +1,4 @@
-"""The keywords of a text by TextRank; words alone, no phrases and no names."""
+"""The keywords of a text by TextRank; single words only, no phrases and no names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.packages import optional
 
 _WINDOW = 5  # words; the paper tries 2 to 10
 _DAMPING = 0.85
-_DIGITS = 12  # of a rank, beyond which two ranks are equal
+_DIGITS = 12  # decimals to which a rank is rounded before ranks are compared
 
 
 def content_words(sentences: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -24,21 +24,21 @@ def content_words(sentences: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def keywords(sentences: Sequence[Sequence[str]], most: int) -> list[str]:
-    """The content words of the highest rank, best first; equal ones by name.
+    """The content words with the highest ranks, best first; words of equal rank by name.
 
-    Mihalcea & Tarau (2004, EMNLP, W04-3252), section 3: words are joined that stand near each other,
+    Mihalcea & Tarau (2004, EMNLP, W04-3252), section 3: words near each other are joined by an edge,
     and the rank of a word is its PageRank in this graph without directions or weights,
 
         r(v) = (1 - d) / n + d sum_{u next to v} r(u) / degree(u),  d = 0.85
 
-    over n words. (The paper leaves out the division by n, which scales all ranks alike.) The paper takes nouns
-    and adjectives and joins neighbouring keywords to phrases. Here no part of speech is known: all content
-    words are ranked, those of a window of five words of one sentence are joined, stop words left out, and
-    a keyword is one word.
+    over n words. (The paper leaves out the division by n, which scales all ranks by one factor.) The paper uses
+    nouns and adjectives and joins neighbouring keywords to phrases. Here parts of speech are not known: all content
+    words are ranked, content words within a window of five in one sentence are joined, and a keyword is one
+    word.
 
     Args:
-        sentences: the content words of each, in reading order.
-        most: keywords; a text of fewer words has all of them.
+        sentences: the content words of each sentence, in reading order.
+        most: the number of keywords; of a text with fewer words, all are returned.
 
     Raises:
         MissingExtra: networkx is not installed.

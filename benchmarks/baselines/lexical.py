@@ -1,6 +1,6 @@
-"""Lexical baselines: BM25 by bm25s as Lucene scores it, and the cosine of TF-IDF vectors by scikit-learn.
+"""Lexical baselines: BM25 by bm25s in Lucene's variant, and the cosine of TF-IDF vectors by scikit-learn.
 
-A word counts as often as it stands in the query document. Letters in shapes: N documents, V words."""
+A word counts as often as it occurs in the query document. Letters in shapes: N documents, V words."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from engine.document import Document
 
 
 def ranking(doc_ids: Sequence[str], scores: NDArray[np.floating], k: int, *, own: int | None, least: float) -> Ranking:
-    """The `k` best targets, best first, equal ones in the corpus's order.
+    """The `k` best targets, best first; equal scores in the order of the corpus.
 
     Args:
         doc_ids: N names.
         scores: (N,), higher is closer.
         k: depth.
-        own: row of the target that has the query's own id, which is left out; None where there is none.
-        least: only what scores more is found.
+        own: row of the target with the query's id, which is left out; None if there is none.
+        least: only targets with a higher score are returned.
     """
     order = np.argsort(-scores, kind="stable")[: k + 1].tolist()
     found = [(doc_ids[row], float(scores[row])) for row in order if row != own and scores[row] > least]
@@ -38,7 +38,7 @@ _FEATURE = "the BM25 baseline"
 
 
 class BM25:
-    """Holds the postings of a corpus; nothing of its text."""
+    """The BM25 system; stores the postings of a corpus, not its text."""
 
     name = "bm25"
     encoder = ""
@@ -63,7 +63,7 @@ class BM25:
         return self._doc_ids
 
     def fit(self, documents: Iterable[Document]) -> BM25:
-        """Read the corpus, which must hold a document, once; each call starts from nothing."""
+        """Read the corpus once; it must have a document. Each call replaces the previous corpus."""
         self._doc_ids = []
         self._tokenizer.reset_vocab()
         token_ids = list(self._tokenizer.streaming_tokenize(self._texts(documents), update_vocab=True))
@@ -77,9 +77,9 @@ class BM25:
         return scores
 
     def search(self, query: Document, k: int) -> Ranking:
-        """The `k` best targets with their scores, best first, equals in the corpus's order.
+        """The `k` best targets with their scores, best first; equal scores in the order of the corpus.
 
-        The query itself is left out, and so is a target that shares no word with it.
+        The query itself is left out, and so is every target that shares no word with it.
         """
         scores = self.scores(query)
         order = np.argsort(-scores, kind="stable")[: k + 1]
@@ -93,14 +93,14 @@ class BM25:
 
 
 class TfIdf:
-    """Holds the TF-IDF vectors of a corpus.
+    """The TF-IDF system; stores the TF-IDF vectors of a corpus.
 
-    With tf the times a word stands in a document, df the documents that hold it, N
-    documents (scikit-learn's smoothed idf), vectors of unit length have the values
+    With tf the number of occurrences of a word in a document, df the number of documents with the word, and N the
+    number of documents (scikit-learn's smoothed idf), a vector has the values
 
         (1 + ln tf) (1 + ln (1 + N) / (1 + df))
 
-    Words are scikit-learn's: two word characters and more, lower-cased, nothing left out.
+    scaled to unit length. Words are scikit-learn's: two or more word characters, lower-cased, stop words included.
     """
 
     name = "tfidf"
@@ -128,7 +128,7 @@ class TfIdf:
         return self
 
     def search(self, query: Document, k: int) -> Ranking:
-        """As `System.search`; a target that shares no word with the query is not found."""
+        """As `System.search`; a target that shares no word with the query is left out."""
         asked = self._vectorizer.transform([query.text])
         cosine = (self._vectors @ asked.T).toarray().ravel()
         return ranking(self._doc_ids, cosine, k, own=self._row.get(query.doc_id), least=0.0)
@@ -145,14 +145,13 @@ class TfIdf:
 
 
 class BM25Pairs:
-    """How much of what the first document scores against itself the second one scores.
+    """The BM25 score of the second document, divided by the score of the first document for itself.
 
         s(a, b) = BM25(a, b) / BM25(a, a)
 
-    The first document is the query, whole. BM25 adds up over the words of a query, so
-    that scores of queries of several lengths have no threshold in common until they are
-    divided; ours, as no paper judges pairs by BM25. Document frequencies are those of
-    all documents that `fit` is given, test's included: texts are no labels.
+    The whole first document is the query. BM25 is a sum over the words of a query, so that one threshold fits
+    queries of different lengths only after this division. The division is our choice, as no paper judges pairs by
+    BM25. Document frequencies are from all documents passed to `fit`, those of test included: texts are no labels.
     """
 
     name = "bm25"
@@ -172,7 +171,7 @@ class BM25Pairs:
         self._row: dict[str, int] = {}
 
     def fit(self, given: Fit) -> None:
-        """As `PairScorer.fit`; nothing is learned from pairs."""
+        """As `PairScorer.fit`; does not learn from pairs."""
         self._bm25.fit(given.documents.values())
         self._documents = given.documents
         self._row = {doc_id: row for row, doc_id in enumerate(self._bm25.doc_ids)}

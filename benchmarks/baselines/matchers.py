@@ -1,4 +1,4 @@
-"""Baselines of the first years: DSSM over letter trigrams, and ARC-I over word vectors."""
+"""Early neural baselines: DSSM over letter trigrams, and ARC-I over word vectors."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class Dssm(SiameseModel[TrigramCounts]):
 
         l_1 = tanh(W_1 x + b_1),  l_i = tanh(W_i l_{i-1} + b_i),  R(q, d) = cos(y_q, y_d)
 
-    over letter trigrams x, drawn as the paper draws them, uniform within sqrt(6 / (fan in + fan out)).
-    The paper puts R through a softmax over one clicked and four other documents; here a pair has a label,
-    and its cosine, scaled, a binary cross-entropy, as in the comparisons of long documents (Jha et al.
-    2022, section 4.1.3). One tower for both documents.
+    over letter trigrams x. Parameters are initialized as in the paper, uniform within sqrt(6 / (fan in + fan out)).
+    The paper applies a softmax to R over one clicked and four other documents; here a pair has a label, and the loss
+    is the binary cross-entropy of its scaled cosine, as in the comparison on long documents (Jha et al. 2022,
+    section 4.1.3). One tower encodes both documents.
     """
 
     def __init__(self, config: DssmConfig, n_trigrams: int) -> None:
-        """Draw random weights for a number of trigrams."""
+        """Initialize random parameters for a number of trigrams."""
         super().__init__()
-        # The first dense layer over sparse inputs: a sum of its columns.
+        # The first dense layer over sparse inputs: a weighted sum of its columns.
         self.columns = nn.EmbeddingBag(n_trigrams, config.widths[0], mode="sum")
         nn.init.xavier_uniform_(self.columns.weight)
         self.bias = nn.Parameter(torch.zeros(config.widths[0]))
@@ -88,17 +88,17 @@ def dssm(
 
 
 _WINDOW = 3  # words of a convolution
-_POOLED = 2  # neighbours of which the larger is kept
+_POOLED = 2  # neighbours, of which the larger is kept
 WORDS = WordConfig(width=50, tuned=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ArcIConfig:
-    """Sizes. The paper tries 200 to 500 feature maps and has vectors of 50, not trained on."""
+    """Sizes. The paper tries 200 to 500 feature maps, and has fixed word vectors of width 50."""
 
     words: WordConfig = WORDS
-    max_words: int = 2048  # that are read of a document
-    layers: int = 3  # of convolution and pooling; CoLDE's comparison has three, the paper two
+    max_words: int = 2048  # read from a document
+    layers: int = 3  # of convolution and pooling; the comparison in CoLDE's paper has three, the paper of ARC-I two
     features: int = 200
 
 
@@ -107,14 +107,14 @@ class ArcI(SiameseModel[DocumentWords]):
 
         z_i = relu(W [x_{i-1}; x_i; x_{i+1}] + b),  x'_i = max(z_{2i}, z_{2i+1})
 
-    for each layer. What lies behind the text is zero after each of them: the paper's gate, which
-    sets a unit to zero where all of its window is. The paper ends with a fixed number of windows, which
-    it joins for an MLP over both sentences; documents differ in length, and the comparison ends
-    with a cosine, so here the largest value of each feature map over the document is its vector.
+    for each layer. After each layer, positions beyond the text are zero: this is the paper's gate, which sets a unit
+    to zero where its whole window is zero. The paper ends with a fixed number of windows, concatenated for an MLP over
+    both sentences. Documents differ in length, and the comparison ends with a cosine, so here the vector of a document
+    is the largest value of each feature map.
     """
 
     def __init__(self, config: ArcIConfig, embedding: nn.Embedding) -> None:
-        """Draw random weights over given word vectors."""
+        """Initialize random parameters over given word vectors."""
         super().__init__()
         self.embedding = embedding
         widths = [embedding.embedding_dim, *[config.features] * config.layers]
@@ -129,7 +129,7 @@ class ArcI(SiameseModel[DocumentWords]):
         rows = self.embedding(ids).mT  # (N, E, L); padding is zero in the table
         real = mask.unsqueeze(1).float()
         for convolution in self.convolutions:
-            # Nothing is below zero after a relu, so a zero never wins against a real neighbour.
+            # No value is below zero after a relu, so a zero never exceeds the value of a real neighbour.
             rows = max_pool1d(torch.relu(convolution(rows)) * real, _POOLED, ceil_mode=True)
             real = max_pool1d(real, _POOLED, ceil_mode=True)
         vectors: Tensor = rows.amax(-1)

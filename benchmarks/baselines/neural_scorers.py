@@ -30,13 +30,13 @@ WordsConfig: TypeAlias = ArcIConfig | HanConfig | SmashConfig | Re2Config | Conc
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a user has. Without weights words are learned from the documents of train, and long models are random."""
+    """The files of a user. By default, word vectors are trained on train, and long models start from random values."""
 
     word_vectors: Path | None = None  # text file, such as glove.6B.50d.txt
     bert: str = MINILM_NAME
     longformer: str = ""
     bigbird: str = ""
-    device: str | None = None  # by default a GPU where torch sees one
+    device: str | None = None  # by default a GPU if torch finds one
 
 
 def neural_scorer(name: str, *, given: Given = Given(), is_small: bool = False) -> PairScorer:
@@ -44,9 +44,9 @@ def neural_scorer(name: str, *, given: Given = Given(), is_small: bool = False) 
 
     Args:
         name: one of `NEURAL_SCORERS`.
-        given: weights, where there are any, and the device.
-        is_small: narrow layers over short beginnings of documents, which the settings say; the figures mean
-            nothing then.
+        given: pretrained parameters, if there are any, and the device.
+        is_small: narrow layers over the first words of documents, marked in the settings; the figures mean nothing
+            then.
 
     Raises:
         TrainingError: there is no baseline of this name.
@@ -67,7 +67,7 @@ def _dssm(given: Given, is_small: bool) -> PairScorer:
 def _of_words(
     make: Callable[..., PairScorer], config: WordsConfig, small: Mapping[str, Any], given: Given, is_small: bool
 ) -> PairScorer:
-    """A baseline over word vectors; `small` are its sizes for a first look."""
+    """A baseline over word vectors; `small` has its sizes for a first look."""
     config = replace(config, words=_words(config.words, given, is_small))
     if is_small:
         config = replace(config, max_words=_SMALL_WORDS, **small)

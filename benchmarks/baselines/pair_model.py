@@ -1,7 +1,7 @@
-"""What a neural baseline is, a module that gives logits to pairs, and its training by the trainer of the engine.
+"""The interface of neural baselines, modules that return logits of pairs, and training by the trainer of the engine.
 
-A batch costs the binary cross-entropy of its pairs. Where a paper has a softmax over the two classes, this is the same:
-the logit is then the difference of theirs. Letters in shapes: B pairs, N documents, D width of a vector."""
+The loss of a batch is the binary cross-entropy of its pairs. It equals a paper's softmax cross-entropy over two classes
+if the logit is the difference of their logits. Letters in shapes: B pairs, N documents, D width of a vector."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from engine.training.run.trainer import TrainerSettings
 from engine.training.task import Backward, epoch_slice
 from engine.training.tasks.objectives import ScaledCosine
 
-InputT = TypeVar("InputT", bound=Sized)  # a document as a model reads it; its length says what it costs
+InputT = TypeVar("InputT", bound=Sized)  # a document as a model reads it; its length is a measure of the cost
 
 
 class PairModel(nn.Module, ABC, Generic[InputT]):
-    """Reads both documents of a pair together. It can rank again what something else has found, not be indexed."""
+    """Reads both documents of a pair together. It can re-rank candidates, but cannot be indexed."""
 
     @abstractmethod
     def forward(self, first: Sequence[InputT], second: Sequence[InputT]) -> Tensor:
@@ -42,16 +42,16 @@ class PairModel(nn.Module, ABC, Generic[InputT]):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights lie."""
+        """The device of the parameters."""
         return next(self.parameters()).device
 
     def scores(self, inputs: Mapping[str, InputT], pairs: Sequence[Pair], at_once: int) -> NDArray[np.float64]:
         """(B,) logits of pairs, in their order.
 
         Args:
-            inputs: what is read of a document, by doc_id.
-            pairs: to be scored.
-            at_once: pairs of one pass; those of like length are taken together.
+            inputs: documents as the model reads them, by doc_id.
+            pairs: the pairs to score.
+            at_once: pairs of one pass; pairs of similar length are batched together.
         """
         order = sorted(range(len(pairs)), key=lambda at: len(inputs[pairs[at].first]) + len(inputs[pairs[at].second]))
         scores = np.empty(len(pairs))
@@ -63,7 +63,7 @@ class PairModel(nn.Module, ABC, Generic[InputT]):
 
 
 class SiameseModel(PairModel[InputT]):
-    """Reads each document by itself, both with the same weights; a head compares the two vectors."""
+    """Reads each document by itself, both with the same parameters; a head compares the two vectors."""
 
     head: nn.Module  # from (B, D) and (B, D) to (B,)
 
@@ -78,7 +78,7 @@ class SiameseModel(PairModel[InputT]):
         return logits
 
     def scores(self, inputs: Mapping[str, InputT], pairs: Sequence[Pair], at_once: int) -> NDArray[np.float64]:
-        """The same as `PairModel.scores`, with each document encoded once however many pairs it is in."""
+        """The same as `PairModel.scores`, but each document is encoded once, even if it is in several pairs."""
         doc_ids = sorted(
             {doc_id for side in _sides(pairs) for doc_id in side}, key=lambda doc_id: (len(inputs[doc_id]), doc_id)
         )
@@ -96,8 +96,8 @@ class CosineHead(nn.Module):
         """Start with a = 6.
 
         Args:
-            middle: the cosine that has probability one half at first. Vectors without negative numbers
-                have no cosine below 0, and at 0 a loss would drive mismatches to vectors of nothing.
+            middle: the cosine that has probability one half at the start. Vectors without negative values
+                have no cosine below 0; with a middle of 0, the loss would drive mismatches to zero vectors.
         """
         super().__init__()
         self.scaled = ScaledCosine()
@@ -111,7 +111,7 @@ class CosineHead(nn.Module):
 
 
 def n_parameters(model: nn.Module) -> int:
-    """How many numbers are learned; a frozen table does not count."""
+    """The number of trained parameters; a frozen table does not count."""
     return sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
 
 
@@ -121,20 +121,20 @@ def _sides(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class PairTraining:
-    """How a baseline is trained; how long is the budget's.
+    """How a baseline is trained; a `Budget` limits for how long.
 
     Raises:
         TrainingError: a number is out of its range.
     """
 
     learning_rate: float = 1e-3
-    warmup_share: float = 0.0  # of the budget's steps, in which the rate rises from 0
+    warmup_share: float = 0.0  # share of the budget's steps in which the rate rises from 0
     decays: bool = False  # the rate falls to 0 over the budget's steps
-    weight_decay: float = 0.0  # of matrices; biases, norms and single numbers have none
-    gradient_norm: float = 5.0  # longer gradients are cut to it
-    pairs_at_once: int = 32  # of one pass; a larger batch is read in several, with the same gradient
-    selection: Selection = field(default_factory=Selection)  # when valid pairs are looked at
-    mixed_precision: bool = False  # bfloat16 products where the device multiplies it natively
+    weight_decay: float = 0.0  # of matrices; biases, norms and scalars have none
+    gradient_norm: float = 5.0  # larger gradients are scaled down to it
+    pairs_at_once: int = 32  # of one pass; a larger batch is read in several passes, with the same gradient
+    selection: Selection = field(default_factory=Selection)  # when valid pairs are scored
+    mixed_precision: bool = False  # bfloat16 products if the device supports them natively
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -165,21 +165,21 @@ def train_pairs(
     budget: Budget,
     seed: int,
 ) -> Course:
-    """Train a model in place, and leave it with the weights of the best accuracy on valid.
+    """Train a model in place, and leave it with the parameters of the best accuracy on valid.
 
-    Adam (Kingma & Ba 2015, arXiv:1412.6980), with decoupled weight decay where there is any.
+    Adam (Kingma & Ba 2015, arXiv:1412.6980), with decoupled weight decay if it is above 0.
 
     Args:
         model: on the device where it is to be trained.
-        inputs: of every document of the pairs, by doc_id.
+        inputs: the inputs of every document of the pairs, by doc_id.
         train: pairs of both kinds.
-        valid: chooses the weights and when to stop; without any the last weights are kept.
-        settings: see there.
-        budget: see there.
-        seed: of the order of pairs, of dropout, and of which valid pairs are looked at.
+        valid: chooses the parameters and when to stop; without any pairs the last parameters are kept.
+        settings: see `PairTraining`.
+        budget: see `Budget`.
+        seed: of the order of pairs, of dropout, and of the sample of valid pairs.
 
     Raises:
-        TrainingError: pairs are of one kind alone, the budget holds no step, or the loss is no number any more.
+        TrainingError: all pairs are of one kind, the budget has no step, or the loss is not a finite number.
     """
     _check(train, budget)
     looked_at = sample_valid(valid, settings.selection.pairs, seed)
@@ -212,13 +212,13 @@ class _Model:
 
 @dataclass(frozen=True)
 class _PairTask(Generic[InputT]):
-    """The `Task` of pairs: each costs its binary cross-entropy."""
+    """The `Task` of pairs, with the binary cross-entropy of each pair as its loss."""
 
     module: PairModel[InputT]
     inputs: Mapping[str, InputT]
     train: Sequence[Pair]
     size: int  # pairs of a batch
-    at_once: int  # of one pass
+    at_once: int  # pairs of one pass
     seed: int
 
     def batch(self, step: int) -> list[Pair]:
@@ -228,7 +228,7 @@ class _PairTask(Generic[InputT]):
         return sum(len(self.inputs[doc_id]) for pair in batch for doc_id in (pair.first, pair.second))
 
     def backward(self, batch: Sequence[Pair], backward: Backward) -> Mapping[str, float]:
-        """In parts, with the gradient of the whole."""
+        """Compute the gradient of a batch in several passes."""
         total = 0.0
         for start in range(0, len(batch), self.at_once):
             part = batch[start : start + self.at_once]
@@ -269,31 +269,31 @@ def _precision(device: torch.device, settings: PairTraining) -> torch.autocast:
 
 @dataclass(frozen=True)
 class Prepared(Generic[InputT]):
-    """A model that knows the words of a corpus and has seen no pair of it."""
+    """A model that knows the words of a corpus, before training on pairs."""
 
     model: PairModel[InputT]
     read: Callable[[Document], InputT]
-    encoder: str = ""  # given weights as name@checksum
-    settings: Settings = field(default_factory=dict)  # what is known of them only now, as their sizes
+    encoder: str = ""  # pretrained parameters as name@checksum
+    settings: Settings = field(default_factory=dict)  # settings known only now, such as the sizes of pretrained models
 
 
 class Prepare(Protocol[InputT]):
     """Makes a model for a corpus."""
 
     def __call__(self, documents: Mapping[str, Document], *, seed: int) -> Prepared[InputT]:
-        """Learn what the texts alone teach, as words and their vectors.
+        """Learn from the texts alone, for example words and their vectors.
 
         Args:
-            documents: of train alone, by doc_id.
-            seed: of everything drawn; torch's own random numbers are seeded with it already.
+            documents: the documents of train only, by doc_id.
+            seed: of all random values; torch's own random numbers are seeded with it already.
         """
 
 
 class TrainedScorer(Generic[InputT]):
     """See `benchmarks.pairs.scorer.PairScorer`.
 
-    Words, their vectors and trigrams are those of the documents of train: of valid and test nothing is
-    known before they are scored, as for the encoders that are trained beside it.
+    Words, their vectors and trigrams are from the documents of train: documents of valid and test are unseen until
+    they are scored, as for the trained encoders.
     """
 
     is_trained = True
@@ -311,10 +311,10 @@ class TrainedScorer(Generic[InputT]):
 
         Args:
             name: short and lower case.
-            config: of the model, for the record; see `settings_of`.
+            config: the settings of the model, for the record; see `settings_of`.
             training: how it is trained.
             prepare: makes the model.
-            device: where it is trained; by default a GPU where torch sees one.
+            device: the device of training; by default a GPU if torch finds one.
         """
         self.name = name
         self.encoder = ""
@@ -331,7 +331,7 @@ class TrainedScorer(Generic[InputT]):
         """See `PairScorer.fit`.
 
         Raises:
-            TrainingError: as `train_pairs`, a pair names a document that is not there, or the device cannot be used.
+            TrainingError: as `train_pairs`, the document of a pair is missing, or the device cannot be used.
         """
         self._documents, self._inputs = given.documents, {}
         named = documents_of(given.train)
@@ -351,7 +351,7 @@ class TrainedScorer(Generic[InputT]):
         """(N,) logits of P(match); see `PairScorer.score`.
 
         Raises:
-            TrainingError: nothing was learned yet, or a pair names a document that is not there.
+            TrainingError: `fit` was not called, or the document of a pair is missing.
         """
         if self._prepared is None:
             raise TrainingError(f"{self.name} has learned from no pairs yet; call fit before score")
@@ -366,7 +366,7 @@ class TrainedScorer(Generic[InputT]):
             raise TrainingError(f"device {self._device!r} cannot be used ({error}); take another, as cpu") from error
 
     def _read(self, pairs: Iterable[Pair]) -> Mapping[str, InputT]:
-        """What the model reads, of these pairs' documents at least."""
+        """The inputs of the model, for at least the documents of these pairs."""
         assert self._prepared is not None
         for doc_id in dict.fromkeys(doc_id for pair in pairs for doc_id in (pair.first, pair.second)):
             if doc_id not in self._documents:
@@ -380,7 +380,7 @@ class TrainedScorer(Generic[InputT]):
 
 
 def settings_of(config: object) -> Settings:
-    """The fields of a dataclass, and of dataclasses in it; word vectors as name@checksum of their file, None as ""."""
+    """The fields of a dataclass, nested ones included; word vectors as name@checksum of their file, None as ""."""
     assert is_dataclass(config)
     settings: Settings = {}
     for one in fields(config):

@@ -1,4 +1,4 @@
-"""Given weights of SimCSE, Contriever, CT, SBERT and INSTRUCTOR as encoders: of the first tokens, or of chunks."""
+"""Published SimCSE, Contriever, CT, SBERT and INSTRUCTOR models as encoders of the first tokens, or of chunks."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ from engine.encoders.mean import TOKEN_BUDGET
 from engine.encoders.trainable import fingerprint_of, inference, section_means
 from engine.errors import DocumentError, EncoderError
 
-# Made by the template of its authors; query and target are alike here, so both have it.
+# By the template of INSTRUCTOR's authors; queries and targets are both documents here, so both have it.
 INSTRUCTION = "Represent the document for retrieval: "
-MAX_TOKENS = 512  # that it was trained at, the instruction counted
+MAX_TOKENS = 512  # at which INSTRUCTOR was trained, the instruction counted
 _DENSE = Path("2_Dense")
 
 
 class Instructor:
-    """A `ChunkModel` by the folder of a published INSTRUCTOR.
+    """A `ChunkModel` over the folder of a published INSTRUCTOR.
 
     With h_t the last hidden states of instruction, text and </s>, as in the released
     code (xlang-ai/instructor-embedding, commit 188ee78):
 
         v = unit(W mean_t h_t)
 
-    over the tokens t behind the instruction, </s> among them. The instruction is
-    tokenized by itself, which gives the ids of "instruction text" with a space between.
+    over the tokens t after the instruction, including </s>. The instruction is
+    tokenized by itself, which gives the same ids as "instruction text" with a space between.
     """
 
     def __init__(
@@ -64,15 +64,16 @@ class Instructor:
         dtype: torch.dtype | None = None,
         instruction: str = INSTRUCTION,
     ) -> None:
-        """Load weights from a folder.
+        """Load parameters from a folder.
 
         Raises:
-            EncoderError: no folder of an INSTRUCTOR with weights in safetensors, or no room for a text is left.
+            EncoderError: not a folder of an INSTRUCTOR with parameters in safetensors, or the instruction leaves no
+                tokens for a text.
         """
         set_up_kernels()
         self.folder = folder
         self.device = device or default_device()
-        self.tokenizer = Tokenizer(folder)  # looks over the folder, too
+        self.tokenizer = Tokenizer(folder)  # also checks the folder
         weights = weights_sha256(folder) + weights_sha256(_dense_folder(folder))
         self.sha256 = hashlib.sha256(f"{weights}\0{instruction}".encode()).hexdigest()
         dtype = dtype or default_dtype(self.device)
@@ -125,7 +126,7 @@ def _load_t5(folder: Path, dtype: torch.dtype) -> Any:  # noqa: ANN401
             model, report = T5EncoderModel.from_pretrained(
                 folder, dtype=dtype, use_safetensors=True, output_loading_info=True
             )
-        except Exception as error:  # transformers raises what it likes over a damaged folder
+        except Exception as error:  # transformers raises many types of errors for a damaged folder
             reason = " ".join(str(error).split()) or type(error).__name__
             raise EncoderError(
                 f"{folder} cannot be loaded as INSTRUCTOR: {reason}; take the published folder"
@@ -150,22 +151,22 @@ def _load_dense(folder: Path) -> Tensor:
     return weight.float()
 
 
-FIRST_TOKENS = 512  # read of a document by every model in the tables of DocSplit (Findings of EMNLP 2023)
+FIRST_TOKENS = 512  # that every model in the tables of DocSplit reads of a document (Findings of EMNLP 2023)
 
 
 class Reading(StrEnum):
-    """How a document longer than the model is read."""
+    """How a document longer than the limit of the model is read."""
 
-    FIRST = "first"  # its first tokens as one chunk, the rest not at all: as published
-    CHUNKS = "chunks"  # all of it in windows of whole sentences, as our own encoders do
+    FIRST = "first"  # only its first tokens, as one chunk: as published
+    CHUNKS = "chunks"  # all of it, in windows of whole sentences, as longmatch's encoders do
 
 
 @dataclass(frozen=True, slots=True)
 class GivenModel:
-    """What a family of published weights asks for."""
+    """The requirements of a family of published models."""
 
     load: Callable[[Path, str | None, torch.dtype | None], ChunkModel]  # folder, device, precision
-    chunk_tokens: int  # the length it was made for, special tokens and prefix counted
+    chunk_tokens: int  # the length of training, special tokens and prefix counted
 
 
 def _mean(folder: Path, device: str | None, dtype: torch.dtype | None) -> ChunkModel:
@@ -185,15 +186,15 @@ def _instructor(folder: Path, device: str | None, dtype: torch.dtype | None) -> 
 
 
 MODELS: Mapping[str, GivenModel] = {
-    # Gao et al. (2021): trained with an MLP over [CLS] and used without it; cut at 128 by their tool.
+    # Gao et al. (2021): trained with an MLP over [CLS], used without it; the authors' tool truncates at 128.
     "simcse": GivenModel(_first_token, 128),
-    # The supervised ones are used with it.
+    # The supervised models are used with the MLP.
     "simcse-sup": GivenModel(_pooler, 128),
     # Izacard et al. (2022): trained on texts of 256 tokens.
     "contriever": GivenModel(_mean, 256),
-    # Carlsson et al. (2021): nothing is cut by their code, which was trained on sentences; 128 is ours.
+    # Carlsson et al. (2021): trained on sentences, and the code does not truncate; 128 is our choice.
     "ct": GivenModel(_mean, 128),
-    # Reimers & Gurevych (2019): 128 is ours.
+    # Reimers & Gurevych (2019): 128 is our choice.
     "sbert": GivenModel(_mean, 128),
     # Su et al. (2023).
     "instructor": GivenModel(_instructor, 512),
@@ -204,12 +205,12 @@ class GivenEncoder(Encoder):
     """A chunk model over long documents.
 
     With v_c the unit vector of chunk c and n_c its tokens, sections and the document are
-    unit(sum_c n_c v_c). All are of unit length, as an index asks for, so that documents are
-    compared by the cosine; the authors of Contriever take the dot product.
+    unit(sum_c n_c v_c). All have unit length, as an index requires, so that documents are
+    compared by the cosine; the authors of Contriever use the dot product.
     """
 
     def __init__(self, model: ChunkModel, kind: str, reading: Reading, *, name: str) -> None:
-        """Wrap a model of a kind in `MODELS`; `name` is what `load_given` took."""
+        """Wrap a model of a kind in `MODELS`; `name` is the argument of `load_given`."""
         self.model = model
         self.kind = kind
         self.reading = reading
@@ -220,7 +221,7 @@ class GivenEncoder(Encoder):
 
     @property
     def fingerprint(self) -> str:
-        """Of weights, tokenizer, and how documents are read; see `Encoder`."""
+        """The fingerprint of parameters, tokenizer, and how documents are read; see `Encoder`."""
         how = {"given": self.kind, "reading": self.reading, "chunk_tokens": self.chunk_tokens}
         read_by = {"weights": self.model.sha256, "tokenizer": tokenizer_sha256(self.model.folder)}
         return fingerprint_of({**how, **read_by})
@@ -234,13 +235,13 @@ class GivenEncoder(Encoder):
             raise DocumentError(f"{document.doc_id}: no text that the tokenizer can read")
         n_tokens = min(len(ids), self.chunk_tokens)
         start, stop = offsets[0][0], offsets[n_tokens - 1][1]
-        # It may run on into further sections, and stands in that of its first token.
+        # The chunk can extend over several sections; it belongs to the section of its first token.
         section = next(at for at, section in enumerate(document.sections) if start < section.stop)
         chunk = Chunk(section, start, stop, n_tokens)
         return SegmentedDocument(document, (chunk,), (tuple(ids[:n_tokens]),), Coverage(n_tokens, len(ids)))
 
     def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
-        """Encode documents, the chunks of all in common batches; see `Encoder.encode_segmented`."""
+        """Encode documents, with chunks of several documents in a batch; see `Encoder.encode_segmented`."""
         rows = self.model.encode([ids for document in documents for ids in document.token_ids], TOKEN_BUDGET)
         encoded, first = [], 0
         for document in documents:
@@ -250,7 +251,7 @@ class GivenEncoder(Encoder):
         return encoded
 
     def save_pretrained(self, folder: Path) -> None:
-        """Copy the given files; how they are read stands in a name alone, `FOLDER:MODEL-READING`."""
+        """Copy the model's files; how they are read is only in the name, `FOLDER:MODEL-READING`."""
         for file in sorted(self.model.folder.rglob("*")):
             if file.is_file() and file.suffix in MODEL_FILES:
                 copy = folder / file.relative_to(self.model.folder)
@@ -270,10 +271,10 @@ def _encoded(segmented: SegmentedDocument, chunks: Vectors) -> EncodedDocument:
 
 
 def load_given(name: str, *, device: str | None = None, dtype: torch.dtype | None = None) -> Encoder:
-    """Load given weights by `WEIGHTS:MODEL-READING`, or whatever `engine.load_encoder` takes by another name.
+    """Load a published model by `WEIGHTS:MODEL-READING`, or any other name by `engine.load_encoder`.
 
     Raises:
-        EncoderError: the name asks for a model or a reading that is not known, or weights cannot be found or loaded.
+        EncoderError: the model or the reading in the name is unknown, or the files cannot be found or loaded.
     """
     weights, colon, asked = name.rpartition(":")
     if not colon or Path(name).is_dir():
@@ -292,15 +293,15 @@ _POOLER = "pooler.dense.weight"
 
 
 class ChunkModel(Protocol):
-    """What a model must offer here; `Backbone` is one."""
+    """The interface of a model of chunks; `Backbone` has it."""
 
     @property
     def folder(self) -> Path:
-        """Of weights and tokenizer."""
+        """The folder of parameters and tokenizer."""
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """Of the model."""
+        """The tokenizer of the model."""
 
     @property
     def width(self) -> int:
@@ -308,24 +309,24 @@ class ChunkModel(Protocol):
 
     @property
     def max_tokens(self) -> int:
-        """Most tokens of one sequence, those that are put around it not counted."""
+        """The most tokens of a sequence, not counting the instruction and special tokens added around it."""
 
     @property
     def sha256(self) -> str:
-        """Of all that a vector depends on, beside tokens and pooling."""
+        """The checksum of everything that a vector depends on, except tokens and pooling."""
 
     def encode(self, sequences: Sequence[Sequence[int]], token_budget: int) -> Vectors:
         """(N, D) unit rows, as `Backbone.encode`."""
 
 
 class PooledBackbone(Backbone):
-    """A BERT whose vector is tanh(W h + b) of the hidden state h of [CLS], its own pooler."""
+    """A BERT with its own pooler: a vector is tanh(W h + b), with h the hidden state of [CLS]."""
 
     def __init__(self, folder: Path, *, device: str | None = None, dtype: torch.dtype | None = None) -> None:
-        """Load weights from a folder.
+        """Load parameters from a folder.
 
         Raises:
-            EncoderError: not a model folder, or its weights hold no pooler.
+            EncoderError: not a model folder, or it has no parameters of a pooler.
         """
         super().__init__(folder, device=device, dtype=dtype, pooling=Pooling.CLS)
         names = [name for file in folder.glob("*.safetensors") for name in weight_shapes(file)]

@@ -1,6 +1,7 @@
-"""RE2: two texts aligned word by word, block by block; a re-ranker, for it must read both documents together.
+"""RE2: two texts aligned word by word, block by block; a re-ranker, since it must read both documents together.
 
-Letters in shapes: B pairs, A words of the first text and C of the second (padded), E width of a word, H hidden.
+Letters in shapes: B pairs, A and C words of the first and the second text (padded), E width of a word vector, H hidden
+width.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ WORDS = WordConfig(width=300, tuned=False)
 
 @dataclass(frozen=True, slots=True)
 class Re2Config:
-    """Sizes of the released code; on SNLI the paper has three blocks."""
+    """Sizes of the released code; on SNLI the paper uses three blocks."""
 
     words: WordConfig = WORDS
-    max_words: int = 999  # the code's own limit; time and memory grow with its square
+    max_words: int = 999  # the limit of the released code; time and memory grow with its square
     blocks: int = 2
     width: int = 150  # H
     encoder_layers: int = 2
@@ -38,20 +39,20 @@ class Re2Config:
 class Re2(PairModel[DocumentWords]):
     """Yang et al. (2019, ACL, P19-1465), as released: the variant `full` of every part.
 
-    In block n, for either text, with e the word vectors, x what goes in and o what comes out,
+    In block n, for either text, with e the word vectors, x the input and o the output,
 
         x(1) = e,  x(n) = [r(n); e],  r(2) = o(1),  r(n) = (o(n-1) + r(n-1)) / sqrt 2
         z    = [x; CNN(x)]
-        z~_i = sum_j w_ij z'_j,  w_i = softmax over the words j of the other text of temperature F(z_i) . F(z'_j)
+        z~_i = sum_j w_ij z'_j,  w_i = softmax over the words j of the other text, of temperature F(z_i) . F(z'_j)
         o    = G([G1([z; z~]); G2([z; z - z~]); G3([z; z * z~])])
 
-    then v, the largest value of each feature over a text, and dense layers over [v1; v2; v1 * v2; v1 - v2].
-    (The paper prints r(n) = o(n-1) + o(n-2).) The classes are two; the logit is the difference of
-    theirs, so that its binary cross-entropy is the softmax cross-entropy of the paper.
+    followed by v, the largest value of each feature over a text, and dense layers over [v1; v2; v1 * v2; v1 - v2].
+    (The paper prints r(n) = o(n-1) + o(n-2).) The logit is the difference of the logits of the two classes, so that
+    its binary cross-entropy is the softmax cross-entropy of the paper.
     """
 
     def __init__(self, config: Re2Config, embedding: nn.Embedding) -> None:
-        """Draw random weights over given word vectors."""
+        """Initialize random parameters over given word vectors."""
         super().__init__()
         self.embedding = embedding
         self.dropout = config.dropout
@@ -84,7 +85,7 @@ class Re2(PairModel[DocumentWords]):
 
 
 class _Block(nn.Module):
-    """Encoder, alignment and fusion, with the same weights for both texts."""
+    """Encoder, alignment and fusion, with the same parameters for both texts."""
 
     def __init__(self, config: Re2Config, width: int) -> None:
         super().__init__()
@@ -144,7 +145,7 @@ def re2(
     *,
     device: str | None = None,
 ) -> TrainedScorer[DocumentWords]:
-    """RE2 as a `PairScorer`. The paper's learning rate falls over millions of pairs; here it stays."""
+    """RE2 as a `PairScorer`. The paper's learning rate falls over millions of pairs; here it is constant."""
 
     def prepare(documents: Mapping[str, Document], *, seed: int) -> Prepared[DocumentWords]:
         table = make_word_table(documents.values(), config.words, seed=seed)

@@ -1,4 +1,4 @@
-"""Similarities of two texts by their terms alone. Pure functions of counts.
+"""Similarities of two texts by their terms only; pure functions of counts.
 
 Letters in shapes: N texts, T terms."""
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 Rows = NDArray[np.float64]
 N_SIMILARITIES = 5
-K1, B = 1.5, 0.75  # those of the BM25 baseline
+K1, B = 1.5, 0.75  # the values of the BM25 baseline
 
 
 def term_similarities(first: Rows, second: Rows, idf: Rows) -> Rows:
@@ -20,8 +20,8 @@ def term_similarities(first: Rows, second: Rows, idf: Rows) -> Rows:
         cos(tf idf, tf idf'),  cos(tf, tf'),  cos(bm25, bm25'),  |A & B| / |A | B|,  |A & B| / sqrt(|A| |B|)
         bm25 = idf tf (K1 + 1) / (tf + K1 (1 - B + B |d| / mean |d|))
 
-    The last two are Jaccard's and Ochiai's. The paper names the similarity by BM25 without a formula.
-    Here the cosine makes BM25 symmetric, and the mean length is that of all texts given that are not empty.
+    The last two are Jaccard's and Ochiai's. The paper names a similarity by BM25 without a formula.
+    Here the cosine makes BM25 symmetric, and the mean length is over all given texts that are not empty.
 
     Args:
         first: (N, T) counts.
@@ -29,7 +29,7 @@ def term_similarities(first: Rows, second: Rows, idf: Rows) -> Rows:
         idf: (T,) above 0.
 
     Returns:
-        (N, 5) in [0, 1]; 0 where a text is empty. The same whichever side is the first.
+        (N, 5) in [0, 1]; 0 where a text is empty. Exchanging the two sides gives the same values.
     """
     frequencies = _bm25(first, second)
     held = (first > 0).astype(np.float64), (second > 0).astype(np.float64)
@@ -42,17 +42,17 @@ def term_similarities(first: Rows, second: Rows, idf: Rows) -> Rows:
         _ratio(shared, sizes[0] + sizes[1] - shared),
         _ratio(shared, np.sqrt(sizes[0] * sizes[1])),
     )
-    return np.clip(np.stack(columns, 1), 0.0, 1.0)  # rounding may pass 1
+    return np.clip(np.stack(columns, 1), 0.0, 1.0)  # rounding can exceed 1
 
 
 def cosines(rows: Rows) -> Rows:
-    """(N, N) cosines of all pairs of rows (N, T); 0 where a row is zero, also with itself."""
+    """(N, N) cosines of all pairs of rows (N, T); 0 where a row is zero, including with itself."""
     lengths = np.linalg.norm(rows, axis=1)
     return _ratio(rows @ rows.T, lengths[:, None] * lengths)
 
 
 def _bm25(first: Rows, second: Rows) -> tuple[Rows, Rows]:
-    """Counts that saturate, before idf."""
+    """The saturated term counts of BM25, before idf."""
     lengths = first.sum(1), second.sum(1)
     real = np.concatenate(lengths)
     mean = real[real > 0].mean() if (real > 0).any() else 1.0
@@ -68,5 +68,5 @@ def _cosine(first: Rows, second: Rows) -> Rows:
 
 
 def _ratio(over: Rows, under: Rows) -> Rows:
-    """Their quotient, and 0 where `under` is 0."""
+    """The quotient `over` / `under`, and 0 where `under` is 0."""
     return np.divide(over, under, out=np.zeros_like(over), where=under > 0)

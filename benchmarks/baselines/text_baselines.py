@@ -1,4 +1,4 @@
-"""The baselines that learn from texts alone, by name: fitted on a corpus for retrieval, or as scorers of pairs."""
+"""The baselines trained on texts only, by name: fitted on a corpus for retrieval, or as scorers of pairs."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class TextBaseline(System, Protocol):
     """A `System` that is fitted on a corpus, and can compare any two of its documents."""
 
     def fit(self, documents: Iterable[Document]) -> Self:
-        """Read a corpus once; each call starts from nothing."""
+        """Read a corpus once; each call replaces the previous corpus."""
 
     def score(self, first: str, second: str) -> float:
-        """Finite; higher is closer. The names are those of documents that were fitted."""
+        """The finite score of two fitted documents, by doc_id; higher is closer."""
 
 
 class TextScorer:
-    """A `PairScorer` that looks at no pair: a `TextBaseline` over the documents of all pairs.
+    """A `PairScorer` that does not learn from pairs: a `TextBaseline` over the documents of all pairs.
 
-    It reads the texts of test documents as well, never their judgments. The budget is for
-    those who learn from pairs.
+    It also reads the texts of test documents, but never their judgments. The budget applies only to
+    scorers that learn from pairs.
     """
 
     encoder = ""
@@ -49,12 +49,12 @@ class TextScorer:
 
     @property
     def name(self) -> str:
-        """The baseline's own."""
+        """The name of the baseline."""
         return self._baseline.name
 
     @property
     def settings(self) -> Settings:
-        """Those of the baseline, with the seed of the last `fit`."""
+        """The settings of the baseline, with the seed of the last `fit`."""
         return self._baseline.settings
 
     def fit(self, given: Fit) -> None:
@@ -99,20 +99,20 @@ def fitted_baselines(
     vectors: Path | None = None,
     seed: int = 0,
 ) -> Iterator[tuple[TextBaseline, BuildCost]]:
-    """Baselines, one after the other, ready to search a corpus.
+    """Yield baselines one by one, each ready to search a corpus.
 
-    Word vectors are had once for all; what that took is in the cost of each that uses them.
+    Word vectors are computed or read once; the cost of each baseline that uses them includes this time.
 
     Args:
         names: some of `TEXT_BASELINES`.
         documents: a new stream of the corpus at each call.
         vectors: a text file of word vectors; by default they are trained on the corpus.
-        seed: of what is trained.
+        seed: of everything that is trained.
 
     Raises:
         MissingExtra: a package of the extra `baselines` is not installed.
         TrainingError: no word of the corpus is frequent enough.
-        DatasetError: the file holds no word vectors.
+        DatasetError: the file has no word vectors.
     """
     shared: tuple[Texts, WordVectors, float] | None = None
     for name in names:

@@ -1,4 +1,4 @@
-"""What neural baselines read of a document: words of a table, letter trigrams, or the first tokens."""
+"""The inputs of neural baselines from a document: words of a table, letter trigrams, or the first tokens."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PARAGRAPH_END = re.compile(r"\n[ \t]*\n\s*|\f\s*")
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The known words; all others are one, `UNKNOWN`."""
+    """The known words; all other words have one id, `UNKNOWN`."""
 
     ids: Mapping[str, int]  # from 2 on, the most frequent word first
 
@@ -60,7 +60,7 @@ class DocumentWords:
 
 
 def count_words(documents: Iterable[Document]) -> Counter[str]:
-    """How often each word stands in the texts."""
+    """Count the occurrences of each word in the texts."""
     counts: Counter[str] = Counter()
     for document in documents:
         counts.update(words_of(document.text))
@@ -68,12 +68,12 @@ def count_words(documents: Iterable[Document]) -> Counter[str]:
 
 
 def make_vocabulary(counts: Mapping[str, int], *, min_count: int, max_words: int) -> Vocabulary:
-    """Keep the most frequent words, equal ones by name.
+    """Keep the most frequent words; equally frequent ones are ordered by name.
 
     Args:
-        counts: of all words.
+        counts: the counts of all words.
         min_count: a rarer word is unknown.
-        max_words: of the vocabulary, at most.
+        max_words: the largest number of words in the vocabulary.
 
     Raises:
         TrainingError: no word is left.
@@ -91,8 +91,8 @@ def make_vocabulary(counts: Mapping[str, int], *, min_count: int, max_words: int
 def read_words(document: Document, vocabulary: Vocabulary, max_words: int) -> DocumentWords:
     """Read the first `max_words` words of a document.
 
-    Sentences are those of `engine.segmentation`, paragraphs end at blank lines and where a section
-    ends. A document without a word is read as one unknown word.
+    Sentences are from `engine.segmentation`. Paragraphs end at blank lines, form feeds and ends of
+    sections. A document without a word is read as one unknown word.
     """
     sentences = words_by_sentence(document, max_words)
     ids = [vocabulary.ids.get(word, UNKNOWN) for _, words in sentences for word in words]
@@ -104,7 +104,7 @@ def read_words(document: Document, vocabulary: Vocabulary, max_words: int) -> Do
 def words_by_sentence(document: Document, max_words: int) -> list[tuple[int, list[str]]]:
     """The first `max_words` words by sentence, each sentence with the number of its paragraph; see `read_words`.
 
-    A sentence without a word is left out; a document without one has none.
+    A sentence without a word is left out; the result is empty for a document without a word.
     """
     paragraph_starts = _paragraph_starts(document)
     starts = sorted({*sentence_starts(document.text), *paragraph_starts})
@@ -135,20 +135,20 @@ def _paragraph_starts(document: Document) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class WordConfig:
-    """The words of a model, and where their vectors come from."""
+    """The vocabulary of a model, and the source of its vectors."""
 
     width: int = 200  # of vectors trained here; a file has its own
     vectors: Path | None = None  # text file of word2vec or GloVe; None trains word2vec on the corpus
     min_count: int = 5  # a rarer word is unknown
     max_vocabulary: int = 100_000
-    epochs: int = 5  # of word2vec, at most
-    most_words: int = 10_000_000  # of the corpus, that word2vec reads in an epoch
-    tuned: bool = True  # vectors are trained on with the model
+    epochs: int = 5  # most epochs of word2vec
+    most_words: int = 10_000_000  # most words of the corpus that word2vec reads in an epoch
+    tuned: bool = True  # vectors are tuned with the model
 
 
 @dataclass(frozen=True)
 class WordTable:
-    """A vocabulary, and the module that holds its vectors."""
+    """A vocabulary, and the module with its vectors."""
 
     vocabulary: Vocabulary
     embedding: nn.Embedding  # (vocabulary.size, width)
@@ -157,18 +157,18 @@ class WordTable:
 def make_word_table(documents: Iterable[Document], config: WordConfig, *, seed: int) -> WordTable:
     """Number the words of a corpus and give them vectors.
 
-    Padding is zero, the unknown word the mean of all. A word that a file does not know, or that stands in
-    no document word2vec has read, has a vector drawn with the spread of the others.
+    The vector of padding is zero, that of the unknown word the mean of all. A word that is not in the file, or in no
+    document that word2vec has read, gets a random vector with the standard deviation of the others.
 
     Args:
-        documents: of the corpus. Of a large one word2vec reads some, whole ones taken at random.
-        config: see there.
-        seed: of word2vec and of all that is drawn.
+        documents: the corpus. From a large corpus, word2vec reads a random sample of whole documents.
+        config: see `WordConfig`.
+        seed: of word2vec and of all random values.
 
     Raises:
         MissingExtra: gensim is not installed.
         TrainingError: no word is frequent enough.
-        DatasetError: the file holds no word vectors, or none of these words.
+        DatasetError: the file has no word vectors, or none of these words.
     """
     corpus = list(documents)
     counts = count_words(corpus)
@@ -189,7 +189,7 @@ def make_word_table(documents: Iterable[Document], config: WordConfig, *, seed: 
 
 
 def _some(documents: Sequence[Document], share: float, rng: np.random.Generator) -> Sequence[Document]:
-    """A share of documents, in their order; at least one."""
+    """A random share of the documents, in their order; at least one."""
     if share >= 1:
         return documents
     n_taken = max(1, int(share * len(documents)))
@@ -197,7 +197,7 @@ def _some(documents: Sequence[Document], share: float, rng: np.random.Generator)
 
 
 def _rows(known: WordVectors, vocabulary: Vocabulary, rng: np.random.Generator) -> NDArray[np.float32]:
-    """(vocabulary.size, width), by id."""
+    """(vocabulary.size, width) vectors by id."""
     found = {word: known.vectors[known.row[word]] for word in vocabulary.ids if word in known.row}
     held = np.stack(list(found.values()))
     rows = rng.normal(0, held.std(), (vocabulary.size, held.shape[1]))
@@ -209,10 +209,10 @@ def _rows(known: WordVectors, vocabulary: Vocabulary, rng: np.random.Generator) 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrigramCounts:
-    """The trigrams of a document that are known, each once."""
+    """The known trigrams of a document, each once."""
 
     ids: NDArray[np.int64]  # (T,), rising
-    weights: NDArray[np.float32]  # (T,) log(1 + n) of a trigram that stands n times
+    weights: NDArray[np.float32]  # (T,) log(1 + n) of a trigram with n occurrences
 
     def __len__(self) -> int:
         """T."""
@@ -226,12 +226,12 @@ def letter_trigrams(word: str) -> list[str]:
 
 
 def frequent_trigrams(words: Mapping[str, int], *, min_count: int, most: int) -> dict[str, int]:
-    """Number the most frequent trigrams from 0, equally frequent ones by name.
+    """Number the most frequent trigrams from 0; equally frequent ones are ordered by name.
 
     Args:
-        words: how often each word stands in the corpus.
+        words: the number of occurrences of each word in the corpus.
         min_count: a rarer trigram is not read.
-        most: trigrams, at most.
+        most: the largest number of trigrams.
 
     Raises:
         TrainingError: no trigram is left.
@@ -250,10 +250,10 @@ def frequent_trigrams(words: Mapping[str, int], *, min_count: int, most: int) ->
 
 
 def count_trigrams(document: Document, ids: Mapping[str, int]) -> TrigramCounts:
-    """Read a whole document, whatever its length.
+    """Count the known trigrams of a whole document of any length.
 
-    Weights are logarithms, where the paper counts the trigrams of a query or a title: the thousands
-    that a long document has of some would leave every unit of the first layer at -1 or 1.
+    Weights are logarithms of counts. The paper uses the counts themselves, of a query or a title; the counts of a
+    long document, in the thousands for some trigrams, would drive every unit of the first layer to -1 or 1.
     """
     counts: Counter[int] = Counter()
     for word, n_times in Counter(words_of(document.text)).items():
@@ -269,13 +269,13 @@ _TOKEN_BUDGET = 8192  # of one pass, padding counted
 
 
 class FirstTokens(SiameseModel[list[int]]):
-    """A backbone, pooled as it says; or by a layer over its hidden states."""
+    """A siamese model of a backbone, with its own pooling or with a layer over its hidden states."""
 
     def __init__(self, backbone: Backbone, *, pooler: nn.Module | None = None) -> None:
-        """Take over a backbone with its weights.
+        """Use a backbone and its parameters.
 
         Args:
-            backbone: in float32, for its weights are trained.
+            backbone: in float32, since its parameters are trained.
             pooler: from hidden states (N, L, D) to (N, D); None for the backbone's own `pooling`.
         """
         super().__init__()
@@ -285,7 +285,7 @@ class FirstTokens(SiameseModel[list[int]]):
         self.head = CosineHead()
         unused = getattr(backbone.model, "pooler", None)
         if pooler is None and unused is not None:
-            unused.requires_grad_(False)  # else it counts as learned, and no gradient reaches it
+            unused.requires_grad_(False)  # else it counts as trained, although no gradient reaches it
 
     def encode(self, documents: Sequence[list[int]]) -> Tensor:
         """See `SiameseModel.encode`: (N, D)."""
@@ -304,9 +304,9 @@ def first_tokens(document: Document, backbone: Backbone, max_tokens: int) -> lis
     """The ids of the first tokens of a document's text, without special tokens.
 
     Args:
-        document: of any length.
-        backbone: with the tokenizer; what it can read at once is a limit too.
-        max_tokens: special tokens counted.
+        document: a document of any length.
+        backbone: has the tokenizer; its own limit of tokens also applies.
+        max_tokens: the most tokens, special tokens counted.
     """
     most = min(max_tokens - backbone.tokenizer.n_special, backbone.max_tokens)
     return backbone.tokenize([document.text])[0][0][:most]

@@ -1,4 +1,4 @@
-"""Baselines over a transformer: MatchBERT and S-BERT of 512 tokens, and siamese Longformer and BigBird."""
+"""Baselines over a transformer: MatchBERT, S-BERT (512 tokens), and siamese Longformer and BigBird."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ TRANSFORMER_TRAINING = PairTraining(
 
 @dataclass(frozen=True, slots=True)
 class SBert512Config:
-    """Which BERT. The paper's is `bert-base-uncased`; by default the one that is there without a network."""
+    """The BERT model. The paper uses `bert-base-uncased`; the default is the model that needs no network."""
 
     weights: str = MINILM_NAME  # a folder, a name on the hub, or this one
-    max_tokens: int = 512  # special ones counted
+    max_tokens: int = 512  # special tokens counted
 
 
-MATCHBERT_TOKENS = 256  # of a document; the length at which the paper found it best
+MATCHBERT_TOKENS = 256  # of a document; the length with the best result in the paper
 
 
 def sbert_512(
@@ -57,9 +57,9 @@ def sbert_512(
 
         y = tanh(W h_[CLS] + b),  logit = a cos(y_1, y_2) + c
 
-    with BERT's own pooler; the paper says only that BERT is tuned and that the cosine is
-    compared. At `MATCHBERT_TOKENS` this is MatchBERT (Yang et al. 2020, arXiv:2004.12297, section 3.2.1),
-    read in one run as there: `engine.encoders.smith.encoder` ends a block where a section ends.
+    with BERT's own pooler; the paper states only that BERT is tuned and that vectors are compared by the
+    cosine. With `MATCHBERT_TOKENS` this is MatchBERT (Yang et al. 2020, arXiv:2004.12297, section 3.2.1). As there,
+    the tokens are read in one run, while `engine.encoders.smith.encoder` ends a block where a section ends.
     """
 
     def prepare(documents: Mapping[str, Document], *, seed: int) -> Prepared[list[int]]:
@@ -81,7 +81,7 @@ def sbert_512(
     return TrainedScorer(name, settings, training, prepare, device=device)
 
 
-# Fields of the configuration below, and of those of transformers.
+# Fields of the configuration below, and the names of the same fields in transformers.
 _SIZES: Mapping[str, str] = {
     "layers": "num_hidden_layers",
     "width": "hidden_size",
@@ -94,33 +94,33 @@ _SIZES: Mapping[str, str] = {
 
 
 class LongKind(StrEnum):
-    """Whose attention."""
+    """The kind of attention."""
 
-    LONGFORMER = "longformer"  # a window around each token, and a first token that sees all
-    BIGBIRD = "bigbird"  # blocks: neighbours, random ones, the first and the last
+    LONGFORMER = "longformer"  # a window around each token; the first token attends to all tokens
+    BIGBIRD = "bigbird"  # neighbouring blocks, random blocks, the first and the last block
 
 
 @dataclass(frozen=True, slots=True)
 class SiameseLongConfig:
-    """By default the sizes of longformer-base-4096, and with `bigbird` those of bigbird-roberta-base.
+    """Sizes, by default those of longformer-base-4096, and with `bigbird` those of bigbird-roberta-base.
 
-    Sizes are of random weights; given ones have their own. Both published models were pretrained:
-    random weights of their sizes learn little from a few thousand pairs.
+    The sizes apply to random parameters; pretrained ones have their own. Both published models were pretrained:
+    random parameters of these sizes learn little from a few thousand pairs.
     """
 
     kind: LongKind = LongKind.LONGFORMER
-    weights: str = ""  # a folder or a name on the hub, as allenai/longformer-base-4096; "" draws random ones
-    tokenizer: str = MINILM_NAME  # for random weights: whose words are read
-    max_tokens: int = 4096  # special ones counted
-    pooling: Pooling = Pooling.CLS  # the papers do not say
+    weights: str = ""  # a folder or a name on the hub, such as allenai/longformer-base-4096; "" for random parameters
+    tokenizer: str = MINILM_NAME  # model with the tokenizer for random parameters
+    max_tokens: int = 4096  # special tokens counted
+    pooling: Pooling = Pooling.CLS  # our choice; not in the papers
     layers: int = 12
     width: int = 768
     heads: int = 12
     ffn: int = 3072
-    window: int = 512  # of Longformer: tokens, half of them to either side
+    window: int = 512  # of Longformer, in tokens; half on either side
     block_size: int = 64  # of BigBird
     random_blocks: int = 3  # of BigBird
-    checkpoint_gradients: bool = True  # compute layers again for the gradient, as 4,096 tokens need much memory
+    checkpoint_gradients: bool = True  # recompute layers for the gradient, as 4,096 tokens need much memory
 
 
 def siamese_long(
@@ -131,7 +131,7 @@ def siamese_long(
 ) -> TrainedScorer[list[int]]:
     """A Siamese Longformer (Beltagy et al. 2020, arXiv:2004.05150) or BigBird (Zaheer et al. 2020) as a `PairScorer`.
 
-    The first token is Longformer's global one; see `engine.encoders.backbone.long_attention` for how either is
+    The first token is Longformer's global one; see `engine.encoders.backbone.long_attention` for how each model is
     read. Vectors are compared by cosine, as in section 4.1.3 of Jha et al. (2022).
     """
 
@@ -147,20 +147,20 @@ def siamese_long(
         )
 
     if config.kind is LongKind.BIGBIRD:
-        # Its code in transformers 5.23 scatters numbers of one precision into a tensor of another.
+        # BigBird's code in transformers 5.23 scatters numbers of one precision into a tensor of another.
         training = replace(training, mixed_precision=False)
     return TrainedScorer(f"s-{config.kind}", _settings(config), training, prepare, device=device)
 
 
 def _settings(config: SiameseLongConfig) -> Settings:
-    """Of given weights without the sizes and the tokenizer, which are their own."""
+    """The settings of a configuration; without sizes and tokenizer for pretrained parameters, which have their own."""
     own = settings_of(config) | {"weights": encoder_label(config.weights) or "random"}
     left_out = (*_SIZES, "tokenizer") if config.weights else ("tokenizer",)
     return {name: value for name, value in own.items() if name not in left_out}
 
 
 def _sizes(backbone: Backbone) -> Settings:
-    """Those of given weights, as their configuration has them; what their kind has not is left out."""
+    """The sizes in the configuration of a pretrained model; sizes that its kind does not have are left out."""
     found = {name: getattr(backbone.model.config, key, None) for name, key in _SIZES.items()}
     found["window"] = found["window"][0] if isinstance(found["window"], list) else found["window"]
     return {name: value for name, value in found.items() if value is not None}
@@ -172,27 +172,27 @@ def _tokenizer(config: SiameseLongConfig) -> Settings:
 
 
 def given_backbone(config: SiameseLongConfig, *, device: str | None = None) -> Backbone:
-    """The weights that are named.
+    """The pretrained backbone that the configuration names.
 
     Raises:
-        EncoderError: they cannot be found or loaded.
+        EncoderError: it cannot be found or loaded.
     """
     return Backbone(resolve_backbone(config.weights), device=device, dtype=torch.float32, pooling=config.pooling)
 
 
 def random_backbone(config: SiameseLongConfig, *, device: str | None = None) -> Backbone:
-    """Weights drawn from torch's own random numbers, written and read again as any others."""
+    """A backbone of random parameters from torch's generator, saved and loaded like any other."""
     tokenizer = Tokenizer(resolve_backbone(config.tokenizer))
     model = long_model(config, vocabulary_size=tokenizer.vocabulary_size, pad_id=tokenizer.pad_id)
     with TemporaryDirectory() as folder, quiet_transformers():
         model.save_pretrained(folder)
-        tokenizer.fast.model_max_length = config.max_tokens  # its own model reads fewer
+        tokenizer.fast.model_max_length = config.max_tokens  # the tokenizer's own model reads fewer
         tokenizer.fast.save_pretrained(folder)
         return Backbone(Path(folder), device=device, dtype=torch.float32, pooling=config.pooling)
 
 
 def long_model(config: SiameseLongConfig, *, vocabulary_size: int, pad_id: int) -> Any:  # noqa: ANN401
-    """A model of transformers with random weights."""
+    """A model of transformers with random parameters."""
     sizes = {
         "vocab_size": vocabulary_size,
         "hidden_size": config.width,
@@ -208,7 +208,7 @@ def long_model(config: SiameseLongConfig, *, vocabulary_size: int, pad_id: int) 
         LongformerConfig(
             **sizes,
             attention_window=[config.window] * config.layers,
-            # Positions are counted from the padding id on.
+            # Positions are counted from the padding id + 1.
             max_position_embeddings=config.max_tokens + pad_id + 1,
             type_vocab_size=1,
         )

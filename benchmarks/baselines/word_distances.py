@@ -35,18 +35,18 @@ class WordBag:
     """The distinct words of a document."""
 
     rows: NDArray[np.int64]  # (n,) of the word vectors, rising
-    counts: NDArray[np.int64]  # (n,) how often each stands in the document
+    counts: NDArray[np.int64]  # (n,) occurrences of each word in the document
 
 
 class WordCounter:
     """Counts the words of documents; stop words, digits and words without a vector are left out."""
 
     def __init__(self, vectors: WordVectors, *, n_known: int | None = None) -> None:
-        """Look through the words that have a vector.
+        """Select the content words that have a vector.
 
         Args:
-            vectors: of words; those of no length are left out too.
-            n_known: only so many words have a vector, the most frequent ones; by default all.
+            vectors: the vectors of words; words with a zero vector are left out too.
+            n_known: only this number of the most frequent words has a vector; by default all words.
 
         Raises:
             MissingExtra: gensim is not installed.
@@ -59,7 +59,7 @@ class WordCounter:
         self._row = {words[at]: int(rows[at]) for at in np.flatnonzero(is_known)}
 
     def bags(self, texts: Texts) -> list[WordBag]:
-        """A bag for each document, perhaps an empty one."""
+        """A bag for each document; it can be empty."""
         row_of = np.array([self._row.get(word, -1) for word in texts.vocabulary], np.int64)
         bags = []
         for numbers in texts.numbers:
@@ -72,17 +72,17 @@ class WordCounter:
 class WordVectorBaseline(ABC):
     """A `TextBaseline` over word vectors.
 
-    Any document can be asked with; a word of it that stands in no document of the corpus has no vector.
+    Any document can be a query; its words that are in no document of the corpus have no vector.
     """
 
     name: str
     encoder = ""
 
     def __init__(self, source: VectorSource, own: Settings, *, n_known: int | None = None) -> None:
-        """Take where word vectors are from, the settings of the baseline itself, and `n_known` of a `WordCounter`.
+        """Take the source of word vectors, the settings of the baseline itself, and `n_known` of a `WordCounter`.
 
         Raises:
-            DatasetError: a file of vectors is named that cannot be read.
+            DatasetError: the file of vectors cannot be read.
         """
         self.settings: Settings = {**own, **source_settings(source)}
         self._source = source
@@ -97,13 +97,13 @@ class WordVectorBaseline(ABC):
         Raises:
             MissingExtra: gensim is not installed.
             TrainingError: no word is frequent enough.
-            DatasetError: the file of word vectors holds none.
+            DatasetError: the file has no word vectors.
         """
         texts = read_texts(documents)
         return self.fit_words(texts, word_vectors(self._source, texts))
 
     def fit_words(self, texts: Texts, vectors: WordVectors) -> Self:
-        """The same with vectors that are there already; they must be of the source that the settings name."""
+        """As `fit`, with existing vectors; they must be from the source in the settings."""
         self._doc_ids = texts.doc_ids
         self._row = {doc_id: row for row, doc_id in enumerate(texts.doc_ids)}
         self._counter = WordCounter(vectors, n_known=self._n_known)
@@ -117,11 +117,11 @@ class WordVectorBaseline(ABC):
 
     @abstractmethod
     def _prepare(self, bags: Sequence[WordBag], vectors: WordVectors) -> None:
-        """Keep what comparing documents needs; the bag of row i is that of the i-th document."""
+        """Store the data for comparing documents; bag i is the bag of the i-th document."""
 
     @abstractmethod
     def search(self, query: Document, k: int) -> Ranking:
-        """As `System.search`; a document without a known word finds nothing, and is not found."""
+        """As `System.search`; a query without a known word has no hits, and a target without one is never a hit."""
 
     @abstractmethod
     def score(self, first: str, second: str) -> float:
@@ -129,25 +129,25 @@ class WordVectorBaseline(ABC):
 
 
 Floats = NDArray[np.float64]
-_PIVOTS = 10_000_000  # of the simplex; POT's own limit stops it at documents of some thousand words
+_PIVOTS = 10_000_000  # limit of the simplex; POT's default is too low for documents of some thousand words
 _BLOCK = 4096  # words whose distances to a query are in memory at once
 
 
 class TransportError(EngineError):
-    """Raised when the cost of moving words was not found."""
+    """Raised when the transport problem is not solved within the limit of pivots."""
 
 
 @dataclass(frozen=True)
 class Ground:
-    """Where words lie, how heavy a word is, and what it costs to move it.
+    """The points of words, their weights, and the cost of moving mass between them.
 
-    Moving over a distance d costs f(d), for an f that is 0 at 0, rises and is convex.
+    Moving over a distance d costs f(d); f is 0 at 0, increasing and convex.
     """
 
     points: NDArray[np.float32]  # (V, D)
     weights: Floats  # (V,) above 0; the mass of a word is this times its count
     cost: Callable[[Floats], Floats]  # f
-    farthest: float  # no two words cost more
+    farthest: float  # the largest cost between two words
 
 
 @dataclass(frozen=True)
@@ -155,18 +155,18 @@ class Mass:
     """The words of a document as mass on the ground."""
 
     rows: NDArray[np.int64]  # (n,) of the points
-    shares: Floats  # (n,) sum 1; nothing where a document has no known word
+    shares: Floats  # (n,) of sum 1; empty if a document has no known word
 
 
 def mass_of(bag: WordBag, ground: Ground, most: int | None) -> Mass:
-    """Spread a document over the ground; of more than `most` words the heaviest are kept, of equal ones the first."""
+    """The mass of a document: of more than `most` words the heaviest are kept, of equally heavy ones the first."""
     heavy = bag.counts * ground.weights[bag.rows]
     kept = np.sort(np.argsort(-heavy, kind="stable")[:most])
     return Mass(bag.rows[kept], heavy[kept] / heavy[kept].sum())
 
 
 def costs(ground: Ground, one: Mass, other: Mass) -> Floats:
-    """(n, m) costs of moving each word of one document onto each of another."""
+    """(n, m) costs of moving each word of one document onto each word of another."""
     return ground.cost(_distances(_at(ground, one.rows), _at(ground, other.rows)))
 
 
@@ -177,12 +177,12 @@ def transport(moves: Floats, one: Mass, other: Mass) -> float:
 
     Args:
         moves: (n, m) the costs c.
-        one: with the shares p.
-        other: with the shares q.
+        one: the document with the shares p.
+        other: the document with the shares q.
 
     Raises:
         MissingExtra: POT is not installed.
-        TransportError: the simplex did not end.
+        TransportError: the simplex did not finish within its limit of pivots.
     """
     emd2 = optional("ot", "optimal transport", "POT").emd2
     cost, log = emd2(one.shares, other.shares, np.ascontiguousarray(moves), numItermax=_PIVOTS, log=True)
@@ -195,19 +195,19 @@ def transport(moves: Floats, one: Mass, other: Mass) -> float:
 
 
 def relaxed(moves: Floats, one: Mass, other: Mass) -> float:
-    """A cost that `transport` is not below: each word goes to its nearest, on either side.
+    """A lower bound of `transport`: each word is moved to its nearest word, on either side.
 
-    RWMD of Kusner et al. (2015), section 4: one of the two constraints is dropped, the
-    larger of both minima counts. It holds for any costs.
+    RWMD of Kusner et al. (2015), section 4: one of the two constraints is dropped, and the bound is the
+    larger of the two minima. It holds for any costs.
     """
     return float(max(one.shares @ moves.min(axis=1), other.shares @ moves.min(axis=0)))
 
 
 class Lowest:
-    """Costs that moving a document onto each one of a corpus is not below, for all of them at once."""
+    """Lower bounds of the costs of moving a document onto each document of a corpus, for all targets at once."""
 
     def __init__(self, ground: Ground, masses: Sequence[Mass]) -> None:
-        """Take the documents of a corpus, those without words too."""
+        """Take the documents of a corpus, including those without words."""
         self._ground = ground
         self._centroids = np.stack([mass.shares @ _at(ground, mass.rows) for mass in masses])  # (N, D)
         flat = np.concatenate([mass.rows for mass in masses])
@@ -220,7 +220,7 @@ class Lowest:
 
         The centroids (WCD of Kusner et al., where f(d) = d): by Jensen's inequality
         sum_ij T_ij f(|x_i - y_j|) >= f(|sum_i p_i x_i - sum_j q_j y_j|). And one side of
-        `relaxed`: each word of a target goes to its nearest in the query.
+        `relaxed`: each word of a target is moved to its nearest word of the query.
         """
         points = _at(self._ground, query.rows)
         centroid = query.shares @ points
@@ -234,7 +234,7 @@ class Lowest:
 
 
 def _at(ground: Ground, rows: NDArray[np.int64]) -> Floats:
-    # Distances of near words are lost to cancellation in float32.
+    # In float32, small distances would be lost to cancellation.
     return ground.points[rows].astype(np.float64)
 
 
@@ -244,16 +244,16 @@ def _distances(one: Floats, other: Floats) -> Floats:
     return distances
 
 
-_ROUNDING = 1e-6  # that a bound may stand above a cost it is equal to
+_ROUNDING = 1e-6  # by which a bound can exceed an equal cost
 
 
 @dataclass(frozen=True)
 class Found:
-    """The nearest targets, and what finding them took."""
+    """The nearest targets, and the number of transport problems solved."""
 
-    rows: list[int]  # nearest first, equal ones by row
+    rows: list[int]  # nearest first, equally near ones by row
     costs: list[float]
-    n_solved: int  # transport problems; all targets at most
+    n_solved: int  # transport problems; at most one for each target
 
 
 def prefetch_and_prune(
@@ -263,14 +263,14 @@ def prefetch_and_prune(
     *,
     most: int | None = None,
 ) -> Found:
-    """Find the k targets of the least cost, looking at as few as their bounds allow.
+    """Find the k targets of the least cost, computing as few costs as their bounds allow.
 
     Args:
-        bounds: (N,) which costs are not below; infinite where a target is left out.
-        k: how many.
-        cost: from a row and a limit to its cost, or None as soon as that is seen to be above the limit.
-        most: look only at so many targets, those of the lowest bounds; by default none is
-            passed over that could be among the k, and the answer is exact.
+        bounds: (N,) lower bounds of the costs; infinite where a target is left out.
+        k: the number of targets.
+        cost: maps a row and a limit to the cost of the row, or to None if a bound shows that it is above the limit.
+        most: the largest number of targets to examine, those of the lowest bounds; by default every target that could
+            be among the k is examined, and the result is exact.
     """
     order = np.argsort(bounds, kind="stable")[:most]
     best: list[tuple[float, int]] = []  # a heap of the k best, the worst on top, both values negated
@@ -294,13 +294,13 @@ def prefetch_and_prune(
 
 @dataclass(frozen=True)
 class TransportConfig:
-    """How much of documents and corpus is looked at; None is all, as the distances are defined.
+    """Limits on the words and targets that are compared; None for all, as the distances are defined.
 
     Time grows between the square and the cube of `max_words`.
     """
 
-    max_words: int | None = 300  # distinct words of a document, its heaviest
-    max_targets: int | None = 200  # of a query that words are moved onto, those of the lowest bounds
+    max_words: int | None = 300  # most distinct words of a document, the heaviest
+    max_targets: int | None = 200  # most targets of a query whose cost is computed, those of the lowest bounds
 
 
 class TransportBaseline(WordVectorBaseline):
@@ -321,7 +321,7 @@ class TransportBaseline(WordVectorBaseline):
 
     @abstractmethod
     def _ground_of(self, vectors: WordVectors) -> Ground:
-        """Lay the words out."""
+        """The points, weights and costs of words."""
 
     def _prepare(self, bags: Sequence[WordBag], vectors: WordVectors) -> None:
         self._ground = ground = self._ground_of(vectors)
@@ -329,12 +329,12 @@ class TransportBaseline(WordVectorBaseline):
         self._lowest = Lowest(ground, self._masses)
 
     def search(self, query: Document, k: int) -> Ranking:
-        """As `System.search`; a document without a known word finds nothing, and is not found."""
+        """As `System.search`; a query without a known word has no hits, and a target without one is never a hit."""
         found = self.nearest(query, k)
         return [(self._doc_ids[row], -cost) for row, cost in zip(found.rows, found.costs, strict=True)]
 
     def nearest(self, query: Document, k: int) -> Found:
-        """The rows of at most k documents of other ids, nearest first, and how many were looked at."""
+        """At most k documents with other ids than the query, nearest first, and the number of problems solved."""
         assert self._ground is not None and self._lowest is not None
         ground, asked = self._ground, mass_of(self.bag_of(query), self._ground, self._config.max_words)
         if not len(asked.rows):
@@ -353,7 +353,7 @@ class TransportBaseline(WordVectorBaseline):
         return prefetch_and_prune(bounds, k, cost, most=self._config.max_targets)
 
     def score(self, first: str, second: str) -> float:
-        """Minus the least cost; that of the farthest words where a document has no known word."""
+        """Minus the least cost; minus the largest cost of two words if a document has no known word."""
         assert self._ground is not None
         one, other = self._masses[self._row[first]], self._masses[self._row[second]]
         if not len(one.rows) or not len(other.rows):
@@ -362,12 +362,12 @@ class TransportBaseline(WordVectorBaseline):
 
 
 class WordMovers(TransportBaseline):
-    """Optimal transport between normalised counts, at the cost of Euclidean distances between unit word vectors.
+    """Optimal transport between normalised counts, with Euclidean distances between unit word vectors as costs.
 
         WMD = min_T sum_ij T_ij |x_i - y_j|,  sum_j T_ij = count_i / sum of counts
 
-    The paper takes word vectors as they are, gensim's `wmdistance` those of unit length,
-    as here. English stop words are dropped, as in the paper, by another list.
+    The paper uses word vectors without normalisation; gensim's `wmdistance` uses unit vectors,
+    as here. English stop words are dropped as in the paper, but by another list.
     """
 
     name = "wmd"
@@ -377,12 +377,12 @@ class WordMovers(TransportBaseline):
 
 
 class WordRotators(TransportBaseline):
-    """Optimal transport between the lengths of word vectors, at the cost of their angles.
+    """Optimal transport between the lengths of word vectors, with one minus the cosine as cost.
 
         WRD = min_T sum_ij T_ij (1 - cos(x_i, y_j)),  sum_j T_ij = count_i |x_i| / sum of the same
 
-    (arXiv:2004.15003), where 1 - cos = |u - v|^2 / 2 of unit vectors u, v. Words are those
-    of `WordMovers`: the two differ in mass and cost alone.
+    (arXiv:2004.15003), where 1 - cos = |u - v|^2 / 2 of unit vectors u, v. The words are the
+    same as for `WordMovers`: the two differ only in mass and cost.
     """
 
     name = "wrd"

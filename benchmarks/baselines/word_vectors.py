@@ -28,7 +28,7 @@ _DIGIT = re.compile(r"\d")
 
 @dataclass(frozen=True)
 class Texts:
-    """The words of a corpus, in reading order, a number a word."""
+    """The words of a corpus in reading order, as numbers."""
 
     doc_ids: tuple[str, ...]
     vocabulary: tuple[str, ...]  # by number, in the order of first use
@@ -36,9 +36,9 @@ class Texts:
 
 
 class Stretches:
-    """Runs of words, of one document each; may be gone through again and again.
+    """Runs of words, each of one document; can be iterated several times.
 
-    gensim drops what stands behind the 10,000th word of a text without a word about it.
+    gensim silently drops the words of a text after the 10,000th.
     """
 
     def __init__(self, texts: Texts, longest: int = 10_000) -> None:
@@ -63,7 +63,7 @@ def words_of(text: str) -> list[str]:
 
 
 def read_texts(documents: Iterable[Document]) -> Texts:
-    """Number the words of a stream of documents, titles and headings included as their texts have them."""
+    """Number the words of a stream of documents, including the titles and headings in their texts."""
     number_of: dict[str, int] = {}
     doc_ids: list[str] = []
     numbers: list[NDArray[np.uint32]] = []
@@ -75,10 +75,10 @@ def read_texts(documents: Iterable[Document]) -> Texts:
 
 
 def are_content(words: Sequence[str]) -> NDArray[np.bool_]:
-    """Which words are longer than a character, hold no digit, and are no English stop words.
+    """Which words are longer than one character, have no digit, and are not English stop words.
 
-    As the released code of Gong et al. (2018) has it, with the stop words of gensim
-    in place of its list of function words; Kusner et al. (2015) drop stop words too.
+    As in the released code of Gong et al. (2018), with the stop words of gensim
+    instead of its list of function words; Kusner et al. (2015) also drop stop words.
 
     Raises:
         MissingExtra: gensim is not installed.
@@ -89,7 +89,7 @@ def are_content(words: Sequence[str]) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class WordVectors:
-    """Vectors of words, of any length."""
+    """Vectors of words, not normalised."""
 
     row: Mapping[str, int]  # of each word
     vectors: NDArray[np.float32]  # (V, D)
@@ -97,15 +97,15 @@ class WordVectors:
 
 
 def read_vectors(file: Path, wanted: Collection[str]) -> WordVectors:
-    """Read the vectors of some words; gensim would hold those of all, and takes lines of any length.
+    """Read the vectors of some words; gensim would load all vectors, and accepts lines of any length.
 
     Args:
-        file: a word and its numbers a line, with spaces between; the first line may hold the
-            numbers of words and of values instead, as word2vec writes them. May end in .gz.
-        wanted: other words are passed over. Of one that comes twice the first counts.
+        file: each line is a word and its numbers, separated by spaces; the first line can have the
+            numbers of words and of values instead, as word2vec writes it. A file that ends in .gz is decompressed.
+        wanted: other words are skipped. If a word occurs twice, the first line is used.
 
     Raises:
-        DatasetError: a line does not fit, or no word is wanted.
+        DatasetError: a line is malformed, or the file has none of the wanted words.
     """
     row: dict[str, int] = {}
     ranks: list[int] = []
@@ -134,7 +134,7 @@ def _lines(file: Path) -> Iterator[tuple[str, list[str]]]:
     with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as lines:
         width = 0
         for number, line in enumerate(lines):
-            # A no-break space may be part of a word.
+            # A no-break space can be part of a word.
             fields = line.strip(" \r\n").split(" ")
             if number == 0 and len(fields) == 2:
                 width = int(fields[1])
@@ -147,11 +147,11 @@ def _lines(file: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def train(model: Any, examples: Iterable[object]) -> None:  # noqa: ANN401 - gensim carries no types
-    """Count the words of examples, and train as many epochs as the model asks for.
+    """Count the words of examples, and train for the epochs of the model.
 
     Args:
-        model: `Word2Vec` or `Doc2Vec`, with one worker, for more give other vectors at each run.
-        examples: what it learns from; gone through again and again.
+        model: `Word2Vec` or `Doc2Vec`, with one worker; with more, each run gives different vectors.
+        examples: the training texts; iterated several times.
 
     Raises:
         TrainingError: no word is frequent enough.
@@ -168,8 +168,8 @@ def train(model: Any, examples: Iterable[object]) -> None:  # noqa: ANN401 - gen
 class Word2VecConfig:
     """Skip-gram with negative sampling (Mikolov et al. 2013, arXiv:1310.4546), trained by one worker.
 
-    Width and skip-gram are those of ETM's word vectors; ten epochs of a small corpus, fewer
-    of a large one, see `epochs_over`; all else is gensim's default.
+    Width and skip-gram are as for the word vectors of ETM. A small corpus is read in ten epochs, a large one in
+    fewer; see `epochs_over`. All other values are gensim's defaults.
     """
 
     width: int = 300
@@ -178,11 +178,11 @@ class Word2VecConfig:
     negative: int = 5
     sample: float = 1e-3
     epochs: int = 10  # at most
-    enough_words: int = 40_000_000  # read in all epochs together; once they are, no other epoch is begun
+    enough_words: int = 40_000_000  # in all epochs together; once they are read, no further epoch starts
     seed: int = 0
 
     def epochs_over(self, n_words: int) -> int:
-        """Epochs that a corpus of so many words gets: at least one."""
+        """The number of epochs over a corpus of `n_words` words: at least one."""
         return max(1, min(self.epochs, math.ceil(self.enough_words / max(1, n_words))))
 
 
@@ -190,17 +190,16 @@ VectorSource: TypeAlias = Word2VecConfig | Path  # to be trained, or a text file
 
 
 def word_vectors(source: VectorSource, texts: Texts) -> WordVectors:
-    """Train vectors on texts, or read them from a file, whatever the texts are.
+    """Train vectors on texts, or read them from a file.
 
     Args:
-        source: a configuration, or the path of a text file: a word and its numbers a
-            line, with or without word2vec's first line of two numbers; may be gzipped.
-        texts: all words are learned from, stop words too; of a file only their words are kept.
+        source: a configuration, or the path of a text file for `read_vectors`.
+        texts: the training texts, stop words included; from a file, only vectors of their words are kept.
 
     Raises:
         MissingExtra: gensim is not installed.
         TrainingError: no word is frequent enough.
-        DatasetError: the file cannot be read as word vectors, or holds none of a word of the texts.
+        DatasetError: the file cannot be read as word vectors, or has none of the words of the texts.
     """
     if isinstance(source, Path):
         return read_vectors(source, frozenset(texts.vocabulary))
@@ -221,7 +220,7 @@ def word_vectors(source: VectorSource, texts: Texts) -> WordVectors:
 
 
 def source_settings(source: VectorSource) -> Settings:
-    """What is needed to get the same vectors again.
+    """The settings that determine the vectors.
 
     Raises:
         DatasetError: the file cannot be read.

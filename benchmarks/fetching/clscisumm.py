@@ -41,13 +41,13 @@ def parse_paper(text: str) -> ParsedDocument:
 
 
 def parse_summary(text: str) -> list[str]:
-    """The lines of a summary that are not empty; tags of sentences are read where the file has them."""
+    """The non-empty lines of a summary; if the file has tags of sentences, the sentences."""
     lines = _SENTENCE.findall(text) if "<S" in text else text.split("\n")
     return [line for line in map(_unescaped, lines) if line]
 
 
 def decode_paper(data: bytes) -> str:
-    """The text of a file: UTF-8, or Latin-1 where the file is not UTF-8."""
+    """The text of a file: UTF-8, or Latin-1 if the file is not UTF-8."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -111,7 +111,7 @@ def _queries(recorded: Recorded, files: Files) -> Iterator[CorpusDocument]:
 
 
 def _without_title(lines: list[str], paper: ParsedDocument | None) -> list[str]:
-    """ScisummNet puts the title of the paper above its summary."""
+    """The lines without the title of the paper, which ScisummNet puts above the summary."""
     return lines[1:] if paper and lines and lines[0] == paper.title else lines
 
 

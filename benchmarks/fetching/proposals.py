@@ -100,7 +100,7 @@ _EMPHASIS = re.compile(r"[`*]")
 
 
 def parse_eip(text: str) -> ParsedDocument:
-    """Read one EIP. Code longer than `MAX_CODE` is cut, which may leave its fence open, as in the recorded corpus."""
+    """Read one EIP. Code longer than `MAX_CODE` is cut; this can leave its fence open, as in the recorded corpus."""
     preamble, body = _split(text)
     fields = dict(_EIP_FIELD.findall(preamble))
     builder = SectionBuilder("Preamble")
@@ -158,7 +158,7 @@ def parse_xep(text: str) -> ParsedDocument:
     if root is None:
         return ParsedDocument("", ())
     for note in root.iter("note"):
-        note.text = None  # footnotes name sources; what is marked up inside them stays
+        note.text = None  # footnotes name sources; the text of elements inside them stays
     sections = [("Abstract", [_header(root, "abstract")])]
     for child in root:
         _collect(child, sections)
@@ -171,7 +171,7 @@ def parse_xep(text: str) -> ParsedDocument:
 def _root(text: str) -> etree._Element | None:
     parts = _CDATA.split(_PROCESSING.sub("", _DOCTYPE.sub("", text, count=1)))
     parts[::2] = [_ENTITY.sub(r" \1 ", _XEP_ENTITY.sub(r"XEP-\1", part)) for part in parts[::2]]
-    # Entities are replaced above and none is resolved, so that no file and no address can be named by the text.
+    # Entities are replaced above and none is resolved, so that the text cannot make the parser open a file or address.
     parser = etree.XMLParser(
         recover=True, remove_comments=True, remove_pis=True, resolve_entities=False, no_network=True, huge_tree=True
     )

@@ -50,7 +50,7 @@ def mask_proposals(text: str, *, lists: bool = True) -> str:
     """Mask the numbers of PEPs, EIPs, ERCs and XEPs and the addresses of such pages.
 
     Args:
-        text: of one heading or section.
+        text: the text of one heading or section.
         lists: replace "PEP 1 and PEP 2" by one mask rather than two.
     """
     return (_PROPOSAL if lists else _ONE_XEP).sub(CITE, text)
@@ -60,8 +60,8 @@ def mask_rfcs(text: str, labels: Collection[str]) -> str:
     """Mask RFC, STD, BCP and IEN numbers, their addresses, and bracketed labels of references.
 
     Args:
-        text: of one heading or section.
-        labels: of the document's own list of references, without brackets.
+        text: the text of one heading or section.
+        labels: the labels in the document's list of references, without brackets.
     """
 
     def masked(found: re.Match[str]) -> str:
@@ -83,14 +83,14 @@ class Rebuilt:
     folder: Path
     n_recorded: int  # documents of the recorded corpus
     different: Sequence[str]  # ids of documents whose title or text differs
-    missing: Sequence[str]  # ids of documents that the sources do not hold
-    has_recorded_sources: bool  # the source files are the recorded ones, byte for byte
-    checksums: Mapping[str, tuple[str, str]]  # by task: of this copy, of the recorded one
+    missing: Sequence[str]  # ids of documents that are not in the sources
+    has_recorded_sources: bool  # whether the source files equal the recorded ones, byte for byte
+    checksums: Mapping[str, tuple[str, str]]  # by task: of this copy, and of the recorded corpus
     left_out: str
 
     @property
     def is_identical(self) -> bool:
-        """Whether every file of every task is the recorded one, byte for byte."""
+        """Whether every file of every task equals the recorded one, byte for byte."""
         return all(here == there for here, there in self.checksums.values())
 
 
@@ -98,14 +98,14 @@ def rebuild(recipe: Recipe, to: Path, downloads: Path, *, is_offline: bool, log:
     """Make the folder of a corpus.
 
     Args:
-        recipe: of the corpus.
-        to: the folder of datasets; the corpus becomes a folder inside it, named as the recipe.
-        downloads: folder of the sources, which are downloaded into it.
+        recipe: the recipe of the corpus.
+        to: the folder of datasets; the corpus becomes a folder inside it with the name of the recipe.
+        downloads: the folder into which the sources are downloaded.
         is_offline: download nothing; the sources must be in `downloads`.
-        log: gets a line at each step.
+        log: called with a line at each step.
 
     Raises:
-        FetchError: a source is missing or cannot be read, or the folder holds a corpus already.
+        FetchError: a source is missing or cannot be read, or the folder already has a corpus.
     """
     folder = to / recipe.name
     if (folder / "corpus.jsonl.gz").exists():
@@ -134,7 +134,7 @@ def rebuild(recipe: Recipe, to: Path, downloads: Path, *, is_offline: bool, log:
 
 
 def by_hand(recipe: Recipe, to: Path, downloads: Path) -> str:
-    """What to do where a source cannot be downloaded: one line per file, then the command."""
+    """The instructions for a source that cannot be downloaded: the address and name of each file, then the command."""
     lines = [f"  {source.url}\n    as {downloads / source.file}" for source in recipe.sources]
     command = f"python -m benchmarks fetch {recipe.name} --to {to} --from {downloads}"
     return "\n".join(["Download by hand:", *lines, f"Then run: {command}"])
@@ -150,7 +150,7 @@ def _source_paths(source: Source, downloads: Path, is_offline: bool, log: Log) -
 
 
 def _read_files(recipe: Recipe, recorded: Recorded, paths: Iterable[Path], log: Log) -> dict[str, bytes]:
-    """The files that the recipe uses, by key; the first one of a key counts."""
+    """The files that the recipe uses, by key; the first file of a key is used."""
     files: dict[str, bytes] = {}
     ids = set(recorded.ids)
     one_file_each = not recorded.given  # a key starts with the id of its document
@@ -203,7 +203,7 @@ def _write(
 
 
 def train_pairs(judged: Judged, splits: Mapping[str, Sequence[str]]) -> list[str]:
-    """Judgments of training queries whose target is a query of no other split: a mutual link would show a test pair."""
+    """Judgments of training queries without held-out queries as targets, since a mutual link would leak a test pair."""
     held_out = {query_id for split, listed in splits.items() if split != "train" for query_id in listed}
     train = set(splits["train"])
     lines = judgment_lines({query_id: targets for query_id, targets in judged.items() if query_id in train})
@@ -219,7 +219,7 @@ def _kept(judged: Judged, query_ids: Collection[str], ids: Collection[str]) -> J
 
 
 def write_lines(path: Path, documents: Sequence[CorpusDocument]) -> None:
-    """Write documents into a gzip file that is the same for the same documents, whenever it is written."""
+    """Write documents into a gzip file whose bytes depend only on the documents, not on the time."""
     part = path.with_name(path.name + ".unfinished")
     with (
         part.open("wb") as file,

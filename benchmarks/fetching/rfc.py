@@ -50,7 +50,7 @@ _MAX_INDENT, _MAX_WIDTH, _MAX_WORDS = 4, 72, 6
 @dataclass(frozen=True)
 class _Heading:
     name: str
-    number: str  # "" where the heading has none
+    number: str  # "" if the heading has none
     title: str  # the name without the number
 
 
@@ -61,7 +61,7 @@ def parse_rfc(text: str) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
     acknowledgements are left out, with the sections below them.
 
     Returns:
-        The sections, and the labels that the list of references puts in brackets.
+        The sections, and the labels in brackets of the list of references.
     """
     builder = SectionBuilder()
     builder.is_skipping = True
@@ -95,7 +95,7 @@ def parse_rfc(text: str) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
 
 
 def decode_rfc(data: bytes) -> str:
-    """The text of a file: UTF-8, or Latin-1 where an old file is not UTF-8."""
+    """The text of a file: UTF-8, or Latin-1 if an old file is not UTF-8."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -103,7 +103,7 @@ def decode_rfc(data: bytes) -> str:
 
 
 def _without_pages(text: str) -> list[str]:
-    """Join the pages without running heads and feet; a sentence that a page break cuts is one paragraph again."""
+    """Join the pages without running heads and feet; paragraphs that a page break cut are joined."""
     lines: list[str] = []
     for number, page in enumerate(text.replace("\r\n", "\n").split("\f")):
         body = _stripped(page.split("\n"), has_head=number > 0)
@@ -217,7 +217,7 @@ def _read_page(doc_id: str, data: bytes) -> Mapping[str, object]:
 
 
 def _read_index(data: bytes) -> dict[str, Mapping[str, object]]:
-    """The entries of the RFC Editor's index, with the names of its JSON pages; working groups by their short name."""
+    """The entries of the RFC Editor's index, with fields named as in its JSON pages; working groups as acronyms."""
     try:
         root = ElementTree.fromstring(data)
     except ElementTree.ParseError as error:
@@ -248,7 +248,7 @@ def _text(entry: ElementTree.Element, name: str) -> str:
 
 
 def _doc_id(name: str) -> str:
-    """RFC0020 as rfc20."""
+    """The doc_id of an entry of the index: rfc20 for RFC0020."""
     digits = name.removeprefix("RFC")
     return f"rfc{int(digits)}" if digits.isdigit() else name
 

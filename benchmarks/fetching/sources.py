@@ -1,4 +1,4 @@
-"""The files that a corpus is made from: addresses and checksums, downloads that go on, archives and folders."""
+"""The source files of a corpus: addresses and checksums, downloads that can be resumed, archives and folders."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from urllib.request import Request, urlopen
 from benchmarks.datasets import TASKS, checksum, open_dataset
 from engine.errors import EngineError
 
-Files = Mapping[str, bytes]  # by the key that the recipe gives them
+Files = Mapping[str, bytes]  # by key, see `Recipe.key`
 
 
 @dataclass(frozen=True)
@@ -31,22 +31,22 @@ class Source:
 
     file: str  # name of the downloaded file
     url: str
-    patterns: tuple[str, ...]  # names of files or folders, with "*", that hold the same
-    is_optional: bool = False  # in a folder of downloads another source may hold what this one does
+    patterns: tuple[str, ...]  # names of files or folders with the same content, with "*"
+    is_optional: bool = False  # whether it can be missing offline; other files can have its content
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one corpus is rebuilt."""
+    """The recipe for rebuilding one corpus."""
 
     name: str
     sources: tuple[Source, ...]
-    key: Callable[[str], str]  # the name of a member of an archive to its key, "" where it is not used
-    is_text: Callable[[str], bool]  # whether the file of a key holds a document rather than metadata
-    documents: Callable[[Recorded, Files], Iterator[CorpusDocument]]  # those that the files hold, in recorded order
-    queries: Callable[[Recorded, Files], Iterator[CorpusDocument]] | None = None  # None where queries are documents
-    given: tuple[str, ...] = ()  # metadata that ships, since no source file holds it
-    left_out: str = ""  # what the recorded folder has besides, as a sentence
+    key: Callable[[str], str]  # maps the name of a member of an archive to its key, "" if it is not used
+    is_text: Callable[[str], bool]  # whether the file of a key is a document rather than metadata
+    documents: Callable[[Recorded, Files], Iterator[CorpusDocument]]  # documents in the files, in recorded order
+    queries: Callable[[Recorded, Files], Iterator[CorpusDocument]] | None = None  # None if queries are documents
+    given: tuple[str, ...] = ()  # fields of metadata that ship, since no source file has them
+    left_out: str = ""  # further files of the recorded folder, as a sentence
 
 
 def github_archive(repository: str, commit: str) -> Source:
@@ -73,10 +73,10 @@ _PARTIAL, _RANGE_REFUSED = 206, 416
 
 
 def download(source: Source, folder: Path, log: Callable[[str], None]) -> Path:
-    """Download a file unless the folder has it; a download that was cut off goes on at its last byte.
+    """Download a file unless the folder has it; an interrupted download is resumed at its last byte.
 
     Raises:
-        FetchError: there is no network, the server refuses, or less than the whole file came.
+        FetchError: there is no network, the server refuses, or the download is incomplete.
     """
     path = folder / source.file
     if path.is_file():
@@ -108,7 +108,7 @@ def _continue(url: str, part: Path) -> None:
     except HTTPError as error:
         if error.code != _RANGE_REFUSED or not have:
             raise
-        # What is here is longer than the file: start again.
+        # The partial file is not shorter than the file on the server: start again.
         part.unlink()
         _continue(url, part)
 
@@ -136,17 +136,17 @@ SUFFIXES = (*_TAR_SUFFIXES, ".zip", ".deb")
 
 
 class FetchError(EngineError):
-    """Raised when a source cannot be downloaded or read; names the file and the step that helps."""
+    """Raised when a source cannot be downloaded or read; names the file and the next step."""
 
 
 def read_members(path: Path, wanted: Callable[[str], bool]) -> Iterator[Member]:
-    """Stream the members of an archive or the files below a folder whose names are wanted.
+    """Stream the members of an archive, or the files below a folder, that `wanted` selects.
 
-    A member that ends with ".gz" is unpacked, and its name has no ".gz" then.
+    A member that ends with ".gz" is decompressed, and ".gz" is removed from its name.
 
     Args:
-        path: of a folder, or of an archive that ends with one of `SUFFIXES`.
-        wanted: whether a name, without a final ".gz", is wanted.
+        path: a folder, or an archive that ends with one of `SUFFIXES`.
+        wanted: whether to read the member with a name, without a final ".gz".
 
     Raises:
         FetchError: the archive is damaged or of an unknown kind.
@@ -209,7 +209,7 @@ _SPACE = re.compile(r"\s+")
 
 @dataclass(frozen=True)
 class ParsedDocument:
-    """What a source file holds; its text is not masked yet."""
+    """The content of a source file; its text is not masked yet."""
 
     title: str
     sections: Sequence[tuple[str, str]]  # heading and text, in their order
@@ -258,7 +258,7 @@ def one_line(text: str) -> str:
 CorpusDocument: TypeAlias = Mapping[str, object]  # id, title, sections, meta: one line of a corpus
 
 
-Judged: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]  # query id, then relevance, to the ids of targets
+Judged: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]  # from query id and relevance to the ids of targets
 
 
 FOLDER = Path(__file__).resolve().parent / "recorded"
@@ -267,7 +267,7 @@ FOLDER = Path(__file__).resolve().parent / "recorded"
 HEADER = "query_id\tdoc_id\trelevance\n"
 
 
-_DIGEST = 6  # hex digits of a document's digest: one in 16 million other texts has the same
+_DIGEST = 6  # hex digits of a document's digest; one in 16 million other texts has the same digest
 
 
 _SOURCE_DIGEST = 12
@@ -275,14 +275,14 @@ _SOURCE_DIGEST = 12
 
 @dataclass(frozen=True)
 class Recorded:
-    """What is known about a recorded corpus."""
+    """The shipped facts about a recorded corpus."""
 
     ids: Sequence[str]  # of the documents, in the order of the file
     digests: Sequence[str]  # of title and sections, by document
     judgments: Mapping[str, Judged]  # by file name
     splits: Mapping[str, Mapping[str, Sequence[str]]]  # by file name: split to query ids
     query_ids: Sequence[str]  # of the file of queries, in its order
-    given: Mapping[str, Mapping[str, object]]  # by document: metadata that its source file does not hold
+    given: Mapping[str, Mapping[str, object]]  # by document: metadata that is not in its source file
     checksums: Mapping[str, str]  # by task
     source: str  # digest of the source files, see `source_digest`
 
@@ -302,8 +302,8 @@ def record(folder: Path, given: Sequence[str] = (), source: str = "") -> Recorde
     """Collect the facts about a corpus in the project's layout.
 
     Args:
-        folder: named as the corpus.
-        given: fields of the metadata that no source file holds.
+        folder: the folder of the corpus, with the name of the corpus.
+        given: fields of the metadata that are in no source file.
         source: digest of the source files.
     """
     documents = _read_lines(folder / "corpus.jsonl.gz")
@@ -322,13 +322,13 @@ def record(folder: Path, given: Sequence[str] = (), source: str = "") -> Recorde
 
 
 def document_digest(document: CorpusDocument) -> str:
-    """The first hex digits of a SHA-256 of the title and the sections; metadata does not count."""
+    """The first hex digits of a SHA-256 of the title and the sections, without metadata."""
     text = json.dumps([document["title"], document["sections"]], ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST]
 
 
 def source_digest(files: Mapping[str, bytes]) -> str:
-    """The first hex digits of a SHA-256 of names and contents, whatever archive the files came in."""
+    """The first hex digits of a SHA-256 of names and contents; independent of the archive of the files."""
     digest = hashlib.sha256()
     for name in sorted(files):
         digest.update(name.encode() + b"\0" + hashlib.sha256(files[name]).digest())

@@ -33,15 +33,15 @@ _TEMPLATE = re.compile(r"\{\{[^{}]*\}\}")
 _LEFTOVER = re.compile(r"\{\{|\}\}|\[\[|\]\]")
 _IMAGE = re.compile(r"\S+\.(?:jpe?g|png|svg|gif)\b", re.IGNORECASE)
 _EMPHASIS = re.compile(r"(?<![^\W_])_([^_\s][^_\n]*?)_(?![^\W_])")
-_LEFT_OVER_ARGUMENT = re.compile(r"\|\s*\w+\s*=")  # of a template that was cut, as "|alt="
+_LEFT_OVER_ARGUMENT = re.compile(r"\|\s*\w+\s*=")  # of a truncated template, for example "|alt="
 _SPACE = re.compile(r"[ \t\n]+")
 _BULLETS = re.compile(r"^(?:- )+- ")
 
 
 def parse_page(text: str) -> tuple[tuple[str, str], ...]:
-    """Read the sections of one page: heading and text. The first one is named Introduction.
+    """Read the sections of one page: heading and text. The first section is named Introduction.
 
-    "See also", notes, references and what stands below them are left out: "See also" holds the answers.
+    "See also", notes, references and their subsections are left out: "See also" lists the relevant targets.
     """
     builder = SectionBuilder("Introduction")
     blocks = [(blank, block.strip("\n")) for blank, block in _BLOCK.findall(text) if block.strip()]
@@ -49,7 +49,7 @@ def parse_page(text: str) -> tuple[tuple[str, str], ...]:
         below = blocks[place + 1][1] if place + 1 < len(blocks) else ""
         heading = paragraph.strip()
         if _is_heading(heading) and not below.startswith(_FORMULA):
-            # A heading of the first level has two blank lines above it and ends what is left out.
+            # A heading of the first level has two blank lines above it, and ends a section that is left out.
             if len(blank) >= 2 or not builder.is_skipping:
                 builder.open(heading)
                 builder.is_skipping = bool(_BACK_MATTER.match(heading)) or "Category:" in heading

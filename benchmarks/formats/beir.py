@@ -1,4 +1,4 @@
-"""Folders of BEIR, and datasets of ir_datasets, which are written as such a folder first."""
+"""Folders of BEIR, and datasets of ir_datasets, which are first written as files of a task."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from engine.document import Document
 from engine.readers import Unreadable, read_file
 
 _QRELS = ("query-id", "corpus-id", "score")
-_WITHOUT_TEXT = "it holds no text"  # as the reader says it
+_WITHOUT_TEXT = "it holds no text"  # the reason in the message of the reader
 
 
 @dataclass(frozen=True)
 class BeirFolder:
-    """The files of a set, all of them there."""
+    """The files of a set; all exist."""
 
     corpus: Path
     queries: Path
@@ -30,7 +30,7 @@ class BeirFolder:
 
 
 def is_beir(folder: Path) -> bool:
-    """Whether judgments lie in a folder of their own, as BEIR has them; nothing is read."""
+    """Whether judgments are in a folder qrels, as in BEIR; reads no file."""
     return (folder / "qrels").is_dir()
 
 
@@ -38,7 +38,7 @@ def open_beir(folder: Path) -> BeirFolder:
     """Find the files of a set.
 
     Raises:
-        FormatError: one is missing.
+        FormatError: a file is missing.
     """
     qrels = {path.stem: path for path in sorted((folder / "qrels").glob("*.tsv"))}
     if not qrels:
@@ -49,11 +49,11 @@ def open_beir(folder: Path) -> BeirFolder:
 def read_texts(path: Path) -> Iterator[Document]:
     """Stream the documents of a corpus, or the queries, in the order of the file.
 
-    Some corpora of BEIR hold documents with neither title nor text. Nothing can
-    find them, so they are passed over.
+    Some corpora of BEIR have documents with neither title nor text. No search can
+    find them, so they are skipped.
 
     Raises:
-        FormatError: a line cannot be read; a corpus with holes would be another corpus.
+        FormatError: a line cannot be read; a corpus without it would be another corpus.
     """
     for document in read_file(path):
         if not isinstance(document, Unreadable):
@@ -66,7 +66,7 @@ def read_qrels(path: Path) -> Qrels:
     """Read the judgments of one split, in the order of the file.
 
     Raises:
-        FormatError: the header is missing, a line has other columns, its score is no whole number, or two lines judge
+        FormatError: the header is missing, a line has other columns, its score is not an integer, or two lines judge
             one target differently.
     """
     qrels: Qrels = {}
@@ -107,7 +107,7 @@ class IrdsText(Protocol):
     """A document or a query of ir_datasets."""
 
     def default_text(self) -> str:
-        """All text of it in one string."""
+        """The whole text in one string."""
         ...
 
 
@@ -120,7 +120,7 @@ class IrdsJudgment(Protocol):
 
 
 class IrdsDataset(Protocol):
-    """What is used of a dataset of ir_datasets."""
+    """The interface of ir_datasets that is used here."""
 
     def docs_iter(self) -> Iterable[IrdsText]:
         """All documents."""
@@ -136,11 +136,11 @@ class IrdsDataset(Protocol):
 
 
 def open_irds(name: str, folder: Path) -> Path:
-    """Write the dataset of an id into a folder, unless it is there; texts may be downloaded by ir_datasets.
+    """Write the dataset of an id into a folder, unless it exists; ir_datasets can download the texts.
 
     Args:
         name: the id, as in the catalog of ir_datasets, without `PREFIX`.
-        folder: of all such datasets; each has a folder in it.
+        folder: the parent of the folders of all such datasets.
 
     Returns:
         The folder of this dataset.
@@ -181,7 +181,7 @@ def write_irds(dataset: IrdsDataset, folder: Path) -> None:
 
 
 def _line(text: IrdsText, id_field: str) -> Mapping[str, object]:
-    """One line of a corpus; a text that has a field of its own does not repeat the title."""
+    """One line of a corpus; a text with a field `text` does not repeat the title."""
     body = getattr(text, "text", None)
     section = {"heading": "", "text": body if isinstance(body, str) else text.default_text().strip()}
     title = str(getattr(text, "title", "") or "")

@@ -1,16 +1,16 @@
 """GWikiMatch (Yang et al. 2020, arXiv:2004.12297): pairs of English Wikipedia articles by URL; no texts.
 
-`gwikimatch_v2_human_neg_1.{train,eval,test}_external_wdp.filtered_contro_wiki_cc_team.only_urls.tsv` hold, without
-a header, label, URL, URL by tabs. A label of 1 or 2 is a match (somewhat or strongly similar), 0 is none. They are
-in gwikimatch_open_source.zip, named in
+`gwikimatch_v2_human_neg_1.{train,eval,test}_external_wdp.filtered_contro_wiki_cc_team.only_urls.tsv` have,
+without a header, the columns label, URL, URL, separated by tabs. The labels 1 and 2 are matches (somewhat or strongly
+similar), 0 is a mismatch. The files are in gwikimatch_open_source.zip, named in
 https://storage.googleapis.com/gresearch/smith_gwikimatch/README.md, licensed CC BY 4.0 by Google LLC; the articles
 are CC BY-SA of their authors.
 
-The texts have to be fetched by hand, as articles change and are not given out with the pairs: for every name of
+The texts have to be fetched by hand, since articles change and are not distributed with the pairs: for every name of
 `article_names`, take the article from an English Wikipedia dump (https://dumps.wikimedia.org/enwiki/) or from
 https://en.wikipedia.org/w/api.php?action=query&prop=extracts&explaintext=1&format=json&titles=NAME, and write a line
 {"id": URL or name, "title": ..., "sections": [{"heading": ..., "text": ...}]} into a file .jsonl or .jsonl.gz. State
-the date of the texts beside every number; the authors' were of 2020.
+the date of the texts with every number; the authors' texts were of 2020.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from benchmarks.pairs.scorer import Pair
 from engine.document import Document
 from engine.readers import Unreadable, read_file
 
-SPLITS: Mapping[str, str] = {"train": "train", "valid": "eval", "test": "test"}  # ours, and theirs
+SPLITS: Mapping[str, str] = {"train": "train", "valid": "eval", "test": "test"}  # our names, and the names in the files
 _FILE = "gwikimatch*.{}_external_wdp*.tsv"
 _COLUMNS = ("label", "URL", "URL")
 _LABELS = {"0": False, "1": True, "2": True}
 
 
 def pair_files(folder: Path) -> dict[str, Path]:
-    """The files of pairs by split; empty where there is none.
+    """The files of pairs by split; empty if there are none.
 
     Raises:
         FormatError: a split has no file, or several.
@@ -49,10 +49,10 @@ def pair_files(folder: Path) -> dict[str, Path]:
 
 
 def read_pairs(path: Path) -> Iterator[Pair]:
-    """Stream the pairs of a file, each document known by the name of its article.
+    """Stream the pairs of a file, with the names of articles as ids of documents.
 
     Raises:
-        FormatError: a line has other columns, a label that is not 0, 1 or 2, or a URL of no article.
+        FormatError: a line has other columns, a label that is not 0, 1 or 2, or a URL that is not of an article.
     """
     for place, line in read_lines(path):
         label, first, second = columns(place, line, _COLUMNS)
@@ -62,14 +62,14 @@ def read_pairs(path: Path) -> Iterator[Pair]:
 
 
 def article_names(pairs: Iterable[Pair]) -> list[str]:
-    """Every article that pairs need, once, in their order."""
+    """The name of every article of the pairs once, in their order."""
     return list(dict.fromkeys(name for pair in pairs for name in (pair.first, pair.second)))
 
 
 def article_name(url: str) -> str:
-    """The name of an article as Wikipedia shows it; a name stays itself.
+    """The name of an article as Wikipedia shows it, from its URL or name.
 
-    `http://en.wikipedia.org/wiki/Alan_Turing` and `Alan Turing` are one.
+    `http://en.wikipedia.org/wiki/Alan_Turing` and `Alan Turing` give the same name.
     """
     path = urlsplit(url).path if "://" in url else url
     name = unquote(path.rpartition("/wiki/")[2] if "://" in url else path).replace("_", " ").strip()
@@ -77,7 +77,7 @@ def article_name(url: str) -> str:
 
 
 def read_texts(path: Path, names: Collection[str]) -> dict[str, Document]:
-    """Read the texts of these articles out of a file that was fetched by hand, by name.
+    """Read the texts of these articles, by name, from a file that was fetched by hand.
 
     Raises:
         FormatError: a line cannot be read.
@@ -94,7 +94,7 @@ def read_texts(path: Path, names: Collection[str]) -> dict[str, Document]:
 
 
 def with_texts(pairs: Iterable[Pair], documents: Mapping[str, Document]) -> tuple[list[Pair], list[str]]:
-    """The pairs whose two articles are there, and the names of articles that are not; state how many pairs went.
+    """The pairs with both texts, and the names of missing articles; report the number of dropped pairs with results.
 
     Raises:
         FormatError: no pair is left.

@@ -1,4 +1,4 @@
-"""Lines of text files, plain or gzipped, each with its place; what a line means is for its reader."""
+"""Lines of text files, plain or gzipped, each with its place; does not interpret lines."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from engine.errors import EngineError
 
 
 class FormatError(EngineError):
-    """Raised when a file of a public format is not what its reader knows; names file and line."""
+    """Raised when a file does not have its public format; names file and line."""
 
 
 def read_lines(path: Path) -> Iterator[tuple[str, str]]:
-    """Stream the lines of a file in UTF-8, ".gz" unpacked on the way; blank lines are passed over.
+    """Stream the lines of a file in UTF-8, decompressed for ".gz"; blank lines are skipped.
 
     Returns:
-        For each line its place "FILE:NUMBER", from 1, and its text without the end of line.
+        For each line its place "FILE:NUMBER", counted from 1, and its text without the end of line.
 
     Raises:
-        FormatError: the file is not there, not a whole gzip file, or a line is not UTF-8.
+        FormatError: the file is missing, an incomplete gzip file, or a line is not UTF-8.
     """
     number = 0
     try:
@@ -40,10 +40,10 @@ def read_lines(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def columns(place: str, line: str, names: Sequence[str], separator: str | None = "\t") -> list[str]:
-    """Split a line into as many columns as there are names; None separates at white space.
+    """Split a line into as many columns as there are names; the separator None is white space.
 
     Raises:
-        FormatError: there are more or fewer.
+        FormatError: the line has more or fewer columns.
     """
     found = line.split(separator)
     if len(found) != len(names):
@@ -55,10 +55,10 @@ def columns(place: str, line: str, names: Sequence[str], separator: str | None =
 
 
 def whole_number(place: str, name: str, text: str) -> int:
-    """The number in a column.
+    """The integer in a column.
 
     Raises:
-        FormatError: it is none.
+        FormatError: the text is not an integer.
     """
     try:
         return int(text)

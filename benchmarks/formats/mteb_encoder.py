@@ -1,4 +1,4 @@
-"""An encoder as the `mteb` package takes one: texts in, one document vector each out. No index, no scores of sections.
+"""An encoder for the `mteb` package, which maps texts to document vectors; no index, no scores of sections.
 
 import mteb
 from benchmarks.formats.mteb_encoder import MtebEncoder
@@ -23,11 +23,11 @@ from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError
 
 Vectors = NDArray[np.float32]
-Batch = Mapping[str, Sequence[str]]  # of mteb from version 2 on; "text" holds the texts, titles included
+Batch = Mapping[str, Sequence[str]]  # of mteb since version 2; "text" has the texts, titles included
 
 
 class MtebEncoder:
-    """Document vectors of an encoder under the names that mteb calls; the similarity is the cosine."""
+    """Document vectors of an encoder with the interface of mteb; the similarity is the cosine."""
 
     def __init__(self, encoder: Encoder, *, batch_size: int = 32) -> None:
         self._encoder = encoder
@@ -53,11 +53,11 @@ class MtebEncoder:
         return meta
 
     def encode(self, inputs: Iterable[str] | Iterable[Batch], **_options: object) -> Vectors:
-        """Encode texts, whatever their length.
+        """Encode texts of any length.
 
         Args:
-            inputs: texts, or batches of them as mteb's loader gives them.
-            _options: task, split and prompt of mteb; documents and queries are encoded alike, without a prompt.
+            inputs: texts, or batches of texts from mteb's loader.
+            _options: task, split and prompt of mteb; documents and queries are both encoded without a prompt.
 
         Returns:
             (n texts, D) float32, unit rows in the order of the texts; zeros for a text without a token.
@@ -69,12 +69,12 @@ class MtebEncoder:
         return np.stack(rows) if rows else np.empty((0, self._encoder.width), np.float32)
 
     def similarity(self, queries: Vectors, targets: Vectors) -> Vectors:
-        """Cosines of every query with every target: (Q, D) and (T, D) give (Q, T) in [-1, 1]."""
+        """Cosines of every query with every target: (Q, D) and (T, D) to (Q, T) in [-1, 1]."""
         cosines: Vectors = np.asarray(queries) @ np.asarray(targets).T
         return cosines
 
     def similarity_pairwise(self, queries: Vectors, targets: Vectors) -> Vectors:
-        """Cosines of query i with target i: two arrays (N, D) give (N,)."""
+        """Cosines of query i with target i: two arrays (N, D) to (N,)."""
         cosines: Vectors = np.einsum("nd,nd->n", np.asarray(queries), np.asarray(targets))
         return cosines
 

@@ -1,12 +1,12 @@
-"""Pairs of papers of the ACL Anthology Network, as the Long Range Arena gives them out: does one cite the other?
+"""Pairs of papers of the ACL Anthology Network from the Long Range Arena; a pair matches if one cites the other.
 
-`new_aan_pairs.{train,eval,test}.tsv` hold, without a header and without quoting, label, id1, id2, text1, text2 by
-tabs (Tay et al. 2021, arXiv:2011.04006). The label is 0 or 1, maybe as a decimal; a text may be written as the
-bytes of Python, b'...'. They lie in `lra_release/tsv_data` of lra_release.gz, to be fetched by hand from
-https://storage.googleapis.com/long-range-arena/lra_release.gz. The repository's licence is of its code;
+`new_aan_pairs.{train,eval,test}.tsv` have, without a header and without quoting, the columns label, id1, id2, text1,
+text2, separated by tabs (Tay et al. 2021, arXiv:2011.04006). The label is 0 or 1, possibly as a decimal; a text can be
+written as a Python bytes literal, b'...'. The files are in `lra_release/tsv_data` of lra_release.gz, to be fetched by
+hand from https://storage.googleapis.com/long-range-arena/lra_release.gz. The repository's licence covers its code;
 the papers are the ACL Anthology's, CC BY-NC-SA 3.0 up to 2015 and CC BY 4.0 from 2016 on.
 
-These are not the pairs of AAN104K (SMITH) or of CoLDE: other papers, other numbers.
+These are not the pairs of AAN104K (SMITH) or of CoLDE: papers and numbers differ.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _COLUMNS = ("label", "id1", "id2", "text1", "text2")
 
 @dataclass(frozen=True, slots=True)
 class TextPair:
-    """A line of the file: the pair, and the texts that its ids stand for."""
+    """A line of the file: the pair, and the texts of its two documents."""
 
     place: str  # FILE:NUMBER
     pair: Pair
@@ -49,7 +49,7 @@ class PairFolder:
 
 
 def is_pair_folder(folder: Path) -> bool:
-    """Whether a file of that name is there; nothing is read."""
+    """Whether the folder has one of `FILES`; reads no file."""
     return any((folder / name).is_file() for name in FILES.values())
 
 
@@ -61,10 +61,10 @@ def read_folder(folder: Path) -> PairFolder:
     """
     pairs: dict[str, list[Pair]] = {}
     n_blank: dict[str, int] = {}
-    texts: dict[str, tuple[str, str]] = {}  # by id: where it stands first, and how it is written there
+    texts: dict[str, tuple[str, str]] = {}  # by id: the place of its first line, and its text there
     for split, name in FILES.items():
         pairs[split], n_blank[split] = [], 0
-        # Line by line: a text stands in as many lines as there are pairs of its document.
+        # Line by line, since the text of a document is repeated in every line of its pairs.
         for row in read_pairs(folder / name):
             if all(text.strip() for text in row.texts):
                 _remember(row, texts)
@@ -76,7 +76,7 @@ def read_folder(folder: Path) -> PairFolder:
 
 
 def read_pairs(path: Path) -> Iterator[TextPair]:
-    """Stream the pairs of a file, those with a blank text too.
+    """Stream the pairs of a file, including those with a blank text.
 
     Raises:
         FormatError: a line has other columns, its label is not 0 or 1, or a text cannot be read.

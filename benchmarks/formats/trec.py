@@ -1,4 +1,4 @@
-"""TREC's qrels and runs, read and written, so that trec_eval and its kin can check every number.
+"""TREC's qrels and runs, read and written, so that trec_eval and similar tools can check every number.
 
 A target is a document, or a section of one, `DOC#SEC`, SEC its position in the document from 0.
 """
@@ -25,13 +25,12 @@ _SECTION = re.compile(r"(.+)#([0-9]+)", re.DOTALL)
 def write_run(run: Mapping[str, Ranking], path: Path, tag: str) -> None:
     """Write the six columns of a run: query, Q0, target, rank from 1, score, tag.
 
-    trec_eval takes the order from the score, as float32, and ranks equal ones by
-    name from the last to the first; the rank it ignores. So that every tool sees
-    our order, a score that is not below the one before it is written one step of
-    float32 below it.
+    trec_eval sorts by the score as float32, sorts equal scores by name in descending
+    order, and ignores the rank. So that every tool sees our order, a score that is not
+    below the previous one is written one step of float32 below it.
 
     Raises:
-        FormatError: an id holds white space, which columns cannot hold.
+        FormatError: an id contains white space, which columns cannot contain.
     """
     lines = []
     for query_id, ranking in run.items():
@@ -43,10 +42,10 @@ def write_run(run: Mapping[str, Ranking], path: Path, tag: str) -> None:
 
 
 def read_run(path: Path) -> dict[str, Ranking]:
-    """Read a run; each ranking in the order in which trec_eval sees it, whatever the ranks say.
+    """Read a run; each ranking is in the order of trec_eval, and the ranks in the file are ignored.
 
     Raises:
-        FormatError: a line has other columns, its score is no number, or a query has a target twice.
+        FormatError: a line has other columns, its score is not a number, or a query has a target twice.
     """
     found: dict[str, dict[str, float]] = {}
     for place, line in read_lines(path):
@@ -62,7 +61,7 @@ def write_qrels(qrels: Mapping[str, Mapping[str, int]], path: Path) -> None:
     """Write the four columns of judgments: query, 0, target, relevance.
 
     Raises:
-        FormatError: an id holds white space, which columns cannot hold.
+        FormatError: an id contains white space, which columns cannot contain.
     """
     rows = ((query_id, target, relevance) for query_id in qrels for target, relevance in qrels[query_id].items())
     lines = [f"{_id(query_id)} 0 {_id(target)} {relevance}\n" for query_id, target, relevance in rows]
@@ -71,10 +70,10 @@ def write_qrels(qrels: Mapping[str, Mapping[str, int]], path: Path) -> None:
 
 
 def read_qrels(path: Path) -> Qrels:
-    """Read judgments, in the order of the file; relevance 0 and below is none.
+    """Read judgments, in the order of the file; relevance 0 or below means not relevant.
 
     Raises:
-        FormatError: a line has other columns, its relevance is no whole number, or a target is judged twice.
+        FormatError: a line has other columns, its relevance is not an integer, or a target is judged twice.
     """
     qrels: Qrels = {}
     for place, line in read_lines(path):
@@ -87,12 +86,12 @@ def read_qrels(path: Path) -> Qrels:
 
 
 def section_target(doc_id: str, section: int) -> str:
-    """The name of a section as a target of its own."""
+    """The name of a section as a target."""
     return f"{doc_id}#{section}"
 
 
 def parse_section_target(target: str) -> tuple[str, int]:
-    """The document, whose name may hold "#" itself, and the position of the section in it.
+    """The document, whose name can contain "#", and the position of the section in it.
 
     Raises:
         FormatError: the target names no section.

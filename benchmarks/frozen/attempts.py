@@ -1,4 +1,4 @@
-"""What studies share that measure on one corpus what was trained on the others: the corpora, and the table."""
+"""Shared parts of studies that train on some corpora and measure on another one: the corpora and the table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.training.corpus import TrainingCorpus, read_training_corpus
 
 @dataclass(frozen=True)
 class OpenedCorpus:
-    """A corpus with its index, which is closed when the next corpus comes."""
+    """A corpus with its index, which is closed before the next corpus is opened."""
 
     dataset: Dataset
     label: str  # name@checksum
@@ -30,10 +30,10 @@ class OpenedCorpus:
 
 
 def opened_corpora(run: Measurement, names: Sequence[str], encoder: str, split: str) -> Iterator[OpenedCorpus]:
-    """Open one corpus after the other.
+    """Open corpora one by one.
 
     Raises:
-        DatasetError: fewer than two are named, or one of them is not there.
+        DatasetError: fewer than two corpora are named, or a corpus is missing.
     """
     if len(names) < 2:
         raise DatasetError("one dataset alone leaves nothing to train on; name at least two")
@@ -45,23 +45,23 @@ def opened_corpora(run: Measurement, names: Sequence[str], encoder: str, split: 
 
 
 class Attempt(Protocol):
-    """One way to rank, on one corpus."""
+    """The result of one method of ranking on one corpus."""
 
     @property
     def corpus(self) -> str:
-        """That was left out of the training."""
+        """The corpus that is measured; it was left out of training."""
 
     @property
     def name(self) -> str:
-        """Of the way."""
+        """The name of the method."""
 
     @property
     def n_parameters(self) -> int:
-        """Trained; 0 without training."""
+        """The number of trained parameters; 0 without training."""
 
     @property
     def per_query(self) -> list[float]:
-        """nDCG@10."""
+        """The nDCG@10 of each query."""
 
 
 AttemptT = TypeVar("AttemptT", bound=Attempt)
@@ -76,15 +76,15 @@ def attempts_table(
     untested: Collection[str] = (),
     columns: Mapping[str, Callable[[Sequence[AttemptT]], str]] | None = None,
 ) -> list[str]:
-    """A row for each way, a column for each corpus, with the difference to one way and its p.
+    """A row for each method, a column for each corpus, with the difference to the base method and its p.
 
     Args:
-        what: head of the first column.
-        rows: each way on each corpus.
-        base: the way that the others are compared with.
+        what: the head of the first column.
+        rows: each method on each corpus.
+        base: the method that the others are compared with.
         seed: of the tests.
-        untested: ways that are compared without a test.
-        columns: more columns, each from the rows of one way.
+        untested: methods that are compared without a test.
+        columns: further columns, each computed from the rows of one method.
     """
     corpora = list(dict.fromkeys(row.corpus for row in rows))
     names = [base, *dict.fromkeys(row.name for row in rows if row.name != base)]

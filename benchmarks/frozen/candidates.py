@@ -1,4 +1,4 @@
-"""Targets that the joint score ranks first for a query, as a second stage gets them.
+"""The best targets of a query by the joint score, the input of a second stage.
 
 Letters in shapes: T targets of a query.
 """
@@ -23,7 +23,7 @@ COMPONENTS = ("chunks", "document", "words", "pairs")
 class Candidates:
     """The best targets of one query by the joint score, best first."""
 
-    query: int  # place of the document in its corpus
+    query: int  # position of the document in its corpus
     places: NDArray[np.int64]  # (T,)
     scores: NDArray[np.float32]  # (T,) joint
     components: NDArray[np.float32]  # (T, 4)
@@ -31,7 +31,7 @@ class Candidates:
 
     @property
     def can_teach(self) -> bool:
-        """Whether a relevant target is among them, and another one."""
+        """Whether the candidates include a relevant target and another one."""
         return bool(0 < np.count_nonzero(self.gains) < len(self.gains))
 
 
@@ -40,11 +40,11 @@ class RankedCorpus:
     """A corpus whose queries have candidates."""
 
     vectors: FrozenCorpus
-    train: Sequence[Candidates]  # of queries to learn from, those that can teach
-    measured: Sequence[Candidates]  # of the queries that are measured, in their order
+    train: Sequence[Candidates]  # of training queries, only those with `can_teach`
+    measured: Sequence[Candidates]  # of the measured queries, in their order
 
     def ndcg(self, scores: Sequence[NDArray[np.floating]]) -> list[float]:
-        """nDCG@10 of each measured query, its candidates ranked by these scores."""
+        """nDCG@10 of each measured query, with its candidates ranked by these scores."""
         ids, runs = self.vectors.ids, {}
         for one, of_one in zip(self.measured, scores, strict=True):
             order = np.argsort(-of_one, kind="stable")
@@ -53,14 +53,14 @@ class RankedCorpus:
 
 
 def ranked_corpus(corpus: FrozenCorpus, index: Index, *, n_train: int, depth: int, seed: int) -> RankedCorpus:
-    """Rank queries to learn from and queries to measure by.
+    """Find the candidates of training queries and of measured queries.
 
     Args:
-        corpus: read from the index.
-        index: that is searched.
-        n_train: queries to learn from, at most.
-        depth: targets of each.
-        seed: of the choice of queries.
+        corpus: the corpus of the index.
+        index: the index to search.
+        n_train: the largest number of training queries.
+        depth: the number of candidates of a query.
+        seed: of the choice of training queries.
     """
     place_of = {doc_id: place for place, doc_id in enumerate(corpus.ids)}
     held_out = np.ones(len(corpus.ids), bool)
@@ -89,6 +89,6 @@ def _candidates(corpus: FrozenCorpus, index: Index, query: int, relevance: Mappi
 
 
 def _without(one: Candidates, left_out: NDArray[np.bool_]) -> Candidates:
-    """The same without some documents of the corpus."""
+    """The candidates without the documents in `left_out`."""
     kept = ~left_out[one.places]
     return Candidates(one.query, one.places[kept], one.scores[kept], one.components[kept], one.gains[kept])

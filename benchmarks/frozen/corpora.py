@@ -1,4 +1,4 @@
-"""Corpora whose chunk vectors are read from an index, with pairs to learn from and queries to measure by.
+"""Corpora with chunk vectors read from an index, training pairs, and queries to measure.
 
 Letters in shapes: N documents, C chunks of all documents, D width of a vector, Q queries.
 """
@@ -21,18 +21,18 @@ from engine.training.corpus import TrainingCorpus
 POWER = 0.25
 _SHRINKAGE = 0.1
 _BLOCK = 1024  # documents or queries at a time
-_TAUGHT = 60  # targets of a query whose joint score is learned
+_TAUGHT = 60  # targets of a query whose joint scores are training targets
 Vectors = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class Whitening:
-    """A linear map that evens out the variance of vectors over a corpus.
+    """A linear map that equalises the variance of vectors over a corpus.
 
         y = unit(U diag(lambda^-p) U^T (x - mu))
 
-    with U and lambda of the covariance, lambda drawn a tenth of the way to its mean. p = 1/2 is ZCA whitening (Bell &
-    Sejnowski 1997); p = 1/4 leaves half of the differences, in logarithms.
+    with U and lambda the eigenvectors and eigenvalues of the covariance; lambda is shrunk by a tenth to its mean.
+    p = 1/2 is ZCA whitening (Bell & Sejnowski 1997); p = 1/4 keeps half of the differences of the logarithms.
     """
 
     mean: Vectors  # (D,)
@@ -59,21 +59,21 @@ def unit(vectors: Vectors) -> Vectors:
 
 @dataclass(frozen=True)
 class FrozenCorpus:
-    """A corpus whose chunks are vectors that no training changes."""
+    """A corpus with fixed chunk vectors, which are not trained."""
 
     name: str
     ids: Sequence[str]  # (N,)
     chunks: NDArray[np.float16]  # (C, D), unit rows
     starts: NDArray[np.int64]  # (N + 1,) first chunk of each document, and C
-    trainable: NDArray[np.int64]  # documents that are no query of valid or test
-    pairs: Mapping[int, Mapping[int, int]]  # of the training: query to its targets
-    related: Mapping[int, Mapping[int, int]]  # all judged targets of these queries: never negatives
-    ranked: Mapping[int, tuple[NDArray[np.int64], Vectors]]  # of some of these queries: best targets, joint scores
-    qrels: Qrels  # of the queries that are measured
+    trainable: NDArray[np.int64]  # documents that are not queries of valid or test
+    pairs: Mapping[int, Mapping[int, int]]  # training pairs: query to its targets
+    related: Mapping[int, Mapping[int, int]]  # all judged targets of the training queries: never negatives
+    ranked: Mapping[int, tuple[NDArray[np.int64], Vectors]]  # best targets and joint scores of some training queries
+    qrels: Qrels  # of the measured queries
 
     @cached_property
     def means(self) -> Vectors:
-        """(N, D) of the chunks of each document."""
+        """(N, D) means of the chunks of each document."""
         blocks = []
         for first in range(0, len(self.ids), _BLOCK):
             starts = self.starts[first : first + _BLOCK + 1]
@@ -83,12 +83,12 @@ class FrozenCorpus:
 
     @cached_property
     def whitening(self) -> Whitening:
-        """Fitted to the means."""
+        """The whitening fitted to the means."""
         return Whitening.of(self.means)
 
     @cached_property
     def hard(self) -> Mapping[int, NDArray[np.int64]]:
-        """Of each query to learn from, the 20 nearest documents by the whitened mean that are not related to it."""
+        """Unrelated trainable documents of each training query: at most 20, among the 60 nearest by whitened mean."""
         queries, white = np.array(list(self.pairs)), self.whitening(self.means)
         found = {}
         for first in range(0, len(queries), _BLOCK):
@@ -115,15 +115,15 @@ class FrozenCorpus:
 def frozen_corpus(
     dataset: Dataset, index: Index, training: TrainingCorpus, split: str, *, n_ranked: int, seed: int
 ) -> FrozenCorpus:
-    """Read the vectors of an index, and rank some of the queries to learn from by the joint score.
+    """Read the vectors of an index, and rank targets of some training queries by the joint score.
 
     Args:
-        dataset: what the queries are measured on.
-        index: of all its documents.
-        training: pairs to learn from, none of them with a query of valid or test.
-        split: whose queries are measured.
-        n_ranked: queries to learn from that are ranked by the joint score.
-        seed: of their choice.
+        dataset: the dataset with the measured queries.
+        index: an index of all its documents.
+        training: training pairs, none of them with a query of valid or test.
+        split: the split of the measured queries.
+        n_ranked: the number of training queries whose targets are ranked by the joint score.
+        seed: of the choice of these queries.
     """
     snapshot = index.snapshot
     ids = list(snapshot.doc_ids())

@@ -1,4 +1,4 @@
-"""Measures whether layers over frozen chunk vectors make better document vectors than the mean, on an unseen corpus."""
+"""Measures whether layers over frozen chunk vectors give better document vectors than the mean, on an unseen corpus."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from benchmarks.record_file import Recorded
 from indexer.origin import Origin
 
 BASE = f"mean, whitened by {POWER}"
-# Layer, objective and highest rate.
+# Layer, objective and learning rate.
 ATTEMPTS = (
     *(("linear", "pairs", 3e-4), ("two layers", "pairs", 1e-3), ("topics", "pairs", 1e-3)),
     *(("attention", "pairs", 3e-3), ("attention", "ranking", 3e-3)),
@@ -28,7 +28,7 @@ ATTEMPTS = (
     *(("smith", "pairs", 3e-4), ("smith", "sections", 3e-4), ("smith", "ranking", 3e-4)),
     *(("colde", "pairs", 1e-3), ("colde", "sections", 1e-3), ("colde", "ranking", 1e-3)),
 )
-_RANKED = 200  # queries of each corpus to learn from, ranked by the joint score
+_RANKED = 200  # training queries of each corpus whose targets are ranked by the joint score
 _NOTE = (
     "nDCG@10 on {split} queries by the cosine of document vectors, whitened by the power {power} of the variance over "
     "the corpus. Each corpus is measured with a layer that was trained on the others, for {steps} steps. In "
@@ -39,10 +39,10 @@ _NOTE = (
 
 @dataclass(frozen=True)
 class LayerRow:
-    """One way to make document vectors, on one corpus."""
+    """The result of one method of making document vectors on one corpus."""
 
     corpus: str
-    layer: str  # of `LAYERS`; of an attempt without training what is done
+    layer: str  # of `LAYERS`; without training, the name of the method
     objective: str  # of `OBJECTIVES`; "" without training
     n_parameters: int
     n_documents: int  # read in training, with repetitions
@@ -52,7 +52,7 @@ class LayerRow:
 
     @property
     def name(self) -> str:
-        """Of the attempt."""
+        """The name of the attempt."""
         return f"{self.layer}, {self.objective}" if self.objective else self.layer
 
 
@@ -71,7 +71,7 @@ class LayersRecord(Recorded, kind="document_layers", file="document-layers-{enco
 
 
 def untrained_rows(corpus: FrozenCorpus) -> Iterator[LayerRow]:
-    """The mean of the chunks as it is and whitened, and with the first three chunks counted once more by half."""
+    """The mean of the chunks, also whitened, and also with half of the mean of the first three chunks added."""
     means = corpus.means
     leads = np.stack(
         [corpus.chunks[first : min(first + 3, end)].astype(np.float32).mean(axis=0) for first, end in _spans(corpus)]

@@ -1,4 +1,4 @@
-"""Layers that read the chunk vectors of a document and say what to add to their mean. Each adds nothing at first.
+"""Layers that compute, from the chunk vectors of a document, a vector to add to their mean; it is 0 before training.
 
 With m the mean of all chunks, and c_i at most 32 of them, the vector of a document is d = m + f(c_1, ..., c_n).
 
@@ -18,20 +18,20 @@ from engine.encoders.colde.layers import ColdeLayers
 from engine.encoders.smith.config import SmithConfig
 from engine.encoders.smith.layers import DocumentEncoder
 
-MAX_CHUNKS = 32  # of a document, evenly spaced where it has more
-_SCALE = 4.0  # of unit vectors before a dense layer, whose entries are near D^-1/2
+MAX_CHUNKS = 32  # of a document, evenly spaced if it has more
+_SCALE = 4.0  # factor of unit vectors before a dense layer, since their entries are near D^-1/2
 _N_TOPICS, _TOPIC_WIDTH = 16, 24
 
 
 class DocumentLayer(nn.Module):
-    """f: what is added to the mean of the chunks."""
+    """f, the vector that is added to the mean of the chunks."""
 
     def forward(
         self,
         chunks: Tensor,  # (B, n, D) float32, unit rows
         mask: Tensor,  # (B, n) bool, True where a chunk is real
     ) -> Tensor:
-        """(B, D)."""
+        """(B, D) vectors to add to the means."""
         raise NotImplementedError
 
 
@@ -73,7 +73,7 @@ class Attention(DocumentLayer):
 
 
 class Gate(DocumentLayer):
-    """The same, with a the softmax of two layers that read the chunk, its place and its cosine to the mean."""
+    """f of `Attention`, with a the softmax of two layers over the chunk, its position and its cosine to the mean."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -90,9 +90,9 @@ class Gate(DocumentLayer):
 
 
 class Smith(DocumentLayer):
-    """f = W mean_i C_i, with C what the second transformer of SMITH makes of the chunks.
+    """f = W mean_i C_i, with C the outputs of the second transformer of SMITH for the chunks.
 
-    SMITH takes the output at its first block alone as the vector of a document.
+    SMITH uses only the output at its first block as the vector of a document.
     """
 
     def __init__(self, width: int) -> None:
@@ -109,7 +109,7 @@ class Smith(DocumentLayer):
 
 
 class Colde(DocumentLayer):
-    """f = W z, with z what CoLDE's attention between chunks and BiLSTM make of the chunks."""
+    """f = W z, with z the output of CoLDE's attention between chunks and BiLSTM."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -124,9 +124,9 @@ class Colde(DocumentLayer):
 
 
 class Topics(DocumentLayer):
-    """f = W [t_1; ...; t_16], with t_k the mean of the chunks that are nearest to topic k, narrowed to 24.
+    """f = W [t_1; ...; t_16], with t_k the mean of the chunks, weighted by their shares of topic k, projected to 24.
 
-    Topics are centres that are trained with the rest. TDE's topic model reads words, which are not here.
+    Topics are centres, trained with the other parameters. TDE's topic model reads words, which are not available here.
     """
 
     def __init__(self, width: int) -> None:

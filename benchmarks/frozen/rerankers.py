@@ -1,4 +1,4 @@
-"""Networks that read the chunk vectors of both documents and say what to add to their joint score: nothing at first.
+"""Networks that compute, from the chunk vectors of two documents, a value to add to their joint score; 0 at first.
 
 Letters in shapes: T targets of one query, n chunks of the query, m chunks of a target (padded), D width of a vector.
 """
@@ -15,31 +15,31 @@ from torch.nn.functional import gelu, normalize
 from engine.encoders.colde.layers import ChunkAttention
 
 _N_KERNELS, _WIDTH = 11, 0.1
-_SCALE = 4.0  # of unit vectors before a dense layer
+_SCALE = 4.0  # factor of unit vectors before a dense layer
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """A query with its targets."""
+    """A query and its targets."""
 
     query: Tensor  # (n, D) chunks, unit rows
-    targets: Tensor  # (T, m, D)
+    targets: Tensor  # (T, m, D) chunks, unit rows
     mask: Tensor  # (T, m) bool, True where a chunk is real
     means: Tensor  # (T + 1, D) whitened means, unit rows: of the query, then of the targets
-    scores: Tensor  # (T,) joint
+    scores: Tensor  # (T,) joint scores
     components: Tensor  # (T, 4)
 
 
 class Reranker(nn.Module):
-    """Says for each target what is added to its joint score, in units of the softmax that is learned."""
+    """Computes for each target the value to add to its joint score, in units of the temperature of the softmax."""
 
     def forward(self, pairs: Pairs) -> Tensor:
-        """(T,)."""
+        """(T,) values to add, in units of the temperature."""
         raise NotImplementedError
 
 
 class Weights(Reranker):
-    """w . sqrt(components): the weights of the joint score, learned again."""
+    """w . sqrt(components): the weights of the joint score, trained again."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -94,9 +94,9 @@ class Kernels(Reranker):
 
 
 class ColdeAttention(Reranker):
-    """CoLDE's attention from the chunks of the query to those of the target, compared with what attends.
+    """CoLDE's attention a from the chunks of the query to those of the target, compared with the query chunks q.
 
-    [q; a; |q - a|; q * a] of each query chunk goes through two layers; the mean over chunks is what is added.
+    [q; a; |q - a|; q * a] of each query chunk goes through two layers; the result is the mean over query chunks.
     """
 
     def __init__(self, width: int) -> None:

@@ -24,13 +24,13 @@ RATES = {
     "best chunks": 1e-3,
     "colde attention": 5e-4,
 }
-QUERIES = 4  # of a step
-_TEMPERATURES = (0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3)  # of joint scores, in the softmax that is learned
+QUERIES = 4  # in a step
+_TEMPERATURES = (0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3)  # of joint scores, in the softmax of the loss
 _WARM_UP = 20
 
 
 def pairs_of(corpus: FrozenCorpus, one: Candidates) -> Pairs:
-    """What networks read of a query and its candidates: at most 32 chunks of each document, evenly spaced."""
+    """The input of networks for a query and its candidates: at most 32 chunks of each document, evenly spaced."""
     chosen = [_chunks(corpus, place) for place in (one.query, *one.places.tolist())]
     longest = max(map(len, chosen[1:]))
     targets = torch.zeros(len(one.places), longest, corpus.chunks.shape[1])
@@ -49,7 +49,7 @@ def _chunks(corpus: FrozenCorpus, place: int) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Trained:
-    """A network, and what its training came to."""
+    """A network, and the outcome of its training."""
 
     network: Reranker
     temperature: float
@@ -58,9 +58,9 @@ class Trained:
 
 
 def temperature_of(corpora: Sequence[RankedCorpus]) -> float:
-    """tau: that of `_TEMPERATURES` by which the joint score alone has the least loss on queries to learn from.
+    """tau: the value of `_TEMPERATURES` with the least loss of the joint score alone on the training queries.
 
-    With a smaller one, what a network learns first is to distrust the joint score.
+    With a smaller tau, a network first learns to reduce the weight of the joint score.
     """
 
     def loss(temperature: float) -> float:
@@ -72,7 +72,7 @@ def temperature_of(corpora: Sequence[RankedCorpus]) -> float:
 
 
 def train(name: str, corpora: Sequence[RankedCorpus], *, steps: int, seed: int) -> Trained:
-    """Train a network by AdamW on the candidates of queries, a corpus at a time in turn.
+    """Train a network by AdamW on the candidates of queries; steps alternate between corpora.
 
     The loss is the cross-entropy between gains, scaled to a sum of 1, and the softmax of joint score / tau + network
     (ListNet, Cao et al. 2007).

@@ -1,4 +1,4 @@
-"""Measures whether networks that read both documents rank candidates better than the joint score, on a new corpus."""
+"""Measures if networks that read both documents rank candidates better than the joint score, on an unseen corpus."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _NOTE = (
 
 @dataclass(frozen=True)
 class RerankerRow:
-    """One way to rank candidates, on one corpus."""
+    """The result of one method of ranking candidates on one corpus."""
 
     corpus: str
-    name: str  # of `RERANKERS`, or what is done without
+    name: str  # of `RERANKERS`, or the method without a network
     n_parameters: int
     n_queries_read: int  # in training, with repetitions
     first_loss: float
@@ -46,7 +46,7 @@ class RerankerRow:
 
 @dataclass(frozen=True)
 class SecondStageRecord(Recorded, kind="second_stage", file="second-stage-{encoder_name}-{split}"):
-    """Candidates of the joint score, ranked again by networks, with each corpus left out of the training."""
+    """Candidates of the joint score, re-ranked by networks, with each corpus left out of the training."""
 
     datasets: list[str]  # name@checksum
     encoder: str  # name@fingerprint, of the chunk vectors
@@ -60,7 +60,7 @@ class SecondStageRecord(Recorded, kind="second_stage", file="second-stage-{encod
 
 
 def rows_of(corpora: Sequence[RankedCorpus], *, steps: int, seed: int) -> Iterator[RerankerRow]:
-    """The joint score, the best that could be, and all networks, with each corpus left out in turn."""
+    """The joint score, the ideal ranking, and all networks, with each corpus left out in turn."""
     for corpus in corpora:
         name = corpus.vectors.name
         plain = [one.scores for one in corpus.measured]
@@ -117,7 +117,7 @@ def _milliseconds(rows: Sequence[RerankerRow]) -> str:
 def main(
     run: Measurement, names: tuple[str, ...], encoder: str, split: str, steps: int, depth: int, n_train: int
 ) -> None:
-    """Train networks on candidates of all but one DATASET, for each in turn, and rank the candidates of that one again.
+    """Train networks on candidates of all but one DATASET, for each in turn, and re-rank the candidates of that one.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""Trains a layer over frozen chunk vectors, a corpus at a time in turn.
+"""Trains a layer over frozen chunk vectors; steps alternate between corpora.
 
 Letters in shapes: B documents, D width of a vector.
 """
@@ -20,17 +20,17 @@ from benchmarks.frozen.corpora import FrozenCorpus, Vectors
 from benchmarks.frozen.layers import LAYERS, MAX_CHUNKS, DocumentLayer
 
 _TEMPERATURE = 0.07
-_QUERIES = 24  # of a batch of pairs or sections
-_RANKED = 6  # queries of a batch of rankings
+_QUERIES = 24  # in a batch of pairs or sections
+_RANKED = 6  # queries in a batch of rankings
 _TEACHER = 0.03  # temperature of joint scores
 _WARM_UP = 20  # steps
-_BATCH = 64  # documents whose vectors are made together
+_BATCH = 64  # documents whose vectors are computed together
 Span = tuple[int, int]  # first chunk, and the one after the last
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What one step compares: documents or parts of them, whose vectors a loss is made of."""
+    """The batch of one step: documents or parts of documents, and the loss of their vectors."""
 
     spans: Sequence[Span]
     loss: Callable[[Tensor], Tensor]  # of their vectors (B, D), whitened, unit rows
@@ -41,10 +41,10 @@ def _document(corpus: FrozenCorpus, place: int) -> Span:
 
 
 def pairs_batch(corpus: FrozenCorpus, draw: np.random.Generator) -> Batch:
-    """Queries with a target each, and two near documents of each as negatives; in-batch negatives too.
+    """Queries with one target each, and two near documents of each query as negatives; also in-batch negatives.
 
-    Cross-entropy of cosines at temperature .07 (InfoNCE, van den Oord et al. 2018); documents that a query is related
-    to are no negatives of it.
+    Cross-entropy of cosines at temperature 0.07 (InfoNCE, van den Oord et al. 2018); documents that are related to a
+    query are not used as its negatives.
     """
     queries = draw.choice(list(corpus.pairs), min(_QUERIES, len(corpus.pairs)), replace=False).tolist()
     targets = [int(draw.choice(list(corpus.pairs[query]))) for query in queries]
@@ -67,7 +67,7 @@ def pairs_batch(corpus: FrozenCorpus, draw: np.random.Generator) -> Batch:
 
 
 def sections_batch(corpus: FrozenCorpus, draw: np.random.Generator) -> Batch:
-    """A third of a document beside the longer part of the rest of it; those of other documents are negatives."""
+    """A third of a document with the longer part of its rest as match; rests of other documents are negatives."""
     parts: list[Span] = []
     rests: list[Span] = []
     for place in draw.permutation(corpus.trainable).tolist():
@@ -91,9 +91,9 @@ def sections_batch(corpus: FrozenCorpus, draw: np.random.Generator) -> Batch:
 
 
 def ranking_batch(corpus: FrozenCorpus, draw: np.random.Generator) -> Batch:
-    """Queries with eight of their best targets by the joint score and five lower ones, whose scores are learned.
+    """Queries with their eight best targets by the joint score and five lower ones; the joint scores are learned.
 
-    Cross-entropy between the softmax of cosines at temperature .07 and that of joint scores at .03.
+    Cross-entropy between the softmax of cosines at temperature 0.07 and that of joint scores at 0.03.
     """
     spans, lists = list[Span](), list[tuple[int, NDArray[np.int64], Tensor]]()
     for query in draw.choice(list(corpus.ranked), min(_RANKED, len(corpus.ranked)), replace=False).tolist():
@@ -122,26 +122,26 @@ OBJECTIVES: Mapping[str, Callable[[FrozenCorpus, np.random.Generator], Batch]] =
 
 @dataclass(frozen=True)
 class Trained:
-    """A layer, and what its training came to."""
+    """A layer, and the outcome of its training."""
 
     layer: DocumentLayer
     n_documents: int  # read, with repetitions
     first_loss: float  # mean of the first twelfth of the steps, at least one
-    last_loss: float
+    last_loss: float  # mean of the last twelfth of the steps, at least one
 
 
 def train(
     layer_name: str, objective: str, corpora: Sequence[FrozenCorpus], *, steps: int, rate: float, seed: int
 ) -> Trained:
-    """Train a layer by AdamW, the rate rising for 20 steps and then falling to 0.
+    """Train a layer by AdamW, with a warm-up of 20 steps and a linear decay of the rate over all steps.
 
     Args:
-        layer_name: of `LAYERS`.
-        objective: of `OBJECTIVES`.
-        corpora: of each step another one, in turn.
+        layer_name: a name of `LAYERS`.
+        objective: a name of `OBJECTIVES`.
+        corpora: steps use them in turn.
         steps: at least 1.
-        rate: the highest.
-        seed: of weights and of what is drawn.
+        rate: the learning rate before warm-up and decay are applied.
+        seed: of parameters and of random draws.
     """
     torch.manual_seed(seed)
     draw = np.random.default_rng(seed)
@@ -165,14 +165,14 @@ def train(
 
 
 def _vectors(layer: DocumentLayer, corpus: FrozenCorpus, spans: Sequence[Span]) -> Tensor:
-    """(B, D) of parts of documents."""
+    """(B, D) vectors of parts of documents."""
     means = np.stack([corpus.chunks[first:end].astype(np.float32).mean(axis=0) for first, end in spans])
     added: Tensor = layer(*_padded(corpus, spans))
     return torch.from_numpy(means) + added
 
 
 def _padded(corpus: FrozenCorpus, spans: Sequence[Span]) -> tuple[Tensor, Tensor]:
-    """Chunks (B, n, D) of parts of documents, and which are real (B, n)."""
+    """Chunks (B, n, D) of parts of documents, and a mask (B, n) of real chunks."""
     chosen = [
         np.linspace(first, end - 1, min(MAX_CHUNKS, end - first)).round().astype(np.int64) for first, end in spans
     ]
@@ -187,7 +187,7 @@ def _padded(corpus: FrozenCorpus, spans: Sequence[Span]) -> tuple[Tensor, Tensor
 
 @torch.inference_mode()
 def document_vectors(layer: DocumentLayer, corpus: FrozenCorpus) -> Vectors:
-    """(N, D) of all documents of a corpus."""
+    """(N, D) vectors of all documents of a corpus."""
     lengths = np.diff(corpus.starts)
     order = np.argsort(lengths, kind="stable")
     vectors = np.zeros((len(lengths), corpus.chunks.shape[1]), np.float32)

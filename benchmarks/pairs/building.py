@@ -1,4 +1,4 @@
-"""Balanced pairs by the protocols of the papers: for each pair that matches one of the same document that does not."""
+"""Balanced pairs by the protocols of the papers: each match comes with a mismatch of the same first document."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from benchmarks.pairs.splitting import (
 )
 from engine.training.judgments import Judgments
 
-# So many documents that look most like one, best first; fewer where there are no more.
+# Maps a document and a number n to the n most similar documents, best first; fewer if there are no more.
 Ranked: TypeAlias = Callable[[str, int], Sequence[str]]
 
-LEXICAL_DEPTH = 50  # of the nearest that are free, among which a hard negative is drawn
+LEXICAL_DEPTH = 50  # nearest free documents, among which a hard negative is drawn
 
 
 class Negatives(StrEnum):
-    """Where the document comes from that does not match."""
+    """The source of the mismatched document."""
 
     RANDOM = "random"  # any document of the split's positives
-    LINKED = "linked"  # out of those that the query links to
-    LEXICAL = "lexical"  # out of those that share most words with the query
+    LINKED = "linked"  # a document that the query links to
+    LEXICAL = "lexical"  # one of the nearest documents by words
 
 
 class Pool:
-    """What can be drawn in one split."""
+    """The candidates for negatives in one split."""
 
     def __init__(
         self,
@@ -55,11 +55,11 @@ class Pool:
         """Take the matches of a split.
 
         Args:
-            kind: where documents come from.
+            kind: the source of negatives.
             edges: the matches; random and lexical negatives are among their documents.
-            links: of the corpus.
-            at_home: the documents of the split; None where splits share them.
-            ranked: for `Negatives.LEXICAL`; the document itself may be among them.
+            links: the links of the corpus.
+            at_home: the documents of the split; None if splits share documents.
+            ranked: for `Negatives.LEXICAL`; the ranking can include the document itself.
         """
         self._kind = kind
         self._links = links
@@ -67,10 +67,10 @@ class Pool:
         self._ranked = ranked
         self._members = list(dict.fromkeys(doc_id for edge in edges for doc_id in edge))
         self._is_member = frozenset(self._members)
-        self._nearest: dict[str, tuple[float, list[str]]] = {}  # by query: how deep was looked, and members found
+        self._nearest: dict[str, tuple[float, list[str]]] = {}  # by query: depth of its ranking, and members found
 
     def targets(self, query: str, taken: Set[Edge]) -> Sequence[str]:
-        """Those that may be drawn; but for lexical ones some of them are `taken`, or the query itself."""
+        """The candidates for a query; except for lexical ones, they can include the query and `taken` documents."""
         match self._kind:
             case Negatives.RANDOM:
                 return self._members
@@ -81,7 +81,7 @@ class Pool:
                 return self._free_and_near(query, taken)
 
     def _free_and_near(self, query: str, taken: Set[Edge]) -> list[str]:
-        """The nearest members that are not taken, `LEXICAL_DEPTH` of them where the ranking holds so many."""
+        """The nearest members that are not taken: `LEXICAL_DEPTH`, or fewer if the ranking has no more."""
         assert self._ranked is not None
         depth, near = self._nearest.get(query, (0.0, []))
         while True:
@@ -99,7 +99,7 @@ class Positives(StrEnum):
     """Which pairs match."""
 
     LINKED = "linked"  # one links to the other
-    ALIKE = "alike"  # they link to nearly the same documents
+    ALIKE = "alike"  # both link to nearly the same documents
 
 
 @dataclass(frozen=True)
@@ -108,9 +108,9 @@ class Protocol:
 
     positives: Positives
     negatives: Negatives
-    relevance: int = 1  # of a link that matches, at least
-    above: float = 0.5  # Jaccard of the links of documents that are alike
-    fewest_links: int = 3  # of documents that can be alike
+    relevance: int = 1  # least relevance of a link that matches
+    above: float = 0.5  # for ALIKE: the Jaccard similarity of links must exceed this value
+    fewest_links: int = 3  # for ALIKE: least number of links of a document
 
 
 PROTOCOLS: Mapping[str, Protocol] = {
@@ -123,10 +123,10 @@ PROTOCOLS: Mapping[str, Protocol] = {
 
 @dataclass(frozen=True)
 class BuiltPairs:
-    """Pairs, and what could not be made of the matches of the corpus."""
+    """Pairs, and the number of matches of the corpus that were dropped."""
 
     splits: PairSplits
-    n_lost: Mapping[Split, int]  # matching pairs that went, as no mismatch was left for them
+    n_lost: Mapping[Split, int]  # dropped matching pairs, for which no mismatch was left
 
 
 def build_pairs(
@@ -138,34 +138,33 @@ def build_pairs(
     most: int | None = None,
     ranked: Ranked | None = None,
 ) -> BuiltPairs:
-    """Draw pairs, as many that match as not, in each split.
+    """Draw equally many matches and mismatches in each split.
 
-    "aan" is the protocol of AAN104K (SMITH, section 5.1.2) and of CoLDE's AAN: a paper with
-    each that it cites, and with one random irrelevant paper for each of these. "wikipedia"
-    is that of Wiki65K: see `similar_by_links`, the first document of a pair is the
-    lexicographically smaller one, and a mismatched one is drawn from its outgoing
-    links. "aan-hard" draws negatives among the `LEXICAL_DEPTH` nearest by BM25, "graded" takes the links of
-    relevance 2 as matches and tells them from those of relevance 1: neither is published.
+    "aan" is the protocol of AAN104K (SMITH, section 5.1.2) and of CoLDE's AAN: a paper is paired
+    with each paper that it cites, and with one random irrelevant paper for each of these. "wikipedia" is the protocol
+    of Wiki65K: matches are from `similar_by_links`, the first document of a pair is the lexicographically smaller one,
+    and a mismatch is drawn from its outgoing links. "aan-hard" draws negatives among the `LEXICAL_DEPTH` nearest
+    documents by BM25; "graded" has the links of relevance 2 as matches and the links of relevance 1 as mismatches. The
+    last two are not published.
 
-    Random negatives are drawn among the documents that positives of the split name, where
-    the papers draw from all: so no document is a negative by its name alone, and no more
-    documents have to be encoded. So are hard ones, of documents that are neither linked nor
-    drawn before. A positive for which no negative is left goes too, and is counted.
+    Random negatives are drawn among the documents of the positives of the split, while the papers draw from all
+    documents. Thus no document can be recognised as a negative by its identity, and no further documents have to be
+    encoded. Hard negatives are drawn in the same way, among documents that are neither linked nor drawn before. A
+    positive for which no negative is left is dropped and counted.
 
-    By the rule DOCUMENT only `Relations.trainable` pairs are in train where links match, and
-    documents are shared out by `assign_documents`. Pairs alternate, one that matches and one
-    that does not, so that any beginning of even length is balanced.
+    With the rule DOCUMENT, train has only `Relations.trainable` pairs if links are matches, and documents are assigned
+    to splits by `assign_documents`. Matches and mismatches alternate, so that any prefix of even length is balanced.
 
     Args:
-        relations: of the corpus.
+        relations: the relations of the corpus.
         protocol: one of `PROTOCOLS`, or another.
         rule: DOCUMENT or PAIR.
-        seed: of all that is drawn.
-        most: matching pairs of a split, at most; all by default.
-        ranked: needed for `Negatives.LEXICAL` alone; the document itself may be among them.
+        seed: of all random draws.
+        most: the largest number of matching pairs in a split; all by default.
+        ranked: needed only for `Negatives.LEXICAL`; the ranking can include the document itself.
 
     Raises:
-        DatasetError: a split is left without a pair.
+        DatasetError: a split has no pair left.
     """
     assert rule is not SplitRule.GIVEN
     assert (ranked is not None) == (protocol.negatives is Negatives.LEXICAL)
@@ -189,7 +188,7 @@ def build_pairs(
 
 
 def _matching(relations: Relations, protocol: Protocol) -> list[Edge]:
-    """Every pair of the corpus that matches, once, its query first."""
+    """Every matching pair of the corpus once, with its query first."""
     if protocol.positives is Positives.ALIKE:
         return similar_by_links(relations.links, above=protocol.above, fewest=protocol.fewest_links)
     found: dict[Edge, Edge] = {}
@@ -215,7 +214,7 @@ def _claims(
 
 
 def _homes(relations: Relations, protocol: Protocol, claims: Mapping[Split, Sequence[Edge]]) -> dict[str, Split]:
-    """The split of each document; what may become a negative by a link counts as an edge too."""
+    """The split of each document; for linked negatives, candidate negatives also count as edges."""
     if protocol.negatives is not Negatives.LINKED:
         return assign_documents(claims, relations.held)
     queries = {split: dict.fromkeys(query for query, _ in claims[split]) for split in Split}
@@ -229,10 +228,10 @@ def _homes(relations: Relations, protocol: Protocol, claims: Mapping[Split, Sequ
 def _draw(
     edges: Sequence[Edge], pool: Pool, taken: set[Edge], most: int | None, rng: np.random.Generator
 ) -> tuple[list[Pair], int]:
-    """A match and a mismatch for each edge, in random order, as long as there are; what is drawn is taken.
+    """Draw a match and a mismatch for each edge, in random order; drawn mismatches are added to `taken`.
 
     Returns:
-        The pairs, and for how many of the edges that were looked at there was no mismatch.
+        The pairs, and the number of visited edges without a mismatch.
     """
     pairs: list[Pair] = []
     n_lost = 0

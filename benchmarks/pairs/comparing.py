@@ -1,6 +1,6 @@
-"""A score of two encoded documents: the cosine of their vectors, their best chunks, or a TDE's head.
+"""Scores of two encoded documents: the cosine of their vectors, their best chunks, or the head of a TDE.
 
-Letters in shapes: I chunks of the first document, J of the second, D width."""
+Letters in shapes: I chunks of the first document, J chunks of the second, D width."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _DOCUMENTS_AT_A_TIME = 32
 
 
 class Comparison(StrEnum):
-    """How the vectors of two documents become a score."""
+    """The score of two documents from their vectors."""
 
-    COSINE = "cosine"  # of the document vectors
+    COSINE = "cosine"  # cosine of the document vectors
     MAXSIM = "maxsim"  # mean best match of the first document's chunks
     HEAD = "head"  # the probability of a TDE's pair head
 
 
 def mean_best_match(first: Vectors, weights: NDArray[np.float64], second: Vectors) -> float:
-    """How well the chunks of one document are met by those of another, without the thresholds of a search.
+    """The mean similarity of the chunks of one document to their best chunks in another, without search thresholds.
 
         s(a, b) = sum_i w_i max_j <a_i, b_j> / sum_i w_i
 
@@ -43,7 +43,7 @@ def mean_best_match(first: Vectors, weights: NDArray[np.float64], second: Vector
         second: (J, D) unit rows.
 
     Returns:
-        In [-1, 1]; the documents do not swap.
+        In [-1, 1]; not symmetric.
     """
     best = (first @ second.T).max(axis=1).astype(np.float64)
     return float(weights @ best / weights.sum())
@@ -51,21 +51,21 @@ def mean_best_match(first: Vectors, weights: NDArray[np.float64], second: Vector
 
 @dataclass(frozen=True)
 class Side:
-    """What is kept of a document to compare it; chunks in half precision, as in an index."""
+    """The stored vectors of a document for comparisons; chunks in half precision, as in an index."""
 
     document: Vectors  # (D,)
-    chunks: NDArray[np.float16]  # (I, D); no row where they are not compared
+    chunks: NDArray[np.float16]  # (I, D); no rows if chunks are not compared
     weights: NDArray[np.float64]  # (I,)
 
 
 class Comparer:
-    """Makes a score of two encoded documents."""
+    """Scores two encoded documents."""
 
     def __init__(self, encoder: Encoder, comparison: Comparison) -> None:
-        """Compare what `encoder` encodes.
+        """Compare documents that `encoder` encoded.
 
         Raises:
-            EncoderError: the encoder has no pair head, and is to be compared by one.
+            EncoderError: `comparison` needs a pair head, and the encoder has none.
         """
         if comparison is Comparison.HEAD and not isinstance(encoder, TdeEncoder):
             raise EncoderError(f"{encoder.name} has no pair head, a TDE has; compare by cosine or by maxsim")
@@ -73,13 +73,13 @@ class Comparer:
         self.comparison = comparison
 
     def side(self, encoded: EncodedDocument) -> Side:
-        """What is needed of a document."""
+        """The vectors of a document that the comparison needs."""
         chunks = encoded.chunks if self.comparison is Comparison.MAXSIM else encoded.chunks[:0]
         n_tokens = np.array([chunk.n_tokens for chunk in encoded.chunk_spans])
         return Side(encoded.document, chunks.astype(np.float16), chunk_weights(n_tokens))
 
     def score(self, first: Side, second: Side) -> float:
-        """Higher where the documents match."""
+        """The score of two documents; higher for a match."""
         match self.comparison:
             case Comparison.COSINE:
                 return float(first.document @ second.document)
@@ -91,7 +91,7 @@ class Comparer:
 
 
 def encoded_sides(encoder: Encoder, comparer: Comparer, documents: Mapping[str, Document]) -> dict[str, Side]:
-    """Encode documents to their ends, some at a time, and keep what is needed to compare them; by doc_id.
+    """Encode whole documents in blocks, and return their sides by doc_id.
 
     Raises:
         DocumentError: a document has no token.
@@ -106,18 +106,17 @@ def encoded_sides(encoder: Encoder, comparer: Comparer, documents: Mapping[str, 
 
 @dataclass(frozen=True)
 class Shelf:
-    """Where vectors are kept."""
+    """The place where vectors are stored."""
 
     work: Path  # folder of indexes
-    name: str  # of the documents, with a checksum that changes whenever they do
+    name: str  # of the set of documents, with a checksum of them
 
 
 class GivenScorer:
-    """A `PairScorer`: each document is read by itself and to its end, and two are compared by their vectors.
+    """A `PairScorer` of a given encoder: encodes each whole document by itself, and compares documents by vectors.
 
-    Vectors are those of an index of the documents, in half precision: it is made by the first
-    scorer of an encoder, and shared by all others, other seeds and protocols; what was
-    interrupted goes on.
+    The vectors are from an index of the documents, in half precision. The first scorer of an encoder builds the index,
+    and later scorers, seeds and protocols share it; an interrupted build is resumed.
     """
 
     is_trained = False
@@ -135,11 +134,11 @@ class GivenScorer:
         """Name an encoder.
 
         Args:
-            encoder: as `load_given` takes it.
-            comparison: by which the scorer is named.
-            shelf: where vectors are kept.
-            device: of the encoder; by default a GPU where torch sees one.
-            log: gets a line after each commit of vectors.
+            encoder: the name of an encoder, for `load_given`.
+            comparison: the comparison; it names the scorer.
+            shelf: the place where vectors are stored.
+            device: of the encoder; by default a GPU if torch finds one.
+            log: called with a line after each commit of vectors.
         """
         self.name = comparison.value
         self.encoder = ""
@@ -153,10 +152,10 @@ class GivenScorer:
         self._sides: dict[str, Side] = {}
 
     def fit(self, given: Fit) -> None:
-        """As `PairScorer.fit`; nothing is learned, documents are encoded that have not been yet.
+        """As `PairScorer.fit`; trains nothing, and encodes the documents that are not stored yet.
 
         Raises:
-            EncoderError: the encoder cannot be loaded, or has no pair head and is to be compared by one.
+            EncoderError: the encoder cannot be loaded, or lacks the pair head that the comparison needs.
             DatasetError: a document has no token.
         """
         name, work = self._shelf.name, self._shelf.work

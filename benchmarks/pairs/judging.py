@@ -1,6 +1,6 @@
-"""How well scores tell pairs that match from others: thresholds chosen on valid, scikit-learn's metrics on test.
+"""The quality of scores as classifiers of pairs: thresholds chosen on valid, scikit-learn's metrics on test.
 
-Letters in shapes: N pairs. A pair is called a match where its score is above the threshold."""
+Letters in shapes: N pairs. A pair is classified as a match if its score is above the threshold."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Bools: TypeAlias = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """Quality at one threshold; shares in [0, 1], those of precision, recall and F1 for the matches."""
+    """Quality at one threshold; values in [0, 1], with precision, recall and F1 of the matches."""
 
     threshold: float
     accuracy: float
-    precision: float  # 0 where nothing is called a match
+    precision: float  # 0 if no pair is classified as a match
     recall: float
     f1: float
-    auc: float  # of the scores, whatever the threshold
+    auc: float  # of the scores, independent of the threshold
 
 
 def judge(scores: ArrayLike, labels: ArrayLike, threshold: float) -> Judgment:
@@ -37,10 +37,10 @@ def judge(scores: ArrayLike, labels: ArrayLike, threshold: float) -> Judgment:
     Args:
         scores: (N,), higher where documents match.
         labels: (N,) bool, with both values.
-        threshold: see the top.
+        threshold: a score above it means a match.
 
     Raises:
-        ValueError: shapes differ, a score is no number, or all labels are the same.
+        ValueError: shapes differ, a score is not finite, or all labels are equal.
         MissingExtra: scikit-learn is not installed.
     """
     metrics = optional("sklearn.metrics", "judging pairs", "scikit-learn", BENCHMARKS)
@@ -58,7 +58,7 @@ def judge(scores: ArrayLike, labels: ArrayLike, threshold: float) -> Judgment:
 
 
 def is_correct(scores: ArrayLike, labels: ArrayLike, threshold: float) -> Bools:
-    """(N,) where the call is right; what systems are compared by, pair by pair."""
+    """(N,) True where a pair is classified correctly; systems are compared by these values, pair by pair."""
     given, truth = _checked(scores, labels)
     correct: Bools = (given > threshold) == truth
     return correct
@@ -67,9 +67,9 @@ def is_correct(scores: ArrayLike, labels: ArrayLike, threshold: float) -> Bools:
 def accuracy_threshold(scores: ArrayLike, labels: ArrayLike) -> float:
     """The threshold of highest accuracy.
 
-    All thresholds between two neighbouring scores are as good as each other: it is the
-    middle of that gap; of gaps that are as good the widest, then the lowest. One outside of
-    all scores is taken only where it is better, and lies right at the outermost score.
+    All thresholds between two neighbouring scores are equally good, so the middle of the gap is used; among equally
+    good gaps the widest, then the lowest. A threshold outside of all scores is used only if it is better; it is right
+    at the outermost score.
 
     Raises:
         ValueError: as `judge`.
@@ -88,7 +88,7 @@ def f1_threshold(scores: ArrayLike, labels: ArrayLike) -> float:
 
 
 class _Sweep:
-    """All thresholds that differ in what they call a match, rising, each with how often it is right."""
+    """All thresholds with different classifications, rising, each with its numbers of correct pairs."""
 
     def __init__(self, scores: Floats, labels: Bools) -> None:
         values = np.unique(scores)
@@ -118,10 +118,10 @@ def _checked(scores: ArrayLike, labels: ArrayLike) -> tuple[Floats, Bools]:
 
 
 def finite_scores(scorer: PairScorer, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-    """(N,) scores to nine digits, so that what a record holds is what was judged.
+    """(N,) scores rounded to nine digits, so that the scores in a record are those that were judged.
 
     Raises:
-        DatasetError: one is no finite number.
+        DatasetError: a score is not finite.
     """
     scores = scorer.score(pairs)
     if not np.all(np.isfinite(scores)):

@@ -1,4 +1,4 @@
-"""The tasks of `engine.training` over labelled pairs: what each of them takes for a match and for a mismatch.
+"""The tasks of `engine.training` over labelled pairs, and which pairs each uses as matches and mismatches.
 
 A step reads `pairs_per_step` pairs of train, and of each document a stretch of about `training_tokens`.
 """
@@ -23,15 +23,15 @@ from engine.training.tasks.fine_tuning import FineTuning, FineTuningSettings, Lo
 from engine.training.tasks.section_contrast import ContrastSettings, Graph, SectionContrast
 from engine.training.tasks.text_pairs import LabelledPair, TextPairs, TextPairsSettings
 
-Learned: TypeAlias = FineTuningSettings | ContrastSettings | TextPairsSettings  # what is minimised
+Learned: TypeAlias = FineTuningSettings | ContrastSettings | TextPairsSettings  # the objective
 
-GROUP_TOKENS = 4096  # with a graph at a time; some 8 GB of activations of a BERT-base
-TOKENS_PER_SENTENCE = 24  # on average, so that 64 sentences of a TDE are as long as 48 blocks of a SMITH
+GROUP_TOKENS = 4096  # most tokens with a graph at a time; about 8 GB of activations of a BERT-base
+TOKENS_PER_SENTENCE = 24  # on average; thus 64 sentences of a TDE are as long as 48 blocks of a SMITH
 
 
 def n_chunks(encoder: TrainableEncoder, training_tokens: int) -> int:
-    """Chunks that are as long as so many tokens, special ones counted; at least one."""
-    # A TDE's chunks are sentences, most of them far shorter than they may be.
+    """The number of chunks in `training_tokens` tokens, special tokens counted; at least one."""
+    # The chunks of a TDE are sentences, most of them far shorter than the limit.
     longest = TOKENS_PER_SENTENCE if isinstance(encoder, TdeEncoder) else encoder.chunk_tokens + 2
     return max(1, training_tokens // longest)
 
@@ -46,22 +46,21 @@ def pair_task(
     training_tokens: int,
     seed: int,
 ) -> Task[Any]:
-    """Make the task that learns what tells `train` apart.
+    """Make the task that trains an encoder on the pairs of `train`.
 
-    `FineTuning` takes half of the pairs of a step as queries, each with a match and a
-    labelled mismatch; whatever else stands in the batch is a mismatch too, but for losses that
-    judge each pair by itself, see `labels_alone`. `SectionContrast` knows matches alone, one
-    for each pair of a step, and takes the other documents of the batch for mismatches.
-    `TextPairs` reads labelled pairs, and draws the sentences of others apart.
+    `FineTuning` uses half of the pairs of a step as queries, each with a match and a labelled mismatch. All other
+    documents of the batch are mismatches too, except for losses of single pairs; see `labels_alone`. `SectionContrast`
+    reads only matches, one for each pair of a step, and uses the other documents of the batch as mismatches.
+    `TextPairs` reads labelled pairs, and contrasts their sentences with those of other documents.
 
     Args:
-        encoder: to be trained.
-        learned: what is minimised; its batch size gives way to the budget's.
+        encoder: the encoder to train.
+        learned: the objective; the budget replaces its batch size.
         texts: the documents of `train`.
-        train: with both kinds of pairs.
-        budget: of which `pairs_per_step` counts here.
-        training_tokens: see the top.
-        seed: of all that is drawn.
+        train: pairs of both kinds.
+        budget: only `pairs_per_step` is used.
+        training_tokens: the approximate number of tokens of a document in a step.
+        seed: of all random draws.
 
     Raises:
         TrainingError: `learned` does not fit the encoder, or there are too few pairs.
@@ -88,16 +87,16 @@ def pair_task(
 
 
 def labels_alone(learned: Learned) -> bool:
-    """Whether only pairs with a label are learned from.
+    """Whether an objective uses only pairs with a label.
 
-    Cross-entropy needs no others. A softmax over a batch, and sets of documents that belong together,
-    take whatever has no label for a mismatch: where splits share documents, matches of valid and test too.
+    Cross-entropy needs no others. A softmax over a batch, and losses over sets of related documents, treat pairs
+    without a label as mismatches; if splits share documents, these include matches of valid and test.
     """
     return isinstance(learned, FineTuningSettings) and {loss for loss, w in learned.losses.items() if w} == {Loss.BCE}
 
 
 def _corpus(texts: Mapping[str, Document], train: Sequence[Pair], *, is_open: bool) -> TrainingCorpus:
-    """The matches of train; `is_open` where documents without a label for a query are neither match nor mismatch."""
+    """The matches of train; with `is_open`, documents without a label for a query are neither match nor mismatch."""
     matches: dict[str, dict[str, int]] = {}
     partners: dict[bool, dict[str, dict[str, int]]] = {True: {}, False: {}}
     for pair in train:
@@ -112,7 +111,7 @@ def _corpus(texts: Mapping[str, Document], train: Sequence[Pair], *, is_open: bo
 
 
 class _AllBut(Mapping[str, int]):
-    """A judgment of 1 for every document but some; one for each query would be too large to write out."""
+    """A judgment of 1 for all documents except some; a dictionary for each query would be too large."""
 
     def __init__(self, doc_ids: Collection[str], left_out: Collection[str]) -> None:
         self._doc_ids = doc_ids
@@ -131,7 +130,7 @@ class _AllBut(Mapping[str, int]):
 
 
 class LabelledMismatches:
-    """A `Miner` that names what train says does not match."""
+    """A `Miner` that returns the labelled mismatches of train."""
 
     def __init__(self, train: Sequence[Pair]) -> None:
         """Take the mismatches of each first document."""

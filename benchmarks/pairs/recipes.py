@@ -1,7 +1,7 @@
-"""The trained encoders of the papers and of this project by name, each as a recipe. Values alone; nothing is trained.
+"""The trained encoders of the papers and of this project by name, each as a recipe; values only, no training.
 
-Sizes are the papers' unless said otherwise. Learning rates of new layers are ours: the papers train
-for 100,000 steps (SMITH) or tens of epochs (CoLDE), a budget here is some hundred steps.
+Sizes are those of the papers unless stated otherwise. Learning rates of new layers are our choice: the papers train
+for 100,000 steps (SMITH) or tens of epochs (CoLDE), while a budget here is some hundred steps.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _BACKBONE_RATE = 3e-5
 _BERT_RATE = 5e-5  # SMITH, section 5.2.3, and the code of CoLDE
 _NEW_RATE = 3e-4
 _HEAD_RATE = 1e-3
-_SHORT_BLOCK = 128  # tokens, special ones counted: four blocks of SMITH-Short are 512
-_GRAPH_TOKENS = 512  # of a document: 32 pairs through a MiniLM take 7.3 GB in all, computed twice 2.2
-# Tokens of a CoLDE's chunk. The published 510 are 512 with the special ones; of those a stretch of
-# 1,536 has three, and a section one, so `fixed` cuts smaller ones.
+_SHORT_BLOCK = 128  # tokens, special tokens counted; four blocks of SMITH-Short are 512
+_GRAPH_TOKENS = 512  # of a document: 32 pairs through a MiniLM need 7.3 GB, or 2.2 GB with recomputed layers
+# Tokens of a chunk of a CoLDE. The published 510 are 512 with special tokens; a stretch of 1,536 tokens has
+# only three such chunks, and a section one, so `fixed` uses smaller chunks.
 _COLDE_CHUNKS = {Variant.PAPER: 510, Variant.RELEASED: 510, Variant.FIXED: 126}
-_BERT_SIZES = {  # of a SMITH, and in the configuration of a BERT
+_BERT_SIZES = {  # names of sizes of a SMITH, and the names in the configuration of a BERT
     "width": "hidden_size",
     "sentence_layers": "num_hidden_layers",
     "sentence_heads": "num_attention_heads",
@@ -46,14 +46,14 @@ def recipe(name: str, encoder: str, training_tokens: int, variant: Variant = Var
     """A recipe of `RECIPES`.
 
     Args:
-        name: of the recipe.
-        encoder: where it starts from: an encoder to be trained, or the backbone of a new one.
-        training_tokens: of a document that are read in a step, by which the chunks of a CoLDE are counted.
-        variant: of a new encoder.
+        name: the name of the recipe.
+        encoder: the start: an encoder to be trained, or the backbone of a new one.
+        training_tokens: tokens of a document that a step reads; they determine the number of chunks of a CoLDE.
+        variant: the variant of a new encoder.
 
     Raises:
-        EncoderError: a backbone is needed that is a BERT, and this is none.
-        TrainingError: another variant is wanted of a recipe that makes no new encoder.
+        EncoderError: the recipe needs a BERT as backbone, and `encoder` is none.
+        TrainingError: another variant than `fixed` is requested from a recipe that makes no new encoder.
     """
     return RECIPES[name](encoder, training_tokens, variant)
 
@@ -72,7 +72,7 @@ def _smith(pretraining: frozenset[Objective], encoder: str, training_tokens: int
 
 
 def _smith_short(encoder: str, training_tokens: int, variant: Variant) -> Recipe:
-    """The backbone reads the sentences, whatever its size, as BERT-base does in the paper."""
+    """The backbone, of any size, reads the sentence blocks, like BERT-base in the paper."""
     folder = resolve_backbone(encoder)
     config = parse_json(folder / "config.json")
     if not isinstance(config, dict) or config.get("model_type") != "bert":
@@ -91,7 +91,7 @@ def _colde(
     *,
     always: Variant | None = None,
 ) -> Recipe:
-    """Other variants than `fixed` never read documents unsplit in training, as in the paper."""
+    """In training, only the variant `fixed` also reads unsplit documents; the others never do, as in the paper."""
     variant = always or variant
     n_sections, chunk_tokens = int(sizes.get("n_sections", "2")), _COLDE_CHUNKS[variant]
     max_chunks = max(1, training_tokens // (n_sections * (chunk_tokens + 2)))
@@ -99,7 +99,7 @@ def _colde(
     new = NewEncoder(Kind.COLDE, variant, own)
     if variant is not Variant.FIXED:
         learned = replace(learned, whole_probability=0.0)
-    # All chunks of a batch have a graph at once; of long documents it fits where layers are computed twice.
+    # All chunks of a batch have a graph at once; for long documents it fits in memory only with recomputed layers.
     start = Start(encoder, new, checkpoint_gradients=training_tokens > _GRAPH_TOKENS)
     return Recipe(start, learned, Comparison.COSINE, _BERT_RATE, _HEAD_RATE)
 

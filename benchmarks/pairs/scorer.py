@@ -1,4 +1,4 @@
-"""The interface of what tells matching pairs of documents from others."""
+"""The interface of scorers that distinguish matching pairs of documents from others."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from benchmarks.systems import Settings
 from engine.document import Document
 
-# Settings that a table looks for.
-LABELS_ALONE = "labels_alone"  # False where pairs without a label count as mismatches
-SMALL = "is_small"  # True where layers are narrow and documents short, for a first look
+# Settings that tables read.
+LABELS_ALONE = "labels_alone"  # False if pairs without a label count as mismatches
+SMALL = "is_small"  # True for narrow layers and short documents, for a first look
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,35 +28,35 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a scorer may spend on learning, the same for all, and on every machine."""
+    """The training budget of a scorer, equal for all scorers and on all machines."""
 
-    steps: int = 1000  # updates of the weights, at most
+    steps: int = 1000  # most updates of the parameters
     pairs_per_step: int = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Documents and pairs that a scorer learns from, and within what."""
+    """Documents and pairs that a scorer learns from, and its budget."""
 
-    documents: Mapping[str, Document]  # by doc_id, those of all splits
+    documents: Mapping[str, Document]  # documents of all splits, by doc_id
     train: Sequence[Pair]
-    valid: Sequence[Pair]  # may choose when to stop, and nothing else
+    valid: Sequence[Pair]  # only for choosing when to stop
     budget: Budget
     seed: int
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What learning from pairs came to."""
+    """The outcome of learning from pairs."""
 
     n_steps: int  # updates made on pairs
-    best_step: int  # after which the weights were kept; 0 where training did not help
-    valid_accuracy: float | None  # of the kept weights on the pairs that chose them; None where there were none
-    pretraining_steps: int = 0  # updates on texts alone, before
+    best_step: int  # after which the parameters were kept; 0 if training did not help
+    valid_accuracy: float | None  # of the kept parameters on the pairs that chose them; None without such pairs
+    pretraining_steps: int = 0  # earlier updates on texts alone
 
 
 class PairScorer(Protocol):
-    """Gives pairs a score that is higher where documents match."""
+    """Scores pairs of documents; a score is higher for a match."""
 
     @property
     def name(self) -> str:
@@ -64,11 +64,11 @@ class PairScorer(Protocol):
 
     @property
     def encoder(self) -> str:
-        """What is given of weights or tokenizer, as name@checksum once it is fitted; "" where nothing is."""
+        """The pretrained parameters or tokenizer, as name@checksum after `fit`; "" if there are none."""
 
     @property
     def settings(self) -> Settings:
-        """What else is needed to get the same scores again."""
+        """The other settings that determine the scores."""
 
     @property
     def is_trained(self) -> bool:
@@ -76,10 +76,10 @@ class PairScorer(Protocol):
 
     @property
     def course(self) -> Course | None:
-        """What its `fit` came to; None where it learns nothing from pairs."""
+        """The outcome of `fit`; None if the scorer does not learn from pairs."""
 
     def fit(self, given: Fit) -> None:
         """Learn from the texts of the documents and from the pairs of train."""
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-        """(N,) scores of pairs of the documents that `fit` was given; their `is_match` is not looked at."""
+        """(N,) scores of pairs of documents passed to `fit`; `is_match` of the pairs is not read."""

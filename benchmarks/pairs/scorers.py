@@ -1,6 +1,6 @@
-"""All scorers of pairs by name, their options on the command line, and the loop that measures one after the other.
+"""All scorers of pairs by name, their options on the command line, and the loop that measures them.
 
-What a scorer is made of is imported when the scorer is made.
+The modules of a scorer are imported when the scorer is made.
 """
 
 from __future__ import annotations
@@ -47,33 +47,33 @@ TRAINED = (
     "tde",
     "tde-without-topics",
 )
-LEARNED = (*NEURAL, *TRAINED)  # from pairs
+LEARNED = (*NEURAL, *TRAINED)  # scorers that learn from pairs
 SCORERS = ("bm25", *TEXT_BASELINES, *GIVEN, *LEARNED)
 
-TRAINING_TOKENS = 1536  # of a document in a step: 48 blocks of 32, what SMITH reads
+TRAINING_TOKENS = 1536  # of a document in a step: 48 blocks of 32 tokens, as in SMITH
 
 
 @dataclass(frozen=True)
 class ScorerOptions:
-    """What a user chooses of scorers, and where vectors are kept."""
+    """The options of scorers that a user chooses, and the place where vectors are stored."""
 
-    encoder: str = MINILM_NAME  # compared as it is, trained, or the backbone of what is trained
-    device: str | None = None  # of whatever has weights; a GPU where there is one by default
+    encoder: str = MINILM_NAME  # compared unchanged, trained, or the backbone of a trained encoder
+    device: str | None = None  # of models with parameters; by default a GPU if there is one
     training_tokens: int = TRAINING_TOKENS
-    word_vectors: Path | None = None  # a text file; by default they are learned from the documents
-    longformer: str = ""  # weights; random where not given
-    bigbird: str = ""
+    word_vectors: Path | None = None  # a text file; by default word vectors are trained on the documents
+    longformer: str = ""  # pretrained parameters; random if not given
+    bigbird: str = ""  # pretrained parameters; random if not given
     is_small: bool = False  # neural baselines with narrow layers, for a first look
     work: Path = WORK  # folder of the vectors of encoders that are not trained
-    documents: str = "pairs"  # name of the documents there, with a checksum that changes whenever they do
-    log: Callable[[str], None] = lambda line: None  # gets a line before what takes long
+    documents: str = "pairs"  # name of the set of documents in `work`, with a checksum of them
+    log: Callable[[str], None] = lambda line: None  # called with a line before long operations
 
 
 def make_scorer(name: str, options: ScorerOptions) -> PairScorer:
     """Make a scorer of `SCORERS`, not fitted yet.
 
     Raises:
-        EncoderError: it needs a backbone of another kind.
+        EncoderError: the scorer needs a backbone of another kind.
         MissingExtra: a package of an extra is not installed.
     """
     if name == "bm25":
@@ -103,7 +103,7 @@ def _scorer_of_ours(name: str, options: ScorerOptions) -> PairScorer:
     return TrainedEncoder(name, made, training_tokens=options.training_tokens, device=options.device)
 
 
-QUICK_PAIRS = 12  # matching ones of a split
+QUICK_PAIRS = 12  # most matching pairs of a split
 _QUICK_WORDS = 300
 _QUICK_BUDGET = Budget(steps=4, pairs_per_step=8)
 _QUICK_TOKENS = 256
@@ -129,7 +129,7 @@ fitting_options = together(
 
 
 def systems_option(default: str, known: Sequence[str]) -> Callable[[DecoratedT], DecoratedT]:
-    """Some of the scorers that a command knows, or all of them."""
+    """The option --systems: some of the scorers that a command knows, or all of them."""
 
     def read(context: click.Context, parameter: click.Parameter, names: str) -> tuple[str, ...]:
         return tuple(known) if names == "all" else names_of(known)(context, parameter, names)
@@ -139,12 +139,12 @@ def systems_option(default: str, known: Sequence[str]) -> Callable[[DecoratedT],
 
 
 def budget_of(given: Mapping[str, Any], *, quick: bool) -> Budget:
-    """What a scorer may spend, of what `fitting_options` read."""
+    """The budget of a scorer, from the values of `fitting_options`."""
     return _QUICK_BUDGET if quick else Budget(given["steps"], given["pairs_per_step"])
 
 
 def read_scorer_options(given: Mapping[str, Any], prepared: PreparedPairs, work: Path, *, quick: bool) -> ScorerOptions:
-    """What a user chooses of scorers, of what `fitting_options` read."""
+    """The options of scorers, from the values of `fitting_options`."""
     return ScorerOptions(
         encoder=given["encoder"],
         device=given["device"],
@@ -160,7 +160,7 @@ def read_scorer_options(given: Mapping[str, Any], prepared: PreparedPairs, work:
 
 
 def documents_to_fit(prepared: PreparedPairs, *, quick: bool) -> Mapping[str, Document]:
-    """The documents of pairs; of a quick run their first words."""
+    """The documents of pairs; in a quick run only their first words."""
     if not quick:
         return prepared.documents
     return {doc_id: first_words(document, _QUICK_WORDS) for doc_id, document in prepared.documents.items()}
@@ -174,17 +174,17 @@ def measure_each(
     asked: str,
     keep: Callable[[Run], None],
 ) -> tuple[list[Run], list[str]]:
-    """Measure scorers one after the other.
+    """Measure scorers one by one.
 
     Args:
-        names: of scorers.
-        options: what a user chooses of them.
-        measure: takes a scorer that is not fitted yet, and those of its settings that are not its defaults.
-        asked: of each of them, for the log.
-        keep: gets each run when it is there.
+        names: the names of scorers.
+        options: the options of scorers.
+        measure: called with a scorer that is not fitted yet, and its settings that differ from the defaults.
+        asked: the task, as the beginning of a line of the log.
+        keep: called with each run when it is finished.
 
     Returns:
-        The runs, and for each scorer that failed its name and why.
+        The runs, and for each failed scorer its name and the reason.
     """
     runs: list[Run] = []
     failed: list[str] = []
@@ -203,17 +203,17 @@ def measure_each(
 
 
 def refuse_failed(failed: Sequence[str], n_scorers: int) -> None:
-    """End a command whose scorers failed in part, when all others are measured.
+    """Fail a command if some of its scorers failed; called after all others are measured.
 
     Raises:
-        click.ClickException: with each of them and why.
+        click.ClickException: with each failed scorer and the reason.
     """
     if failed:
         raise click.ClickException(f"{len(failed)} of {n_scorers} scorers failed; {'; '.join(failed)}")
 
 
 def _not_default(scorer: PairScorer, options: ScorerOptions) -> Settings:
-    """The settings of a scorer that is not fitted yet which it would not have without being asked."""
+    """The settings of a scorer, not fitted yet, that differ from its defaults."""
     plain = replace(options, training_tokens=TRAINING_TOKENS, word_vectors=None, is_small=False)
     default = make_scorer(scorer.name, plain).settings
     return {name: value for name, value in scorer.settings.items() if default.get(name) != value}

@@ -1,4 +1,4 @@
-"""Training within a budget, by which valid pairs choose the weights and the end; the same for every scorer."""
+"""Training within a budget, in which valid pairs choose the parameters and the end; the same for every scorer."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from engine.training.task import Task
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """When valid pairs are looked at, and how many of them.
+    """When valid pairs are scored, and how many of them.
 
     Raises:
         TrainingError: a number is below 1.
     """
 
-    pairs: int = 200  # at most, half of them matches; the same ones at each look
-    looks: int = 10  # in a whole budget of steps, evenly spread, beside the one before the first step
-    patience: int = 5  # looks without a better accuracy before training ends early
+    pairs: int = 200  # at most, half of them matches; the same pairs each time
+    looks: int = 10  # evaluations in the whole budget, evenly spread; one more precedes the first step
+    patience: int = 5  # evaluations without a better accuracy before training ends early
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -42,7 +42,7 @@ class Selection:
 
 
 def sample_valid(valid: Sequence[Pair], n_pairs: int, seed: int) -> list[Pair]:
-    """At most `n_pairs` pairs at random, as many of either kind where there are so many, in their order."""
+    """At most `n_pairs` random pairs in their order: up to half of them matches, up to half mismatches."""
     rng = np.random.default_rng(seed)
     chosen: list[int] = []
     for kind in (True, False):
@@ -52,14 +52,14 @@ def sample_valid(valid: Sequence[Pair], n_pairs: int, seed: int) -> list[Pair]:
 
 
 def best_accuracy(scores: ArrayLike, pairs: Sequence[Pair]) -> float:
-    """The share of pairs that the best threshold on their scores gets right, in [0.5, 1] where they are balanced.
+    """The accuracy at the best threshold for these scores, in [0.5, 1] if the pairs are balanced.
 
     Args:
         scores: (N,), higher is closer.
-        pairs: N of them, of both kinds.
+        pairs: N pairs of both kinds.
 
     Raises:
-        TrainingError: a score is no number any more.
+        TrainingError: a score is not finite.
     """
     given = np.asarray(scores, np.float64)
     if not np.all(np.isfinite(given)):
@@ -72,11 +72,11 @@ def best_accuracy(scores: ArrayLike, pairs: Sequence[Pair]) -> float:
 
 
 class Trained(Protocol):
-    """An encoder, or any other model."""
+    """An encoder, or any other trained model."""
 
     @property
     def module(self) -> nn.Module:
-        """Its weights."""
+        """The module with the parameters."""
 
 
 def train_to_best(
@@ -88,18 +88,18 @@ def train_to_best(
     selection: Selection,
     rate: Callable[[int, TrainerSettings], float] | None = None,
 ) -> Course:
-    """Run the trainer of the engine, and leave the model with the weights that were best on valid.
+    """Run the trainer of the engine, and leave the model with the parameters that were best on valid.
 
     Args:
-        task: trains the model.
-        model: as it is before training, and best after.
-        validate: how good the weights are now; higher is better. None keeps the last ones.
-        settings: of the trainer; when valid is looked at is the selection's.
-        selection: when valid pairs are looked at, and when that ends it.
+        task: the training task of the model.
+        model: trained in place.
+        validate: returns the quality of the current parameters; higher is better. None keeps the last parameters.
+        settings: of the trainer; the times of validation are replaced by those of `selection`.
+        selection: when valid pairs are scored, and when training ends early.
         rate: see `Trainer`.
 
     Raises:
-        TrainingError: the loss is no number any more.
+        TrainingError: the loss is not finite.
         MissingExtra: accelerate is not installed.
     """
     values: list[float] = []
@@ -128,7 +128,7 @@ def train_to_best(
 
 
 class _KeptInMemory:
-    """What the trainer saves where it is best, without a folder."""
+    """Keeps in memory the parameters that the trainer saves as its best."""
 
     def __init__(self, model: Trained) -> None:
         self.module = model.module

@@ -1,4 +1,4 @@
-"""From a task's name to documents and pairs: drawn by a protocol, or read from files of a user's own or published."""
+"""Documents and pairs of a task: drawn by a protocol, or read from published files or files of a user."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ from engine.document import Document
 
 @dataclass(frozen=True)
 class GivenPairs:
-    """Pairs, and to which split each belongs."""
+    """Pairs, and the split of each."""
 
     place: str  # file or folder, for messages
     pairs: Sequence[Pair]
-    splits: Sequence[Split | None]  # of each; None where nothing is said
+    splits: Sequence[Split | None]  # of each pair; None if the file gives none
 
 
 def split_given(given: GivenPairs, rule: SplitRule, *, seed: int, most: int | None = None) -> PairSplits:
-    """Share pairs out.
+    """Assign pairs to splits.
 
-    By the rule DOCUMENT a tenth of the first documents is held out for test and another for
-    valid, and the others are shared out by `assign_documents`: pairs of two splits go. By either rule but
-    GIVEN a pair that stands there again, in this or the other order, is left out.
+    With the rule DOCUMENT, a tenth of the first documents is held out for test and another tenth for valid, and the
+    others are assigned by `assign_documents`; pairs between two splits are dropped. With every rule except GIVEN,
+    repeated pairs, in this or the other order, are left out.
 
     Args:
-        given: of any splits.
-        rule: GIVEN asks for the splits that are given, the other rules leave them aside.
+        given: pairs of any splits.
+        rule: GIVEN uses the given splits; the other rules ignore them.
         seed: of the splits.
-        most: matches of a split, and mismatches of it: the first ones; all by default.
+        most: the largest number of matches, and of mismatches, in a split; the first ones are kept; all by default.
 
     Raises:
-        DatasetError: splits are wanted that are not given, or one is left without matches or without mismatches.
+        DatasetError: the rule is GIVEN and splits are missing, or a split has no matches or no mismatches.
     """
     if rule is SplitRule.GIVEN and not all(given.splits):
         raise DatasetError(f"{given.place} has no column split; add it, or take --split document or --split pair")
@@ -87,7 +87,7 @@ def _first(pairs: Sequence[Pair], most: int | None) -> tuple[Pair, ...]:
 
 
 def _splits(pairs: Sequence[Pair], rule: SplitRule, seed: int) -> list[Split | None]:
-    """A split for each pair; None where its documents are of two."""
+    """A split for each pair; None if its documents are in two splits."""
     if rule is SplitRule.PAIR:
         return [*cut_tenths(len(pairs), seed)]
     held = hold_out_tenths(list(dict.fromkeys(pair.first for pair in pairs)), seed)
@@ -104,15 +104,15 @@ FORM = "id1 <tab> id2 <tab> label [<tab> split], label 0 or 1, split train, vali
 
 
 def read_pair_file(path: Path, doc_ids: Collection[str]) -> GivenPairs:
-    """Read a file whose first line names the columns id1, id2, label and, where splits are given, split.
+    """Read a file whose first line names the columns id1, id2, label and optionally split.
 
     Args:
-        path: of the file, in UTF-8; may be gzipped.
-        doc_ids: of the corpus.
+        path: the file in UTF-8; can be gzipped.
+        doc_ids: the ids of the corpus.
 
     Raises:
-        FormatError: it cannot be read, or a line has another form, names a document that is not in the corpus or a
-            pair that stands above.
+        FormatError: the file cannot be read, or a line has another form, names a document that is not in the corpus,
+            or repeats a pair.
     """
     known, seen = set(doc_ids), dict[Edge, str]()
     names: list[str] = []
@@ -165,24 +165,24 @@ def _split(place: str, row: Mapping[str, str]) -> Split | None:
 
 @dataclass(frozen=True)
 class PublishedPairs:
-    """A set that was read."""
+    """A published set of pairs."""
 
     given: GivenPairs
     documents: Mapping[str, Document]
-    n_lost: Mapping[Split, int]  # pairs that went, for want of a text
-    files: Sequence[Path]  # all that was read
+    n_lost: Mapping[Split, int]  # dropped pairs, which lack a text
+    files: Sequence[Path]  # all files that were read
 
 
 def read_published(folder: Path, texts: Path) -> PublishedPairs:
-    """Read the set in a folder, whichever it is.
+    """Read the published set in a folder, AAN or GWikiMatch.
 
     Args:
-        folder: with `new_aan_pairs.{train,eval,test}.tsv`, which hold the texts; or with the files of GWikiMatch,
+        folder: has `new_aan_pairs.{train,eval,test}.tsv`, which include the texts, or the files of GWikiMatch,
             see `benchmarks.formats.gwikimatch`.
-        texts: the file of articles that GWikiMatch needs; else not looked at.
+        texts: the file of articles for GWikiMatch; not read for AAN.
 
     Raises:
-        FormatError: the folder holds neither, or a file cannot be read.
+        FormatError: the folder has neither set, or a file cannot be read.
     """
     if pair_files.is_pair_folder(folder):
         read = pair_files.read_folder(folder)
@@ -215,13 +215,13 @@ def _given(folder: Path, pairs: Mapping[str, Sequence[Pair]]) -> GivenPairs:
 
 @dataclass(frozen=True)
 class Asked:
-    """Which pairs are wanted."""
+    """The requested pairs."""
 
     protocol: str
     rule: SplitRule
-    pairs: Path | None  # a file of one's own, or the folder of a published set
+    pairs: Path | None  # a file of the user, or the folder of a published set; None draws pairs
     seed: int
-    most: int | None  # of either kind in a split
+    most: int | None  # largest number of either kind in a split
 
 
 @dataclass(frozen=True)
@@ -229,20 +229,20 @@ class PreparedPairs:
     """Pairs and their documents."""
 
     task: str
-    dataset: str  # name@checksum, of all files that were read
-    documents: Mapping[str, Document]  # that pairs name, in the order of the corpus
+    dataset: str  # name@checksum of all files that were read
+    documents: Mapping[str, Document]  # documents of the pairs, in the order of the corpus
     splits: PairSplits
-    n_lost: Mapping[Split, int]  # pairs that went: matches without a mismatch, or pairs without a text
+    n_lost: Mapping[Split, int]  # dropped pairs: matches without a mismatch, or pairs without a text
 
 
 def prepared_pairs(name: str, data: Path, asked: Asked) -> PreparedPairs:
     """Read a corpus and draw its pairs, or read them from files.
 
     Args:
-        name: of a task, or a folder of the same layout; with pairs of one's own any file of documents, with those
-            of GWikiMatch the file of its articles, with those of AAN nothing but a name, for they hold their texts.
-        data: folder that holds the tasks.
-        asked: which pairs.
+        name: a task, or a folder of the same layout; with a user's own pairs, any file of documents; with GWikiMatch,
+            the file of its articles; with AAN, only a name, since its files include the texts.
+        data: the folder of the tasks.
+        asked: the requested pairs.
 
     Raises:
         DatasetError: files are missing or do not fit together, or too few pairs are left.
@@ -290,6 +290,6 @@ def _prepared(
 
 
 def _lexical(documents: Mapping[str, Document]) -> Ranked:
-    """The nearest by BM25 of each document."""
+    """The nearest documents of each document by BM25."""
     bm25 = BM25().fit(documents.values())
     return lambda doc_id, depth: [found for found, _ in bm25.search(documents[doc_id], depth)]

@@ -1,6 +1,6 @@
-"""Which pairs are learned from, chosen by and judged by: relations, and splits that share no document or no pair.
+"""Relations of a corpus, and splits of pairs for training, validation and test that share no document or no pair.
 
-An edge is a pair of documents without a label. Nothing is drawn here."""
+An edge is a pair of documents without a label. Draws no negatives."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Edge: TypeAlias = tuple[str, str]  # doc_ids
 
 
 class Split(StrEnum):
-    """What the pairs of a split are for; the order is that in which splits take a pair that several name."""
+    """The use of the pairs of a split; a pair that several splits name belongs to the first in this order."""
 
     TEST = "test"
     VALID = "valid"
@@ -30,11 +30,11 @@ class Split(StrEnum):
 
 
 class SplitRule(StrEnum):
-    """What two splits may share."""
+    """What two splits can share."""
 
-    DOCUMENT = "document"  # nothing: a document stands in the pairs of one split alone
+    DOCUMENT = "document"  # nothing: a document is in the pairs of only one split
     PAIR = "pair"  # documents: 8:1:1 over pairs, as published
-    GIVEN = "given"  # whatever they share in the file of pairs
+    GIVEN = "given"  # documents and pairs, as in the given file
 
 
 PairSplits: TypeAlias = Mapping[Split, tuple[Pair, ...]]
@@ -46,25 +46,25 @@ def undirected(one: str, other: str) -> Edge:
 
 
 def split_of(edge: Edge, held: Mapping[str, Split]) -> Split:
-    """That of test or valid which holds one of the documents, test before valid; else train."""
+    """The split that holds out one of the documents, test before valid; train if none does."""
     holders = {held.get(doc_id) for doc_id in edge}
     return next((split for split in (Split.TEST, Split.VALID) if split in holders), Split.TRAIN)
 
 
 def assign_documents(claims: Mapping[Split, Sequence[Edge]], held: Mapping[str, Split]) -> dict[str, Split]:
-    """Give each document to one split, so that all of them keep pairs.
+    """Assign each document to one split, so that all splits keep pairs.
 
-    A document that is held out goes where it is held. Any other goes to the split that
-    would lose the largest share of its edges without it, as most targets are named by
-    queries of all splits: with n_s(d) the edges of split s at document d, n_s all of them,
+    A held-out document goes to its split. Most targets are named by queries of all splits, so any other document goes
+    to the split that would lose the largest share of its edges without it: with n_s(d) the number of edges of split s
+    at document d, and n_s the number of all its edges,
 
         split(d) = argmax_s n_s(d) / n_s
 
-    and test before valid before train where they are equal.
+    and test before valid before train where shares are equal.
 
     Args:
         claims: the edges that each split would have if documents could be shared.
-        held: documents of test and valid whose split is known.
+        held: held-out documents of test and valid.
 
     Returns:
         The split of every document of `claims`; an edge between two splits belongs to none.
@@ -78,7 +78,7 @@ def assign_documents(claims: Mapping[Split, Sequence[Edge]], held: Mapping[str, 
 
 
 def hold_out_tenths(doc_ids: Sequence[str], seed: int) -> dict[str, Split]:
-    """Hold a tenth of some documents out for test and another for valid, at random; at least one each."""
+    """Hold out a random tenth of documents for test and another for valid; at least one each."""
     order = np.random.default_rng(seed).permutation(len(doc_ids))
     tenth = max(1, len(doc_ids) // 10)
     named = ((Split.TEST, order[:tenth]), (Split.VALID, order[tenth : 2 * tenth]))
@@ -86,7 +86,7 @@ def hold_out_tenths(doc_ids: Sequence[str], seed: int) -> dict[str, Split]:
 
 
 def cut_tenths(n: int, seed: int) -> list[Split]:
-    """A split for each of n things: a tenth at random for test, another for valid, the rest for train."""
+    """A split for each of n items: a random tenth for test, another for valid, the rest for train."""
     order = np.random.default_rng(seed).permutation(n)
     tenth = max(1, n // 10)
     splits = [Split.TRAIN] * n
@@ -102,7 +102,7 @@ def documents_of(pairs: Sequence[Pair]) -> set[str]:
 
 
 def pairs_checksum(splits: PairSplits) -> str:
-    """First 12 hex digits of the SHA-256 over all pairs in their order; records of equal ones can be compared."""
+    """First 12 hex digits of the SHA-256 over all pairs in order; records with equal checksums can be compared."""
     digest = hashlib.sha256()
     for split in Split:
         for pair in splits[split]:
@@ -112,25 +112,25 @@ def pairs_checksum(splits: PairSplits) -> str:
 
 @dataclass(frozen=True)
 class Relations:
-    """Links from documents to documents: citations, "See also", or whatever the judgments of a dataset stand for."""
+    """Links from documents to documents: citations, "See also", or whatever the judgments of a dataset mean."""
 
     links: Judgments  # document -> the documents that it links to, each with a relevance of at least 1
-    trainable: frozenset[Edge]  # undirected: what a model may learn from, as `longmatch train` does
-    held: Mapping[str, Split]  # queries of test and valid
+    trainable: frozenset[Edge]  # undirected edges for training, the same as for `longmatch train`
+    held: Mapping[str, Split]  # held-out queries of test and valid
 
 
 def read_relations(dataset: Dataset, doc_ids: Collection[str]) -> Relations:
     """Read judgments, splits and training pairs of a dataset.
 
-    The training pairs lie beside the judgments, as train_pairs.tsv beside qrels.tsv.
-    Where there are none, every link between documents that are not held out may be learned from.
+    The training pairs are in the folder of the judgments, for example train_pairs.tsv next to qrels.tsv.
+    Without such a file, every link between documents that are not held out is trainable.
 
     Args:
-        dataset: its files.
-        doc_ids: of its corpus; links of others are left out, as is one of a document to itself.
+        dataset: the files of the dataset.
+        doc_ids: the ids of the corpus; links of other documents, and of a document to itself, are left out.
 
     Raises:
-        DatasetError: it has no queries of test or of valid, or its queries are no documents of the corpus.
+        DatasetError: the dataset has no queries of test or of valid, or its queries are not documents of the corpus.
         TrainingError: a file has another form.
     """
     if dataset.queries is not None:
@@ -177,9 +177,9 @@ def similar_by_links(links: Judgments, *, above: float, fewest: int) -> list[Edg
 
     Args:
         links: see `Relations`.
-        above: in [0, 1); .5 in the papers.
-        fewest: links of a document at least, lest two that share the only link they have be alike;
-            the papers' articles have many.
+        above: in [0, 1); 0.5 in the papers.
+        fewest: the least number of links of a document, so that two documents that share their only link are not
+            similar; the papers' articles have many links.
 
     Returns:
         Edges, the lexicographically smaller document first, in rising order.

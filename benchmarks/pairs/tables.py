@@ -1,4 +1,4 @@
-"""How well pairs are classified, scorers beside each other under one budget, with tests; computed from runs alone."""
+"""Tables of pair classification: scorers under one budget, with significance tests; computed from runs only."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _SHARED_NOTE = "; by this split some of them are matches of valid and test"
 
 @dataclass(frozen=True)
 class GivenBudget(Budget):
-    """The budget of a run. Older runs were also cut off by the clock, and can therefore not be repeated."""
+    """The budget of a run. Older runs also had a time limit, and therefore cannot be repeated."""
 
-    seconds: float = 0.0  # at most; 0 for no limit
+    seconds: float = 0.0  # limit of training; 0 for no limit
 
     @classmethod
     def of(cls, budget: Budget) -> GivenBudget:
-        """A budget of steps alone."""
+        """A budget without a time limit."""
         return cls(budget.steps, budget.pairs_per_step)
 
     def __str__(self) -> str:
@@ -51,23 +51,23 @@ class GivenBudget(Budget):
 
 @dataclass(frozen=True)
 class PairsDetails:
-    """What a run of pairs says beside its cases; each has a `score`, and whether the pair is a `match`."""
+    """The details of a run of pairs, besides its cases; a case has a `score`, and whether the pair is a `match`."""
 
     protocol: str  # how pairs were drawn
     split_rule: str  # what splits share
-    pairs: str  # checksum of all pairs in their order; runs of equal ones are compared pair by pair
+    pairs: str  # checksum of all pairs in order; runs with equal checksums are compared pair by pair
     n_pairs: dict[str, int]  # by split
-    n_documents: dict[str, int]  # that the pairs of a split name
-    n_lost: dict[str, int]  # by split: pairs that went, as no mismatch or no text was left for them
-    chosen: Settings  # settings that are not the scorer's defaults
-    budget: GivenBudget | None  # None where nothing is learned from pairs
-    course: Course | None  # of learning; None likewise
+    n_documents: dict[str, int]  # by split, in its pairs
+    n_lost: dict[str, int]  # by split: dropped pairs, without a mismatch or a text
+    chosen: Settings  # settings that differ from the scorer's defaults
+    budget: GivenBudget | None  # None if the scorer does not learn from pairs
+    course: Course | None  # of learning; None if the scorer does not learn from pairs
     accuracy_threshold: float  # of best accuracy on valid
     f1_threshold: float  # of best F1 on valid
 
 
 class _Scored:
-    """A run with what its table needs."""
+    """A run with the values for its table."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -81,32 +81,32 @@ class _Scored:
 
 @dataclass(frozen=True)
 class _Row:
-    """A scorer: its runs, one a seed, all of the same pairs."""
+    """A scorer with its runs, one for each seed, over the same pairs."""
 
     runs: Sequence[_Scored]
 
     @property
     def correct(self) -> NDArray[np.float64]:
-        """(N,) the share of seeds by which a pair of test is called right."""
+        """(N,) the share of seeds with which a pair of test is classified correctly."""
         share: NDArray[np.float64] = np.mean(np.array([one.correct for one in self.runs], np.float64), axis=0)
         return share
 
     def mean(self, of: Callable[[_Scored], float]) -> str:
-        """Of one figure, with the standard deviation where there are several seeds."""
+        """The mean of a value over seeds, with the standard deviation if there are several."""
         values = [of(run) for run in self.runs]
         spread = f" ± {statistics.stdev(values):.3f}" if len(values) > 1 else ""
         return f"{statistics.mean(values):.3f}{spread}"
 
 
 def pairs_table(runs: Sequence[Run], against: str = AGAINST) -> str:
-    """A table for each set of pairs and each budget, the most accurate scorer first, its commands below it.
+    """A table for each set of pairs and each budget, the most accurate scorer first, its commands below.
 
-    A scorer that learns nothing from pairs stands in the tables of all budgets; runs of one
-    that differ in their seed alone are one row.
+    A scorer that does not learn from pairs is in the tables of all budgets; runs of a scorer that differ only in
+    their seed are one row.
 
     Args:
-        runs: of any datasets.
-        against: the scorer that all others of a table are tested against.
+        runs: runs of any datasets.
+        against: the scorer with which all others of a table are compared by a significance test.
     """
     asked: dict[tuple[str, ...], list[_Scored]] = defaultdict(list)
     for one in map(_Scored, runs):
@@ -159,7 +159,7 @@ def _lost(one: _Scored, split: Split) -> str:
 
 
 def _label(row: _Row) -> str:
-    """Scorer, encoder, and what was chosen otherwise than by default."""
+    """Scorer, encoder, and the settings that differ from the defaults."""
     first = row.runs[0]
     seeds = sorted(one.run.origin.seed for one in row.runs)
     of = [f"seeds {', '.join(map(str, seeds))}"] if len(seeds) > 1 else [f"seed {seeds[0]}"] if seeds[0] else []
@@ -169,7 +169,7 @@ def _label(row: _Row) -> str:
 
 
 def _chunk(one: _Scored) -> list[str]:
-    """The length of a chunk of CoLDE, which is a choice of ours."""
+    """The length of a chunk of CoLDE, which is our choice."""
     tokens = one.run.settings.get("size_chunk_tokens")
     return [f"chunks of {tokens} tokens"] if tokens else []
 
@@ -193,18 +193,18 @@ def _steps(row: _Row) -> str:
 
 
 def chosen_texts(chosen: Settings) -> list[str]:
-    """What was chosen otherwise than by default; sizes of a small scorer are not listed one by one."""
+    """The settings that differ from the defaults; the sizes of a small scorer are not listed one by one."""
     return ["small"] if chosen.get(SMALL) else [f"{name} {value}" for name, value in chosen.items()]
 
 
 def course_text(course: Course) -> str:
-    """Steps made, those of pretraining before the +, and in brackets the one whose weights were kept."""
+    """Steps, with those of pretraining before the +, and in brackets the step whose parameters were kept."""
     pretraining = f"{course.pretraining_steps:,} + " if course.pretraining_steps else ""
     return f"{pretraining}{course.n_steps:,} ({course.best_step:,})"
 
 
 def _constant(one: _Scored) -> list[str]:
-    """What one gets who calls every pair a match: accuracy and precision are the share of matches."""
+    """The row for classifying every pair as a match: accuracy and precision are the share of matches."""
     share = float(np.mean(one.labels))
     f1 = 2 * share / (1 + share)
     return [CONSTANT, *(f"{value:.3f}" for value in (share, share, 1.0, f1, 0.5, f1)), "", ""]

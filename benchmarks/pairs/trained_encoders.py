@@ -1,4 +1,4 @@
-"""Encoders that learn from labelled pairs within a budget, and keep the weights that valid pairs choose."""
+"""Encoders trained on labelled pairs within a budget; valid pairs choose the parameters that are kept."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from indexer.training.start import Start, starting_encoder
 
 
 class ValidAccuracy:
-    """Reads the documents of some pairs again at each call, cut down to chunks spread over them."""
+    """The accuracy on some pairs; each call encodes their documents again, reduced to chunks spread over each."""
 
     def __init__(
         self,
@@ -51,10 +51,10 @@ class ValidAccuracy:
         self._segmented = [spread_chunks(encoder.segment(documents[doc_id]), chunks) for doc_id in self._doc_ids]
 
     def __call__(self) -> float:
-        """The accuracy at the threshold that is best for these pairs, in [.5, 1] where they are balanced.
+        """The accuracy at the threshold that is best for these pairs, in [0.5, 1] if they are balanced.
 
         Raises:
-            TrainingError: a score is no number any more.
+            TrainingError: a score is not finite.
         """
         encoded = self._encoder.encode_segmented(self._segmented)
         sides = {doc_id: self._comparer.side(one) for doc_id, one in zip(self._doc_ids, encoded, strict=True)}
@@ -62,27 +62,27 @@ class ValidAccuracy:
         return best_accuracy(scores, self._pairs)
 
 
-_TOPIC_EPOCHS = 200  # at most
+_TOPIC_EPOCHS = 200  # most epochs of topics
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How an encoder comes to tell pairs apart."""
+    """How an encoder is trained on pairs, and how pairs are scored."""
 
     start: Start
-    learned: Learned  # its batch size gives way to the budget's
+    learned: Learned  # the budget replaces its batch size
     comparison: Comparison
     learning_rate: float
     head_learning_rate: float | None = None
-    pretraining: frozenset[Objective] = frozenset()  # of a SMITH, on the documents of train; half of the budget
+    pretraining: frozenset[Objective] = frozenset()  # of a SMITH, on the documents of train, with half of the budget
 
 
 class TrainedEncoder:
-    """A `PairScorer` that trains an encoder, reads each document by itself and to its end, and compares vectors.
+    """A `PairScorer` that trains an encoder, encodes each whole document by itself, and compares vectors.
 
-    What is fitted before (the topics of a TDE: as many epochs as there are steps, 200 at
-    most) and looks at valid pairs are no steps of the budget. In training, and when valid pairs are looked
-    at, documents are read in stretches; never when pairs are scored.
+    Fitting before training (the topics of a TDE: as many epochs as there are steps, at most 200) and scoring valid
+    pairs do not count as steps of the budget. Training and validation read stretches of documents; `score` reads whole
+    documents.
     """
 
     is_trained = True
@@ -96,7 +96,7 @@ class TrainedEncoder:
         device: str | None = None,
         selection: Selection = Selection(),  # noqa: B008
     ) -> None:
-        """Train by a recipe, on stretches of so many tokens, special ones counted."""
+        """Train by a recipe, on stretches of `training_tokens` tokens, special tokens counted."""
         self.name = name
         self.encoder = ""
         self.course: Course | None = None
@@ -115,7 +115,7 @@ class TrainedEncoder:
         """As `PairScorer.fit`.
 
         Raises:
-            TrainingError: the pairs are too few, the recipe does not fit its encoder, or the loss is no number.
+            TrainingError: the pairs are too few, the recipe does not fit its encoder, or the loss is not finite.
             EncoderError: the encoder cannot be made.
             MissingExtra: accelerate is not installed.
         """
@@ -136,11 +136,11 @@ class TrainedEncoder:
         self._trained, self._documents, self._sides = encoder, given.documents, {}
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-        """As `PairScorer.score`; each document is encoded once, when it is first asked for.
+        """As `PairScorer.score`; each document is encoded once, when it is first needed.
 
         Raises:
             DocumentError: a document has no token.
-            EncoderError: the encoder has no pair head, and is to be compared by one.
+            EncoderError: the comparison needs a pair head, and the encoder has none.
         """
         assert self._trained is not None, "fit comes before score"
         comparer = Comparer(self._trained, self._recipe.comparison)
@@ -151,12 +151,12 @@ class TrainedEncoder:
 
     @property
     def trained(self) -> TrainableEncoder:
-        """The encoder, with the weights that were kept."""
+        """The encoder, with the parameters that were kept."""
         assert self._trained is not None, "fit comes first"
         return self._trained
 
     def _begin(self, texts: Sequence[Document], budget: Budget, seed: int) -> TrainableEncoder:
-        """The encoder before training, and of what weights it is made."""
+        """The encoder before training; also records the parameters from which it starts."""
         start = self._recipe.start
         if start.new is not None:
             start = replace(start, new=replace(start.new, topic_epochs=min(_TOPIC_EPOCHS, budget.steps)))
@@ -167,7 +167,7 @@ class TrainedEncoder:
         return made.encoder
 
     def _pretrain(self, encoder: TrainableEncoder, texts: Mapping[str, Document], budget: Budget, seed: int) -> int:
-        """Let a SMITH guess what is hidden in the documents of train; returns the steps that were made."""
+        """Pretrain a SMITH on masked words and blocks of the documents of train; returns the number of steps."""
         if not self._recipe.pretraining:
             return 0
         if not isinstance(encoder, SmithEncoder):
@@ -198,7 +198,7 @@ class TrainedEncoder:
 
 
 def _settings(recipe: Recipe) -> Settings:
-    """The recipe for people and records, flat."""
+    """The recipe as flat settings, for people and records."""
     start, learned = recipe.start, recipe.learned
     flat: Settings = {"learning_rate": recipe.learning_rate, LABELS_ALONE: labels_alone(learned)}
     if start.new is not None:

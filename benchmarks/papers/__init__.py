@@ -1,1 +1,1 @@
-"""The papers' own comparisons: what each of them varied, and found, made again at our size."""
+"""The comparisons of published papers, with the variants and results of each, repeated at a smaller scale."""

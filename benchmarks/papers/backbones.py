@@ -1,4 +1,4 @@
-"""The backbone that encoders of a comparison begin with: its label, and a copy without its upper layers."""
+"""The backbone from which encoders of a comparison start: its label, and a copy without its upper layers."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ def backbone_label(encoder: str) -> str:
     """An encoder as name@checksum of its parameters, before it is loaded.
 
     Raises:
-        EncoderError: it cannot be found.
+        EncoderError: the encoder cannot be found.
     """
     return f"{encoder_label(encoder)}@{weights_sha256(resolve_backbone(encoder))[:12]}"
 
 
 def shallow_backbone(encoder: str, layers: int, work: Path) -> str:
-    """Write a BERT-like model with its lowest layers alone, or find it where it was written before.
+    """Write a BERT-like model with only its lowest layers, or return the folder written by an earlier call.
 
     Args:
         encoder: a folder, a hub name or the bundled encoder.
-        layers: to keep; 0 keeps all.
-        work: folder of what can be used again.
+        layers: the number of layers to keep; 0 keeps all.
+        work: folder of reusable files.
 
     Returns:
-        A folder that `load_encoder` takes; `encoder` itself where it has no more layers.
+        A folder for `load_encoder`; `encoder` itself if it has no more layers than that.
 
     Raises:
-        EncoderError: it cannot be found, or has no one stack of layers.
+        EncoderError: the encoder cannot be found, or does not have exactly one stack of layers.
     """
     if not layers:
         return encoder

@@ -1,8 +1,8 @@
-"""What CoLDE varied (Jha et al. 2022, TKDD; arXiv:2108.09190): parts, sections, length, batch, order of sections.
+"""The comparisons of CoLDE (Jha et al. 2022, TKDD; arXiv:2108.09190): parts, sections, length, batch, section order.
 
 Numbers are those of the arXiv version, which has four digits. All encoders are of the variant `paper`, with chunks of
-512 tokens, three of each of two sections, as the paper's articles have. The paper's batches of 50, 75, 100 and 200 are
-smaller here by the same factor, and all see as many documents.
+512 tokens, three in each of two sections, as in the articles of the paper. The paper's batches of 50, 75, 100 and 200
+are scaled down here by one factor, and all batch sizes are trained on equally many documents.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _PARTS = {  # AAN, WIKI
     "without-cl": (0.5955, 0.5003),
 }
 _LENGTHS = tuple(n * 2 * _CHUNK for n in (1, 4, 8))  # tokens: whole chunks of two sections
-_BATCHES = (8, 12, 16, 32)  # in the proportions of the paper's
+_BATCHES = (8, 12, 16, 32)  # in the proportions of the batches of the paper
 _NUMBERS = (2, 3, 4, 5)  # of sections
-_SHUFFLED = replace(_AAN, need=Sections(3, words=1100))  # of three chunks at least
+_SHUFFLED = replace(_AAN, need=Sections(3, words=1100))  # documents of at least three chunks
 
 _colde = partial(Matched, variant=Architecture.PAPER)
 _COLDE, _WRITTEN = _colde("colde", _AAN), _colde("colde", _SHUFFLED)
@@ -55,7 +55,7 @@ COMPARISONS = (
         source="section on numbers of sections, accuracy, which it calls consistent, without numbers",
         reference="2",
         variants=variants({str(n): replace(_COLDE, sizes={"n_sections": str(n)}) for n in _NUMBERS}),
-        # As many chunks of a document for all numbers of sections, or nearly: 12, 12, 12, 10.
+        # The total number of chunks of a document is nearly equal for all numbers of sections: 12, 12, 12, 10.
         scale=replace(_SCALE, training_tokens=12 * _CHUNK, batch=4, max_words=5000),
     ),
     _comparison(
@@ -63,7 +63,7 @@ COMPARISONS = (
         source="figure 7, accuracy on AAN by tokens of a document in training (1000, 4000, 8000), with which it grows",
         reference=str(_LENGTHS[0]),
         variants=variants({str(n): replace(_COLDE, training_tokens=n) for n in _LENGTHS}),
-        # Documents are read whole when they are judged, as in the paper.
+        # At evaluation, documents are read whole, as in the paper.
         scale=replace(_SCALE, steps=30, batch=4, max_words=6000, n_test=60),
         found=rising(*map(str, _LENGTHS)),
     ),

@@ -1,7 +1,7 @@
-"""A comparison of a paper as a value: encoders that differ in one thing, their judge, and the order that was published.
+"""A comparison of a paper as a value: encoders that differ in one property, their judge, and the published order.
 
-`encoders.py` says how an encoder of a variant is made, `judges.py` what it is judged by, and `papers.py` runs any
-comparison into run files, which `tables.py` draws.
+`encoders.py` makes the encoder of a variant, `judges.py` evaluates it, `papers.py` runs a comparison and writes run
+files, and `tables.py` draws their tables.
 """
 
 from __future__ import annotations
@@ -19,50 +19,50 @@ from indexer.origin import Origin
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is spent on one variant; a case is what the judge says."""
+    """The training and evaluation budget of one variant; the judge defines a case."""
 
     steps: int  # updates of the parameters, at most
     batch: int  # pairs, or documents, of an update
     training_tokens: int  # of a document in an update
-    max_words: int  # first ones of a document, no others are read when it is judged; of pairs not in training either
-    n_train: int  # cases to learn from, at most
-    n_test: int  # cases to judge by, at most, and as many to choose by
+    max_words: int  # first words of a document that are read at evaluation; for pairs, also in training
+    n_train: int  # most training cases
+    n_test: int  # most test cases, and most validation cases
     layers: int = 0  # of the backbone, from the bottom; 0 for all
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """What all variants of a comparison get alike."""
+    """The conditions that are equal for all variants of a comparison."""
 
     scale: Scale
     encoder: str  # backbone: a folder, a hub name, or the bundled one
-    backbone: str  # the same as name@checksum
+    backbone: str  # the backbone as name@checksum
     device: str | None
     data: Path  # folder of the datasets
-    work: Path  # folder of what can be used again
-    is_quick: bool  # so little that figures mean nothing
-    origin: Origin  # its seed is that of training
-    draw_seed: int = 0  # of cases and documents, the same for all seeds of training
+    work: Path  # folder of reusable files
+    is_quick: bool  # a scale so small that figures mean nothing
+    origin: Origin  # has the seed of training
+    draw_seed: int = 0  # seed of cases and documents, the same for all seeds of training
     log: Callable[[str], None] = lambda line: None
 
 
 class Unit(StrEnum):
-    """What changes places when documents are read in another order."""
+    """The unit that is moved when documents are read in another order."""
 
-    SECTIONS = "sections"  # headed ones, each with its chunks in their order
+    SECTIONS = "sections"  # headed sections, each with its chunks in their order
     CHUNKS = "chunks"
 
 
 class Numbers(StrEnum):
-    """When chunks are numbered."""
+    """When chunks are numbered: before or after they are moved."""
 
-    FOLLOW = "follow"  # before: numbers go with them
-    ANEW = "anew"  # after
+    FOLLOW = "follow"  # before; a chunk keeps its number
+    ANEW = "anew"  # after; numbers are in the new order
 
 
 @dataclass(frozen=True)
 class Order:
-    """In which orders a document is read when it is judged."""
+    """The orders in which a document is read at evaluation."""
 
     unit: Unit
     numbers: Numbers
@@ -71,84 +71,84 @@ class Order:
 
 @dataclass(frozen=True)
 class Size:
-    """Of an encoder."""
+    """The size of an encoder."""
 
     layers: int
     width: int  # of a state
-    weights: int  # how many parameters
+    weights: int  # number of parameters
 
 
 @dataclass(frozen=True)
 class Made:
-    """An encoder to be judged, and how it came to be."""
+    """An encoder to be judged, and how it was trained."""
 
-    folder: str  # or the name that was given
-    encoder: str  # what it began with, as name@checksum
-    begins_with: str  # for people: which parameters were taken of it
-    size: Size | None  # None where nothing was trained
-    n_train: int  # cases learned from
-    n_steps: int  # updates made, those before fine-tuning among them
+    folder: str  # or the given name
+    encoder: str  # the initial encoder, as name@checksum
+    begins_with: str  # for people: which of its parameters were used
+    size: Size | None  # None if nothing was trained
+    n_train: int  # training cases
+    n_steps: int  # updates, including those before fine-tuning
     best_step: int  # after which the parameters were kept
-    seconds: float  # of making it
-    comparison: str = "cosine"  # by which it scores pairs, of `benchmarks.pairs.comparing`
-    chunk_tokens: int = 0  # most tokens of a chunk, special ones not counted; 0 where that is not known
-    remark: str = ""  # what else must be known to read the values
+    seconds: float  # duration of making it
+    comparison: str = "cosine"  # of `benchmarks.pairs.comparing`, by which it scores pairs
+    chunk_tokens: int = 0  # most tokens of a chunk, special tokens not counted; 0 if unknown
+    remark: str = ""  # further facts needed to read the values
     order: Order | None = None  # None for documents as written
 
 
 class System(Protocol):
-    """What makes a variant another one."""
+    """The encoder of a variant, and the settings in which it differs."""
 
     @property
     def settings(self) -> Settings:
-        """What is not as by default, flat."""
+        """The settings that differ from the defaults, flat."""
 
     def trained_on(self, conditions: Conditions) -> Settings:
-        """What it learns from, with checksums.
+        """The training data, with checksums.
 
         Raises:
-            EngineError: the data are not there.
+            EngineError: the data are missing.
         """
 
     def make(self, conditions: Conditions) -> Made:
-        """Train the encoder, or take what an earlier call trained under equal conditions.
+        """Train the encoder, or load the encoder that an earlier call trained under equal conditions.
 
         Raises:
-            EngineError: data or backbone are not there, or it cannot be trained.
+            EngineError: data or backbone are missing, or the encoder cannot be trained.
         """
 
 
 @dataclass(frozen=True)
 class Judged:
-    """The answers of one encoder."""
+    """The cases of one encoder, with their values or rankings."""
 
     cases: list[Case]
-    k: int = 0  # depth of the rankings; 0 where cases have values
+    k: int = 0  # depth of the rankings; 0 if cases have values
 
 
 class Bench(Protocol):
-    """A judge whose data were read."""
+    """A judge with its data loaded."""
 
     @property
     def settings(self) -> Settings:
-        """What values depend on beside scale and variant: `dataset` as name@checksum, how cases were drawn."""
+        """What values depend on besides scale and variant: `dataset` as name@checksum, and how cases were drawn."""
 
     def judge(self, made: Made) -> Judged:
         """Judge an encoder; the same cases in the same order for all variants and seeds."""
 
 
 class Judge(Protocol):
-    """What variants are judged by."""
+    """The interface of an evaluation of variants."""
 
     @property
     def metric(self) -> str:
-        """Of the cases; higher is better."""
+        """The metric of the cases; higher is better."""
 
     def open(self, conditions: Conditions) -> Bench:
         """Read the data.
 
         Raises:
-            EngineError: they are not there, or too few.
+            EngineError: the data are missing, or too few.
         """
 
 
@@ -158,7 +158,7 @@ class Variant:
 
     name: str
     system: System
-    published: float | None = None  # as printed; None where the paper gives no number
+    published: float | None = None  # as printed; None if the paper gives no number
 
 
 @dataclass(frozen=True)
@@ -167,15 +167,15 @@ class Comparison:
 
     Attributes:
         name: of the comparison, unique in its paper.
-        paper: for people.
+        paper: the name of the paper, for people.
         source: where in the paper, what was measured and on which data.
-        judge: what stands for that here.
+        judge: the evaluation that replaces the paper's.
         reference: the variant that the others are tested against.
         variants: in the order of the table.
-        scale: by default.
-        found: pairs of variants, the better one first, where the paper says so without numbers.
-        seeds: trainings of each variant; a case counts the mean of their values.
-        is_long: whether short documents tell no variants apart, so that quick runs, too, read as many words.
+        scale: the default scale.
+        found: pairs of variants, the better one first, that the paper orders without numbers.
+        seeds: trainings of each variant; the value of a case is the mean over them.
+        is_long: whether variants do not differ on short documents; then quick runs also read `scale.max_words` words.
     """
 
     name: str
@@ -191,9 +191,9 @@ class Comparison:
 
     @property
     def published_order(self) -> list[tuple[str, str]]:
-        """All pairs of variants that the paper puts in order, the better one first.
+        """All pairs of variants that the paper orders, the better one first.
 
-        By its numbers, those that are equal left out, and by what it says.
+        The order is from its numbers, without equal ones, and from `found`.
         """
         numbers = {variant.name: variant.published for variant in self.variants if variant.published is not None}
         by_number = [(one, other) for one, a in numbers.items() for other, b in numbers.items() if a > b]
@@ -201,7 +201,7 @@ class Comparison:
 
 
 def variants(systems: Mapping[str, System], published: Mapping[str, float] | None = None) -> tuple[Variant, ...]:
-    """A variant for each system, with its published number where there is one."""
+    """A variant for each system, with its published number if there is one."""
     return tuple(Variant(name, system, (published or {}).get(name)) for name, system in systems.items())
 
 
@@ -211,17 +211,17 @@ def column(rows: Mapping[str, Sequence[float]], number: int) -> dict[str, float]
 
 
 def rising(*names: str) -> tuple[tuple[str, str], ...]:
-    """The pairs of a row in which each is better than all before it."""
+    """The pairs of a sequence in which each variant is better than all before it, the better one first."""
     return tuple((later, earlier) for at, later in enumerate(names) for earlier in names[:at])
 
 
 def above_all(best: str, *others: str) -> tuple[tuple[str, str], ...]:
-    """The pairs of one that is better than each of the others, about which nothing is said."""
+    """The pairs of one variant with each of the others, which it is better than; the others are not ordered."""
     return tuple((best, other) for other in others)
 
 
 def flat(given: Mapping[str, object]) -> Settings:
-    """Settings without those that are not chosen."""
+    """Flatten settings, without those that are None or empty."""
     kept: Settings = {}
     for name, value in given.items():
         if isinstance(value, Mapping):

@@ -1,7 +1,7 @@
-"""What DocSplit is compared with (EMNLP 2023 Findings): one backbone pretrained by each objective, then frozen.
+"""The comparisons of DocSplit (EMNLP 2023 Findings): one backbone pretrained by each objective, then frozen.
 
-All learn from the same articles of Wikipedia for as many steps. `docsplit-without-words` is no variant of the
-paper: it tells the partition from the hidden words that only DocSplit learns by.
+All are trained on the same articles of Wikipedia for equally many steps. `docsplit-without-words` is not a variant of
+the paper: it separates the effect of the partition from that of the masked words, which only DocSplit predicts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SYSTEMS = {
     "docsplit": _pretrained(Sampling.DOCSPLIT, mlm_weight=0.1),
     "docsplit-without-words": _pretrained(Sampling.DOCSPLIT),
 }
-_PROBED = {  # rows of tables 1 and 2: BBCNews, 20News; BBCNews and 20News from 5 labels a class
+_PROBED = {  # columns of tables 1 and 2: BBCNews, 20News; then both from 5 labels a class
     "backbone": (0.9106, 0.6234, 0.5422, 0.1994),
     "ct": (0.9032, 0.6576, 0.5956, 0.2411),
     "simcse": (0.9412, 0.7402, 0.8356, 0.4263),

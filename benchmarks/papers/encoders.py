@@ -1,7 +1,7 @@
-"""How the encoders of comparisons are made: trained on pairs by a recipe, or pretrained on documents by an objective.
+"""The encoders of comparisons: trained on pairs by a recipe, or pretrained on documents by an objective.
 
-Each is trained once under equal conditions and kept in the work folder, so that several judges, and a call that goes on
-where another was interrupted, take the same parameters.
+Under equal conditions each encoder is trained once and kept in the work folder, so that several judges, and a call
+that resumes an interrupted one, use the same parameters.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ from engine.training.tasks.samplers import Sampling
 from indexer.training import PretrainingRecipe, Start, TensionObjective, ViewsObjective, pretrain
 
 LearnedT = TypeVar("LearnedT", bound=Learned)
-# A look at the valid pairs takes as long as some ten steps.
+# Scoring the valid pairs takes as long as about ten steps.
 _SELECTION = Selection(pairs=100, looks=2, patience=2)
 _SECTIONS, _CHUNKS = "n_sections", "max_chunks"  # sizes of a CoLDE
-_MADE = "made.json"  # written last: a folder that holds it is whole
+_MADE = "made.json"  # written last: a folder with this file is complete
 
 
 @dataclass(frozen=True)
 class OpenPairs:
-    """Pairs of a corpus and their documents, as many and as long as a scale says."""
+    """Pairs of a corpus and their documents; the scale limits their number and length."""
 
     dataset: str  # name@checksum
     splits: PairSplits
@@ -59,9 +59,9 @@ class OpenPairs:
 
 @dataclass(frozen=True)
 class PairData:
-    """Pairs drawn from a corpus; no document stands in two splits.
+    """Pairs drawn from a corpus; no document is in two splits.
 
-    A case of a scale is a pair that matches, with one that does not.
+    A case of a scale is a matching pair together with a mismatch.
     """
 
     dataset: str  # of `benchmarks.datasets`
@@ -72,13 +72,13 @@ class PairData:
         """Read the corpus and draw its pairs.
 
         Raises:
-            DatasetError: the corpus is not there, or too few pairs are left.
+            DatasetError: the corpus is missing, or no pair of a split is left.
         """
         scale, encoder = conditions.scale, conditions.encoder if self.need else ""
         return _open(self, conditions.data, conditions.draw_seed, scale.n_train, scale.n_test, scale.max_words, encoder)
 
     def settings(self, conditions: Conditions) -> Settings:
-        """Which pairs these are."""
+        """The settings that identify the pairs."""
         pairs = self.open(conditions)
         return {
             "dataset": pairs.dataset,
@@ -89,9 +89,9 @@ class PairData:
         }
 
 
-@lru_cache(maxsize=2)  # every variant and its judge read the same ones
+@lru_cache(maxsize=2)  # every variant and its judge read the same pairs
 def _open(of: PairData, data: Path, seed: int, n_train: int, n_test: int, max_words: int, encoder: str) -> OpenPairs:
-    # Where documents are left out, all pairs are drawn, and those that are left are as many as wanted.
+    # If pairs are left out, all pairs are drawn first, so that enough remain.
     asked = Asked(of.protocol, SplitRule.DOCUMENT, None, seed, None if of.need else max(n_train, n_test))
     prepared = prepared_pairs(of.dataset, data, asked)
     given = {id_: first_words(text, max_words) for id_, text in prepared.documents.items()}
@@ -114,7 +114,7 @@ def _open(of: PairData, data: Path, seed: int, n_train: int, n_test: int, max_wo
 def _meeting(
     pairs: Sequence[Pair], documents: Mapping[str, Document], need: Need, encoder: str, most: int
 ) -> list[Pair]:
-    """The first pairs of documents that meet a need, at most so many: each match with its mismatch, or neither."""
+    """The first `most` pairs of documents that meet a need: each match with its mismatch, or neither."""
     met = cache(lambda doc_id: need.is_met(documents[doc_id], encoder))
     found: list[Pair] = []
     for two in zip(pairs[::2], pairs[1::2], strict=True):
@@ -127,17 +127,17 @@ def _meeting(
 
 @dataclass(frozen=True)
 class Matched:
-    """An encoder trained on pairs, by a recipe and what of it is otherwise."""
+    """An encoder trained on pairs by a recipe, with changes to it."""
 
     recipe: str  # of `benchmarks.pairs.recipes`
     data: PairData
-    sizes: Mapping[str, str] = field(default_factory=dict)  # of a new encoder, beside those of the recipe
+    sizes: Mapping[str, str] = field(default_factory=dict)  # of a new encoder, in addition to the sizes of the recipe
     variant: Variant | None = None  # of a new encoder; `fixed` by default
-    learned: Mapping[str, float] = field(default_factory=dict)  # what is minimised, beside the recipe's
-    comparison: Comparison | None = None  # in place of the recipe's
-    batch: int | None = None  # in place of the scale's
-    training_tokens: int | None = None  # in place of the scale's
-    budgets: float = 1.0  # of steps: 2 where pretraining comes on top, 1/2 for batches twice as large
+    learned: Mapping[str, float] = field(default_factory=dict)  # fields of the recipe's objective to replace
+    comparison: Comparison | None = None  # replaces the recipe's
+    batch: int | None = None  # replaces the scale's
+    training_tokens: int | None = None  # replaces the scale's
+    budgets: float = 1.0  # factor of the scale's steps: 2 with pretraining, 1/2 for batches twice as large
 
     @property
     def settings(self) -> Settings:
@@ -149,7 +149,7 @@ class Matched:
         return {f"trained_{name}": value for name, value in self.data.settings(conditions).items()}
 
     def budget(self, scale: Scale) -> Budget:
-        """What may be spent on it."""
+        """The training budget."""
         return Budget(
             steps=max(1, round(scale.steps * self.budgets)),
             pairs_per_step=self.batch or scale.batch,
@@ -160,17 +160,17 @@ class Matched:
         return _kept(self.recipe, self, conditions, lambda folder: self._train(folder, conditions))
 
     def scorer(self, conditions: Conditions) -> TrainedEncoder:
-        """What learns from pairs, not trained yet.
+        """The encoder as a pair scorer, not trained yet.
 
         Raises:
-            TrainingError: what is to be otherwise is nothing of the recipe.
+            TrainingError: a change does not apply to the recipe.
             EncoderError: the recipe needs another backbone.
         """
         made, tokens = self.recipe_of(conditions), self._tokens(conditions)
         return TrainedEncoder(self.recipe, made, training_tokens=tokens, device=conditions.device, selection=_SELECTION)
 
     def recipe_of(self, conditions: Conditions) -> Recipe:
-        """The recipe with what is otherwise; raises as `scorer`."""
+        """The recipe with the changes; raises as `scorer`."""
         variant = self.variant or Variant.FIXED
         return self._changed(recipe(self.recipe, conditions.encoder, self._tokens(conditions), variant))
 
@@ -216,7 +216,7 @@ class Matched:
 
 @dataclass(frozen=True)
 class Reordered:
-    """Another system's encoder, whose documents are read in another order when it is judged on pairs."""
+    """The encoder of another system, evaluated on pairs with documents read in another order."""
 
     system: Matched
     order: Order
@@ -238,19 +238,19 @@ class Reordered:
 
 
 _QUEUE_BATCHES = 16  # of Momentum Contrast
-_MOMENTUM = 0.9  # 0.9995 would hold the second encoder where it began: it follows in 2,000 steps
-_TENSION_PAIRS = 8  # of one text, seven of them with another one
+_MOMENTUM = 0.9  # with 0.9995 the second encoder would hardly change: it needs 2,000 steps to follow the first
+_TENSION_PAIRS = 8  # of one text, seven of them with another text
 
 
 @dataclass(frozen=True)
 class Pretrained:
-    """The backbone pretrained by an objective on documents; as it was given where there is no objective."""
+    """The backbone pretrained by an objective on documents; without an objective, the given backbone."""
 
-    dataset: str  # of `benchmarks.datasets`, whose documents are learned from
+    dataset: str  # of `benchmarks.datasets`; its documents are the training data
     sampling: Sampling | None = None
     learning_rate: float = 5e-5
-    mlm_weight: float = 0.0  # of hidden words
-    has_queue: bool = False  # negatives of earlier steps too
+    mlm_weight: float = 0.0  # of masked language modelling
+    has_queue: bool = False  # whether negatives of earlier steps are also used
 
     @property
     def settings(self) -> Settings:
@@ -267,16 +267,16 @@ class Pretrained:
         return {"trained_dataset": f"{corpus.name}@{checksum(corpus)}"}
 
     def make(self, conditions: Conditions) -> Made:
-        """See `System.make`; pretraining that was interrupted goes on."""
+        """See `System.make`; interrupted pretraining is resumed."""
         if self.sampling is None:
             return self._made(conditions.encoder, conditions)
         return _kept(self.sampling, self, conditions, lambda folder: self._train(folder, conditions))
 
     def recipe(self, encoder: str, scale: Scale, seed: int) -> PretrainingRecipe:
-        """How it learns; the steps are those of the scale for every objective.
+        """The pretraining recipe; the steps are those of the scale for every objective.
 
-        The batch counts documents, each with two views. Contrastive Tension counts pairs of texts instead, and
-        takes twice as many of them, so that about as many texts are read.
+        The batch is a number of documents, each with two views. For Contrastive Tension it is a number of pairs of
+        texts, twice as large, so that about the same number of texts is read.
         """
         trainer = TrainerSettings(
             steps=scale.steps,
@@ -325,7 +325,7 @@ class Pretrained:
         return Made(folder, label, label.partition("@")[0], size, 0, 0, 0, 0.0, chunk_tokens=chunk_tokens)
 
     def _documents(self, conditions: Conditions) -> Path:
-        """A file of the documents to learn from, whole, the same for all objectives and seeds."""
+        """A file of the training documents in full length, the same for all objectives and seeds."""
         corpus, n, seed = open_dataset(self.dataset, conditions.data), conditions.scale.n_train, conditions.draw_seed
         path = conditions.work / "papers" / f"{corpus.name}@{checksum(corpus)}-{n}-seed{seed}.jsonl"
         if not path.exists():
@@ -340,7 +340,7 @@ class Pretrained:
 
 
 def size_of(encoder: TrainableEncoder) -> Size:
-    """Layers, width of a state, parameters; layers of topics, attention and heads are not counted as such."""
+    """Layers, width of a state, parameters; topics, attention and heads are not counted as layers."""
     weights = sum(weight.numel() for weight in encoder.module.parameters())
     if isinstance(encoder, SmithEncoder):
         config = encoder.config
@@ -352,7 +352,7 @@ def size_of(encoder: TrainableEncoder) -> Size:
 
 
 def _kept(name: str, system: Matched | Pretrained, conditions: Conditions, train: Callable[[Path], Made]) -> Made:
-    """The encoder in the folder of these settings, scale, seed and backbone; trained where it is not whole."""
+    """The encoder in the folder of these settings, scale, seed and backbone; trained if the folder is incomplete."""
     asked = {
         **system.settings,
         **system.trained_on(conditions),
@@ -360,7 +360,7 @@ def _kept(name: str, system: Matched | Pretrained, conditions: Conditions, train
         "backbone": conditions.backbone,
         "seed": conditions.origin.seed,
     }
-    del asked["n_test"]  # in the checksum of pairs, where it matters
+    del asked["n_test"]  # already in the checksum of pairs, if it matters
     digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:12]
     folder = conditions.work / "papers" / f"{name}-{digest}"
     if (folder / _MADE).exists():
@@ -372,7 +372,7 @@ def _kept(name: str, system: Matched | Pretrained, conditions: Conditions, train
 
 
 def _refitted(own: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, str]:
-    """As many chunks of a document in all, where it is cut into another number of sections."""
+    """The chunks of a section that keep the total of a document, if the number of sections changes."""
     if _SECTIONS not in asked or _CHUNKS not in own:
         return {}
     n_chunks = int(own[_CHUNKS]) * int(own.get(_SECTIONS, "2"))

@@ -1,4 +1,4 @@
-"""What the encoders of comparisons are judged by: pairs that match, classes by a probe, or retrieval."""
+"""The judges of comparisons: matching of pairs, classes by a probe, or retrieval."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from engine.errors import TrainingError
 
 @dataclass(frozen=True)
 class Matching:
-    """Pairs of documents, called a match or not by the threshold of best accuracy on valid."""
+    """Pairs of documents, classified as match or mismatch by the threshold of best accuracy on valid."""
 
     data: PairData
     metric = RIGHT
@@ -43,7 +43,7 @@ class Matching:
 
 
 class MatchingBench:
-    """The pairs; a value is 1 where a pair of test is called right, or the share of orders in which it is."""
+    """The pairs; a value is 1 if a pair of test is classified correctly, or the share of orders in which it is."""
 
     def __init__(self, data: PairData, conditions: Conditions) -> None:
         """Draw the pairs; see `PairData.open`."""
@@ -76,10 +76,10 @@ class MatchingBench:
         )
 
     def _reordered(self, encoder: Encoder, comparer: Comparer, order: Order) -> Iterator[dict[str, Side]]:
-        """The documents of test in each of several orders, which are the same for all variants of a unit."""
+        """The documents of test in each of several orders; the orders are the same for all variants with one unit."""
         if not isinstance(encoder, TrainableEncoder) or comparer.comparison is not Comparison.COSINE:
             raise TrainingError("only encoders with trainable parameters, compared by cosine, read in another order")
-        nothing = np.empty((0, 0), np.float16), np.empty(0)  # of chunks
+        nothing = np.empty((0, 0), np.float16), np.empty(0)  # the empty chunks of a side
         documents = {id_: self._pairs.documents[id_] for id_ in documents_of(self._pairs.splits[Split.TEST])}
         segmented = {doc_id: encoder.segment(document) for doc_id, document in documents.items()}
         for number in range(order.n_orders):
@@ -94,19 +94,19 @@ class MatchingBench:
 
 
 _N_DRAWS = 10  # of few labels, as in the paper
-_VALID_SHARE = 5  # a fifth as many documents choose the classifier's C as test it
+_VALID_SHARE = 5  # valid, which chooses the classifier's C, has a fifth of the documents of test
 
 
 @dataclass(frozen=True)
 class Probing:
     """Classes of documents by a linear probe over frozen vectors; a case of the scale is a document of each class.
 
-    With all labels a value is 1 where a document of test is classified rightly. With few it is the
-    accuracy of a draw of labels: cases are the draws, and tests say what is chance of drawing alone.
+    With all labels a value is 1 if a document of test is classified correctly. With few labels a value is the
+    accuracy of a draw of labels: cases are the draws, and significance tests cover only the chance of drawing.
     """
 
     dataset: str  # of `benchmarks.probing`
-    labels: int = 0  # a class; 0 for all of the part
+    labels: int = 0  # for each class; 0 for all labels of the part
 
     @property
     def metric(self) -> str:
@@ -125,7 +125,7 @@ class ProbingBench:
         """Draw the part.
 
         Raises:
-            DatasetError: the corpus is not there.
+            DatasetError: the corpus is missing.
         """
         scale, seed = conditions.scale, conditions.draw_seed
         sizes = {"train": scale.n_test, "valid": max(1, scale.n_test // _VALID_SHARE), "test": scale.n_test}
@@ -158,7 +158,7 @@ class ProbingBench:
         return Judged([Case(id=str(draw), values={metric: value}) for draw, value in enumerate(few[RIGHT])])
 
     def _name(self) -> str:
-        """Of the documents, for their vectors: with all that decides which they are."""
+        """The name under which vectors are stored, with all values that determine the documents."""
         corpus = self._trial.corpus
         sizes = "x".join(str(len(ids)) for ids in corpus.splits.values())
         seed = self._conditions.draw_seed
@@ -166,7 +166,7 @@ class ProbingBench:
 
 
 _DEPTH = 100
-_DOCUMENTS_PER_QUERY = 8  # of a part; queries and their targets among them
+_DOCUMENTS_PER_QUERY = 8  # of a part, including queries and their targets
 _SYSTEMS = {"document": DocumentCosine, "evidence": Evidence}
 
 
@@ -174,12 +174,13 @@ _SYSTEMS = {"document": DocumentCosine, "evidence": Evidence}
 class Retrieving:
     """Targets of some queries, ranked by document vectors or by longmatch's score; a case of the scale is a query.
 
-    Of a corpus that is not whole the part has eight documents for each query, cut as the scale says.
+    Unless `is_whole`, a part of the corpus is used: eight documents for each query, truncated to the words of the
+    scale.
     """
 
     dataset: str  # of `benchmarks.datasets`
     split: str = "valid"
-    system: str = "document"  # or evidence
+    system: str = "document"  # or "evidence"
     is_whole: bool = False
     metric = PRIMARY
 
@@ -189,13 +190,13 @@ class Retrieving:
 
 
 class RetrievingBench:
-    """A corpus or a part, and its queries."""
+    """A corpus or a part of it, and its queries."""
 
     def __init__(self, judge: Retrieving, conditions: Conditions) -> None:
         """Write the part.
 
         Raises:
-            DatasetError: the corpus is not there, or the split has no query.
+            DatasetError: the corpus is missing, or the split has no query.
         """
         whole = open_dataset(judge.dataset, conditions.data)
         corpus = whole if judge.is_whole and not conditions.is_quick else _part(whole, judge.split, conditions)
@@ -221,7 +222,7 @@ class RetrievingBench:
 
 
 def _part(whole: Dataset, split: str, conditions: Conditions) -> Dataset:
-    """In a folder of its own for each size: the name of a part has dataset, split and seed, and no size."""
+    """The part, in one folder for each size: the name of a part has dataset, split and seed, but no size."""
     scale = conditions.scale
     size = Size(n_queries=scale.n_test, n_documents=_DOCUMENTS_PER_QUERY * scale.n_test, n_words=scale.max_words)
     folder = conditions.work / "papers" / f"part-{size.n_queries}x{size.n_documents}x{size.n_words}"

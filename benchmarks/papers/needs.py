@@ -1,4 +1,4 @@
-"""What a document must have for the variants of a comparison to differ on it; documents without it are left out."""
+"""The properties without which variants of a comparison do not differ on a document; other documents are left out."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from engine.errors import DocumentError
 
 
 class Need(Protocol):
-    """A least number of something."""
+    """A minimum that a document must have."""
 
     @property
     def settings(self) -> Settings:
-        """For records."""
+        """The settings for records."""
 
     @property
     def text(self) -> str:
-        """For people, as "at least 3 sections"."""
+        """The need for people, such as "at least 3 sections"."""
 
     def is_met(self, document: Document, encoder: str) -> bool:
-        """Whether a document has enough, as far as it is read; `encoder` is the backbone, whose tokenizer counts."""
+        """Whether the part of a document that is read has enough; `encoder` is the backbone with the tokenizer."""
 
 
 @dataclass(frozen=True)
 class Sections:
-    """Sections with a word in them, and words in all: what is shuffled must be able to change places."""
+    """The least number of sections with a word, and of words in all, so that there are units to shuffle."""
 
     n: int
-    words: int  # so many that there are several chunks to shuffle, too
+    words: int  # enough for several chunks to shuffle
 
     @property
     def settings(self) -> Settings:
@@ -57,7 +57,7 @@ class Sections:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Blocks of the published SMITH: a document that fills fewer is the same for every larger number of blocks."""
+    """The least number of blocks of the published SMITH; a shorter document is encoded equally for more blocks."""
 
     n: int
     block_tokens: int

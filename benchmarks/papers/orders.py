@@ -1,8 +1,8 @@
 """Documents read in another order than they are written.
 
-Figure 8 of CoLDE shuffles the sections of test documents. Which numbers the chunks have then is not stated: those of
-the order as written, which go with them (as in the authors' code), or those of their new places (as in a document whose
-sections were moved).
+Figure 8 of CoLDE shuffles the sections of test documents. The paper does not state the numbers of the chunks after
+this: a chunk can keep its number in the order as written (as in the authors' code), or be numbered by its new place
+(as in a document whose sections were moved).
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ def reordered_vector(
 ) -> Vectors:
     """The vector of a document whose sections or chunks were shuffled; never the order as written.
 
-    Sections that are numbered anew are moved in the text, which is then cut into chunks as any other.
-    Where they follow, chunks are moved, each with the section in which the chunk begins.
+    With `Numbers.ANEW`, sections are moved in the text, which is then cut into chunks like any other text.
+    With `Numbers.FOLLOW`, chunks are moved, each with the section in which it begins.
 
     Args:
-        encoder: of two stages, the first of which numbers chunks, as CoLDE's.
-        document: segmented by it.
-        order: what changes places, and which numbers chunks have.
-        rng: the same draws the same order of sections, whether numbers follow or not.
+        encoder: an encoder of two stages, of which the first numbers chunks, like CoLDE.
+        document: the document, segmented by the encoder.
+        order: the unit that is moved, and the numbers of chunks.
+        rng: equal generators draw equal orders of sections for both kinds of numbers.
 
     Returns:
         (D,) float32, unit length.
 
     Raises:
-        TrainingError: the document has one section, or one chunk, alone.
+        TrainingError: the document has only one section, or one chunk.
     """
     if order.unit is Unit.CHUNKS:
         places = _shuffled(range(len(document.chunks)), order, document, rng)
@@ -72,7 +72,7 @@ def sections_with_text(document: Document) -> list[int]:
 
 
 def sections_moved(document: Document, numbers: Sequence[int]) -> Document:
-    """The document with these sections, in this order, and no others."""
+    """The document with only these sections, in this order."""
     text, sections = "", list[Section]()
     for number in numbers:
         own = document.sections[number]

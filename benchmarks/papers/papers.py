@@ -1,4 +1,4 @@
-"""Repeats the papers' own comparisons on the corpora at hand; writes a run for each variant and seed."""
+"""Repeats the comparisons of papers on the available corpora; writes a run for each variant and seed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from benchmarks.runs import RUNS, Run, read_run, write_run
 from engine.encoders.backbone.weights import MINILM_NAME
 from engine.errors import EngineError
 
-# What a variant may fail of by itself: a size that does not fit, memory, a disk; a bug is not caught.
+# Failures of one variant alone: a size that does not fit, memory, a disk. Other errors are bugs and not caught.
 _FAILURES = (EngineError, RuntimeError, ValueError, OSError, MemoryError)
 PAPERS = ("smith", "colde", "docsplit", "tde")
 _QUICK_TOKENS, _QUICK_WORDS = 256, 120  # at most
@@ -27,13 +27,13 @@ _SIZES = ("batch", "training_tokens", "max_words", "n_train", "n_test", "layers"
 
 
 def comparisons_of(paper: str) -> Mapping[str, Comparison]:
-    """The comparisons of one of `PAPERS`, by name; what they need is imported now."""
+    """The comparisons of one of `PAPERS`, by name; imports their modules."""
     declared: Sequence[Comparison] = import_module(f"benchmarks.papers.{paper}").COMPARISONS
     return {comparison.name: comparison for comparison in declared}
 
 
 def quick_scale(comparison: Comparison) -> Scale:
-    """So little that all variants of a paper are through in minutes."""
+    """A scale at which all variants of a paper take minutes."""
     scale = comparison.scale
     tokens = min(scale.training_tokens, _QUICK_TOKENS)
     max_words = scale.max_words if comparison.is_long else _QUICK_WORDS
@@ -41,13 +41,13 @@ def quick_scale(comparison: Comparison) -> Scale:
 
 
 def quick_variants(comparison: Comparison) -> list[str]:
-    """The reference, and the first that is another one."""
+    """The reference and the first other variant."""
     others = [variant.name for variant in comparison.variants if variant.name != comparison.reference]
     return [comparison.reference, *others[:1]]
 
 
 def read_scale(_context: click.Context, _parameter: click.Parameter, given: str) -> Mapping[str, int]:
-    """A callback that reads NAME=NUMBER by commas, of the fields of `Scale`."""
+    """A callback that reads fields of `Scale` as NAME=NUMBER, separated by commas."""
     values: dict[str, int] = {}
     for one in filter(None, (one.strip() for one in given.split(","))):
         name, _, number = one.partition("=")
@@ -95,9 +95,9 @@ def main(
 ) -> None:
     """Repeat the comparisons of PAPER, a run for each variant and seed.
 
-    A variant whose run is there, with the same data, scale, settings and seed, is not measured again, and an encoder
-    that was trained is not trained again: an interrupted call goes on by the same command. Where one variant fails,
-    the others follow.
+    A variant with an existing run of the same data, scale, settings and seed is not measured again, and a trained
+    encoder is not trained again: the same command resumes an interrupted call. If one variant fails, the others
+    still run.
 
     \b
     Example:
@@ -111,7 +111,7 @@ def main(
         for comparison in comparisons:
             click.echo(f"{comparison.name}: {', '.join(one.name for one in comparison.variants)}")
         return
-    # Training is torch's, and a list needs none.
+    # Imported here, since torch is slow to import and --list does not need it.
     from benchmarks.papers.backbones import backbone_label, shallow_backbone
 
     runs, failed = list[Run](), list[str]()
@@ -149,19 +149,19 @@ def main(
 def run_comparison(
     comparison: Comparison, names: Sequence[str], conditions: Conditions, folder: Path | None, n_seeds: int = 1
 ) -> tuple[list[Run], list[str]]:
-    """Measure variants one after the other, and write the run of each as soon as it is there.
+    """Measure variants one by one, and write the run of each as soon as it is finished.
 
-    A variant whose run lies in the folder, of equal data, scale, settings and seed, is taken from there.
+    A run in the folder with equal data, scale, settings and seed is reused.
 
     Args:
-        comparison: what is compared.
-        names: of variants; all where there are none.
-        conditions: what they get alike; the seed of the first training.
-        folder: of results; None writes no run.
+        comparison: the comparison to run.
+        names: the names of variants; all variants if empty.
+        conditions: the conditions of all variants, with the seed of the first training.
+        folder: the folder of results; None writes no run.
         n_seeds: trainings of each variant.
 
     Returns:
-        The runs, by seed in the order of the comparison, and of each variant that failed its name and why.
+        The runs, by seed in the order of the comparison, and for each failed variant its name and the reason.
 
     Raises:
         EngineError: the data cannot be read.

@@ -1,7 +1,7 @@
-"""What SMITH varied (Yang et al. 2020, arXiv:2004.12297): pretraining, combination modes, numbers of blocks.
+"""The comparisons of SMITH (Yang et al. 2020, arXiv:2004.12297): pretraining, combination modes, numbers of blocks.
 
-The encoder here is narrower and of fewer layers, and begins with random parameters. What is
-pretrained gets as many steps for that as for fine-tuning, on top of these.
+The encoder here is narrower, has fewer layers, and starts from random parameters. Pretrained variants get as many
+additional steps for pretraining as they get for fine-tuning.
 """
 
 from __future__ import annotations
@@ -52,9 +52,10 @@ def _pretraining(corpus: str) -> Comparison:
 
 
 def _combination(corpus: str, architecture: Architecture) -> Comparison:
-    """`fixed` leaves padding out and gives both halves of a vector the same length; `released` does neither.
+    """Combination modes of an architecture.
 
-    In `fixed` the sum of the blocks and their mean are one and the same model, which stands as the mean.
+    `fixed` leaves padding out and gives both halves of a vector the same length; `released` does neither. In `fixed`
+    the sum and the mean of the blocks are the same model, which is listed as the mean.
     """
     one_model = {Combination.SUM.value} if architecture is Architecture.FIXED else set()
     modes = [mode for mode in _COMBINED if mode not in one_model]
@@ -72,9 +73,9 @@ def _combination(corpus: str, architecture: Architecture) -> Comparison:
 
 
 def _blocks(corpus: str) -> Comparison:
-    """The architecture of the paper reads so many blocks of a document and no more; it is not pretrained here.
+    """Numbers of blocks; the architecture of the paper truncates documents to them. It is not pretrained here.
 
-    Documents that fill fewer blocks than the most are left out: larger numbers are one and the same model for them.
+    Documents that fill fewer blocks than the largest number are left out: variants would not differ on them.
     """
     data = replace(_DATA[corpus], need=Blocks(max(_BLOCKS), _BLOCK))
     encoder = partial(Matched, "smith-np", data, variant=Architecture.PAPER)

@@ -16,7 +16,7 @@ from benchmarks.runs import Run
 from benchmarks.significance import bootstrap_interval, holm, randomization_p
 from benchmarks.systems import Settings
 
-LEVEL = 0.05  # below which a difference of ours counts as decided
+LEVEL = 0.05  # p below which a measured difference counts as decided
 _NOTE = (
     "[95 %]: bootstrap over cases, those of one group (pairs of one first document, summaries of one paper) drawn "
     "together. p: two-sided paired randomisation test against the variant in bold, in which groups are swapped "
@@ -31,42 +31,42 @@ _SEEDS_NOTE = (
 
 @dataclass(frozen=True)
 class GivenScale(Scale):
-    """The scale of a run. Older runs were also cut off by the clock, and can therefore not be repeated."""
+    """The scale of a run. Older runs also had a time limit, and therefore cannot be repeated."""
 
-    seconds: float = 0.0  # of training on pairs, at most; 0 for no limit
+    seconds: float = 0.0  # limit of training on pairs; 0 for no limit
 
     @classmethod
     def of(cls, scale: Scale) -> GivenScale:
-        """A scale of steps alone."""
+        """A scale without a time limit."""
         return cls(**asdict(scale))
 
 
 @dataclass(frozen=True)
 class PaperDetails:
-    """What a run of a variant says beside its cases."""
+    """The details of a run, besides its cases."""
 
     paper: str
     comparison: str
-    source: str  # where in the paper, and of what its numbers are
+    source: str  # where in the paper, and what its numbers measure
     place: int  # of the variant in the paper's table, from 0
     reference: str  # the variant that others are tested against
-    published: float | None  # as printed; None where the paper gives no number
-    below: list[str]  # variants that the paper puts below this one
-    scale: GivenScale  # what might be spent
-    bench: Settings  # datasets with checksums, how cases were drawn, and the backbone that was given
-    begins_with: str  # for people: which parameters were taken of the encoder
-    size: Size | None  # of the encoder that was trained
-    n_train: int  # cases learned from
-    n_steps: int  # updates made
+    published: float | None  # as printed; None if the paper gives no number
+    below: list[str]  # variants that the paper ranks below this one
+    scale: GivenScale  # the limits of training and evaluation
+    bench: Settings  # datasets with checksums, how cases were drawn, and the given backbone
+    begins_with: str  # for people: which parameters of the initial encoder were used
+    size: Size | None  # of the trained encoder
+    n_train: int  # training cases
+    n_steps: int  # updates
     best_step: int  # after which the parameters were kept
-    remark: str  # what else must be known to read the values
-    metric: str = ""  # of the cases; "" where they have one value alone
-    chunk_tokens: int = 0  # most tokens of a chunk, special ones not counted; 0 in older runs
+    remark: str  # further facts needed to read the values
+    metric: str = ""  # of the cases; "" if they have only one value
+    chunk_tokens: int = 0  # most tokens of a chunk, special tokens not counted; 0 in older runs
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What a run answers: a variant of a comparison, on the cases of an opened judge."""
+    """The subject of a run: a variant of a comparison, on the cases of an opened judge."""
 
     comparison: Comparison
     variant: Variant
@@ -75,23 +75,23 @@ class Trial:
 
     @property
     def settings(self) -> Settings:
-        """Of the encoder, with what it learns from."""
+        """The settings of the encoder, with its training data."""
         system = self.variant.system
         return {**system.settings, **system.trained_on(self.conditions)}
 
     @property
     def cases(self) -> Settings:
-        """Of the cases, and the backbone that all variants begin with."""
+        """The settings of the cases, and the backbone from which all variants start."""
         return {**self.bench, "backbone": self.conditions.backbone}
 
     @property
     def name(self) -> str:
-        """In the name of a run's file, beside corpus, variant and encoder."""
+        """The part of a run's file name besides corpus, variant and encoder."""
         return f"{self.comparison.paper}-{self.comparison.name}"
 
 
 def variant_run(trial: Trial, made: Made, judged: Judged, seconds: float) -> Run:
-    """The run of a variant, whose training and judging took `seconds`."""
+    """The run of a variant; `seconds` is the duration of training and judging."""
     comparison, variant, conditions = trial.comparison, trial.variant, trial.conditions
     details = PaperDetails(
         paper=comparison.paper,
@@ -130,7 +130,7 @@ def variant_run(trial: Trial, made: Made, judged: Judged, seconds: float) -> Run
 
 
 def is_of(run: Run, trial: Trial) -> bool:
-    """Whether a run is what the trial would make again: of the same data, scale, settings and seed."""
+    """Whether the run has the data, scale, settings and seed of the trial, so that repeating it is not needed."""
     details, conditions = run.details_as(PaperDetails), trial.conditions
     return (
         (run.variant, run.system) == (trial.name, trial.variant.name)
@@ -140,7 +140,7 @@ def is_of(run: Run, trial: Trial) -> bool:
 
 
 class _Row:
-    """A variant: its runs, one a seed, of the same cases."""
+    """A variant with its runs, one for each seed, over the same cases."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
         self.run = runs[0]
@@ -173,7 +173,7 @@ class _Row:
 
 
 def paper_table(runs: Sequence[Run]) -> str:
-    """A table for each comparison at each scale, variants in the order of the paper; "" where there is no run."""
+    """A table for each comparison at each scale, variants in the order of the paper; "" if there is no run."""
     asked: dict[tuple[str, ...], list[Run]] = defaultdict(list)
     for run in runs:
         details = run.details_as(PaperDetails)
@@ -210,7 +210,7 @@ def _table(rows: Sequence[_Row]) -> str:
 
 
 def _caption(rows: Sequence[_Row]) -> str:
-    """What is compared, on what, and at which scale."""
+    """The comparison, its data and its scale."""
     first, details = rows[0].run, [row.details for row in rows]
     scale, bench = details[0].scale, details[0].bench
     sizes = dict.fromkeys(
@@ -237,22 +237,22 @@ def _caption(rows: Sequence[_Row]) -> str:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How many of the paper's pairs we have in its order."""
+    """The number of pairs for which our order agrees with the paper."""
 
-    n_pairs: int  # that the paper puts in order, both of them measured here
-    n_shared: int  # in the same order here
-    n_reversed: int  # in the other; the rest are equal here
-    n_decided: int  # of all pairs, those whose difference here is significant
-    n_decided_shared: int  # of these, the ones in the same order
+    n_pairs: int  # pairs that the paper orders, both measured here
+    n_shared: int  # pairs in the same order here
+    n_reversed: int  # pairs in the reverse order here; the other pairs are equal
+    n_decided: int  # pairs with a significant difference here
+    n_decided_shared: int  # significant pairs in the same order here
 
     @property
     def tau(self) -> float | None:
-        """Kendall's tau (1938) over the pairs that the paper orders, in [-1, 1]; None where there are none.
+        """Kendall's tau (1938) over the pairs that the paper orders, in [-1, 1]; None without such pairs.
 
             tau = (n_shared - n_reversed) / n_pairs
 
-        Where the paper orders all pairs it is tau-a of the two rankings; papers that say only which variant
-        is the best order some.
+        If the paper orders all pairs, this is tau-a of the two rankings; a paper that names only the best variant
+        orders only some pairs.
         """
         return (self.n_shared - self.n_reversed) / self.n_pairs if self.n_pairs else None
 
@@ -264,8 +264,8 @@ def agreement(
 
     Args:
         order: pairs of variants, the better one first; those with a variant that has no mean are left out.
-        means: of each variant that was measured, higher is better.
-        p_values: of each of these pairs, adjusted for there being several.
+        means: the mean of each measured variant, higher is better.
+        p_values: of each of these pairs, adjusted for their number.
     """
     known = [(better, worse) for better, worse in order if better in means and worse in means]
     shared = [pair for pair in known if means[pair[0]] > means[pair[1]]]
@@ -281,7 +281,7 @@ def agreement(
 
 
 def compared(rows: Sequence[_Row]) -> Agreement:
-    """How far the order of measured variants, of one comparison and the same cases, is the paper's."""
+    """The agreement with the paper of measured variants of one comparison over the same cases."""
     measured = {row.run.system: row for row in rows}
     order = [(better, worse) for better, row in measured.items() for worse in row.details.below if worse in measured]
     p_values = holm([measured[better].p(measured[worse]) for better, worse in order])

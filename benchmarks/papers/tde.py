@@ -1,7 +1,7 @@
-"""What TDE varied (Findings of NAACL 2024): topics or none, losses and temperature, the number of topics.
+"""The comparisons of TDE (Findings of NAACL 2024): topics or none, losses and temperature, the number of topics.
 
-Its tables 1 and 2 mix two datasets of summaries, too few of which are at hand to decide anything. Here variants are
-judged by pairs of the papers of CL-SciSumm: does one cite the other?
+Tables 1 and 2 of TDE mix two datasets of summaries; too few of these summaries are available for a significant result.
+Here variants are judged by pairs of papers of CL-SciSumm, which match if one cites the other.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from benchmarks.papers.judges import Matching
 
 _DATA = PairData("clscisumm")
 _NUMBERS = ("20", "50", "100", "150", "200")  # of topics
-_F1 = {  # by temperature: both losses, the contrastive one alone
+_F1 = {  # by temperature: both losses, only the contrastive loss
     0.07: (0.946, 0.937),
     0.2: (0.942, 0.935),
     0.7: (0.938, 0.932),
@@ -32,7 +32,7 @@ _comparison = partial(
 
 
 def _contrastive(temperature: float) -> Matched:
-    """Without cross-entropy the pair head learns nothing: such a TDE compares by the cosine of document vectors."""
+    """TDE without cross-entropy; its pair head is not trained, so it compares by the cosine of document vectors."""
     learned = {"temperature": temperature, "classification_weight": 0.0}
     return _tde(learned=learned, comparison=PairComparison.COSINE)
 

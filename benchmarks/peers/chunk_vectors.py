@@ -1,4 +1,4 @@
-"""Chunks of documents, their vectors, and a ranking of documents by the nearest chunks, for peers that have none."""
+"""Chunks of documents, their vectors, and rankings of documents by nearest chunks, for peers without these."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ T = TypeVar("T")
 
 
 def blocks(stream: Iterable[T], size: int = BLOCK_DOCUMENTS) -> Iterator[list[T]]:
-    """Lists of `size` in the order of the stream, the last one of what is left; none is empty."""
+    """Lists of `size` items in the order of the stream; the last list can be shorter, and no list is empty."""
     left = iter(stream)
     while block := list(islice(left, size)):
         yield block
 
 
 class Chunker:
-    """Cuts texts into windows of tokens that lie one after another, each full but the last."""
+    """Cuts texts into consecutive windows of tokens without overlap; all but the last are full."""
 
     def __init__(self, config: PeerConfig) -> None:
-        """Load the tokenizer of the shared backbone; windows are as long as the run asks, or as the backbone reads."""
+        """Load the tokenizer of the shared backbone; it or the configuration limits the length of windows."""
         self._tokenizer = Tokenizer(config.backbone)
-        self.max_tokens = min(config.window_tokens, config.max_tokens)  # of a chunk, special ones counted
+        self.max_tokens = min(config.window_tokens, config.max_tokens)  # of a chunk, special tokens counted
 
     def cut(self, text: str) -> list[str]:
-        """The chunks of a text in their order; what stands between two tokens, as spaces, is in none.
+        """The chunks of a text in their order; spaces between two chunks are in neither.
 
-        No word is cut but one that fills a window: its second part would become other tokens
-        than it has in the text. A text without a token is one chunk.
+        A word is cut only if it is longer than a window, since tokens of the second part of a word differ from its
+        tokens in the text. A text without a token is one chunk.
         """
         ((_, offsets),) = self._tokenizer.tokenize([text])
         chunks, first = [], 0
@@ -68,23 +68,23 @@ def _is_inside_word(text: str, place: int) -> bool:
     return place > 0 and text[place - 1].isalnum() and text[place].isalnum()
 
 
-DEPTH = 256  # chunks of other documents asked for each chunk of the query at first, as many as our own search asks
-_DEEPER = 4  # times, as our own search
-_BLOCK_CHUNKS = 8192  # multiplied at once
+DEPTH = 256  # initial depth: chunks of other documents for each chunk of the query, as in our own search
+_DEEPER = 4  # factor by which the depth grows, as in our own search
+_BLOCK_CHUNKS = 8192  # most chunks in one product
 
 
 def deepened(ask: Callable[[int], Sequence[Ranking]], without: str, k: int, *, n_own: int, n_chunks: int) -> Ranking:
-    """Rank documents by the best pair of a chunk of theirs and one of the query's, asking until there are enough.
+    """Rank documents by their best pair of a document chunk and a query chunk, searching deeper until there are `k`.
 
     Args:
-        ask: gives, for each chunk of the query, so many nearest chunks of the index, as `grouped` takes them.
+        ask: maps a depth to the nearest chunks of the index for each chunk of the query, in the form of `grouped`.
         without: a document to leave out.
-        k: targets wanted.
-        n_own: chunks of that document in the index, which stand in the answers too; 0 where the index leaves them out.
-        n_chunks: of the index.
+        k: the number of targets.
+        n_own: chunks of `without` in the index, which can be in the results; 0 if the index leaves them out.
+        n_chunks: the number of chunks of the index.
 
     Returns:
-        At most `k`, best first.
+        At most `k` targets, best first.
     """
     depth = DEPTH
     while True:
@@ -95,16 +95,16 @@ def deepened(ask: Callable[[int], Sequence[Ranking]], without: str, k: int, *, n
 
 
 def grouped(lists: Sequence[Ranking], without: str, k: int) -> Ranking:
-    """Rank documents by their best chunk that was found.
+    """Rank documents by their best chunk among the found ones.
 
     Args:
-        lists: for each chunk of the query the documents of the chunks found, with their
-            similarities in [-1, 1]; a document may stand in a list several times.
+        lists: for each chunk of the query the documents of the found chunks, with their
+            similarities in [-1, 1]; a document can be in a list several times.
         without: a document to leave out.
-        k: targets wanted.
+        k: the number of targets.
 
     Returns:
-        At most `k`, best first, equal ones as they first came.
+        At most `k` targets, best first; equal ones in the order of their first occurrence.
     """
     scores: dict[str, float] = {}
     for found in lists:
@@ -122,8 +122,8 @@ def summed(queries: Vectors, chunks: Vectors, starts: NDArray[np.int64]) -> NDAr
 
     Args:
         queries: (I, D) unit rows.
-        chunks: (C, D) unit rows, those of a document beside each other.
-        starts: (N,) first row of each document, rising; none is empty.
+        chunks: (C, D) unit rows, the chunks of a document in consecutive rows.
+        starts: (N,) first row of each document, rising; each document has a chunk.
 
     Returns:
         (N,) in [-I, I].
@@ -144,19 +144,18 @@ _NAMES_FILE = "doc_ids.json"
 
 
 class Aggregate(StrEnum):
-    """How similarities of chunks become the score of a target."""
+    """The aggregation of chunk similarities to the score of a target."""
 
     MAX = "max"  # the best pair of a query chunk and a target chunk
-    SUM = "sum"  # each query chunk's best in the target, added up: MaxSim over chunks
+    SUM = "sum"  # the sum over query chunks of the best match in the target: MaxSim over chunks
 
 
 class ChunkVectors:
-    """All of each document is read, in chunks; an exact FAISS index holds their vectors.
+    """Reads whole documents in chunks; the vectors are in an exact FAISS index.
 
-    The best pair is found by searching the index with each chunk of the query. It returns so
-    many chunks more as the query's own document has: FAISS would leave them out by a selector,
-    and then multiplies without BLAS. The sum needs every chunk of every document, and is one
-    product with the vectors in the index.
+    For MAX, the index is searched with each chunk of the query. The depth is increased by the number of chunks of the
+    query's own document: FAISS could leave these out with a selector, but then multiplies without BLAS. SUM needs
+    every chunk of every document, and is one product with the vectors in the index.
     """
 
     keeps_text = False
@@ -166,7 +165,7 @@ class ChunkVectors:
         """Load the encoder.
 
         Args:
-            config: of the run.
+            config: the configuration of the run.
             aggregate: one of `Aggregate`.
         """
         self._aggregate = Aggregate(aggregate)
@@ -186,7 +185,7 @@ class ChunkVectors:
     def build(self, documents: Iterable[Document], folder: Path) -> None:
         """As `Peer.build`."""
         doc_ids: list[str] = []
-        owners: list[int] = []  # of each chunk the row of its document
+        owners: list[int] = []  # the row of the document of each chunk
         index = faiss.IndexFlatIP(self._model.get_embedding_dimension())
         for block in blocks(documents):
             cut = [self._chunker.cut(document.text) for document in block]

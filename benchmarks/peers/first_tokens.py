@@ -1,4 +1,4 @@
-"""sentence-transformers and FAISS: one vector a document, of its first tokens; what is beyond them is not read."""
+"""sentence-transformers and FAISS: one vector a document, of its first tokens only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMES_FILE = "doc_ids.json"
 
 
 class FirstTokens:
-    """`encode_document` and `encode_query` cut off what the model does not read; an exact FAISS index of cosines."""
+    """Truncates documents and queries by `encode_document` and `encode_query`; an exact FAISS index of cosines."""
 
     keeps_text = False
 
@@ -27,8 +27,9 @@ class FirstTokens:
         """Load the encoder.
 
         Args:
-            config: of the run.
-            tokens: read of each document and query, special ones counted; fewer where the model reads fewer.
+            config: the configuration of the run.
+            tokens: most tokens read of each document and query, special tokens counted; the limit of the model also
+                applies.
         """
         self.name = f"st-first-{tokens}"
         self.encoder = config.label

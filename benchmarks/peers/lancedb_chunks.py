@@ -1,9 +1,9 @@
-"""LanceDB: a table with a row a chunk, grouped by document when found; vectors from sentence-transformers.
+"""LanceDB: a table with one row a chunk, results grouped by document; vectors from sentence-transformers.
 
-Its documentation calls an index unneeded below 100,000 vectors, which are then scanned; above that IVF_HNSW_SQ is what
-it names for recall against latency (https://docs.lancedb.com/indexing/vector-index). There distances come from codes,
-so the refinement that it describes reads the vectors themselves again. The query's own document is left out by its
-filter, before the search (https://docs.lancedb.com/search/filtering).
+According to its documentation, tables below 100,000 vectors need no index and are scanned; above that, it recommends
+IVF_HNSW_SQ for the balance of recall and latency (https://docs.lancedb.com/indexing/vector-index). This index computes
+distances from codes, so the documented refinement recomputes them from the stored vectors. The query's own document is
+left out by a filter before the search (https://docs.lancedb.com/search/filtering).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from engine.encoders.encoder import Vectors
 
 SCAN_BELOW_VECTORS = 100_000
 _TABLE = "chunks"
-_REFINE_FACTOR = 1  # reads what is returned again; without it the index answers with distances of another scale
+_REFINE_FACTOR = 1  # rescores the returned vectors; without it the index returns distances of another scale
 
 
 class LancedbChunks:
-    """Chunks with their text and vector in a table; each chunk of the query asks it."""
+    """Chunks with text and vector in a table, which is searched with each chunk of the query."""
 
     name = "lancedb"
     keeps_text = True
@@ -38,8 +38,8 @@ class LancedbChunks:
         """Load the encoder.
 
         Args:
-            config: of the run.
-            scan_below: vectors up to which the table has no index.
+            config: the configuration of the run.
+            scan_below: the number of vectors below which the table has no index.
         """
         self.encoder = config.label
         self._chunker = Chunker(config)
@@ -91,7 +91,7 @@ class LancedbChunks:
         asked = asked.where(f"doc_id != '{quoted}'", prefilter=True).select(["doc_id", "_distance"]).limit(depth)
         found = asked.to_arrow().to_pydict()
         lists: list[Ranking] = [[] for _ in vectors]
-        # The answer to a single vector has no such column.
+        # The result for a single vector has no column query_index.
         numbers = found.get("query_index") or [0] * len(found["doc_id"])
         for number, doc_id, distance in zip(numbers, found["doc_id"], found["_distance"], strict=True):
             lists[number].append((doc_id, 1 - distance))

@@ -1,8 +1,9 @@
-"""Late interaction by sentence-transformers: a vector a token, and MaxSim against every document.
+"""Late interaction by sentence-transformers: one vector a token, and MaxSim with every document.
 
-PyLate 1.6 and fast-plaid 1.7, which have indexes for this, ask for older transformers and torch than the others here;
-`MultiVectorEncoder` of sentence-transformers 6 reads PyLate's and ColBERT's models and scores exactly. Without a given
-model the token vectors are those of the shared backbone, which was not trained for it: a floor, not ColBERT.
+PyLate 1.6 and fast-plaid 1.7 have indexes for late interaction, but require older transformers and torch than the other
+peers. `MultiVectorEncoder` of sentence-transformers 6 reads the models of PyLate and ColBERT, and scores exactly.
+Without a given model the token vectors are from the shared backbone, which was not trained for late interaction: a
+lower bound, not ColBERT.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from benchmarks.peers.shared_weights import token_encoder, token_label
 from benchmarks.systems import Ranking, Settings
 from engine.document import Document
 
-MAX_TOKENS = 512  # what BERT-like models read at most; a given model's own lengths come before it
+MAX_TOKENS = 512  # the limit of BERT-like models; the lengths of a given model take precedence
 _VECTORS_FILE = "tokens.safetensors"
 _NAMES_FILE = "doc_ids.json"
 
 
 class LateInteraction:
-    """The first tokens of each document and query; vectors are kept in half precision and multiplied in float32."""
+    """Reads the first tokens of documents and queries; vectors are stored in half precision, multiplied in float32."""
 
     name = "late-interaction"
     keeps_text = False

@@ -1,4 +1,4 @@
-"""Our own index behind the same interface: built by `indexer.build`, searched with a document that is encoded again."""
+"""longmatch with the interface of a peer: an index by `indexer.build`; each query is encoded, also if indexed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _INDEX_FOLDER = "index.lm"
 
 
 class Longmatch:
-    """The evidence score over the generation that `auto` chooses; each hit comes with its breakdown."""
+    """Searches by the evidence score over the generation that `auto` chooses; each hit includes its parts."""
 
     name = "longmatch"
     keeps_text = True
@@ -39,7 +39,7 @@ class Longmatch:
         """As `Peer.build`.
 
         Raises:
-            DocumentError: a document was not indexed, so that the others would have one fewer to compete with.
+            DocumentError: a document was not indexed; the ranking would have one competitor fewer.
         """
         report = build(folder / _INDEX_FOLDER, documents, encoder=self._encoder)
         if report.failures:
@@ -49,7 +49,7 @@ class Longmatch:
     def open(self, folder: Path) -> None:
         """As `Peer.open`."""
         self._index = Index.open(folder / _INDEX_FOLDER, encoder=self._encoder)
-        # These are read at first use, which is a part of opening.
+        # These are read at first use; the time belongs to opening.
         snapshot = self._index.snapshot
         _ = snapshot.generation, snapshot.reference.vectors, snapshot.document_index
 

@@ -1,4 +1,4 @@
-"""The interface of a peer, and all peers by name: their packages and versions; each is imported when it is made."""
+"""The interface of a peer, and all peers by name with packages and versions; each is imported when it is made."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from engine.document import Document
 
 @dataclass(frozen=True)
 class PeerConfig:
-    """What all peers of a run have in common: weights, precision, threads."""
+    """The values that all peers of a run share: parameters, precision, threads."""
 
-    encoder: str  # what `load_encoder` takes; ours is loaded by this name
-    backbone: Path  # the folder of its weights, which every other peer loads
-    label: str  # of the weights, name@sha256
+    encoder: str  # name for `load_encoder`, by which longmatch loads it
+    backbone: Path  # the folder of its parameters, which every other peer loads
+    label: str  # of the parameters, name@sha256
     pooling: str  # "mean" or "cls"
-    max_tokens: int  # that it reads at once, special ones counted
-    n_special: int  # of a sequence
-    width: int  # of its vectors
-    dtype: str  # of the weights in memory, as torch names it
+    max_tokens: int  # most tokens of a sequence, special tokens counted
+    n_special: int  # special tokens of a sequence
+    width: int  # of the vectors
+    dtype: str  # of the parameters in memory, as a name of torch
     threads: int
-    window_tokens: int = 256  # of a chunk, special ones counted: what all-MiniLM-L6-v2's own configuration cuts at
-    late_interaction: Path | None = None  # a trained late-interaction model, in place of the backbone's tokens
+    window_tokens: int = 256  # of a chunk, special tokens counted; the limit in the configuration of all-MiniLM-L6-v2
+    late_interaction: Path | None = None  # a trained late-interaction model, replacing the backbone's token vectors
 
 
 class Peer(Protocol):
-    """A program that finds documents, driven through its public interface; a `System` once it is open.
+    """A search program, driven through its public interface; a `System` once it is open.
 
-    Its constructor loads the encoder, so that building and searching are timed without that.
+    The constructor loads the encoder, so that the times of building and searching do not include it.
     """
 
     @property
@@ -43,28 +43,28 @@ class Peer(Protocol):
 
     @property
     def encoder(self) -> str:
-        """The weights as name@sha256."""
+        """The parameters as name@sha256."""
 
     @property
     def settings(self) -> Settings:
-        """What is needed, beside documents and encoder, to get the same ranking again."""
+        """The values that determine the ranking, besides documents and encoder."""
 
     @property
     def reads(self) -> int | None:
-        """Tokens that it reads of a document at most, special ones left out; None for all of them."""
+        """The most tokens that it reads of a document, special tokens not counted; None for all tokens."""
 
     @property
     def keeps_text(self) -> bool:
-        """Whether what it keeps on disk holds the documents' text."""
+        """Whether its files on disk include the text of documents."""
 
     def build(self, documents: Iterable[Document], folder: Path) -> None:
-        """Read a stream of documents once, and leave all that a search needs in an empty folder."""
+        """Read a stream of documents once, and write all files for a search into an empty folder."""
 
     def open(self, folder: Path) -> None:
-        """Make ready to search what `build` left, in this process or another."""
+        """Open the files of `build` for searching, in the same process or another."""
 
     def search(self, query: Document, k: int) -> Ranking:
-        """At most `k` targets for a whole document, best first; one with the query's own doc_id is left out."""
+        """At most `k` targets for a whole document, best first; a target with the query's doc_id is left out."""
 
 
 EXTRA = "peers"
@@ -73,13 +73,13 @@ OURS = "longmatch"
 
 @dataclass(frozen=True)
 class Entry:
-    """Where the class of a peer is, and what it is made with."""
+    """The module and class of a peer, and the arguments of its constructor."""
 
     module: str
     made: str
     packages: Mapping[str, str] = field(default_factory=dict)  # module to import: distribution to install
     variant: Mapping[str, object] = field(default_factory=dict)
-    has_chunks: bool = False  # so that it can be measured with chunks of several lengths
+    has_chunks: bool = False  # whether it can be measured with several lengths of chunks
 
 
 _SENTENCES = MappingProxyType({"sentence_transformers": "sentence-transformers"})
@@ -96,10 +96,10 @@ PEERS: Mapping[str, Entry] = {
 
 
 def check_packages(names: Collection[str]) -> None:
-    """Look for the packages of peers without importing them.
+    """Check that the packages of peers are installed, without importing them.
 
     Raises:
-        MissingExtra: one is not installed.
+        MissingExtra: a package is not installed.
     """
     for name in names:
         require(f"the peer {name}", PEERS[name].packages, EXTRA)
@@ -113,5 +113,5 @@ def make_peer(name: str, config: PeerConfig) -> Peer:
 
 
 def versions(name: str) -> dict[str, str]:
-    """The versions of a peer's packages, by distribution; empty for ours, which is the commit of the record."""
+    """The versions of a peer's packages, by distribution; empty for longmatch, whose version is the commit."""
     return {distribution: metadata.version(distribution) for distribution in PEERS[name].packages.values()}

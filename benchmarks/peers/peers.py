@@ -1,7 +1,7 @@
-"""Measures other programs beside ours: the same documents, weights, threads and queries; writes a run for each.
+"""Measures other programs and longmatch on the same documents, parameters, threads and queries; writes a run each.
 
-A peer whose run is there, of the same commit, data and versions, is not measured again: after a failure the same
-command goes on.
+A peer with an existing run of the same commit, data and versions is not measured again: after a failure, the same
+command resumes.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ from engine.errors import EngineError
 from indexer.origin import Origin
 
 QUICK = Size(n_queries=6, n_targets=3, n_documents=30, n_words=400)
-_PART_TARGETS = 5  # relevant ones of a query that stand in a part of whole documents
+_PART_TARGETS = 5  # relevant targets of a query in a part of whole documents
 _DEFAULT_WINDOW = str(PeerConfig.window_tokens)
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What every peer gets alike, beside weights and threads."""
+    """The data that is equal for every peer, besides the values of `PeerConfig`."""
 
     dataset: Dataset
     label: str  # name@checksum
     split: str
     qrels: Qrels
     k: int
-    n_tokens: np.ndarray  # (N,) of each document, special ones left out
-    work: Path  # folder of what peers keep
+    n_tokens: np.ndarray  # (N,) of each document, special tokens not counted
+    work: Path  # folder of the files of peers
     origin: Origin
 
 
 def variants(names: Sequence[str], config: PeerConfig, windows: Sequence[int]) -> dict[str, PeerConfig]:
-    """What is measured, by name: a peer that reads chunks once for each length of them, as NAME@LENGTH."""
+    """The configurations to measure, by name: one for each length of chunks as NAME@LENGTH, or one without chunks."""
     found: dict[str, PeerConfig] = {}
     for name in names:
         if PEERS[name].has_chunks:
@@ -63,7 +63,7 @@ def variants(names: Sequence[str], config: PeerConfig, windows: Sequence[int]) -
 
 
 def begun_run(name: str, config: PeerConfig, trial: Trial) -> Run:
-    """The run of a peer before it is measured, which has its name, versions and cases without a ranking."""
+    """The run of a peer before measurement, with its name, versions and cases without rankings."""
     return Run(
         task="peers",
         dataset=trial.label,
@@ -79,7 +79,7 @@ def begun_run(name: str, config: PeerConfig, trial: Trial) -> Run:
 
 
 def kept_run(begun: Run, out: Path) -> Run | None:
-    """The run of the same peer, data, versions, commit and machine that is there already."""
+    """The existing run of the same peer, data, versions, commit and machine; None if there is none."""
     path = run_path(begun, out)
     if not path.exists():
         return None
@@ -92,10 +92,10 @@ def kept_run(begun: Run, out: Path) -> Run | None:
 
 
 def measure(name: str, config: PeerConfig, trial: Trial) -> Run:
-    """Build and search with a peer, in processes of its own; nothing else of the study goes on meanwhile.
+    """Build and search with a peer in separate processes; nothing else of the study runs in that time.
 
     Raises:
-        ProcessFailed: the peer did not come to its end.
+        ProcessFailed: the peer did not finish.
     """
     begun, peer, folder = begun_run(name, config, trial), name.partition("@")[0], trial.work / name
     log(f"{trial.dataset.name}: {name} builds")
@@ -133,7 +133,7 @@ def measure(name: str, config: PeerConfig, trial: Trial) -> Run:
 
 
 def measure_each(asked: Mapping[str, PeerConfig], trial: Trial, call: Measurement) -> tuple[list[Run], list[str]]:
-    """Measure one peer after another, and keep each run when it is there; returns the runs, and what failed and why."""
+    """Measure peers one by one, and write each run when it is finished; returns the runs, and the failures."""
     warm_up()
     runs, failed = list[Run](), list[str]()
     for name, config in asked.items():
@@ -152,7 +152,7 @@ def measure_each(asked: Mapping[str, PeerConfig], trial: Trial, call: Measuremen
 
 
 def _token_counts(dataset: Dataset, config: PeerConfig) -> np.ndarray:
-    """(N,) tokens of each document, special ones left out."""
+    """(N,) tokens of each document, special tokens not counted."""
     tokenizer = Tokenizer(config.backbone)
     return np.array([len(tokenizer.tokenize([document.text])[0][0]) for document in read_documents(dataset)])
 
@@ -216,7 +216,7 @@ def main(
 ) -> None:
     """Measure other programs on DATASET, a task by name or a folder, and write a run for each.
 
-    A run that is there, of the same commit, data and versions, is kept; the same command measures the others.
+    An existing run of the same commit, data and versions is kept; the same command measures the others.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""From the name of an encoder to the weights that all peers of a run share; and a folder as sentence-transformers."""
+"""Loads the parameters that all peers of a run share, by the name of an encoder; also as sentence-transformers."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ DTYPES = (SAME_DTYPE, "float32", "bfloat16")
 
 
 def peer_config(encoder: str, *, dtype: str, threads: int, late_interaction: Path | None = None) -> PeerConfig:
-    """What peers need to run on the weights of an encoder of ours.
+    """The configuration with which peers use the parameters of an encoder of longmatch.
 
     Args:
-        encoder: what `load_encoder` takes; it must be a backbone that is pooled as it is, as
+        encoder: a name for `load_encoder`; it must be a backbone with pooling and no further layers, such as
             all-MiniLM-L6-v2 or a trained encoder of the kind "mean".
-        dtype: one of `DTYPES`; "same" is the precision that our encoders take on this machine.
-        threads: of every library.
+        dtype: one of `DTYPES`; "same" is the default precision of longmatch on this machine.
+        threads: the threads of every library.
         late_interaction: the folder of a trained late-interaction model.
 
     Raises:
-        EncoderError: it cannot be found, or has layers that no other program knows.
+        EncoderError: the encoder cannot be found, or has layers that no other program supports.
     """
     folder = resolve_backbone(encoder)
     values = read_json(folder / CONFIG_FILE) if (folder / CONFIG_FILE).exists() else {}
@@ -62,8 +62,8 @@ def transformer(config: PeerConfig, max_tokens: int) -> Transformer:
     """The backbone as the first module of sentence-transformers.
 
     Args:
-        config: of the run.
-        max_tokens: that it reads of a text, special tokens counted; fewer where the model reads fewer.
+        config: the configuration of the run.
+        max_tokens: most tokens read of a text, special tokens counted; the limit of the model also applies.
     """
     from sentence_transformers.base.modules import Transformer
 
@@ -74,7 +74,7 @@ def transformer(config: PeerConfig, max_tokens: int) -> Transformer:
 
 
 def sentence_encoder(config: PeerConfig, max_tokens: int) -> SentenceTransformer:
-    """The backbone as a model of sentence-transformers that gives unit vectors."""
+    """The backbone as a model of sentence-transformers that returns unit vectors."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Normalize
     from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
@@ -85,16 +85,16 @@ def sentence_encoder(config: PeerConfig, max_tokens: int) -> SentenceTransformer
 
 
 def token_label(config: PeerConfig) -> str:
-    """The weights of the late-interaction model as name@sha256: of the given one, or of the shared backbone."""
+    """The parameters of the late-interaction model as name@sha256: of the given model, or of the shared backbone."""
     given = config.late_interaction
     return label_of(given.name, files_checksum(sorted(given.rglob("*.safetensors")))) if given else config.label
 
 
 def token_encoder(config: PeerConfig, max_tokens: int) -> MultiVectorEncoder:
-    """A late-interaction model: the given one, or else the backbone's own token vectors, scaled to unit length.
+    """The given late-interaction model; by default the token vectors of the backbone, scaled to unit length.
 
     Raises:
-        EncoderError: the given folder holds none, or more than weights in safetensors.
+        EncoderError: the given folder is no such model, or has parameters in other files than safetensors.
     """
     from sentence_transformers import MultiVectorEncoder
     from sentence_transformers.base.modules import Normalize

@@ -1,4 +1,4 @@
-"""Building and searching with one peer, each in a process of its own, so that memory and threads are its own."""
+"""Building and searching with one peer, each in a separate process with its own memory and threads."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from benchmarks.peers.peer import Peer, PeerConfig, make_peer
 from benchmarks.systems import Ranking, Settings
 from engine.document import Document
 
-WARM_UP = 3  # queries that are searched with, and not counted, before a measurement
+WARM_UP = 3  # queries that are searched before a measurement and not counted
 _ADVICE = "mend that, or leave it out of --peers"
 
 
 @dataclass(frozen=True)
 class Built:
-    """What building took."""
+    """The cost of building, and the properties of the peer."""
 
     encoder: str
     settings: Settings
     keeps_text: bool
-    reads: int | None  # tokens of a document at most; None for all
+    reads: int | None  # most tokens of a document; None for all
     n_documents: int
     load_seconds: float  # of imports and the encoder
     seconds: float
-    start_mib: float  # resident with imports and encoder, before a document was read
+    start_mib: float  # resident memory with imports and encoder, before documents are read
     peak_mib: float
-    size_bytes: int  # of all files that it left
+    size_bytes: int  # of all files written
 
 
 @dataclass(frozen=True)
 class Searched:
-    """What searching took, and what was found."""
+    """The cost of searching, and the rankings."""
 
     open_seconds: float
     seconds: float  # of all queries
-    latency: Percentiles  # a whole document in, a ranking out; encoding it is part of that
+    latency: Percentiles  # from a whole document to a ranking, including encoding
     peak_mib: float
     rankings: dict[str, Ranking]  # by query id
 
@@ -50,13 +50,13 @@ def build_in_process(name: str, config: PeerConfig, dataset: Dataset, folder: Pa
     """Let a peer build from all documents of a dataset.
 
     Args:
-        name: of the peer.
-        config: of the run.
+        name: the name of the peer.
+        config: the configuration of the run.
         dataset: read as a stream, in the order of its file.
-        folder: made for what it keeps; beside it come two files, of what it said and of what was measured.
+        folder: made for the files of the peer; two files next to it have the output of the process and its result.
 
     Raises:
-        ProcessFailed: the peer did not come to its end.
+        ProcessFailed: the peer did not finish.
     """
     folder.mkdir(parents=True)
     answer = run_forked(_build, name, config, dataset, folder, name=f"the peer {name}", place=folder, advice=_ADVICE)
@@ -66,7 +66,7 @@ def build_in_process(name: str, config: PeerConfig, dataset: Dataset, folder: Pa
 def search_in_process(
     name: str, config: PeerConfig, dataset: Dataset, query_ids: list[str], k: int, folder: Path
 ) -> Searched:
-    """Let a peer answer queries, one after another, from what it built; as `build_in_process`."""
+    """Let a peer search with queries one by one in the files that it built; as `build_in_process`."""
     asked = (name, config, dataset, folder, query_ids, k)
     answer = run_forked(_search, *asked, name=f"the peer {name}", place=folder, advice=_ADVICE)
     rankings = {
@@ -93,7 +93,7 @@ def _search(
 
 
 def build(make: Callable[[], Peer], documents: Iterable[Document], folder: Path) -> Built:
-    """Let a peer build in this process; the time of making it, imports and encoder, stands by itself."""
+    """Let a peer build in this process; imports and loading the encoder are timed separately."""
     started = time.perf_counter()
     peer = make()
     load_seconds = time.perf_counter() - started
@@ -117,7 +117,7 @@ def build(make: Callable[[], Peer], documents: Iterable[Document], folder: Path)
 
 
 def search(make: Callable[[], Peer], queries: Mapping[str, Document], k: int, folder: Path) -> Searched:
-    """Let a peer open what it built and answer queries, the first `WARM_UP` of them once more and uncounted before."""
+    """Let a peer open its files and search with queries; before, the first `WARM_UP` queries are searched untimed."""
     peer = make()
     started = time.perf_counter()
     peer.open(folder)
@@ -135,7 +135,7 @@ def search(make: Callable[[], Peer], queries: Mapping[str, Document], k: int, fo
 
 
 class _Counted:
-    """A stream of documents that knows how many came."""
+    """A stream of documents that counts them."""
 
     def __init__(self, documents: Iterable[Document]) -> None:
         self.n = 0

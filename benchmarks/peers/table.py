@@ -1,4 +1,4 @@
-"""What a run of a peer says beside its rankings, and the table of peers beside ours, computed from runs alone."""
+"""The details of a run of a peer, and the table of peers and longmatch, computed from runs only."""
 
 from __future__ import annotations
 
@@ -29,30 +29,31 @@ _NOTE = (
 
 @dataclass(frozen=True)
 class PeerDetails:
-    """What building and searching took; the seconds of building are the run's own."""
+    """The cost of building and searching; the seconds of building are in the run itself."""
 
-    shared: str  # name@sha256 of the weights that all peers were given
-    versions: dict[str, str]  # of the packages; empty for ours
+    shared: str  # name@sha256 of the parameters that all peers were given
+    versions: dict[str, str]  # of the packages; empty for longmatch
     dtype: str
     threads: int
     depth: int  # of the rankings
     keeps_text: bool
     n_documents: int
-    tokens_per_document: float  # that it reads, mean; special ones left out
-    load_seconds: float  # of imports and the encoder; no part of building
+    tokens_per_document: float  # mean of the tokens that it reads; special tokens not counted
+    load_seconds: float  # of imports and the encoder; not part of building
     documents_per_second: float
     open_seconds: float
     latency: Percentiles
     index_bytes: int
-    start_mib: float  # resident with imports and encoder, before building
+    start_mib: float  # resident memory with imports and encoder, before building
     build_peak_mib: float
     search_peak_mib: float
 
 
 def peers_table(runs: Sequence[Run]) -> str:
-    """A block of rows for each dataset and variant, in the order of `PEERS`; ratios and p-values where it holds ours.
+    """A block of rows for each dataset and variant, in the order of `PEERS`; with ratios and p-values to longmatch.
 
-    Runs of the split valid only say which settings of a peer were the best, unless there are no others.
+    Runs of the split valid only mark the best settings of a peer, unless there are no other runs. Ratios and p-values
+    need a run of longmatch in the block.
     """
     head = ["Task (queries)", "Peer", f"{PRIMARY} [95 %]", *METRICS[1:], "p", "Tokens", "Documents/s"]
     head += ["p50 / p95 / p99, ms", "Index, MiB", "Memory building, MiB", "Memory searching, MiB"]
@@ -65,9 +66,9 @@ def peers_table(runs: Sequence[Run]) -> str:
 
 
 def chosen_on_valid(runs: Sequence[Run]) -> set[tuple[str, str]]:
-    """Corpus and peer of what has the best mean of all settings of its program on valid.
+    """Corpus and peer of the settings with the best mean on valid among all settings of a program.
 
-    None of a program of which one setting was tried.
+    Programs with only one setting are left out.
     """
     tried: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     for run in runs:
@@ -118,7 +119,7 @@ def _ratio(value: float, ours: float | None) -> str:
 
 
 def _conditions(runs: Sequence[Run]) -> list[str]:
-    """A line a block: what its peers had in common, their versions and other weights."""
+    """A line for each block: the shared conditions of its peers, their versions, and parameters that differ."""
     blocks: Mapping[tuple[str, str, str], list[Run]] = defaultdict(list)
     for run in runs:
         blocks[_block(run)].append(run)

@@ -1,7 +1,7 @@
-"""txtai: a database of chunks, several of them under one id, as its author advises for long documents.
+"""txtai: a database of chunks, with one id for all chunks of a document, as its author advises for long documents.
 
-See https://github.com/neuml/txtai/issues/94. The index type is what txtai chooses by the number of chunks: exact up
-to 5,000, above that inverted lists, for which it chooses the number of lists to look into.
+See https://github.com/neuml/txtai/issues/94. txtai chooses the index type by the number of chunks: exact up
+to 5,000, above that inverted lists, for which it also chooses the number of lists to search.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from engine.document import Document
 
 
 class TxtaiChunks:
-    """txtai's `Embeddings` with its own pooling over the shared weights; hits are grouped by id.
+    """txtai's `Embeddings` with its own pooling over the shared parameters; hits are grouped by id.
 
-    It encodes the query's chunks in each call, and so again where the first answer has too few documents.
+    It encodes the chunks of the query in each call, and thus again if the first result has too few documents.
     """
 
     name = "txtai"
@@ -47,7 +47,7 @@ class TxtaiChunks:
         self._embeddings.index(
             (document.doc_id, chunk, None) for document in documents for chunk in self._chunker.cut(document.text)
         )
-        # What txtai chose for so many chunks.
+        # The index settings that txtai chose for this number of chunks.
         index = self._embeddings.ann
         self.settings["components"] = index.config["build"]["settings"]["components"]
         if hasattr(index.backend, "nprobe"):

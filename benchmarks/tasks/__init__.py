@@ -1,1 +1,1 @@
-"""What systems are measured on: a module each, whose runs have an answer for every case."""
+"""The tasks that systems are measured on, one module each; a run has a result for every case."""

@@ -66,7 +66,7 @@ _LARGEST_NOTE = (
 
 @dataclass(frozen=True)
 class FacetsDetails:
-    """What a run of a ranking says beside its cases, each a query in one facet."""
+    """The details of a run of a ranking, besides its cases, each of which is a query in one facet."""
 
     datasets: dict[str, str]  # name@checksum of each facet's files
     n_documents: int
@@ -74,7 +74,7 @@ class FacetsDetails:
 
 
 def facets_table(runs: Sequence[Run]) -> str:
-    """For each encoder the rankings over all facets, then how often the largest pair starts where it should."""
+    """For each encoder the rankings over all facets, then where largest pairs start, for relevant and other hits."""
     tests = ["p, evidence", "p, document"]
     head = ["Encoder (queries)", "Ranked by", *_OTHERS, "nDCG@20 [95 %]", "Folds", "Score 0", *tests]
     of_encoder: dict[tuple[str, str, int], dict[str, Run]] = defaultdict(dict)
@@ -92,7 +92,7 @@ def facets_table(runs: Sequence[Run]) -> str:
 
 
 def fold_means(values: Sequence[float], folds: Sequence[int]) -> list[float]:
-    """The mean of each fold's queries; a fold without a query is left out."""
+    """The mean over the queries of each fold; a fold without a query is left out."""
     return [
         float(np.mean([value for value, own in zip(values, folds, strict=True) if own == fold]))
         for fold in FOLDS
@@ -160,17 +160,17 @@ QUICK_CANDIDATES = 40  # of a query
 def measure(index: Index, tasks: Sequence[FacetTask], encoder: str, origin: Origin, *, is_quick: bool) -> list[Run]:
     """Search with every query of every facet once, and judge all rankings of its candidates.
 
-    Only the candidates of a query are ranked, as by the authors of the set.
+    Only the candidates of a query are ranked, as the authors of the set do.
 
     Args:
-        index: holds all queries and candidates, built of `read_labelled`.
-        tasks: a facet each.
-        encoder: of the index, as name@fingerprint.
-        origin: of the runs.
-        is_quick: whether `tasks` are a part only.
+        index: has all queries and candidates, from `read_labelled`.
+        tasks: one task for each facet.
+        encoder: the encoder of the index, as name@fingerprint.
+        origin: the origin of the runs.
+        is_quick: whether `tasks` are only a part.
 
     Returns:
-        A run for each ranking, of the model where the encoder explains matches by itself; those of evidence and
+        A run for each ranking; that of the model only if the encoder itself explains matches. The runs of evidence and
         model also have the shares of the largest pairs.
     """
     cases: dict[Ranking, list[Case]] = {ranking: [] for ranking in Ranking}
@@ -221,7 +221,7 @@ def _largest(
     relevance: Mapping[str, int],
     models: Mapping[str, ModelExplanation] | None,
 ) -> dict[str, float]:
-    """The shares of largest pairs that there are, as facts of a case."""
+    """The available shares of largest pairs, as facts of a case."""
     shares = largest_pair_shares(index, result, facet, relevance, models)
     return {kind: round(share, 4) for kind, share in shares.items() if share is not None}
 
@@ -236,7 +236,7 @@ def facets_run(
     *,
     is_quick: bool,
 ) -> Run:
-    """The run of a ranking; its dataset is that of all facets."""
+    """The run of a ranking; its dataset has the files of all facets."""
     corpus = next(iter(details.datasets.values())).partition("@")[0]
     checksum = hashlib.sha256("\n".join(sorted(details.datasets.values())).encode()).hexdigest()[:12]
     return Run(
@@ -252,7 +252,7 @@ def facets_run(
 
 
 def quick_part(tasks: Sequence[FacetTask], seed: int) -> list[FacetTask]:
-    """A seeded part: a query of each facet and fold, with 40 candidates, half of them relevant at most."""
+    """A seeded part: a query of each facet and fold, with 40 candidates, at most half of them relevant."""
     rng = np.random.default_rng(seed)
     return [_quick_part(task, rng) for task in tasks]
 
@@ -272,7 +272,7 @@ def _quick_part(task: FacetTask, rng: np.random.Generator) -> FacetTask:
 
 
 def run(folder: Path, encoder_name: str, origin: Origin, *, is_quick: bool) -> list[Run]:
-    """Index the faceted corpus in a folder that is thrown away, and measure.
+    """Index the faceted corpus in a temporary folder, and measure.
 
     Raises:
         EngineError: data or encoder cannot be read, or scikit-learn is not installed.

@@ -1,4 +1,4 @@
-"""Measures whether the parts that a breakdown names carry the score: deletion and insertion; runs, table and plot."""
+"""Measures whether the parts in a breakdown determine the score: deletion and insertion; runs, table and plot."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ _UNITS = [unit.value for unit in Unit]
 
 @dataclass(frozen=True)
 class AskedIndex:
-    """The index that is searched, and what a record says of it."""
+    """The index that is searched, and its description in records."""
 
     index: Index
     encoder: str  # name@fingerprint
     dataset: Dataset
-    split: str  # whose queries are drawn; "" where they are of a part of the corpus
-    is_quick: bool  # of a part of the corpus only
+    split: str  # of the drawn queries; "" if they are from a part of the corpus
+    is_quick: bool  # whether the index is of a part of the corpus
 
 
 def measure(
     asked: AskedIndex, queries: Sequence[str], plan: RemovalPlan, origin: Origin, log: Callable[[str], None]
 ) -> list[Run]:
-    """Follow the best hits of queries as their parts go; a run for each order of parts, side and way of rescoring.
+    """Follow the best hits of queries while parts are removed; a run for each order of parts, side and method.
 
     Raises:
         DatasetError: no query has a hit whose parts can be separated.
@@ -70,20 +70,20 @@ def measure(
 
 @dataclass(frozen=True)
 class FaithfulnessDetails:
-    """What a run of one order of parts says beside its cases, the queries, of which a value is a mean over hits."""
+    """The details of a run of one order of parts, besides its cases: queries, with values as means over hits."""
 
     method: str  # stored or re-encoded
     side: str  # query or target
     n_documents: int
-    n_hits: int  # all queries together; those of one part cannot be followed on that side
-    shares: list[float]  # of tokens removed or put in, from 0 to 1
+    n_hits: int  # of all queries; a document with one part cannot be followed on that side
+    shares: list[float]  # of tokens removed or inserted, from 0 to 1
     curves: dict[str, list[float]]  # means over queries, at `shares`
 
 
 def faithfulness_run(
     asked: AskedIndex, arm: Arm, plan: RemovalPlan, n_hits: int, seconds: float, origin: Origin
 ) -> Run:
-    """The run of one order of parts; `seconds` are those of all."""
+    """The run of one order of parts; `seconds` is the duration of all orders."""
     details = FaithfulnessDetails(
         method=arm.method,
         side=arm.side,
@@ -119,7 +119,7 @@ def whole_corpus(dataset: Dataset, split: str, encoder: str, work: Path) -> Iter
 
 @contextmanager
 def quick_part(dataset: Dataset, encoder_name: str, seed: int) -> Iterator[AskedIndex]:
-    """An index of a seeded part of the corpus, thrown away afterwards."""
+    """A temporary index of a seeded part of the corpus."""
     encoder = load_encoder(encoder_name)
     documents = sample_documents(read_documents(dataset), QUICK_DOCUMENTS, seed, max_chars=QUICK_CHARS)
     with tempfile.TemporaryDirectory() as folder:
@@ -154,8 +154,8 @@ def main(
 ) -> None:
     """Remove, from the documents of hits in DATASET, the parts that the breakdown names, and follow score and rank.
 
-    The parts that the encoder names are removed too, where it explains matches by itself (CoLDE, SMITH).
-    DATASET is a task by name or a folder. With --quick, queries are drawn of a part of the corpus, whatever the split.
+    The parts that the encoder names are also removed, if the encoder itself explains matches (CoLDE, SMITH).
+    DATASET is a task by name or a folder. With --quick, queries are drawn from a part of the corpus, for any split.
 
     \b
     Example:
@@ -175,7 +175,7 @@ def main(
     call.publish(runs, faithfulness_table)
 
 
-# Name in a run, name in the table, and whether high or low is good.
+# The name in a run, and the name in the table with the better direction.
 _MEASURES = {
     "deletion_area": "deletion, area (low)",
     "insertion_area": "insertion, area (high)",
@@ -204,7 +204,7 @@ _RIVALS = (OrderKind.RANDOM, OrderKind.COSINE, OrderKind.MODEL)
 
 
 def faithfulness_table(runs: Sequence[Run]) -> str:
-    """A row for each corpus, method, side and measure; columns of the model where some encoder explains itself."""
+    """A row for each corpus, method, side and measure; with columns of the model if an encoder explains matches."""
     kinds = [kind for kind in OrderKind if kind is not OrderKind.MODEL or any(run.system == kind for run in runs)]
     rivals = [kind for kind in _RIVALS if kind in kinds]
     head = ["Corpus", "Encoder", "Removed from (queries)", "Measure", *kinds]
@@ -214,11 +214,11 @@ def faithfulness_table(runs: Sequence[Run]) -> str:
     return "\n".join([*markdown([*head, *tests], rows), "", note, "", *origins(runs)])
 
 
-Orders: TypeAlias = dict[str, Run]  # by kind of order, of one corpus, method and side
+Orders: TypeAlias = dict[str, Run]  # runs of one corpus, method and side, by kind of order
 
 
 def _by_corpus(runs: Sequence[Run]) -> dict[tuple[object, ...], dict[str, Orders]]:
-    """Runs by corpus and settings, then by side and method, queries and stored vectors first."""
+    """Runs by corpus and settings, then by side and method; queries and stored vectors come first."""
     found: dict[tuple[object, ...], dict[str, Orders]] = {}
     places = [f"{method}-{side}" for side in Side for method in METHODS]
     for run in sorted(runs, key=lambda run: places.index(run.variant.partition("-")[2])):

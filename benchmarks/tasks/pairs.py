@@ -1,4 +1,4 @@
-"""Measures how well scorers tell pairs of documents that match from others; writes a run for each scorer."""
+"""Measures how well scorers distinguish matching pairs of documents from others; writes a run for each scorer."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ from benchmarks.systems import Settings
 from engine.document import Document
 from indexer.origin import Origin
 
-GIVEN_PAIRS = "given"  # the protocol of pairs that are read
+GIVEN_PAIRS = "given"  # the protocol of pairs that are read from files
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What every scorer gets alike."""
+    """The data and budget that are equal for every scorer."""
 
     dataset: str  # name@checksum
     protocol: str
     rule: SplitRule
-    documents: Mapping[str, Document]  # that the pairs name
+    documents: Mapping[str, Document]  # documents of the pairs
     splits: PairSplits
     n_lost: Mapping[Split, int]
     budget: Budget
@@ -55,7 +55,7 @@ class Trial:
 
 
 def chosen_digest(chosen: Settings, budget: Budget | None) -> str:
-    """First 6 hex digits over what was chosen, the budget too; "" where all of it is as by default."""
+    """First 6 hex digits of a digest of the chosen settings and budget; "" if all have their defaults."""
     spent = {} if budget in (None, Budget()) else asdict(budget or Budget())
     if not chosen and not spent:
         return ""
@@ -67,12 +67,12 @@ def measure(scorer: PairScorer, trial: Trial, chosen: Settings | None = None) ->
     """Fit a scorer on train, choose thresholds on valid, and score the pairs of test.
 
     Args:
-        scorer: not fitted yet.
-        trial: see there.
-        chosen: those of its settings that are not its defaults.
+        scorer: the scorer, not fitted yet.
+        trial: see `Trial`.
+        chosen: the settings of the scorer that differ from its defaults.
 
     Raises:
-        DatasetError: a score is no finite number.
+        DatasetError: a score is not finite.
     """
     train, valid, test = (trial.splits[split] for split in (Split.TRAIN, Split.VALID, Split.TEST))
     started = time.perf_counter()
@@ -157,10 +157,10 @@ def main(
     against: str,
     **given: Any,  # noqa: ANN401
 ) -> None:
-    """Tell matching pairs of documents from others, a run for each scorer.
+    """Distinguish matching pairs of documents from others, a run for each scorer.
 
     DATASET is a task by name or a folder of the same layout; with a file of your own pairs any file of documents, with
-    GWikiMatch the file of its articles, with AAN pairs a name, for they hold their texts.
+    GWikiMatch the file of its articles, with AAN pairs a name, since these include their texts.
 
     \b
     Example:

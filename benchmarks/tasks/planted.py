@@ -1,4 +1,4 @@
-"""Measures whether a planted passage is found by the document it was taken from, and named; a run for each system."""
+"""Measures if the source document of a planted passage finds its host, and if the passage is named; runs by system."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ _MODEL_NOTE = (
     "chunk of its target section; hosts below rank 100 of the evidence count as not named. p, named: evidence against "
     "model, named first, over pairs of query and host, adjusted after Holm over the rows of a corpus."
 )
-EVIDENCE, DOCUMENT, MODEL = "evidence", "document", "model"  # the systems; the model names passages and ranks nothing
+EVIDENCE, DOCUMENT, MODEL = "evidence", "document", "model"  # the systems; the model names passages but does not rank
 _NAMED = ("is_first", "iou", "span_precision", "span_recall")
 RANK, BEFORE = "rank", "rank_before"  # of the host among all documents, from 1
 
 
 @dataclass(frozen=True)
 class PlantedDetails:
-    """What a run says beside its cases, the plantings, labelled by damage, position and length of the host."""
+    """The details of a run, besides its cases: plantings, labelled by damage, position and length of the host."""
 
     n_documents: int
     n_pairs: int
@@ -137,7 +137,7 @@ def _is(run: Run, label: str, value: str) -> NDArray[np.bool_]:
 
 
 def _by_pair(run: Run, values: NDArray[np.float64], chosen: NDArray[np.bool_]) -> list[float]:
-    """Means over the chosen plantings of each query: those of one query are no independent cases."""
+    """Means over the chosen plantings of each query, since plantings of one query are not independent."""
     by_query: dict[str, list[float]] = defaultdict(list)
     for number in np.flatnonzero(chosen).tolist():
         by_query[run.cases[number].group].append(float(values[number]))
@@ -172,10 +172,10 @@ Log: TypeAlias = Callable[[str], None]
 
 @dataclass(frozen=True)
 class PlantingPlan:
-    """How much is planted, and as what."""
+    """The number and the form of plantings."""
 
-    documents: int = 500  # of the corpus, drawn
-    hosts: int = 15  # of each length
+    documents: int = 500  # drawn from the corpus
+    hosts: int = 15  # of each class of length
     form: Form = Form.SECTION
     max_chars: int | None = None  # longer documents are left out
 
@@ -187,21 +187,21 @@ _FORMS = [form.value for form in Form]
 def measure(
     documents: Sequence[Document], adoptions: Sequence[Adoption], encoder: Encoder, form: Form, seed: int, log: Log
 ) -> dict[str, list[Case]]:
-    """Index the documents, then plant, index and ask once for every damage and position.
+    """Index the documents, then plant, index and search once for every damage and position.
 
-    All hosts of a damage and position are in the index at once, in the place of
-    what they were; every other document stays. A damaged text is the same in all positions.
+    All hosts of a damage and position are in the index at once and replace their
+    originals; every other document stays. A damaged text is the same in all positions.
 
     Args:
-        documents: all that can be found.
-        adoptions: of these documents.
-        encoder: of the index, which is thrown away.
-        form: as what passages are planted.
+        documents: all targets.
+        adoptions: passages, queries and hosts among these documents.
+        encoder: of the temporary index.
+        form: the form in which passages are planted.
         seed: of the damages.
-        log: gets lines of progress.
+        log: called with lines of progress.
 
     Returns:
-        A case for each planting, of both systems, and of the encoder where it explains matches by itself.
+        By system, a case for each planting: for both rankings, and for the encoder if it explains matches itself.
     """
     by_id = {document.doc_id: document for document in documents}
     cases: dict[str, list[Case]] = defaultdict(list)
@@ -263,7 +263,7 @@ def _values(named: Named) -> dict[str, float]:
 
 
 def run(dataset: Dataset, encoder: str, plan: PlantingPlan, origin: Origin, log: Log, *, is_quick: bool) -> list[Run]:
-    """Draw documents, plant in them, and measure; a run of the evidence, one of document vectors, one of the encoder.
+    """Draw documents, plant in them, and measure: a run of the evidence, one of document vectors, one of the encoder.
 
     Raises:
         EngineError: the corpus or the encoder cannot be read, or the corpus is too small for the plan.
@@ -324,7 +324,7 @@ def main(
     max_chars: int | None,
     contained: bool,
 ) -> None:
-    """Plant sections of documents of DATASET in others, ask with the documents they are of, and read the breakdowns.
+    """Plant sections of documents of DATASET in others, search with their source documents, and read the breakdowns.
 
     DATASET is a task by name or a folder. The documents drawn are indexed in a temporary folder.
 

@@ -1,4 +1,4 @@
-"""Position bias: in which tenth of queries and of targets the contributions lie that make the scores of hits; a run."""
+"""Measures position bias: the contributions to the scores of hits by tenth of queries and of targets; writes a run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from engine.words.titles import title_span
 
 N_TENTHS = 10
 SIDES = ("query", "target")
-GROUPS = {"all": "hits", "relevant": "relevant hits"}  # the k best of each query, and those that are judged relevant
+GROUPS = {"all": "hits", "relevant": "relevant hits"}  # the k best hits of each query, and the relevant ones among them
 DOCUMENT = "document"
 _NOTE = (
     "Share of the contributions of passages and words that lies in each tenth of the text: a hit counts 1, then a "
@@ -37,17 +37,17 @@ _NOTE = (
 
 @dataclass(frozen=True)
 class PositionDetails:
-    """What a run says beside its cases, each of which is a query and a group of its hits."""
+    """The details of a run, besides its cases, each of which is a query and a group of its hits."""
 
     k: int  # hits of a query
 
 
 @dataclass(frozen=True)
 class HitMass:
-    """Where the contributions to one score lie."""
+    """The contributions to one score by position."""
 
-    sides: NDArray[np.float64] | None  # (2, 10) by side and tenth, each side sums to 1; None where no part gave any
-    document_share: float  # of the score, in [0, 1]; it has no place
+    sides: NDArray[np.float64] | None  # (2, 10) by side and tenth, each side sums to 1; None if no part contributed
+    document_share: float  # share of the document vectors in the score, in [0, 1]; it has no position
 
 
 def position_table(runs: Sequence[Run]) -> str:
@@ -60,7 +60,7 @@ def position_table(runs: Sequence[Run]) -> str:
 
 
 def _rows(run: Run, group: str) -> list[list[str]]:
-    """A row for each side; none for a group without a hit that has a place."""
+    """A row for each side; no rows if no hit of the group has contributions with a position."""
     cases = [case for case in run.cases if case.labels["hits"] == group]
     placed = [case for case in cases if case.facts["placed"]]
     if not placed:
@@ -91,11 +91,11 @@ def tenths(spans: NDArray[np.int64], contributions: NDArray[np.float64], n_chars
 
     Args:
         spans: (n, 2) stretches of one text, each not empty.
-        contributions: (n,) of each.
+        contributions: (n,) contribution of each span.
         n_chars: length of the text, at least 1.
 
     Returns:
-        (10,), from the beginning; sums to the sum of the contributions.
+        (10,), from the first tenth to the last; its sum is the sum of the contributions.
     """
     edges = np.linspace(0, n_chars, N_TENTHS + 1)
     inside = np.minimum(spans[:, 1:], edges[1:]) - np.maximum(spans[:, :1], edges[:-1])  # (n, 10)
@@ -104,7 +104,7 @@ def tenths(spans: NDArray[np.int64], contributions: NDArray[np.float64], n_chars
 
 
 def hit_mass(hit: Hit, query: Document, segmenter: WordSegmenter) -> HitMass | None:
-    """Where the contributions to a hit's score lie; None where nothing contributed to it."""
+    """The contributions to the score of a hit by position; None if there are none."""
     breakdown = hit.breakdown
     whole = breakdown.document.contribution if breakdown.document else 0.0
     parts = [part for pair in breakdown.pairs for part in pair.parts]
@@ -142,7 +142,7 @@ def position_cases(
 
 
 def position_case(query_id: str, group: str, hits: Sequence[HitMass]) -> Case:
-    """Average over the hits of a query, tenths over those that have a place."""
+    """The averages over the hits of a query; tenths are averaged over the hits with positions."""
     placed = [hit.sides for hit in hits if hit.sides is not None]
     values = {DOCUMENT: round(float(np.mean([hit.document_share for hit in hits])), 6)}
     for side, shares in zip(SIDES, np.mean(placed, axis=0) if placed else (), strict=bool(placed)):

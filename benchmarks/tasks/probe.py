@@ -1,12 +1,13 @@
-"""Measures what a linear classifier learns from frozen document vectors; writes a run for each system.
+"""Measures linear classifiers on frozen document vectors; writes a run for each system.
 
-Of a corpus with classes the protocol is that of DocSplit (2023, section 4 and appendix A): a frozen encoder, one linear
-layer, accuracy and macro-F1 on test; and the same from 5 or 10 labels a class, a mean over 10 draws. Departures: the
-layer is fitted to its optimum, and documents are read whole; `--max-words` cuts them, as the paper does at 512 tokens.
+For a corpus with classes, the protocol is that of DocSplit (2023, section 4 and appendix A): a frozen encoder, one
+linear layer, accuracy and macro-F1 on test; also from 5 or 10 labels a class, as a mean over 10 draws. Departures: the
+layer is fitted to its optimum, and documents are read whole; `--max-words` truncates them, as the paper does at 512
+tokens.
 
-Of a retrieval task, in the manner of LRA's AAN task, whether one document cites another: pairs are built by the AAN
-protocol, as many that match as not, and no document of test is in train. Beside the probe stands a threshold on the
-cosine.
+For a retrieval task, the probe predicts whether one document cites another, similar to LRA's AAN task: pairs are built
+by the AAN protocol, with equally many matches and mismatches, and no document of test is in train. The probe is
+compared with a threshold on the cosine.
 """
 
 from __future__ import annotations
@@ -51,11 +52,11 @@ from engine.encoders.backbone.weights import BUNDLED_NAME
 from indexer.origin import Origin
 
 SYSTEMS = ("document", "tfidf")
-RIGHT = "accuracy"  # of a case: 1 where it is classified rightly
+RIGHT = "accuracy"  # of a case: 1 if it is classified correctly
 PROTOCOL = "aan"
 QUICK_PER_CLASS = {"train": 12, "valid": 4, "test": 6}
 QUICK_DRAWS = 3
-QUICK_PAIRS = 30  # matching ones of a split
+QUICK_PAIRS = 30  # most matching pairs of a split
 QUICK_WORDS = 300
 _RIVAL = "tfidf"
 _NOTE = (
@@ -69,20 +70,20 @@ _NOTE = (
 
 @dataclass(frozen=True)
 class ProbeDetails:
-    """What a run of a probe says beside its cases."""
+    """The details of a run of a probe, besides its cases."""
 
-    is_pairs: bool  # cases are pairs
-    max_words: int  # read of a document; 0 for all
+    is_pairs: bool  # whether cases are pairs
+    max_words: int  # most words read of a document; 0 for all
     n_classes: int
     n_train: int
     n_valid: int
     macro_f1: float  # on test, in [0, 1]
-    few_shot: dict[str, dict[str, list[float]]]  # labels a class, to measure, to its values by draw
+    few_shot: dict[str, dict[str, list[float]]]  # from labels a class and measure to the values of draws
 
 
 @dataclass(frozen=True)
 class ProbeTrial:
-    """What every system gets alike, of a corpus with classes."""
+    """The data and settings that are equal for every system, for a corpus with classes."""
 
     corpus: LabelledCorpus
     shots: tuple[int, ...]  # labels a class
@@ -94,7 +95,7 @@ class ProbeTrial:
 
 @dataclass(frozen=True)
 class CitationTrial:
-    """What every system gets alike, of pairs."""
+    """The data that is equal for every system, for pairs."""
 
     dataset: Dataset
     pairs: PairSplits
@@ -103,7 +104,7 @@ class CitationTrial:
 
 
 def measure(vectors: FrozenVectors, trial: ProbeTrial) -> Run:
-    """Learn classes from all training labels, then from few, and judge on test."""
+    """Fit classifiers to all training labels, then to few, and judge them on test."""
     corpus = trial.corpus
     train, valid, test = (
         Examples(vectors.of(corpus.splits[split]), corpus.labels_of(split)) for split in ("train", "valid", "test")
@@ -132,7 +133,7 @@ def measure(vectors: FrozenVectors, trial: ProbeTrial) -> Run:
 
 
 def measure_pairs(vectors: FrozenVectors, trial: CitationTrial) -> list[Run]:
-    """The run of the probe of pairs, and that of the threshold."""
+    """The run of the probe on pairs, and the run of the threshold."""
     predictions = {"": by_probe(trial.pairs, vectors), "_cosine": by_cosine(trial.pairs, vectors)}
     return [_pairs_run(vectors, f"{vectors.system}{suffix}", one, trial) for suffix, one in predictions.items()]
 
@@ -184,7 +185,7 @@ def _run(
 
 
 def documents_to_probe(trial: ProbeTrial | CitationTrial) -> Iterator[Document]:
-    """Stream the documents of a trial as they are to be read."""
+    """Stream the documents of a trial, truncated as the trial requires."""
     if isinstance(trial, ProbeTrial):
         for document in read_labelled(trial.corpus):
             yield first_words(document, trial.max_words) if trial.max_words else document
@@ -196,7 +197,7 @@ def documents_to_probe(trial: ProbeTrial | CitationTrial) -> Iterator[Document]:
 
 
 def prepare(system: str, trial: ProbeTrial | CitationTrial, encoder: str, work: Path) -> FrozenVectors:
-    """The vectors of a system, the encoder's made now or in an earlier run; those of pairs are retrieval's index.
+    """The vectors of a system; those of an encoder are stored, and for pairs shared with the index of retrieval.
 
     Raises:
         DatasetError: a document could not be encoded.
@@ -230,7 +231,7 @@ def _learned(trial: ProbeTrial | CitationTrial) -> Iterable[str]:
 
 
 def probe_table(runs: Sequence[Run]) -> str:
-    """Accuracy and macro-F1 with all labels and with few, by task; "" where there is no run."""
+    """Accuracy and macro-F1 with all labels and with few, by task; "" if there is no run."""
     detailed = {id(run): run.details_as(ProbeDetails) for run in runs}
     shown = sorted(runs, key=lambda run: (run.corpus, run.variant, not run.encoder, run.encoder, run.system))
     shots = sorted({shot for details in detailed.values() for shot in details.few_shot}, key=int)

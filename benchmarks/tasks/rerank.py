@@ -1,6 +1,6 @@
 """Measures scorers of pairs as re-rankers of the first targets that a system finds; writes a run for each.
 
-Beside them stand the run of the first system, and that of the same targets in the order of their relevance.
+They are compared with the run of the first system, and with its targets in the order of their relevance.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ _NOTE = (
 
 @dataclass(frozen=True)
 class RerankDetails:
-    """What a run of re-ranking says beside its rankings."""
+    """The details of a run of re-ranking, besides its rankings."""
 
-    first: str  # the system whose first targets are put in another order, with its encoder
+    first: str  # the system whose first targets are re-ranked, with its encoder
     first_settings: Settings
     depth: int  # targets of a query that are scored
-    protocol: str = ""  # how the pairs were drawn that the scorer learned from; "" where nothing was learned
-    pairs: str = ""  # their checksum
+    protocol: str = ""  # of the pairs that the scorer learned from; "" without learning
+    pairs: str = ""  # checksum of these pairs
     chosen: Settings | None = None
     budget: Budget | None = None
     course: Course | None = None
@@ -71,31 +71,31 @@ class RerankDetails:
 
 @dataclass(frozen=True)
 class Reranking:
-    """What every scorer gets alike."""
+    """The data and budget that are equal for every scorer."""
 
     trial: Trial
     first: RerankDetails
     rankings: Mapping[str, Ranking]  # of the first system
     protocol: str
     splits: PairSplits
-    documents: Mapping[str, Document]  # of pairs, and all that is scored
+    documents: Mapping[str, Document]  # documents of pairs, queries, and scored targets
     budget: Budget
 
 
 def rerank(rankings: Mapping[str, Ranking], scorer: PairScorer, depth: int) -> dict[str, Ranking]:
     """Put the first `depth` targets of every query into the order of a fitted scorer.
 
-    Targets of equal scores keep their order, and those behind the first `depth` stay where they are.
-    Scores of the two cannot be compared, so the new one of a target counts how many stand behind it.
+    Targets of equal scores keep their order, and targets below the first `depth` keep their ranks. The scores of
+    system and scorer cannot be compared, so the new score counts down from the number of targets to 1.
 
     Raises:
-        DatasetError: a score is no finite number.
+        DatasetError: a score is not finite.
     """
     return {query_id: _rerank(query_id, ranking, scorer, depth) for query_id, ranking in rankings.items()}
 
 
 def by_relevance(rankings: Mapping[str, Ranking], qrels: Qrels, depth: int) -> dict[str, Ranking]:
-    """Put the first `depth` targets of every query into the order of their relevance: the most that `rerank` can do."""
+    """Sort the first `depth` targets of every query by relevance: the best possible result of `rerank`."""
     ordered: dict[str, Ranking] = {}
     for query_id, ranking in rankings.items():
         targets = [target for target, _ in ranking]
@@ -107,7 +107,7 @@ def by_relevance(rankings: Mapping[str, Ranking], qrels: Qrels, depth: int) -> d
 def _rerank(query_id: str, ranking: Ranking, scorer: PairScorer, depth: int) -> Ranking:
     targets = [target for target, _ in ranking]
     first = targets[:depth]
-    # What a pair is said to be is not looked at when it is scored.
+    # Scorers do not read is_match of a pair.
     scores = finite_scores(scorer, [Pair(query_id, target, is_match=False) for target in first])
     return _counted_down([*(first[int(at)] for at in np.argsort(-scores, kind="stable")), *targets[depth:]])
 
@@ -120,12 +120,12 @@ def measure(scorer: PairScorer, reranking: Reranking, chosen: Settings | None = 
     """Fit a scorer on train and valid, and rank the first targets by it.
 
     Args:
-        scorer: not fitted yet.
-        reranking: see there.
-        chosen: those of its settings that are not its defaults.
+        scorer: the scorer, not fitted yet.
+        reranking: see `Reranking`.
+        chosen: the settings of the scorer that differ from its defaults.
 
     Raises:
-        DatasetError: a score is no finite number.
+        DatasetError: a score is not finite.
     """
     splits, first = reranking.splits, reranking.first
     started = time.perf_counter()
@@ -156,7 +156,7 @@ def measure(scorer: PairScorer, reranking: Reranking, chosen: Settings | None = 
 
 
 def run_of(system: str, rankings: Mapping[str, Ranking], trial: Trial, details: RerankDetails, **given: Any) -> Run:  # noqa: ANN401
-    """A run of re-ranking, named by stage, scorer, pairs and all that was chosen."""
+    """A run of re-ranking, named by stage, scorer, pairs and chosen settings."""
     stage = details.first.replace(", ", "-") if system != details.first else ""
     digest = chosen_digest(details.chosen or {}, details.budget)
     parts = (stage, f"first{details.depth}", details.protocol, details.pairs[:6], digest)
@@ -175,7 +175,7 @@ def run_of(system: str, rankings: Mapping[str, Ranking], trial: Trial, details: 
 
 
 def rerank_table(runs: Sequence[Run]) -> str:
-    """By task and first system that system, the best order of its first targets, then each scorer; "" without runs."""
+    """Rows by task and first system: this system, the best order of its targets, then scorers; "" without runs."""
     shown = sorted(
         runs, key=lambda run: (*_stage(run), run.system != _first(run), run.system == BEST, -run.mean(PRIMARY))
     )
@@ -239,7 +239,7 @@ def main(
 ) -> None:
     """Re-rank the first targets of a system by scorers of pairs, a run for each.
 
-    Scorers learn from pairs of train, by documents; queries of test stand in none of them.
+    Scorers learn from pairs of train, split by documents; queries of test are in none of these pairs.
 
     \b
     Example:
@@ -285,10 +285,10 @@ def main(
 
 
 def _refuse_seen(trial: Trial, splits: PairSplits) -> None:
-    """Refuse queries of which scorers have learned, or by which their weights are chosen.
+    """Refuse queries in pairs from which scorers learn, or by which their parameters are chosen.
 
     Raises:
-        DatasetError: there are some.
+        DatasetError: there are such queries.
     """
     seen = trial.queries.keys() & documents_of([*splits[Split.TRAIN], *splits[Split.VALID]])
     if seen:

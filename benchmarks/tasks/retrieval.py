@@ -28,17 +28,17 @@ from engine.encoders.backbone.weights import BUNDLED_NAME
 from engine.result import Hit
 from indexer.origin import Origin
 
-SYSTEMS = (*SCORINGS, "document", "bm25")  # by default
+SYSTEMS = (*SCORINGS, "document", "bm25")  # the default systems
 OF_ENCODERS = frozenset((*SCORINGS, "document"))
-WORDS_ALONE = "words"  # of these the one that needs no vectors, and so no encoder where it is the only one
+WORDS_ALONE = "words"  # the system of `OF_ENCODERS` that needs no vectors, and alone no encoder
 ALL_SYSTEMS = (*SYSTEMS, *TEXT_BASELINES)
-SECTION_DOCUMENTS = 10  # whose sections stand in a run of sections
-WORDS, TARGET_WORDS = "words", "target_words"  # facts of a case: its query's words, the median of its targets' words
+SECTION_DOCUMENTS = 10  # documents of a query whose sections are in a run of sections
+WORDS, TARGET_WORDS = "words", "target_words"  # facts of a case: words of the query, median words of its targets
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What every system gets alike."""
+    """The data that is equal for every system."""
 
     dataset: Dataset
     split: str
@@ -51,13 +51,13 @@ class Trial:
 
 
 def open_trial(dataset: Dataset, split: str, k: int, limit: int | None, origin: Origin, part: str = WHOLE) -> Trial:
-    """Read the queries of a split, the first `limit` where it is given, and their judgments.
+    """Read the queries of a split, at most the first `limit`, and their judgments.
 
-    The queries are a part of each document, see `benchmarks.quick.part_of`.
+    Queries are reduced to `part` of each document; see `benchmarks.quick.part_of`.
 
     Raises:
-        DatasetError: there is no such split, or its files do not fit together.
-        FormatError: the same, of a folder of BEIR.
+        DatasetError: the split does not exist, or its files do not fit together.
+        FormatError: the same errors, for a folder of BEIR.
     """
     qrels = dict(islice(read_qrels(dataset, split).items(), limit))
     lengths = _target_lengths(dataset, qrels)
@@ -78,7 +78,7 @@ def _relevant(qrels: Qrels) -> set[str]:
 
 
 def _target_lengths(dataset: Dataset, qrels: Qrels) -> dict[str, int]:
-    """Words of the relevant targets that the corpus holds, in one pass over it."""
+    """The numbers of words of the relevant targets in the corpus, in one pass over it."""
     needed = _relevant(qrels)
     return {
         document.doc_id: len(document.text.split()) for document in read_documents(dataset) if document.doc_id in needed
@@ -91,10 +91,10 @@ def _facts(query: Document, targets: Mapping[str, int], lengths: Mapping[str, in
 
 
 def rank(system: System, queries: Iterable[Document], k: int) -> tuple[dict[str, Ranking], float]:
-    """Search with every query, one after the other, to depth `k`.
+    """Search with the queries one by one, to depth `k`.
 
     Returns:
-        The ranking of each query, and the seconds that all searches took together.
+        The ranking of each query, and the total seconds of all searches.
     """
     started = time.perf_counter()
     rankings = {query.doc_id: system.search(query, k) for query in queries}
@@ -132,14 +132,14 @@ def measure(system: System, cost: BuildCost, trial: Trial) -> tuple[Run, dict[st
 
 
 def rank_sections(system: Evidence, queries: Iterable[Document], k: int) -> dict[str, Ranking]:
-    """Search with every query, and rank the sections of its `k` best documents as targets of their own."""
+    """Search with every query, and rank the sections of its `k` best documents as targets."""
     return {query.doc_id: section_ranking(system.hits(query, k)) for query in queries}
 
 
 def section_ranking(hits: Iterable[Hit]) -> Ranking:
-    """The sections that scores come from, `DOC#SEC`: what each contributes to the score of its document, best first.
+    """The sections of hits as `DOC#SEC`, with their contributions to the scores of their documents, best first.
 
-    Equal ones keep the order of the hits. What the likeness of whole documents adds belongs to no section.
+    Equal sections keep the order of the hits. The contribution of document vectors belongs to no section.
     """
     contribution: defaultdict[str, float] = defaultdict(float)
     for hit in hits:
@@ -158,16 +158,16 @@ def prepared_systems(
     vectors: Path | None = None,
     seed: int = 0,
 ) -> Iterator[tuple[System, BuildCost]]:
-    """The systems of these names, one after the other, ready to search the corpus.
+    """Yield the named systems one by one, each ready to search the corpus.
 
     Args:
         names: some of `ALL_SYSTEMS`.
-        dataset: whose corpus is searched.
+        dataset: the dataset with the corpus to search.
         encoder: of the systems in `OF_ENCODERS`.
         work: folder of indexes.
-        exact: search exactly.
-        vectors: a text file of word vectors, for the baselines that need some.
-        seed: of baselines that learn.
+        exact: whether to search exactly.
+        vectors: a text file of word vectors, for the baselines that need them.
+        seed: of baselines that are trained.
     """
     if OF_ENCODERS & set(names) == {WORDS_ALONE}:
         from benchmarks.prepare import prepared_words
@@ -225,7 +225,7 @@ def main(
 ) -> None:
     """Rank the documents of DATASET for its queries, a run for each system.
 
-    DATASET is a task by name or a folder, in the project's own layout or in that of BEIR.
+    DATASET is a task by name or a folder, in the layout of this project or of BEIR.
 
     \b
     Example:

@@ -1,7 +1,7 @@
 """Measures how well systems find, by the human summary of a paper, that paper, the papers that cite it, or citances.
 
-Questions are those of `benchmarks.scisumm`, the data that of `benchmarks.scisumm`: a retrieval
-task with a pool of candidates for each query. Any encoder ranks by the cosine of document vectors, or by evidence.
+Questions and data are from `benchmarks.scisumm`: a retrieval task with a pool of candidates for each query. Any encoder
+can rank by the cosine of document vectors, or by evidence.
 """
 
 from __future__ import annotations
@@ -58,30 +58,30 @@ _TRAINED = "†"
 
 @dataclass(frozen=True)
 class SummaryDetails:
-    """What a run of summaries says beside its cases, whose values are means over draws."""
+    """The details of a run of summaries, besides its cases, whose values are means over draws."""
 
     name: str  # of the task, see `benchmarks.scisumm.TASKS`
-    is_trained_on_it: bool  # the encoder learned from pairs of this dataset
-    n_candidates: float  # a question, mean
+    is_trained_on_it: bool  # whether the encoder learned from pairs of this dataset
+    n_candidates: float  # of a question, mean
     n_draws: int
     deviations: dict[str, float]  # by measure: standard deviation over draws; {} for one draw
 
 
 @dataclass(frozen=True)
 class SummaryTrial:
-    """What every system gets alike."""
+    """The data that is equal for every system."""
 
     name: str  # of the task
     task: SummaryTask
     data: Scisumm
     pool: Sequence[str]
-    depth: int  # of a search that finds everything: the collection, and the summaries where they are fitted too
-    draws: Sequence[Sequence[Question]]  # the same summaries in each
+    depth: int  # of a search that finds everything: all of the collection, and summaries, which some systems also fit
+    draws: Sequence[Sequence[Question]]  # each with the same summaries
     origin: Origin
 
     @property
     def is_few(self) -> bool:
-        """Whether no question has more candidates than can be ranked one by one."""
+        """Whether every question has at most `FEW` candidates, so that all can be ranked."""
         return all(len(question.candidates) <= FEW for draw in self.draws for question in draw)
 
 
@@ -89,7 +89,7 @@ def make_trial(name: str, data: Scisumm, n_draws: int, origin: Origin) -> Summar
     """Draw the questions of a task.
 
     Raises:
-        DatasetError: the split has no summary that can be used.
+        DatasetError: the split has no usable summary.
     """
     asked = TASKS[name]
     pool = asked.pool(data)
@@ -108,10 +108,10 @@ def measure(system: System, cost: BuildCost, trial: SummaryTrial, *, is_trained_
     """Rank the candidates of every question and judge the rankings, draw by draw.
 
     Args:
-        system: ready to search.
-        cost: of making it ready.
+        system: the system, ready to search.
+        cost: the cost until the system was ready.
         trial: the questions.
-        is_trained_on_it: whether its encoder learned from pairs of the dataset.
+        is_trained_on_it: whether the encoder learned from pairs of the dataset.
     """
     from benchmarks.metrics import evaluate_named
 
@@ -163,11 +163,11 @@ def measure(system: System, cost: BuildCost, trial: SummaryTrial, *, is_trained_
 def prepared_systems(
     names: Sequence[str], trial: SummaryTrial, encoder: str, work: Path, log: Callable[[str], None], *, exact: bool
 ) -> Iterator[tuple[System, BuildCost]]:
-    """The systems of these names, one after the other, ready to search.
+    """Yield the named systems one by one, each ready to search.
 
-    An encoder's index holds the whole collection, of which its reference is a sample.
-    Where few candidates are to be ranked, all documents are scored. The others are fitted on the pool alone; all but
-    BM25 read the split's summaries too, as texts.
+    The index of an encoder has the whole collection, and its reference is a sample of the collection. If questions have
+    few candidates, all documents are scored. The other systems are fitted only on the pool; all except BM25 also read
+    the summaries of the split, as texts.
 
     Raises:
         DatasetError: a document could not be indexed.
@@ -187,7 +187,7 @@ def prepared_systems(
             documents = (document for document in read_collection(data, collection) if document.doc_id in wanted)
             if name == "bm25":
                 system: System = BM25().fit(documents)
-            else:  # scores pairs of documents that it was fitted on, so of summaries too
+            else:  # scores only documents that it was fitted on, so summaries are fitted too
                 system = text_baseline(name).fit(chain(documents, data.summaries.values()))
             yield system, BuildCost(round(time.perf_counter() - started, 1))
 
@@ -195,17 +195,17 @@ def prepared_systems(
 def _index(
     data: Scisumm, collection: Collection, encoder: str, work: Path, log: Callable[[str], None]
 ) -> AbstractContextManager[Prepared]:
-    # Lexical systems alone need neither torch nor FAISS.
+    # Imported here, since lexical systems need neither torch nor FAISS.
     from benchmarks.prepare import prepared_documents, prepared_index
 
     if collection is Collection.PAPERS and data.part is None:
-        # The papers are those of the retrieval task, whose index may be there.
+        # The papers are those of the retrieval task, so its index can be reused.
         return prepared_index(open_dataset(NAME, data.folder.parent), encoder, work, log)
     return prepared_documents(f"{collection}-{data.name}", read_collection(data, collection), encoder, work, log)
 
 
 def summary_table(runs: Sequence[Run]) -> str:
-    """One table for each task and split, in the order of their names; "" where there is no run."""
+    """One table for each task and split, in the order of their names; "" if there is no run."""
     asked: dict[tuple[str, ...], list[Run]] = defaultdict(list)
     for run in runs:
         details = run.details_as(SummaryDetails)
@@ -215,7 +215,7 @@ def summary_table(runs: Sequence[Run]) -> str:
 
 
 def _table(runs: Sequence[Run]) -> list[str]:
-    """Runs of the same questions."""
+    """The table of runs of the same questions."""
     shown = sorted(runs, key=lambda run: (not run.encoder, run.encoder, run.system))
     primary, *others = shown[0].measures
     rival = next((run for run in shown if run.system == _RIVAL), None)
@@ -306,7 +306,7 @@ def main(
 
 
 def _learned_from(encoder: str) -> bool:
-    # Its baselines are torch's; TF-IDF and BM25 alone need none.
+    # Imported here, since only encoders have model cards.
     from benchmarks.model_card import training_pairs
 
     return training_pairs(encoder).get(NAME, 0) > 0

@@ -1,7 +1,7 @@
 """Clusters of overlapping documents on the map of their corpus. It needs matplotlib.
 
-A cluster has a number, a colour and a marker; lines are the pairs that connect it. Near-duplicates stand on the same
-point, so that a cluster of them may look like one document: the legend has their number.
+A cluster has a number, a colour and a marker; lines are the pairs that connect it. Near-duplicates are at the same
+point, so a cluster of them can look like one document; the legend shows their number.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def plot_clusters(index: Index, made: CorpusMap, pairs: Pairs, least: float | No
     """Draw the clusters of an index.
 
     Args:
-        index: that map and pairs are of.
+        index: the index of the map and of the pairs.
         made: from `corpus_map`, with the documents of the clusters.
         pairs: of the index.
-        least: score of a pair that connects a cluster; by default that of all pairs.
+        least: lowest score of a pair that connects a cluster; by default that of `pairs`.
 
     Raises:
         QueryError: the score is below that of the pairs.
@@ -50,7 +50,7 @@ def plot_clusters(index: Index, made: CorpusMap, pairs: Pairs, least: float | No
 
 
 def _draw_others(axes: Axes, made: CorpusMap, members: Sequence[int]) -> None:
-    """The documents of no cluster."""
+    """Draw the documents that are in no cluster."""
     is_other = np.ones(len(made.points), bool)
     is_other[list(members)] = False
     if is_other.any():
@@ -82,7 +82,7 @@ def _draw_cluster(axes: Axes, made: CorpusMap, cluster: Cluster, shown: dict[str
 
 
 def look_of(number: int) -> tuple[str, str]:
-    """Colour and marker of a cluster; no two of 42 have both in common."""
+    """Colour and marker of a cluster; no two of the first 42 clusters have both in common."""
     turn, hue = divmod(number - 1, _HUES)
     return COLOURS[hue], MARKERS[(hue + turn) % len(MARKERS)]
 

@@ -1,4 +1,4 @@
-"""Heat maps of results: which sections of query and hits add how much to the scores. It needs matplotlib."""
+"""Heat maps of results: the contributions of sections of queries and hits to scores. It needs matplotlib."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from engine.report.heatmap import Axis, draw_heatmap, section_axis
 from engine.report.table import no_hits
 from engine.result import Hit, Result
 
-_COLOURS = "Blues"  # from white: what adds nothing is empty
+_COLOURS = "Blues"  # from white, so that a cell without contribution is empty
 _MEASURE = "contribution to the score"
-_ROOT = 0.5  # of values, by which shades rise: one strong pair would leave all others white
-_LEAST_NUMBER = 0.005  # below it a number would read 0.00
+_ROOT = 0.5  # exponent of values for their shades, since one strong pair would otherwise leave all others white
+_LEAST_NUMBER = 0.005  # below it a number would be rounded to zero
 _REST = "document vectors"
 
 
 def plot_hit(result: Result, hit: Hit) -> Plot:
-    """What each section of the query and of the target add together.
+    """The contribution of each pair of a query section and a target section.
 
     Args:
-        result: that the hit belongs to.
-        hit: its title line has the score, and what the document vectors add to it.
+        result: the result that contains the hit.
+        hit: the hit to draw; the title line shows its score and the contribution of its document vectors.
     """
     rows, columns = section_axis(result.query), section_axis(hit.document)
     values = np.zeros((rows.n_cells, columns.n_cells), np.float32)
@@ -36,7 +36,7 @@ def plot_hit(result: Result, hit: Hit) -> Plot:
 
 
 def plot_result(result: Result) -> Plot:
-    """What each section of the query adds to the score of each hit; a column sums to a score.
+    """The contribution of each query section to the score of each hit; a column sums to a score, less small pairs.
 
     Raises:
         QueryError: there are no hits.

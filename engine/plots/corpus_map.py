@@ -1,6 +1,7 @@
 """The map of a corpus: documents as points, the query and its hits marked. It needs matplotlib.
 
-Near points are similar documents; far ones may be similar too, since two components show a part of the variance alone.
+Near points are similar documents; distant points can be similar too, since two components show only a part of the
+variance.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from engine.store.snapshot import Positions, Snapshot
 from engine.words.counts import count_documents
 from engine.words.segmenter import segmenter_of
 
-MOST_DOCUMENTS = 10_000  # on a map; of a larger corpus a sample, drawn by the hash of the doc_ids
+MOST_DOCUMENTS = 10_000  # documents on a map; a larger corpus is sampled by the hash of the doc_ids
 _GROUPS = len(COLOURS) - 1  # values of a field with a colour of their own; the last colour is that of the query
 _NO_VALUE, _OTHERS = "no value", "other values"
 _TITLE_CHARACTERS = 44
@@ -36,12 +37,12 @@ _SMALL, _LARGE = 9, 42  # areas of a point, by the number of points
 
 @dataclass(frozen=True, slots=True)
 class CorpusMap:
-    """Where each document stands."""
+    """The point of each document."""
 
     positions: Positions  # (N,) of the documents, rising
     points: Points  # (N, 2)
-    shares: tuple[float, float]  # of the variance, that each axis shows
-    source: str  # what was projected
+    shares: tuple[float, float]  # share of the variance that each axis shows
+    source: str  # name of the values that were projected
     n_documents: int  # of the index
     query: Points | None = None  # (1, 2)
 
@@ -51,14 +52,14 @@ def corpus_map(
 ) -> CorpusMap:
     """Project the documents of an index, and a query with them.
 
-    The document vectors are projected, where at least half of the documents have some; of an index of words, or
-    with few vectors, the weighted words.
+    If at least half of the documents have vectors, or the index has no words, the document vectors are projected, and
+    documents without vectors are left out. In an index of words, or with few vectors, the weighted words are projected.
 
     Args:
-        index: an opened one.
+        index: an opened index.
         query: a document, or the doc_id of an indexed one.
         where: metadata filter, for the documents.
-        keep: doc_ids that a sample has, too.
+        keep: doc_ids of documents that a sample also contains.
 
     Raises:
         QueryError: there is no such document, or the filter cannot be used.
@@ -111,10 +112,10 @@ def plot_map(index: Index, made: CorpusMap, *, result: Result | None = None, by:
     """Draw a map.
 
     Args:
-        index: that it was made of.
+        index: the index of the map.
         made: from `corpus_map`.
-        result: of its query; the hits that are on the map get their ranks.
-        by: metadata field, whose commonest values get colours and markers.
+        result: of the query of the map; hits on the map are labelled with their ranks.
+        by: metadata field, whose most common values get colours and markers.
     """
     figure, axes = map_figure(made)
     _draw_documents(axes, made, None if by is None else _groups(index.snapshot, made.positions, by), by)
@@ -129,7 +130,7 @@ def plot_map(index: Index, made: CorpusMap, *, result: Result | None = None, by:
 
 
 def map_figure(made: CorpusMap) -> tuple[Plot, Axes]:
-    """A figure without points, whose axes and title say what is shown."""
+    """A figure without points, whose axes and title describe the map."""
     figure = Plot(figsize=(8, 6.5), facecolor="white", layout="constrained")
     axes = figure.add_subplot()
     plain_axes(axes)
@@ -150,9 +151,9 @@ def map_figure(made: CorpusMap) -> tuple[Plot, Axes]:
 
 
 def add_legend(figure: Plot, axes: Axes) -> None:
-    """Name what has a label, to the right of the map."""
+    """Add a legend of all labels, to the right of the map."""
     if axes.get_legend_handles_labels()[0]:
-        with rc_context({"text.parse_math": False}):  # a title is no formula, whatever dollar signs it has
+        with rc_context({"text.parse_math": False}):  # a title is not a formula, even if it has dollar signs
             figure.legend(loc="outside right upper", fontsize=8, frameon=False)
 
 
@@ -176,7 +177,7 @@ def _draw_documents(axes: Axes, made: CorpusMap, groups: list[str] | None, by: s
 
 
 def _groups(snapshot: Snapshot, positions: Positions, by: str) -> list[str]:
-    """For each document the value of a field, of the commonest values; the first one of a list."""
+    """The value of a field for each document, if it is one of the most common; the first value of a list."""
     values = [_value(document.metadata.get(by)) for document, _ in snapshot.documents(positions)]
     kept = {value for value, _ in Counter(v for v in values if v != _NO_VALUE).most_common(_GROUPS)}
     return [value if value in kept or value == _NO_VALUE else _OTHERS for value in values]
@@ -189,7 +190,7 @@ def _value(value: object) -> str:
 
 
 def _draw_hits(axes: Axes, snapshot: Snapshot, made: CorpusMap, result: Result) -> None:
-    """A ring around each hit with its rank; a line from the query to the hit."""
+    """Draw a ring around each hit with its rank, and a line from the query to the hit."""
     for hit in result.hits:
         at = row_of(snapshot, made.positions, hit.doc_id)
         if at is None:
@@ -211,7 +212,7 @@ def draw_number(axes: Axes, made: CorpusMap, number: int, point: tuple[float, fl
 
 
 def _away(axes: Axes, made: CorpusMap, point: tuple[float, float]) -> tuple[float, float]:
-    """Where a number stands, in points: on the side away from the query or the middle, to keep off the lines."""
+    """The offset of a number from its point, in points: away from the query or the middle, to avoid the lines."""
     centre = made.points.mean(0) if made.query is None else made.query[0]
     corner = axes.transData.transform(point) - axes.transData.transform(centre)
     length = float(np.hypot(*corner))
@@ -220,12 +221,12 @@ def _away(axes: Axes, made: CorpusMap, point: tuple[float, float]) -> tuple[floa
 
 
 def row_of(snapshot: Snapshot, positions: NDArray[np.int64], doc_id: str) -> int | None:
-    """The row of a document among positions that rise; None where there is none."""
+    """The row of a document among rising positions; None if it is not among them."""
     position = snapshot.position(doc_id)
     at = int(np.searchsorted(positions, -1 if position is None else position))
     return at if position is not None and at < len(positions) and positions[at] == position else None
 
 
 def short(text: str) -> str:
-    """A title as a legend has it."""
+    """A title, shortened for a legend."""
     return textwrap.shorten(text, _TITLE_CHARACTERS, placeholder="…")

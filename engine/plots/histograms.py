@@ -11,10 +11,10 @@ from engine.plots.style import COLOURS, DARK, FAINT, Plot, plain_axes
 from engine.store.snapshot import Snapshot
 
 _BINS = 24
-_MOST_KINDS = 12  # of what readers left out; the commonest
+_MOST_KINDS = 12  # kinds of left-out content that are drawn; the most common
 _LABEL_SIZE = 9
-_LEFT = -0.25  # where the bar of documents without vectors stands, left of 0 %
-_FEWEST_BARS = 6  # for which there is room, so that one bar does not fill a panel
+_LEFT = -0.25  # position of the bar of documents without vectors, left of 0 %
+_FEWEST_BARS = 6  # bars for which there is always room, so that one bar does not fill a panel
 
 
 def plot_lengths(snapshot: Snapshot) -> Plot:
@@ -35,7 +35,7 @@ def section_counts(snapshot: Snapshot) -> NDArray[np.int64]:
 
 
 def _histogram(axes: Axes, values: NDArray[np.int64], label: str) -> None:
-    """Bars of equal width on a logarithmic axis, if the values span more than a factor of 20."""
+    """Draw bars of equal width; on a logarithmic axis if the values span more than a factor of 20."""
     plain_axes(axes)
     axes.set_xlabel(label, fontsize=_LABEL_SIZE, color=DARK)
     axes.set_ylabel("documents", fontsize=_LABEL_SIZE, color=DARK)
@@ -87,7 +87,7 @@ def read_shares(snapshot: Snapshot) -> tuple[NDArray[np.float64], int]:
 
 
 def left_out_counts(snapshot: Snapshot) -> dict[str, int]:
-    """Documents by what their readers found and left out ("figures"), commonest first."""
+    """The number of documents for each kind of content that readers left out ("figures"), most common first."""
     counts: dict[str, int] = {}
     for document, _ in snapshot.documents(np.arange(snapshot.n_documents)):
         for kind in document.left_out:

@@ -17,8 +17,8 @@ from engine.words.likelihood import ALPHA
 from engine.words.statistics import TermStatistics
 
 Points = NDArray[np.float64]
-MOST_TERMS = 50_000  # of the heaviest; the others hardly move a point
-_FEWEST_DOCUMENTS = (2, 5)  # that a term stands in, at least; 5 where there are 75 documents or more
+MOST_TERMS = 50_000  # the heaviest terms; the others hardly move a point
+_FEWEST_DOCUMENTS = (2, 5)  # least number of documents that must have a term; 5 for 75 documents or more
 _PER_DOCUMENT = 15
 _K = 2
 _SPARE = 8  # further components that the iteration carries, for its accuracy
@@ -27,7 +27,7 @@ _ITERATIONS = 8
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """Points, and the map by which a further document gets one."""
+    """Points of documents, and the function that places further documents."""
 
     points: Points  # (N, 2)
     shares: tuple[float, float]  # of the variance, in [0, 1]
@@ -71,7 +71,7 @@ def term_rows(table: TermTable, statistics: TermStatistics, terms: NDArray[np.ui
     Args:
         table: counts of documents.
         statistics: of the corpus.
-        terms: columns, rising; by default the heaviest of the terms that stand in several documents.
+        terms: columns, rising; by default the heaviest of the terms that occur in several documents.
     """
     lengths = np.maximum(1.0, table.lengths())[table.rows()]
     weights = np.log1p(ALPHA * table.counts / (lengths * statistics.probabilities(table.terms)))
@@ -111,7 +111,9 @@ def project_vectors(vectors: Vectors) -> Projection:
 
 
 def project_terms(rows: TermRows) -> Projection:
-    """The same of weighted words, without a matrix (N, V): subspace iteration (Halko et al. 2011, arXiv:0909.4061).
+    """Principal components of weighted words, by subspace iteration without a matrix (N, V).
+
+    See Halko et al. 2011, arXiv:0909.4061.
 
     Args:
         rows: of N documents.
@@ -133,7 +135,7 @@ def project_terms(rows: TermRows) -> Projection:
 
 
 def _turned(axes: Points) -> Points:
-    """The same axes, the largest entry of each positive, so that a picture does not depend on the machine."""
+    """Axes, each with the sign that makes its largest entry positive, so that pictures are the same on all machines."""
     if not axes.size:
         return axes
     largest = axes[np.abs(axes).argmax(0), np.arange(axes.shape[1])]
@@ -142,7 +144,7 @@ def _turned(axes: Points) -> Points:
 
 
 def _planar(points: Points) -> Points:
-    """Two columns, also where there are fewer components."""
+    """Points in two columns, even if there are fewer components."""
     return np.pad(points, ((0, 0), (0, _K - points.shape[1])))
 
 

@@ -1,4 +1,4 @@
-"""What all pictures share: colours, markers, files. It needs matplotlib; no window, no state of pyplot."""
+"""Colours, markers and files of all pictures. It needs matplotlib; no window, no state of pyplot."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 # Okabe & Ito (2008): distinct for colour-blind readers; without their yellow, too faint on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")  # with each colour, so that no reader depends on colours alone
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")  # one for each colour, so that no reader depends on colours alone
 FAINT, DARK = "#8a8a8a", "#333333"
 DPI = 130
 Form = Literal["png", "svg"]
@@ -26,7 +26,7 @@ class Plot(Figure):
 
 
 def figure_file(figure: Figure, form: Form) -> bytes:
-    """Render a figure, cut close around what is drawn; the same figure gives the same bytes.
+    """Render a figure, cropped to its contents; the same figure gives the same bytes.
 
     Args:
         figure: from this package.
@@ -41,7 +41,7 @@ def figure_file(figure: Figure, form: Form) -> bytes:
 
 
 def plain_axes(axes: Axes) -> None:
-    """Leave out what carries no data: the frame above and to the right, and ticks."""
+    """Remove lines without data: the frame above and to the right, and ticks."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(FAINT)
     axes.tick_params(length=0, labelsize=9, colors=DARK)

@@ -1,1 +1,1 @@
-"""How a score is made, and taken apart again."""
+"""The computation of scores, and their breakdown into parts."""

@@ -1,7 +1,7 @@
 """The parts of a score: which section matches which, by which passages and words, for how much. Values and functions.
 
-A component c adds v_c c^r to the score (`engine.scoring.evidence`); a part that makes a share
-of the component makes the same share of what it adds. So contributions sum to the score.
+A component c adds v_c c^r to the score (`engine.scoring.evidence`); a part with a share of the
+component has the same share of this contribution. So contributions sum to the score.
 
 Letters in shapes: I query chunks, R targets, C chunks of one.
 """
@@ -30,7 +30,7 @@ from engine.words.likelihood import QueryTerms, matches
 from engine.words.segmenter import Terms, segmenter_of
 from engine.words.titles import title_span
 
-N_TERMS = 10  # terms listed of a pair of sections
+N_TERMS = 10  # terms listed for a pair of sections
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class ChunkPart:
 class TermPart:
     """A word, or a pair of neighbouring words, that both texts have."""
 
-    term: str  # as it first stands in the target
+    term: str  # as it is first written in the target
     contribution: float
 
 
@@ -61,13 +61,13 @@ class SectionPair:
     target_section: int
     contribution: float  # of parts and words
     parts: tuple[ChunkPart, ...]  # strongest first
-    words: float = 0.0  # contribution of all terms that stand in both
-    terms: tuple[TermPart, ...] = ()  # the strongest of them, strongest first
+    words: float = 0.0  # contribution of all terms that both sections have
+    terms: tuple[TermPart, ...] = ()  # the strongest shared terms, strongest first
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentPart:
-    """What the similarity of the document vectors adds."""
+    """The contribution of the similarity of the document vectors."""
 
     similarity: float
     threshold: float
@@ -77,21 +77,21 @@ class DocumentPart:
 
 @dataclass(frozen=True, slots=True)
 class SmallPairs:
-    """The section pairs that contribute less than a search wants to see, as one part."""
+    """The section pairs below the minimum contribution of a search, as one part."""
 
     n_pairs: int  # at least 1
     contribution: float
-    words: float  # the share of it that words add
+    words: float  # the amount of the contribution that words add
 
 
 @dataclass(frozen=True, slots=True)
 class Breakdown(Deferred):
     """All parts of one score; their contributions sum to it.
 
-    A search leaves pairs and terms to be made when they are first read.
+    In the result of a search, pairs, terms and small pairs are computed on first access.
     """
 
-    pairs: tuple[SectionPair, ...]  # those of body sections, then the others; of each the strongest first
+    pairs: tuple[SectionPair, ...]  # pairs of body sections, then the others; each group strongest first
     document: DocumentPart | None  # None where the scoring gives the document vectors no weight
     terms: tuple[TermPart, ...]  # all terms, over the whole documents, strongest first
     components: Mapping[str, float]  # contribution of chunks, document, words and pairs of words
@@ -111,7 +111,7 @@ class Breakdown(Deferred):
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What the scores of R targets were computed from."""
+    """The values that the scores of R targets were computed from."""
 
     limits: Thresholds
     matches: Matches  # (I, R)
@@ -122,10 +122,10 @@ class Scored:
     words: QueryTerms | None
     pairs: QueryTerms | None
     language: str | None
-    text: str | None = None  # of the query, with blanks for what is left out of its words; by default all of it
+    text: str | None = None  # of the query, with blanks in place of common sentences; by default the whole text
     section_weights: NDArray[np.float64] | None = None  # (A,) of the sections of the query; None where all are 1
     titles: bool = True  # whether terms of titles count more often
-    min_pair: float = 0.0  # contribution from which on a section pair is a part of its own
+    min_pair: float = 0.0  # lowest contribution of a section pair that is a part of its own
     left_out: NDArray[np.bool_] | None = None  # (A,) sections of the query that take no part; None where all do
     skip: int = 0  # bits of the kinds of sections of targets that take no part, see `engine.section_kinds`
 
@@ -137,14 +137,14 @@ def break_down(
     target_spans: Sequence[NDArray[np.int32]],
     scored: Scored,
 ) -> list[Breakdown]:
-    """Take the scores of targets apart.
+    """Break the scores of targets down into parts.
 
     Args:
         query: the document that was searched with.
         query_chunks: I chunks of it.
         targets: R documents.
         target_spans: for each, (C, 4) section, start, stop, tokens of its chunks.
-        scored: what their scores were computed from.
+        scored: the values that their scores were computed from.
 
     Returns:
         R breakdowns, in the order of the targets.
@@ -152,7 +152,7 @@ def break_down(
     limits, scoring = scored.limits, scored.scoring
     shares = limits.weights[:, None] * margin(scored.matches.similarities, limits.chunks[:, None], scoring.power)
     summed = shares.sum(axis=0)
-    # Of a search in float32 the component may differ in the last digits from the sum of these.
+    # After a search in float32 the component can differ in the last digits from the sum of these shares.
     added = {name: scored.weights[name] * getattr(scored.components, name) ** scoring.root for name in COMPONENTS}
     added["chunks"] = scored.weights["chunks"] * summed**scoring.root
     blanked = query.text if scored.text is None else scored.text
@@ -211,7 +211,7 @@ class _QueryText:
         return besides(self.document)
 
     def title(self, document: Document) -> Span | None:
-        """Where the title stands in the text of the query or of a target; None where titles do not count."""
+        """The span of the title in the text of the query or of a target; None if absent or if titles do not count."""
         return title_span(document) if self._titles else None
 
     @property
@@ -303,7 +303,7 @@ def _add_terms(
     component: float,
     into: tuple[dict[tuple[int, int], list[TermPart]], dict[tuple[int, int], float], list[TermPart]],
 ) -> None:
-    """Add what the terms of one kind contribute: the strongest by section pair, sums of section pairs, and all."""
+    """Add contributions of one kind of term: the strongest by section pair, sums of section pairs, and all terms."""
     words, sums, terms = into
     title = text.title(target)
     shared = matches(query_terms, getattr(counted([found], [title]), kind))

@@ -6,20 +6,20 @@ Chunks. For chunk i of a query, s_i(t) is its best match inside target t, theta_
     e_i(t) = max(0, s_i(t) - theta_i) ^ p
     chunks(q, t) = sum_i w_i e_i(t) / sum_i w_i (1 - theta_i) ^ p                        in [0, 1]
 
-It is the imputation of XTR (Lee et al. 2023, arXiv:2304.01982) taken from tokens to chunks, with
-a power. Where XTR puts theta in place of a similarity that it did not retrieve, we subtract it,
-so what everyone matches is worth nothing. document(q, t) is the same for the vectors of the
+This is the imputation of XTR (Lee et al. 2023, arXiv:2304.01982), applied to chunks instead of tokens,
+with a power. Where XTR uses theta in place of a similarity that it did not retrieve, we subtract theta,
+so a match that most documents have is worth nothing. document(q, t) is the same for the vectors of the
 whole documents; words(q, t) and pairs(q, t) are those of `engine.words.likelihood`.
 
     score(q, t) = sum_c v_c component_c(q, t) ^ r,   sum_c v_c = 1                       in [0, 1]
 
-The root r brings components of different size to one scale. A part that makes a share of a
-component makes the same share of what the component adds to the score, so all parts sum to it.
+The root r brings components of different size to one scale. A part with a share of a component has
+the same share of the contribution of the component, so all parts sum to the score.
 
-Containment asks how much of the query a document contains. The equation is the same with p = 1 and
-r = 1, without document vectors, and with the terms of words and pairs by the share of the query that they are, see
-`engine.words.likelihood`. Where the query has no chunk, word or pair, the others carry the weight
-of that component, so that a copy of the query in a longer document scores 1, up to how chunks are cut.
+Containment measures how much of the query a document contains. The equation is the same with p = 1 and
+r = 1, without document vectors, and with words and pairs weighted by their share of the query, see
+`engine.words.likelihood`. If the query has no chunk, word or pair, the weight of that component goes to the
+others, so that a copy of the query in a longer document scores 1, except for effects of how chunks are cut.
 
 Letters in shapes: I query chunks, N documents, R documents of the reference.
 """
@@ -41,7 +41,7 @@ COMPONENTS = ("chunks", "document", "words", "pairs")
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """The constants of the score, chosen on valid queries, see `benchmarks/RESULTS.md`; weights are relative."""
+    """The constants of the score, chosen on the split `valid`, see `benchmarks/RESULTS.md`; weights are relative."""
 
     chunk_weight: float = 0.25
     document_weight: float = 0.08
@@ -50,7 +50,7 @@ class Scoring:
     exceeding: int = 8  # m, documents of the reference above a threshold
     power: float = 2.0  # p
     root: float = 0.5  # r
-    cover: bool = False  # whether a term counts by the share of its places in the query that a document has
+    cover: bool = False  # whether a term counts by the share of its occurrences in the query that a document has
 
     def __post_init__(self) -> None:
         """Check the ranges.
@@ -72,12 +72,12 @@ class Scoring:
         return self.chunk_weight + self.document_weight > 0
 
     def weights(self, *, vectors: bool = True, words: bool = True, documents: bool = True) -> dict[str, float]:
-        """The weight v_c of each component; they sum to 1 over those that there are.
+        """The weight v_c of each component; the weights of the available components sum to 1.
 
         Args:
             vectors: whether chunks and documents have vectors.
-            words: whether term counts are there.
-            documents: whether the vectors of documents count, which are those of all their sections.
+            words: whether there are term counts.
+            documents: whether document vectors count, which represent all sections of a document.
         """
         given = {
             "chunks": self.chunk_weight * vectors,
@@ -89,14 +89,15 @@ class Scoring:
         return {name: weight / total if total else 0.0 for name, weight in given.items()}
 
 
-# Unrelated texts share many words and few pairs. Of sections planted in other documents with up to 30 % of their
-# words replaced, pairs with a tenth of words found most at a score of 0.5, at the fewest false ones.
+# Unrelated texts share many words and few pairs. In a test with sections planted in other documents, up to 30 % of
+# their words replaced, pairs with a tenth of words found the most sections at a score of 0.5, and the fewest false
+# ones.
 CONTAINMENT = Scoring(0.4, 0, word_weight=0.06, pair_weight=0.54, power=1, root=1, cover=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Above what a similarity counts, and what each chunk could contribute at most."""
+    """The thresholds above which similarities count, and the most that each chunk can contribute."""
 
     chunks: Vectors  # (I,) theta_i
     document: float  # theta of the document vectors
@@ -104,7 +105,7 @@ class Thresholds:
 
 
 def chunk_weights(n_tokens: NDArray[np.int64]) -> NDArray[np.float64]:
-    """w_i, the square root of the chunk's tokens: a short tail of a section says less than a full window."""
+    """w_i, the square root of the chunk's tokens: a short tail of a section is weaker evidence than a full window."""
     weights: NDArray[np.float64] = np.sqrt(np.maximum(n_tokens, 1).astype(np.float64))
     return weights
 
@@ -112,8 +113,8 @@ def chunk_weights(n_tokens: NDArray[np.int64]) -> NDArray[np.float64]:
 def reference_threshold(similarities: NDArray[np.floating], exceeding: int) -> Vectors:
     """theta: similarity of the (m+1)-th best document of the reference.
 
-    A small reference has at most a fifth of its documents above; one of fewer than five says nothing,
-    and gives 0, so that plain similarities count.
+    In a small reference, at most a fifth of the documents are above theta. In a reference of fewer than
+    five documents theta is 0, so that plain similarities count.
 
     Args:
         similarities: (I, R) best match of each query chunk inside each document of the reference.
@@ -143,7 +144,7 @@ def thresholds(theta: Vectors, theta_document: float, weights: NDArray[np.float6
 def margin(similarity: NDArray[np.floating], theta: NDArray[np.floating] | float, power: float) -> NDArray[np.float64]:
     """e~, how far a similarity is above its threshold, in [0, 1]; exactly 0 where it is not."""
     above = np.minimum(similarity, 1.0).astype(np.float64) - theta
-    # float32 products differ in the last digit by the order of their sums; that is no evidence.
+    # float32 products differ in the last digit by the order of their sums; that is not evidence.
     above = np.where(above > ROUNDING, above, 0.0)
     room = np.maximum(1.0 - np.asarray(theta, np.float64), 1e-9)
     return np.asarray((above / room) ** power)
@@ -159,7 +160,7 @@ class Components:
     pairs: NDArray[np.float64]
 
     def of(self, documents: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Components:
-        """The same of some documents."""
+        """The components of some documents."""
         return Components(*(getattr(self, name)[documents] for name in COMPONENTS))
 
 

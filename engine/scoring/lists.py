@@ -1,4 +1,4 @@
-"""Ranked lists of documents, one a query chunk. Pure array functions: no files, no models.
+"""Ranked lists of documents, one per query chunk. Pure array functions: no files, no models.
 
 Letters in shapes: I query chunks, N documents, J target chunks, K results, R the
 length of a list.
@@ -29,8 +29,8 @@ def segment_max(similarities: Vectors, starts: NDArray[np.int64]) -> Vectors:
     """Best chunk of each document: s_i(t) = max_j <q_i, t_j>.
 
     Args:
-        similarities: (I, J), the chunks of one document beside each other.
-        starts: (N,) first column of each document, rising; none is empty.
+        similarities: (I, J), the chunks of one document in adjacent columns.
+        starts: (N,) first column of each document, rising; no document is empty.
 
     Returns:
         (I, N) float32.
@@ -45,7 +45,7 @@ def empty_lists(n_queries: int) -> RankedLists:
 
 
 def top_documents(similarities: Vectors, positions: NDArray[np.int64], length: int) -> RankedLists:
-    """Cut a dense table of best chunks down to lists.
+    """Reduce a dense table of best chunks to lists.
 
     Args:
         similarities: (I, N).
@@ -83,13 +83,13 @@ def first_places(documents: NDArray[np.int64], length: int) -> NDArray[np.bool_]
     """Where each row names one of its first `length` documents for the first time.
 
     Args:
-        documents: (I, K), best first, -1 where nothing stands.
+        documents: (I, K), best first, -1 where there is no document.
         length: most places marked in a row.
 
     Returns:
         (I, K) bool.
     """
-    # The documents wanted nearly always stand in the leading columns.
+    # The documents wanted are nearly always in the leading columns.
     width = min(documents.shape[1], 2 * length)
     while True:
         first = _first_in_row(documents[:, :width])
@@ -119,12 +119,12 @@ def merge(one: RankedLists, other: RankedLists, length: int) -> RankedLists:
 
 
 def with_rows(lists: RankedLists, rows: NDArray[np.bool_], others: RankedLists) -> RankedLists:
-    """The same lists but for some rows, which are taken from others.
+    """Lists with some of their rows replaced.
 
     Args:
         lists: (I, R).
-        rows: (I,) those to replace, n of them.
-        others: (n, S), S any length.
+        rows: (I,) True for the n rows to replace.
+        others: (n, S) the new rows, S any length.
     """
     width = max(lists.documents.shape[1], others.documents.shape[1])
     documents = np.full((len(rows), width), -1, np.int64)

@@ -15,10 +15,10 @@ from engine.encoders.encoder import Vectors
 from engine.scoring.lists import segment_max
 
 QUERY_BLOCK = 256  # query chunks multiplied at once
-NEAR = 1e-5  # further apart than float32 products of the same rows by other shapes ever are
-_PRODUCTS_AT_ONCE = 8_192  # that are made again in float64 together
+NEAR = 1e-5  # more than float32 products of the same rows ever differ by the shapes of the matrices
+_PRODUCTS_AT_ONCE = 8_192  # products that are recomputed in float64 at once
 
-Multiply = Callable[[Vectors, Vectors], Vectors]  # (I, D), (J, D) -> (I, J) inner products, wherever they are made
+Multiply = Callable[[Vectors, Vectors], Vectors]  # (I, D), (J, D) -> (I, J) inner products, on any device
 
 
 def products(queries: Vectors, vectors: Vectors) -> Vectors:
@@ -35,7 +35,7 @@ class Matches:
     chunks: NDArray[np.int64]  # (I, R) number of the matching chunk in its document, from 0; -1 below the floor
 
     def of(self, targets: NDArray[np.int64]) -> Matches:
-        """The same of some of the targets, in the order of the given columns."""
+        """The matches in some of the targets, in the order of the given columns."""
         return Matches(self.similarities[:, targets], self.chunks[:, targets])
 
     def put(self, targets: NDArray[np.int64], found: Matches) -> None:
@@ -53,13 +53,13 @@ def best_chunks(
 ) -> Vectors:
     """s_i(t) = max_j <q_i, t_j> of every document, (I, R) float32; its last digits depend on the shapes.
 
-    Memory is that of `QUERY_BLOCK` query chunks, however many there are.
+    Memory is that of `QUERY_BLOCK` query chunks, whatever their number.
 
     Args:
         queries: (I, D).
-        vectors: (J, D), those of documents whose chunks lie one after another.
-        starts: (R,) first row of each document, rising; none is empty.
-        multiply: makes the products.
+        vectors: (J, D) chunks of the documents, one document after another.
+        starts: (R,) first row of each document, rising; no document is empty.
+        multiply: computes the inner products.
     """
     return np.concatenate([segment_max(multiply(queries[block], vectors), starts) for block in _blocks(queries)])
 
@@ -74,16 +74,16 @@ def best_matches(
     """The best chunk of every document, with its place, to float32 precision whatever the shapes.
 
     float32 products differ in the last digits by the shapes of the matrices. So products within
-    `NEAR` of the best one are made again in float64 and rounded to float32. Below the floor a
-    similarity decides nothing: there the best product stays as it is, and its place is -1.
+    `NEAR` of the best one are recomputed in float64 and rounded to float32. Below the floor a
+    similarity has no effect, so the best product is kept as it is, and its place is -1.
 
     Args:
         queries: (I, D).
         vectors: (J, D), as for `best_chunks`.
         starts: (R,), as for `best_chunks`.
-        floor: (I,) similarity from which on the exact one is wanted; or a function that gives it for some of the
-            query chunks from the products (., R) of their best chunks.
-        multiply: makes the first products.
+        floor: (I,) similarity from which on exact similarities are computed; or a function that returns it for some of
+            the query chunks, given the products (., R) of their best chunks.
+        multiply: computes the first products.
     """
     best, places = [], []
     for block in _blocks(queries):
@@ -102,7 +102,7 @@ def best_matches(
 
 @dataclass(frozen=True, slots=True)
 class _Near:
-    """The chunks that may be the best of some query chunks and documents, n of these pairs."""
+    """The chunks that can be the best match in n pairs of a query chunk and a document."""
 
     pair: NDArray[np.int64]  # (m,) number of the pair, rising
     query: NDArray[np.int64]  # (m,) row of the query chunk
@@ -127,9 +127,9 @@ def _near(
 def _refined(
     queries: Vectors, vectors: Vectors, near: _Near, starts: NDArray[np.int64]
 ) -> tuple[Vectors, NDArray[np.int64]]:
-    """Of each pair the best similarity (n,), and the number (n,) of its chunk in the document; `starts` is (n,)."""
+    """The best similarity (n,) of each pair, and the number (n,) of its chunk in the document; `starts` is (n,)."""
     exact = np.empty(len(near.row), np.float32)
-    # A few products at a time: where all documents are copies, all of them are near.
+    # A few products at a time: if all documents are copies, all products are near the best.
     for first in range(0, len(exact), _PRODUCTS_AT_ONCE):
         some = slice(first, first + _PRODUCTS_AT_ONCE)
         one, other = queries[near.query[some]].astype(np.float64), vectors[near.row[some]].astype(np.float64)

@@ -1,4 +1,4 @@
-"""How much a query may encode, in an index where documents have no vectors yet. Values alone."""
+"""The limits of encoding for a query, in an index where documents have no vectors yet. Values only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ CANDIDATES = 20  # best documents by words that are encoded for a query
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """How much a query may encode."""
+    """The limits of encoding for a query."""
 
-    candidates: int = CANDIDATES  # best documents by words that are to have vectors; 0 encodes none
-    tokens: int | None = None  # about, at most, but one document at least; no limit by default
+    candidates: int = CANDIDATES  # best documents by words that are encoded if they have no vectors; 0 encodes none
+    tokens: int | None = None  # approximate limit, but at least one document is encoded; no limit by default

@@ -15,12 +15,12 @@ from engine.store.postings import Postings
 from engine.store.replica import OpenReplica
 from engine.store.snapshot import OpenGeneration, Positions, Snapshot
 
-FIRST_DEPTH = 128  # chunks asked of the ANN index for each query chunk
-SCAN_BELOW_CHUNKS = 20_000  # a filter that leaves fewer is scanned exactly
-SCAN_BELOW_SHARE = 0.05
-SCAN_BELOW_DOCUMENTS = 5_000  # of an index without lists, whose term counts are then all read
-FILTER_BELOW_SHARE = 0.5  # where FAISS is told what may be found; above, what it finds is sifted
-FULL_QUERY_CHUNKS = 40  # a query of fewer looks into more lists for each of them
+FIRST_DEPTH = 128  # chunks requested from the ANN index for each query chunk
+SCAN_BELOW_CHUNKS = 20_000  # if a filter leaves at most this number of chunks, they are scanned exactly
+SCAN_BELOW_SHARE = 0.05  # and also if it leaves at most this share of all chunks
+SCAN_BELOW_DOCUMENTS = 5_000  # the same for documents in an index without lists, whose term counts are then all read
+FILTER_BELOW_SHARE = 0.5  # of vectors that may be found: below, FAISS gets the filter; above, its results are filtered
+FULL_QUERY_CHUNKS = 40  # a query of fewer chunks searches more lists for each chunk
 
 
 class CandidateLists:
@@ -29,12 +29,12 @@ class CandidateLists:
     def __init__(
         self, snapshot: Snapshot, generation: OpenGeneration | None = None, replica: OpenReplica | None = None
     ) -> None:
-        """Look into a snapshot.
+        """Search a snapshot.
 
         Args:
-            snapshot: stays open meanwhile.
-            generation: one that is not published yet, in place of the snapshot's own.
-            replica: searched first, where it can answer.
+            snapshot: must stay open.
+            generation: a generation that is not published yet, in place of the snapshot's own.
+            replica: searched first, within its limits.
         """
         self.snapshot = snapshot
         self._candidate = generation
@@ -42,11 +42,11 @@ class CandidateLists:
 
     @property
     def generation(self) -> OpenGeneration | None:
-        """The one that is searched."""
+        """The generation that is searched."""
         return self._candidate or self.snapshot.generation
 
     def is_scanned(self, allowed: NDArray[np.bool_]) -> bool:
-        """Whether comparing all documents is the way: there are no lists, or so few documents may be found."""
+        """Whether all allowed documents are compared: no index chooses candidates, or a filter leaves few documents."""
         if self._has_lists:
             return self._is_filtered_hard(allowed)
         return self.postings is None or int(np.count_nonzero(allowed)) <= SCAN_BELOW_DOCUMENTS
@@ -57,7 +57,7 @@ class CandidateLists:
 
     @property
     def postings(self) -> Postings | None:
-        """Those by which words choose candidates."""
+        """The postings by which words choose candidates."""
         generation = self.generation
         if generation is not None and not generation.is_exact:
             return generation.postings
@@ -66,7 +66,7 @@ class CandidateLists:
     def is_covered(self) -> NDArray[np.bool_]:
         """(N,) True for the documents that lists or postings can name."""
         if not self._has_lists and self.postings is not None:
-            # The few documents with vectors are scored exactly, like those that came later.
+            # The few documents with vectors are scored exactly, like documents that were added later.
             return np.isin(self.snapshot.roster.ids, self.postings.ids) & ~self.snapshot.has_vectors
         found = self._replica or self.generation
         if found is None:
@@ -88,7 +88,7 @@ class CandidateLists:
         return self.by_generation(queries, allowed, length)
 
     def by_generation(self, queries: Vectors, allowed: NDArray[np.bool_], length: int) -> RankedLists:
-        """As `lists`, by the FAISS index on the CPU."""
+        """The result of `lists`, by the FAISS index on the CPU."""
         generation = self.generation
         if generation is None:
             return empty_lists(len(queries))
@@ -97,7 +97,7 @@ class CandidateLists:
     def by_replica(
         self, replica: OpenReplica, queries: Vectors, allowed: NDArray[np.bool_], length: int
     ) -> RankedLists:
-        """As `lists`, by a GPU; the CPU answers what that cannot reach, and query chunks that it left short."""
+        """The result of `lists`, by a GPU; by the CPU beyond the limits of the GPU, and where a list is too short."""
         filtered = _Filtered(self.snapshot, replica, allowed, len(queries))
         if not filtered.is_within_reach:
             return self.by_generation(queries, allowed, length)
@@ -113,7 +113,7 @@ class CandidateLists:
         return document_lists(filtered, queries, length, filtered.n_documents)
 
     def _is_filtered_hard(self, allowed: NDArray[np.bool_]) -> bool:
-        """Whether so little may be found that scanning it is quicker than searching past the rest."""
+        """Whether a filter leaves so few chunks that scanning them is faster than an approximate search."""
         n_left_out = len(allowed) - int(np.count_nonzero(allowed))
         if n_left_out <= 1:
             return False
@@ -122,14 +122,15 @@ class CandidateLists:
 
 
 class _Filtered:
-    """A generation or a replica as `engine.search.document_lists` asks it, so that documents left out cost no recall.
+    """A generation or a replica as a `ChunkIndex`, searched so that documents left out cost no recall.
 
-    Of n vectors a share s may be found. FAISS looks into 1 / s as many lists, so that as
-    many vectors that count are compared as without a filter. Where s is small, it is told
-    which count; else it is asked for 1 / s as many chunks, and what does not is dropped.
+    Of n vectors a share s may be found. FAISS searches 1 / s times as many lists, so that it
+    compares as many allowed vectors as without a filter. If s is small, FAISS gets the filter;
+    else 1 / s times as many chunks are requested, and chunks of other documents are dropped.
 
-    What a list misses weighs more the fewer chunks a query has: one of I looks into
-    `FULL_QUERY_CHUNKS` / I as many lists for each, so into no more in all than a full one.
+    A match that the searched lists miss matters more, the fewer chunks a query has. So a query of I
+    chunks searches `FULL_QUERY_CHUNKS` / I times as many lists for each, which is in total no more
+    than a query of `FULL_QUERY_CHUNKS` chunks.
     """
 
     def __init__(
@@ -155,7 +156,7 @@ class _Filtered:
         self.is_within_reach = self.first_depth <= self._ann.most_k and nprobe <= self._ann.most_nprobe
         n_vectors = min(self._ann.n_vectors, self._ann.most_k)
         self.last_depth = n_vectors if generation.is_exact else min(n_vectors, LAST_DEPTH)
-        # A GPU rounds otherwise than the CPU, by which its hits would not be the same.
+        # A GPU rounds differently from the CPU, so without exact similarities its hits would differ.
         self.is_coded = not generation.is_exact or isinstance(generation, OpenReplica)
         self.is_bounded = self._ann.n_lists > 0
 

@@ -1,15 +1,15 @@
-"""Hits that add sections of the query, before hits that repeat them. Scores nothing: every score stays.
+"""Diverse order of hits: those that match new sections of the query before those that repeat them. Keeps all scores.
 
-The first `DIVERSIFIED` ranks by score are ordered again, whatever page is wanted, so that pages join to one list.
-Let c_i(t) be what section i of the query contributes to the score of hit t, over all sections of t. After the hits
-T, the next is the hit t of the largest gain
+The first `DIVERSIFIED` ranks by score are reordered, whatever page is requested, so that pages join to one list.
+Let c_i(t) be the contribution of section i of the query to the score of hit t, over all sections of t. After the hits
+T, the next is the hit t with the largest gain
 
     sum_i max(0, c_i(t) - max_{u in T} c_i(u))
 
 which is the greedy choice for the sum over sections of the best contribution of any shown hit (Nemhauser, Wolsey &
 Fisher 1978: at least 1 - 1/e of the largest possible sum). Section pairs below a minimum (`min_pair`) do
 not count. Equal gains are ordered by score, then by doc_id. The
-first hit is that of the largest sum of sections. Ranks beyond keep the order of scores.
+first hit is the one with the largest sum over sections. Ranks beyond `DIVERSIFIED` keep the order of scores.
 
 Letters in shapes: R hits, A sections of the query.
 """
@@ -28,12 +28,12 @@ from engine.search.query import Query
 from engine.search.request import Request
 from engine.search.searcher import Searcher
 
-DIVERSIFIED = 50  # ranks that are ordered again
-_SAME = 1e-9  # gains that differ by less come from the order of a sum
+DIVERSIFIED = 50  # ranks that are reordered
+_SAME = 1e-9  # smaller differences of gains come from the order of a sum
 
 
 def ranked(searcher: Searcher, query: Query, request: Request) -> Result:
-    """Search, and diversify where that is wanted.
+    """Search, and diversify the hits if that is requested.
 
     Raises:
         QueryError: k or offset out of range, or the filter does not parse.
@@ -51,11 +51,11 @@ def ranked(searcher: Searcher, query: Query, request: Request) -> Result:
 
 
 def section_contributions(hits: Sequence[Hit], n_sections: int) -> NDArray[np.float64]:
-    """What each section of the query contributes to each hit.
+    """The contribution of each section of the query to each hit.
 
     Args:
-        hits: R of one query.
-        n_sections: A, of the query.
+        hits: R hits of one query.
+        n_sections: A, the number of sections of the query.
 
     Returns:
         (R, A).
@@ -68,7 +68,7 @@ def section_contributions(hits: Sequence[Hit], n_sections: int) -> NDArray[np.fl
 
 
 def diverse_order(contributions: NDArray[np.float64]) -> list[int]:
-    """The greedy order of hits; see the module.
+    """The greedy order of hits; see the docstring of the module.
 
     Args:
         contributions: (R, A) of hits that are ordered by score, then by doc_id.

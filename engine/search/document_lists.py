@@ -1,8 +1,8 @@
-"""From an index that finds chunks to ranked lists of documents. Knows neither FAISS nor where vectors lie.
+"""From an index that finds chunks to ranked lists of documents. Depends neither on FAISS nor on where vectors are.
 
-An index names the chunks nearest to a query chunk, and several may be of one document. Where
-they are of too few documents, it is asked again, four times as deep. Where it compares codes,
-the exact similarities of the first chunks of a few documents more than wanted are read.
+An index returns the chunks nearest to a query chunk, and several can be of one document. If they
+are of too few documents, the index is searched again, four times as deep. If it compares codes,
+exact similarities are computed for the best chunks of a few more documents than requested.
 
 Letters in shapes: I query chunks, K chunks found, R length of a list, D width.
 """
@@ -17,51 +17,51 @@ from numpy.typing import NDArray
 from engine.encoders.encoder import Vectors
 from engine.scoring.lists import RankedLists, best_by_document, empty_lists, first_places, merge
 
-SPARE_DOCUMENTS = 40  # in the list of a query chunk, beyond those wanted, before exact similarities are read
-LAST_DEPTH = 8_192  # chunks asked of an approximate index for each query chunk, at most
+SPARE_DOCUMENTS = 40  # documents beyond those requested with exact similarities, for each query chunk
+LAST_DEPTH = 8_192  # after this number of chunks for each query chunk, an approximate index is not searched deeper
 _DEEPER = 4
 
 
 class ChunkIndex(Protocol):
-    """An index of chunks, as it is asked by one query document."""
+    """An index of chunks, set up for the search with one query document."""
 
     @property
     def first_depth(self) -> int:
-        """Chunks asked for at first, for each query chunk."""
+        """Chunks requested in the first search, for each query chunk."""
 
     @property
     def last_depth(self) -> int:
-        """And at most."""
+        """Chunks requested for each query chunk from which on no deeper search follows."""
 
     @property
     def is_coded(self) -> bool:
-        """Whether similarities are those of codes, so that `vectors` are multiplied instead."""
+        """Whether `search` compares codes, so that exact similarities are computed from `vectors`."""
 
     @property
     def is_bounded(self) -> bool:
-        """Whether an id -1 tells that no more would be found, however much is asked."""
+        """Whether an id -1 means that a deeper search would find no more chunks."""
 
     def search(self, queries: Vectors, depth: int) -> tuple[NDArray[np.int64], Vectors]:
-        """(I, K) ids of chunks and similarities, best first, K at most `depth`; id -1 where there were fewer."""
+        """(I, K) ids of chunks and similarities, best first, K at most `depth`; id -1 where fewer were found."""
 
     def documents(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Of each id its document; -1 for the id -1, and for a document that may not be found."""
+        """The document of each id; -1 for the id -1, and for a document that may not be found."""
 
     def vectors(self, ids: NDArray[np.int64], documents: NDArray[np.int64]) -> Vectors:
-        """(K, D) of single chunks, given their ids and documents."""
+        """The vectors (K, D) of single chunks, given their ids and documents."""
 
 
 def document_lists(index: ChunkIndex, queries: Vectors, length: int, n_documents: int) -> RankedLists:
     """The documents nearest to each query chunk, as far as an index finds them.
 
     Args:
-        index: that finds chunks.
+        index: an index of chunks.
         queries: (I, D).
         length: R.
-        n_documents: that may be found; no more are waited for.
+        n_documents: number of documents that may be found; once all are found, no deeper search follows.
 
     Returns:
-        (I, R); with exact similarities, whatever the index compares.
+        (I, R); with exact similarities, even if the index compares codes.
     """
     documents = np.full((len(queries), length), -1, np.int64)
     similarities = np.full((len(queries), length), -np.inf, np.float32)
@@ -89,11 +89,11 @@ def _multiplied(
     index: ChunkIndex,
     queries: Vectors,
     ids: NDArray[np.int64],  # (I, K) chunks by codes, best first
-    owners: NDArray[np.int64],  # (I, K) their documents, -1 where one does not count
-    first: NDArray[np.bool_],  # (I, K) where a document stands for the first time
+    owners: NDArray[np.int64],  # (I, K) documents of the chunks, -1 where one does not count
+    first: NDArray[np.bool_],  # (I, K) where a document occurs for the first time
     length: int,
 ) -> RankedLists:
-    """Lists by exact similarities: codes are coarse, so a few documents more than wanted are multiplied."""
+    """Lists by exact similarities, computed for a few more documents than requested, since codes are coarse."""
     rows, columns = np.nonzero(first)
     rank = np.cumsum(first, axis=1)[rows, columns] - 1
     found = index.vectors(ids[rows, columns], owners[rows, columns])

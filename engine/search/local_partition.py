@@ -1,14 +1,14 @@
 """Ranking the documents of one index: candidates -> exact scores -> ranks. Prepares no query, shows no parts.
 
 The score of a document depends on query, document and reference alone (`engine.scoring.evidence`).
-Small indexes, strict filters and `exact` score every document. Else lists of an approximate index
-and postings of words choose candidates, and those are scored exactly.
+In a small index, with a strict filter or with `exact`, every document is scored. Else lists of an
+approximate index and postings of words choose candidates, which are scored exactly.
 
-Candidates are ranked in tiers, so that a rank does not depend on how many hits are wanted: the
+Candidates are ranked in tiers, so that a rank does not depend on the number of hits requested: the
 first 200 ranks are filled from the 400 best candidates, the ranks up to 1,000 from the 2,000 best,
-and so on; beyond the last tier all documents are scored. What a tier has ranked stays.
+and so on; beyond the last tier all documents are scored. Later tiers do not change the ranks of earlier ones.
 
-Letters in shapes: N documents of the index, R those scored.
+Letters in shapes: N documents of the index, R scored documents.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from engine.store.snapshot import OpenGeneration, Positions, Snapshot
 
 # Ranks, and the candidates they are filled from.
 TIERS = ((200, 400), (1_000, 2_000), (5_000, 10_000))
-LIST_LENGTH = 60  # documents that each query chunk names as candidates
+LIST_LENGTH = 60  # documents in the list of each query chunk, which become candidates
 
 
 @dataclass(frozen=True, slots=True)
 class _Ranking:
-    """Documents in their order, and how many have any part in common with the query."""
+    """Documents in their order, and how many match the query at all."""
 
-    exact: Exact  # the ranks that were wanted
+    exact: Exact  # the requested ranks
     n_found: int
     n_evident: int
 
@@ -59,18 +59,18 @@ class LocalPartition:
         """Search a snapshot.
 
         Args:
-            snapshot: stays open meanwhile.
+            snapshot: must stay open.
             scoring: the constants.
-            generation: one that is not published yet, in place of the snapshot's own.
+            generation: a generation that is not published yet, in place of the snapshot's own.
             scan_chunks: target chunks in memory at one time, `SCAN_BLOCK_CHUNKS` by default.
             replica: a copy of the index on a GPU, searched in its place.
-            multiply: products of exact scans and of rescoring.
+            multiply: computes the inner products of exact scans and of rescoring.
         """
         self.snapshot = snapshot
         self.scoring = scoring
         self._neighbours = CandidateLists(snapshot, generation, replica)
         self._scorer = Scorer(snapshot, scoring, multiply, scan_chunks)
-        self._matching: tuple[str | None, NDArray[np.bool_] | None] = (None, None)  # the last filter, and what passes
+        self._matching: tuple[str | None, NDArray[np.bool_] | None] = (None, None)  # the last filter and its mask
 
     @property
     def n_documents(self) -> int:
@@ -110,7 +110,7 @@ class LocalPartition:
         return self._scorer.exact(prepared, positions).scores
 
     def _allowed(self, selection: Selection) -> NDArray[np.bool_]:
-        """(N,) True for the documents that pass a selection; the last filter is kept, as many queries share it."""
+        """(N,) True for the documents that pass a selection; the last filter is cached, since many queries share it."""
         where, matching = self._matching
         if where != selection.where or matching is None:
             matching = allowed_documents(self.snapshot, selection.where, ())
@@ -118,7 +118,7 @@ class LocalPartition:
         return without_documents(self.snapshot, matching, selection.without)
 
     def _is_exhaustive(self, allowed: NDArray[np.bool_]) -> bool:
-        """Whether every document is scored: lists and postings choose similar documents, not those that contain."""
+        """Whether every document is scored; always for containment, as lists and postings choose similar documents."""
         return self.scoring.cover or self._neighbours.is_scanned(allowed)
 
     def _is_complete(self, allowed: NDArray[np.bool_]) -> bool:
@@ -164,7 +164,7 @@ class LocalPartition:
         return _Ranking(ranked, max(counts[0], len(ranked.positions)), counts[1])
 
     def _estimates(self, prepared: Prepared, allowed: NDArray[np.bool_]) -> Pool:
-        """All documents that may be found, with components as far as lists and postings show them, from below."""
+        """All documents that may be found, with lower bounds of their components from lists and postings."""
         vectors, limits = prepared.vectors, prepared.limits
         n = len(allowed)
         lists = self._neighbours.lists(vectors.chunks, allowed, LIST_LENGTH)
@@ -181,7 +181,7 @@ class LocalPartition:
     def _estimated_words(
         self, prepared: Prepared, allowed: NDArray[np.bool_]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Two of (N,): the components of words and of pairs, by postings where there are any."""
+        """The components of words and of pairs, (N,) each, from postings if there are any."""
         n = len(allowed)
         words, pairs = np.zeros(n), np.zeros(n)
         if prepared.words is None or prepared.pairs is None:
@@ -193,7 +193,7 @@ class LocalPartition:
             return words, pairs
         at = np.searchsorted(self.snapshot.roster.ids, postings.ids)
         at = np.minimum(at, n - 1)
-        is_there = self.snapshot.roster.ids[at] == postings.ids  # and not removed since
+        is_there = self.snapshot.roster.ids[at] == postings.ids  # False for documents that were removed
         of_words, of_pairs = postings.scores(prepared.words, prepared.pairs)
         words[at[is_there]], pairs[at[is_there]] = of_words[is_there], of_pairs[is_there]
         return np.minimum(words, 1), np.minimum(pairs, 1)
@@ -206,7 +206,7 @@ def allowed_documents(snapshot: Snapshot, where: str | None, without: Sequence[s
 
 
 def without_documents(snapshot: Snapshot, allowed: NDArray[np.bool_], without: Sequence[str]) -> NDArray[np.bool_]:
-    """A copy of a mask (N,) that leaves out documents by name; a name that is not there changes nothing."""
+    """A copy of a mask (N,) that leaves out documents by doc_id; unknown doc_ids are ignored."""
     left = allowed.copy()
     for doc_id in without:
         position = snapshot.position(doc_id)
@@ -216,7 +216,7 @@ def without_documents(snapshot: Snapshot, allowed: NDArray[np.bool_], without: S
 
 
 def _best(scores: NDArray[np.float64], n: int) -> NDArray[np.int64]:
-    """Places of the n best; of equal ones the first."""
+    """Places of the n best scores; of equal scores the first."""
     if n >= len(scores):
         return np.arange(len(scores))
     last = -np.partition(-scores, n - 1)[n - 1]
@@ -225,7 +225,7 @@ def _best(scores: NDArray[np.float64], n: int) -> NDArray[np.int64]:
 
 
 def _counts(estimates: Pool, scored: Exact) -> tuple[int, int]:
-    """Documents with a score above 0, and those with a chunk above its threshold, by estimates or exactly."""
+    """The numbers of documents with a score above 0 and with a chunk above its threshold, exact where scored."""
     is_other = ~np.isin(estimates.positions, scored.positions)
     rough, exact = estimates.components.chunks, scored.components.chunks
     n_found = np.count_nonzero(estimates.scores[is_other]) + np.count_nonzero(scored.scores)
@@ -233,7 +233,7 @@ def _counts(estimates: Pool, scored: Exact) -> tuple[int, int]:
 
 
 def _by_lists(lists: RankedLists, limits: Thresholds, power: float, n: int) -> NDArray[np.float64]:
-    """The chunk component (N,) as far as lists show it."""
+    """A lower bound of the chunk component (N,), from lists."""
     shares = limits.weights[:, None] * margin(lists.similarities, limits.chunks[:, None], power)
     counts = (lists.documents >= 0) & (shares > 0)
     return np.bincount(lists.documents[counts], shares[counts], minlength=n).astype(np.float64)

@@ -1,16 +1,16 @@
-"""Asking with a very long document: neighbouring chunks are pooled, so that no query costs more than so many chunks.
+"""Very long queries: neighbouring chunks are pooled, which limits the number of chunks and so the cost of a query.
 
-    A query of at most 512 chunks is asked as it is. A longer one is asked in runs of r
-    neighbouring chunks of one section, r the smallest that leaves at most 512 runs; if one
-    run a section is still too many, those of most tokens are asked. The vector of a run is
+    A query of at most 512 chunks is not changed. A longer query is searched with runs of r
+    neighbouring chunks of one section, where r is the smallest number that leaves at most 512 runs.
+    If one run per section is still too many, the 512 runs with most tokens are used. The vector of a run is
 
         the sum of n_j c_j over its chunks j, to unit length,
 
-    n_j tokens of chunk j, its span goes from the first to the last, its weight follows
-    from all its tokens. So every run is one part of the score, and these add up as ever.
+    with n_j tokens of chunk j. The span of a run goes from its first chunk to its last, and its weight follows
+    from all its tokens. So every run is one part of the score, and the parts still sum to the score.
 
-The coverage tells how many chunks were pooled into one, and leaves out the tokens of what
-was not asked. Targets are never pooled.
+The coverage records how many chunks were pooled into one, and excludes the tokens of runs that were
+not used. Targets are never pooled.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 from engine.document import Chunk, Coverage
 from engine.encoders.encoder import EncodedDocument, unit
 
-MOST_CHUNKS = 512  # of 126 tokens each: some 40,000 words
+MOST_CHUNKS = 512  # of 126 tokens each: about 40,000 words
 
 
 def pool_long(encoded: EncodedDocument, most: int | None = None) -> EncodedDocument:
-    """The same document in at most so many chunks; itself where it has no more.
+    """The document in at most `most` chunks; unchanged if it has no more.
 
     Args:
-        encoded: a query; its document and section vectors stay.
+        encoded: a query; its document and section vectors do not change.
         most: chunks, at least 1; `MOST_CHUNKS` by default.
     """
     most = most or MOST_CHUNKS
@@ -58,7 +58,7 @@ def pool_long(encoded: EncodedDocument, most: int | None = None) -> EncodedDocum
 
 
 def _run_length(sections: NDArray[np.int64], most: int) -> int:
-    """The least r at which there are few enough runs, or one run a section."""
+    """The smallest r that leaves at most `most` runs, or one run per section."""
     _, lengths = np.unique(sections, return_counts=True)
     longest = int(lengths.max())
     per_run = min(-(-len(sections) // most), longest)

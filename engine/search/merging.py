@@ -1,7 +1,7 @@
 """Rankings of several partitions as one. Pure functions of values.
 
-Scores of all partitions come from one reference, so they are compared as they are. Partitions hold different
-documents, and their rankings do not change with the number of documents wanted; nor does the merged one.
+All partitions use one reference, so their scores are comparable. Partitions hold different documents, and
+their rankings do not depend on the number of documents requested; neither does the merged ranking.
 
 Letters in shapes: R documents of the merged ranking.
 """
@@ -26,8 +26,8 @@ def merged(parts: Sequence[Ranked], bases: NDArray[np.int64], n_most: int) -> Ex
 
     Args:
         parts: the ranking of each partition.
-        bases: for each, the position of its first document among those of all.
-        n_most: documents wanted.
+        bases: the position of the first document of each partition among those of all.
+        n_most: most documents to return.
 
     Returns:
         R documents, at most `n_most`, at their positions among those of all.
@@ -48,7 +48,7 @@ def merged(parts: Sequence[Ranked], bases: NDArray[np.int64], n_most: int) -> Ex
 
 
 def merged_ranked(parts: Sequence[Ranked], bases: NDArray[np.int64], n_most: int) -> Ranked:
-    """The same with their names."""
+    """The ranking of `merged` with its doc_ids; the arguments are those of `merged`."""
     best = merged(parts, bases, n_most)
     if len(parts) == 1:
         return Ranked(best, parts[0].doc_ids[:n_most])

@@ -1,12 +1,12 @@
-"""Which sections of a query no document of an index contains. Each section is a query of its own.
+"""The novelty of the sections of a query in an index. Each section is a query of its own.
 
-The novelty of section i is what the document that contains most of it leaves over:
+The novelty of section i is the share of it that is missing in the document that contains most of it:
 
     novelty_i = 1 - max_t containment(section i, t)                                      in [0, 1]
 
-with containment as of `engine.scoring.evidence`. Sentences that many documents have count here like all others,
-since they are not new. All documents are scored for every section, so the best one is certified where all documents
-have vectors, or none have.
+with containment as defined in `engine.scoring.evidence`. Sentences that many documents have count here like all
+others, since they are not new. All documents are scored for every section, so the best one is certified if all
+documents have vectors, or if the index is one of words alone.
 """
 
 from __future__ import annotations

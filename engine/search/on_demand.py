@@ -1,7 +1,7 @@
-"""Vectors when a query needs them: its best documents by words are encoded before they are scored.
+"""Encoding on demand: the best documents of a query by words are encoded before they are scored.
 
-Words choose the candidates, the encoder looks at a few of them. What it made is attached to the
-opened index and, where no other process writes, committed, so that no document is encoded twice.
+Words choose the candidates, and a few of them are encoded. Their vectors are attached to the
+opened index and, unless another process writes it, committed, so that no document is encoded twice.
 
 Letters in shapes: R documents.
 """
@@ -25,16 +25,16 @@ from engine.search.searcher import Searcher
 from engine.store.partition_writers import open_writer
 from engine.store.snapshot import Positions, Snapshot
 
-WANTED = 50  # best documents by words that are remembered as wanted, by which a later run encodes first
-DOCUMENTS_AT_ONCE = 8  # between which the budget is looked at
-MEASURED_TOKENS = 2_000  # from which on the speed of encoding says something
+WANTED = 50  # best documents by words that are recorded as wanted; a later run encodes wanted documents first
+DOCUMENTS_AT_ONCE = 8  # documents encoded between two checks of the budget
+MEASURED_TOKENS = 2_000  # fewest encoded tokens for an estimate of the speed
 
 BY_WORDS = Scoring(chunk_weight=0, document_weight=0)
 
 
 @dataclass(slots=True)
 class _Made:
-    """What was encoded for one query."""
+    """The documents encoded for one query."""
 
     positions: list[int] = field(default_factory=list)
     encoded: list[EncodedDocument] = field(default_factory=list)
@@ -54,10 +54,10 @@ class OnDemand:
         """Encode into a snapshot.
 
         Args:
-            snapshot: stays open meanwhile; documents that are encoded get their vectors attached.
-            encoder: gives the encoder of the index; called when one is needed.
-            store: whether vectors are committed to the index as well, where no other process writes it.
-            log: called with one line before documents are encoded, and one where they cannot be stored.
+            snapshot: must stay open; the vectors of encoded documents are attached to it.
+            encoder: returns the encoder of the index; called when the encoder is needed.
+            store: whether vectors are also committed to the index, unless another process writes it.
+            log: called with one line before documents are encoded, and one if vectors cannot be stored.
         """
         self._snapshot = snapshot
         self._encoder = encoder
@@ -77,10 +77,10 @@ class OnDemand:
 
         Args:
             query: the document to search with.
-            allowance: how many candidates, how many tokens.
+            allowance: limits of candidates and of tokens.
             where: metadata filter of the search.
             without: doc_id that the search leaves out, or several.
-            scoring: of the search, whose words choose the candidates.
+            scoring: of the search; one of containment chooses the candidates by containment.
 
         Raises:
             QueryError: the filter does not parse.
@@ -107,12 +107,12 @@ class OnDemand:
         )
 
     def encode(self, positions: Positions, tokens: int | None = None, *, wanted: Positions | None = None) -> _Made:
-        """Encode documents, attach their vectors, and store them if that can be done.
+        """Encode documents, attach their vectors, and store the vectors if possible.
 
         Args:
             positions: documents without vectors, the most wanted first.
-            tokens: about how many may be read; one document is encoded at least.
-            wanted: documents that are remembered as wanted, where they still have no vectors then.
+            tokens: approximate limit of tokens to read; at least one document is encoded.
+            wanted: documents that are recorded as wanted, when vectors are stored, if they still have none then.
         """
         made = _Made()
         if len(positions):
@@ -142,7 +142,7 @@ class OnDemand:
                 try:
                     segmented.append((position, encoder.segment(document)))
                 except DocumentError:
-                    continue  # without a token: words alone rank it
+                    continue  # a document without tokens is ranked by words alone
             if segmented:
                 made.encoded += encoder.encode_segmented([one for _, one in segmented])
                 made.positions += [position for position, _ in segmented]
@@ -151,7 +151,7 @@ class OnDemand:
                 break
 
     def _commit(self, positions: Positions, encoded: list[EncodedDocument], wanted: Positions) -> None:
-        """Store vectors, unless another process writes the index, or it cannot be written; they serve this one then."""
+        """Store vectors; if another process writes the index or it cannot be written, only this process uses them."""
         made = {part: (places, own) for part, places, own in self._snapshot.split(positions)}
         missed = {part: own for part, _, own in self._snapshot.split(wanted)}
         try:

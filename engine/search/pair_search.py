@@ -1,4 +1,4 @@
-"""Searches an index with many of its own documents: best targets, and scores of given ones. Keeps no state.
+"""Searches an index with many of its own documents: best targets, and scores of given targets. Keeps no state.
 
 Letters in shapes: N documents of the index, E directed edges from a query to a target.
 """
@@ -31,15 +31,15 @@ class Edges:
 def best_edges(
     searcher: Searcher, make: MakeQueries, sources: Positions, selection: Selection, *, top: int, least: float
 ) -> Edges:
-    """The best targets of some documents, each itself left out; queries share passes over the index.
+    """The best targets of each of some documents, without the document itself; queries share passes over the index.
 
     Args:
         searcher: of the index.
-        make: gives the queries of documents.
+        make: returns the queries of documents.
         sources: the documents to search with.
         selection: the documents that may be found.
-        top: targets of each at most.
-        least: score of a target.
+        top: most targets of each document.
+        least: lowest score of a target.
     """
     queries = list(zip(sources.tolist(), make(sources), strict=True))
     found = []
@@ -54,7 +54,7 @@ def given_edges(searcher: Searcher, make: MakeQueries, wanted: Sequence[tuple[in
 
     Args:
         searcher: of the index.
-        make: gives the queries of documents.
+        make: returns the queries of documents.
         wanted: documents to search with, each with its targets.
     """
     queries = make(np.array([source for source, _ in wanted], np.int64))
@@ -67,7 +67,7 @@ def given_edges(searcher: Searcher, make: MakeQueries, wanted: Sequence[tuple[in
 
 
 def join_edges(parts: Sequence[Edges]) -> Edges:
-    """Edges one after another."""
+    """Concatenate edges."""
     return Edges(
         np.concatenate([np.empty(0, np.int64), *(part.queries for part in parts)]),
         np.concatenate([np.empty(0, np.int64), *(part.targets for part in parts)]),
@@ -76,10 +76,10 @@ def join_edges(parts: Sequence[Edges]) -> Edges:
 
 
 def missing_reverse(edges: Edges, n_documents: int) -> list[tuple[int, Positions]]:
-    """The edges whose reverse is not there, turned around: documents to search with, each with its targets.
+    """The missing reverses of edges: documents to search with, each with its targets.
 
     Args:
-        edges: found.
+        edges: the edges that were found.
         n_documents: N.
     """
     there = edges.queries * n_documents + edges.targets

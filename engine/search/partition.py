@@ -1,9 +1,9 @@
-"""What search needs of a store: the documents of one partition, ranked and then shown. A protocol and its values.
+"""The interface of search to a store: ranks the documents of one partition, then shows hits. A protocol and its values.
 
-A search takes two rounds. In the first each partition ranks its own documents by a query that was prepared once,
-from the reference that all share; in the second the owners of the wanted hits show them. Searches with many queries
-take other rounds: which documents there are, the best of them for several queries, and scores of given ones. An index
-that is not partitioned is one partition.
+A search takes two rounds. In the first, each partition ranks its own documents for a query that was prepared once,
+from the reference that all share. In the second, the partitions that own the hits show them. Searches with many
+queries use other rounds: `survey` lists the documents, `tops` ranks them for several queries, `scores_of` scores given
+documents. An index that is not partitioned is one partition.
 
 Letters in shapes: R documents.
 """
@@ -25,31 +25,31 @@ from engine.store.snapshot import Positions
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which documents a search may find, and how it looks for them."""
+    """The documents that a search may find, and whether it scores all of them."""
 
     where: str | None = None  # metadata filter, see `engine.store.where`
-    without: tuple[str, ...] = ()  # doc_ids that are left out; one that is not there changes nothing
-    exact: bool = False  # score every document, whatever index there is
+    without: tuple[str, ...] = ()  # doc_ids that are left out; unknown ones are ignored
+    exact: bool = False  # score every document, even if there is an approximate index
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Documents in their order, with the names by which equal scores are ordered."""
+    """Documents in their order, with their doc_ids, which order equal scores."""
 
-    exact: Exact  # R documents by falling score, equal ones by doc_id; so within each tier of candidates
+    exact: Exact  # R documents by falling score, equal ones by doc_id, within each tier of candidates
     doc_ids: tuple[str, ...]  # (R,)
 
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """The best documents of one partition, and how many it has."""
+    """The best documents of one partition, and counts of its documents."""
 
     best: Ranked
     n_found: int  # documents with a score above 0
-    n_evident: int  # and those with a chunk above its threshold
-    n_searched: int  # that pass the selection
-    is_exact: bool  # every one of these was scored
-    is_complete: bool  # and has vectors, where the index has any
+    n_evident: int  # documents with a chunk above its threshold
+    n_searched: int  # documents that pass the selection
+    is_exact: bool  # every document that passes the selection was scored
+    is_complete: bool  # every document that passes the selection has vectors, or the index is one of words alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Survey:
 
     positions: Positions  # (R,) rising
     is_exhaustive: bool  # a search scores every one of them
-    is_complete: bool  # they have vectors, where the index has any
+    is_complete: bool  # every one of them has vectors, or the index is one of words alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,32 +76,32 @@ class Partition(Protocol):
 
     @property
     def n_documents(self) -> int:
-        """Its documents; their positions are 0 to `n_documents` - 1."""
+        """Number of documents; their positions are 0 to `n_documents` - 1."""
 
     def rank(self, prepared: Prepared, selection: Selection, n_most: int) -> Ranks:
-        """Rank its documents.
+        """Rank the documents of the partition.
 
-        The first n documents are the same whatever `n_most` is.
+        The first n documents do not depend on `n_most`.
 
         Args:
             prepared: the query, with thresholds and weights of terms from the shared reference.
             selection: which documents may be found.
-            n_most: documents wanted.
+            n_most: most documents to return.
 
         Raises:
             QueryError: the filter does not parse.
         """
 
     def survey(self, selection: Selection) -> Survey:
-        """The documents that pass a selection; errors as of `rank`."""
+        """The documents that pass a selection; raises the errors of `rank`."""
 
     def tops(self, queries: Sequence[tuple[int, Prepared]], selection: Selection, n_most: int) -> list[Ranked]:
-        """Rank all documents for each of several queries, by one pass over them; errors as of `rank`.
+        """Rank all documents for each of several queries, in one pass over them; raises the errors of `rank`.
 
         Args:
-            queries: the position that each leaves out, one that is not there for none, and the query.
+            queries: each with the position that it leaves out, or a position outside of the partition for none.
             selection: which documents may be found.
-            n_most: documents wanted of each.
+            n_most: most documents to return for each query.
         """
 
     def scores_of(self, prepared: Prepared, positions: Positions) -> NDArray[np.float64]:

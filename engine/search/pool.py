@@ -17,7 +17,7 @@ from engine.store.snapshot import Positions
 
 @dataclass(slots=True)
 class Pool:
-    """Documents with their components, whose similarities may be off in the last digits."""
+    """Documents with the components of their scores, which can be off in the last digits."""
 
     positions: Positions  # (R,)
     components: Components

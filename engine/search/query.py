@@ -31,12 +31,12 @@ from engine.words.titles import title_span
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A document to search with, and its vectors as float32 of half precision, as targets have them."""
+    """A document to search with, and its vectors: float32 rounded to half precision, like those of targets."""
 
     document: Document
     vectors: EncodedDocument
-    words: WordTables | None = None  # its term counts; counted from its text where they are not given
-    key: int | None = None  # of its content, see `engine.store.reference`; computed where it is not given
+    words: WordTables | None = None  # its term counts; counted from its text by default
+    key: int | None = None  # of its content, see `engine.store.reference`; computed by default
     skip: frozenset[SectionKind] = frozenset()  # kinds of its sections that take no part in the score
     skip_in_targets: frozenset[SectionKind] = frozenset()  # kinds of sections of targets that take no part
     section_weights: tuple[float, ...] = ()  # of its sections; () where all are 1
@@ -60,30 +60,30 @@ def as_stored(encoded: EncodedDocument) -> EncodedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A query with all that scoring a document needs of the reference."""
+    """A query with all values from the reference that scoring a document needs."""
 
-    vectors: EncodedDocument  # in pooled chunks where there were very many
+    vectors: EncodedDocument  # with pooled chunks if the query has very many
     chunk_weights: NDArray[np.float64]  # (I,) w_i
     limits: Thresholds
     words: QueryTerms | None
     pairs: QueryTerms | None
     weights: dict[str, float]  # of the components
-    text: str  # of the query, with blanks in the place of common sentences
+    text: str  # of the query, with blanks in place of common sentences
     section_weights: NDArray[np.float64] | None = None  # (A,) of the sections of the query; None where all are 1
     left_out: NDArray[np.bool_] | None = None  # (A,) its sections that take no part; None where all do
     skip: int = 0  # bits of the kinds of sections of targets that take no part, see `engine.section_kinds`
 
 
 class Background(Protocol):
-    """What the score of two documents depends on beside them; a `Snapshot` is one."""
+    """The context that the score of two documents depends on besides the documents; a `Snapshot` is one."""
 
     @property
     def reference(self) -> Reference:
-        """For thresholds and statistics of words."""
+        """The reference, for thresholds and word statistics."""
 
     @property
     def language(self) -> str | None:
-        """By which words are segmented; None without words."""
+        """The language by which words are segmented; None without words."""
 
     @property
     def counts_titles(self) -> bool:
@@ -91,15 +91,16 @@ class Background(Protocol):
 
 
 def prepare(query: Query, background: Background, scoring: Scoring, multiply: Multiply) -> Prepared:
-    """Take thresholds and weights of a query from a reference, its own content left out of it.
+    """Compute thresholds and weights of a query from a reference; for thresholds, copies of the query are left out.
 
-    Sentences of the query that many documents have are left out of its evidence, and sections that it skips.
+    Sentences that many documents have and sections that the query skips are left out of its evidence; the sentences
+    only if the query does not keep them.
 
     Args:
         query: the document to search with.
-        background: the snapshot of an index, or what stands for one.
+        background: the snapshot of an index, or a substitute for one.
         scoring: the constants.
-        multiply: makes products.
+        multiply: computes inner products.
 
     Raises:
         QueryError: nothing of the query would be left.
@@ -142,9 +143,9 @@ def _terms(
     background: Background,
     scoring: Scoring,
 ) -> tuple[QueryTerms, QueryTerms]:
-    """The weighted words and pairs of a query, `text` without common sentences."""
+    """The weighted words and pairs of a query, whose `text` is without common sentences."""
     is_weighted = bool(query.section_weights)
-    # What contains a query has its title among other text.
+    # A document that contains the query has the title of the query among other text.
     title = title_span(query.document) if background.counts_titles and not scoring.cover else None
     if known is not None and not is_weighted and not scoring.cover:
         found, tables = None, known
@@ -168,7 +169,7 @@ def _terms(
 def _attainable(
     weights: dict[str, float], limits: Thresholds, words: QueryTerms | None, pairs: QueryTerms | None
 ) -> dict[str, float]:
-    """The weights of the components in which a query has something to be covered; they sum to 1 again."""
+    """The weights of the components that the query has chunks or terms for, scaled to sum to 1 again."""
     terms = {"words": words, "pairs": pairs}
     is_there = {name: one is not None and len(one.terms) > 0 for name, one in terms.items()}
     is_there |= {"chunks": bool(limits.weights.any()), "document": True}
@@ -193,6 +194,6 @@ def _document_threshold(vector: Vectors, reference: Reference, key: int, scoring
 
 
 def _exceeding(reference: Reference, scoring: Scoring) -> int:
-    """m for this sample: as large a share of it as m of a full one, at least 1."""
+    """m for this sample: the same share of it as m is of a full sample, at least 1."""
     full = max(1, min(reference.n_corpus, SAMPLE_DOCUMENTS))
     return max(1, round(scoring.exceeding * reference.n_documents / full))

@@ -1,4 +1,4 @@
-"""How a search is to be made: all that it depends on beside the query and the index. Values alone."""
+"""The parameters of a search: all that it depends on besides the query and the index. Values only."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from engine.search.allowance import Allowance
 
 
 class Mode(StrEnum):
-    """What a score says."""
+    """The meaning of a score."""
 
     SIMILAR = "similar"  # how similar a document is to the query
     CONTAINMENT = "containment"  # how much of the query a document contains
 
 
 class Explain(StrEnum):
-    """What explains hits."""
+    """The explanation of hits."""
 
     EVIDENCE = "evidence"  # the parts of the score alone
-    MODEL = "model"  # these, and beside them what the encoder computes by itself
+    MODEL = "model"  # the parts of the score, and the explanation of the model
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,5 +66,5 @@ class Request:
         object.__setattr__(self, "scoring", scoring)
 
     def leaving_out(self, *doc_ids: str) -> Request:
-        """The same search, without some documents more."""
+        """The same search, with further documents left out."""
         return replace(self, without=(*doc_ids, *self.without))

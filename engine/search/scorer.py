@@ -22,13 +22,13 @@ from engine.words.inverted import scores_of_many
 
 SCAN_BLOCK_CHUNKS = 32_768  # target chunks gathered at once
 SCAN_BLOCK_DOCUMENTS = 2_048  # target documents whose term counts are gathered at once
-_EXACT_AT_ONCE = 2  # times the documents wanted, up to which all are scored exactly at once
+_EXACT_AT_ONCE = 2  # up to this multiple of the documents requested, all are scored exactly at once
 _SAME = 2e-5  # scores from products of different shapes differ by less
 
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """Documents with their scores to the last digit, and what these are made of."""
+    """Documents with their exact scores, and the values that the scores are computed from."""
 
     positions: Positions  # (R,)
     scores: NDArray[np.float64]  # (R,) of float32 precision
@@ -37,18 +37,18 @@ class Exact:
     cosines: Vectors | None  # (R,) of the document vectors; None where they have no weight
 
     def of(self, at: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Exact:
-        """The same of some documents, in the order given."""
+        """The scores of some documents, in the order given."""
         matches = Matches(self.matches.similarities[:, at], self.matches.chunks[:, at])
         of_documents = None if self.cosines is None else self.cosines[at]
         return Exact(self.positions[at], self.scores[at], self.components.of(at), matches, of_documents)
 
     def without(self, positions: Positions) -> Exact:
-        """The same but for some documents."""
+        """The scores of all but some documents."""
         return self.of(~np.isin(self.positions, positions))
 
 
 def join_exact(one: Exact, other: Exact) -> Exact:
-    """Two of the same query over different documents as one."""
+    """Join the scores of different documents for the same query."""
     components = (
         np.concatenate([getattr(one.components, name), getattr(other.components, name)]) for name in COMPONENTS
     )
@@ -77,9 +77,9 @@ class Scorer:
         """Score documents of a snapshot.
 
         Args:
-            snapshot: stays open meanwhile.
+            snapshot: must stay open.
             scoring: the constants.
-            multiply: makes products.
+            multiply: computes inner products.
             scan_chunks: target chunks in memory at one time, `SCAN_BLOCK_CHUNKS` by default.
         """
         self._snapshot = snapshot
@@ -92,7 +92,7 @@ class Scorer:
         return self.pools([prepared], positions)[0]
 
     def pools(self, queries: Sequence[Prepared], positions: Positions) -> list[Pool]:
-        """The same for several queries, which share the pass over the vectors."""
+        """The pools of several queries, which share the pass over the vectors."""
         chunks = np.zeros((len(queries), len(positions)))
         compared = [row for row, one in enumerate(queries) if one.weights["chunks"]]
         for skip in {queries[row].skip for row in compared}:
@@ -113,7 +113,7 @@ class Scorer:
     def word_components(
         self, prepared: Prepared, positions: Positions
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Two of (R,): the components of words and of pairs; zeros without words."""
+        """The components of words and of pairs, (R,) each; zeros without words."""
         words, pairs = self._words([prepared], positions)
         return words[0], pairs[0]
 
@@ -135,7 +135,10 @@ class Scorer:
         return words, pairs
 
     def top(self, prepared: Prepared, positions: Positions, n_most: int) -> tuple[Exact, int, int]:
-        """The best of some documents, as `best_of` ranks them; and how many have a score, and a chunk component."""
+        """The best of some documents, as `best_of` ranks them, and two counts.
+
+        The counts are those of the documents with a score above 0, and with a chunk component above 0.
+        """
         if len(positions) <= _EXACT_AT_ONCE * n_most:
             every = self.exact(prepared, positions)
             counts = every.scores, every.components.chunks
@@ -151,7 +154,7 @@ class Scorer:
         found = np.flatnonzero(pool.scores > 0)
         if not len(found) or n_most < 1:
             return self.exact(prepared, np.empty(0, np.int64))
-        # Only those that the last digits of a product could move in or out are computed to the end.
+        # Only the best documents, and those that the last digits of a product could move there, are scored exactly.
         last = _nth_best(pool.scores[found], n_most)
         near = chosen(pool, found[pool.scores[found] >= last - _SAME])
         return self.ranked(self.exact(prepared, near.positions, near.components), n_most)
@@ -166,12 +169,12 @@ class Scorer:
         return best.of(np.lexsort((names, -best.scores))[:n_most])
 
     def exact(self, prepared: Prepared, positions: Positions, known: Components | None = None) -> Exact:
-        """Scores as they are shown, from similarities that are the same whatever was multiplied beside them.
+        """Scores as they are shown, from similarities that do not depend on the shapes of products.
 
         Args:
             prepared: the query.
             positions: R documents.
-            known: components of the same documents, of which those of words are exact.
+            known: components of the same documents, whose word components are used; computed by default.
         """
         matches = self._matches(prepared, positions)
         of_documents, document = None, np.zeros(len(positions))
@@ -200,14 +203,14 @@ class Scorer:
         return found
 
     def _targets(self, positions: Positions, skip: int) -> Iterator[tuple[NDArray[np.int64], TargetChunks]]:
-        """The chunks that are compared, some documents at a time: places in `positions`, and the chunks of each."""
+        """The chunks to compare, some documents at a time: places in `positions`, and the chunks of these documents."""
         for at in self._blocks(positions):
             targets = target_chunks(self._snapshot, positions[at], skip)
             if len(targets.places):
                 yield at[targets.places], targets
 
     def _blocks(self, positions: Positions) -> list[NDArray[np.int64]]:
-        """Places in `positions` of the documents with vectors, in runs of about as many chunks as may be in memory."""
+        """Places in `positions` of the documents with vectors, in runs of about as many chunks as memory is to hold."""
         places = np.flatnonzero(self._snapshot.has_vectors[positions])
         ends = np.cumsum(self._snapshot.roster.n_chunks[positions[places]])
         block = (ends - 1) // (self._scan_chunks or SCAN_BLOCK_CHUNKS)
@@ -215,6 +218,6 @@ class Scorer:
 
 
 def _nth_best(scores: NDArray[np.float64], n: int) -> float:
-    """The n-th largest of some scores; the least where there are fewer."""
+    """The n-th largest of some scores; the smallest if there are fewer."""
     at = min(n, len(scores)) - 1
     return float(-np.partition(-scores, at)[at])

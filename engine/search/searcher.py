@@ -1,10 +1,10 @@
 """Searching an index: thresholds -> ranks of each partition -> merged hits with breakdown. Encodes nothing.
 
 A query is prepared once, from the reference that all partitions share, and each partition ranks its own documents
-(`engine.search.local_partition`). So hits, order, scores, parts and counts of an exact search are the same however
-many partitions there are. An index that is not partitioned is one.
+(`engine.search.local_partition`). So hits, order, scores, parts and counts of an exact search do not depend on the
+number of partitions. An index that is not partitioned is one partition.
 
-Letters in shapes: N documents of all partitions, P partitions, R those scored.
+Letters in shapes: N documents of all partitions, P partitions, R scored documents.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Answer = TypeVar("Answer")
 
 
 class Searcher:
-    """Answers queries over the partitions of one snapshot."""
+    """Searches the partitions of one snapshot."""
 
     def __init__(
         self,
@@ -59,12 +59,12 @@ class Searcher:
         """Search a snapshot.
 
         Args:
-            snapshot: stays open meanwhile.
+            snapshot: must stay open.
             scoring: the constants.
-            generation: one that is not published yet, in place of the snapshot's own.
+            generation: a generation that is not published yet, in place of the snapshot's own.
             scan_chunks: target chunks in memory at one time, `SCAN_BLOCK_CHUNKS` by default.
             replica: a copy of the index on a GPU, searched in its place.
-            multiply: products of exact scans and of rescoring.
+            multiply: computes the inner products of exact scans and of rescoring.
         """
         self.snapshot = snapshot
         self.scoring = scoring or Scoring()
@@ -78,7 +78,7 @@ class Searcher:
             replica=replica,
             multiply=multiply,
         )
-        self._partitions: dict[int, Partition] = {}  # by number, made when first asked: some are opened only then
+        self._partitions: dict[int, Partition] = {}  # by number, created at first use: some are opened only then
 
     def search(
         self,
@@ -93,18 +93,18 @@ class Searcher:
     ) -> Result:
         """Rank the documents of the index against a query.
 
-        A query of very many chunks is searched with fewer, pooled ones, see `engine.search.long_query`;
-        the coverage of the result says so, and such a result is never certified.
+        A query of very many chunks is searched with fewer, pooled chunks, see `engine.search.long_query`.
+        The coverage of the result records this, and such a result is never certified.
 
         Args:
             query: the document to search with.
-            k: hits wanted.
-            offset: hits to leave out first, for pages.
+            k: most hits to return.
+            offset: hits to skip first, for pages.
             where: metadata filter, see `engine.store.where`.
             without: doc_id of a document to leave out, or several.
-            exact: score every document, whatever index there is; a search by containment always does, since lists
-                and postings choose similar documents.
-            min_pair: contribution from which on a section pair is a part of its own, see `SmallPairs`.
+            exact: score every document, even if there is an approximate index; a search by containment always does,
+                since lists and postings choose similar documents.
+            min_pair: lowest contribution of a section pair that is a part of its own, see `SmallPairs`.
 
         Raises:
             QueryError: k or offset out of range, or the filter does not parse.
@@ -141,7 +141,7 @@ class Searcher:
     def _ranks_and_hits(
         self, query: Query, prepared: Prepared, selection: Selection, page: slice, min_pair: float
     ) -> tuple[Ranks, tuple[Hit, ...]]:
-        """The ranking of all partitions, and its hits on a page; both again if a partition is lost between them."""
+        """The ranking of all partitions, and its hits on a page; both are recomputed if a partition is lost."""
         while True:
             ranks = self.ranks(prepared, selection, page.stop)
             best = ranks.best.exact.of(slice(page.start, None))
@@ -159,7 +159,7 @@ class Searcher:
     def rank(
         self, query: Query, *, k: int, where: str | None = None, without: str | Sequence[str] | None = None
     ) -> tuple[Positions, NDArray[np.float64]]:
-        """Positions and scores of the best documents, those of `search`, without a breakdown; no text is read.
+        """Positions and scores of the best documents, the same as of `search`, without a breakdown; reads no text.
 
         Args:
             query: the document to search with.
@@ -168,7 +168,7 @@ class Searcher:
             without: doc_id of a document to leave out, or several.
 
         Returns:
-            Two of (R,), R at most k: rows of the snapshot, and scores above 0, best first.
+            Two arrays (R,), R at most k: positions in the snapshot, and scores above 0, best first.
 
         Raises:
             QueryError: k is below 1, or the filter does not parse.
@@ -180,7 +180,7 @@ class Searcher:
         return best.positions, best.scores
 
     def exact_top_positions(self, queries: Sequence[tuple[str, Query]], *, k: int) -> list[Positions]:
-        """The best documents that `search` with `exact` finds for indexed documents, each itself left out.
+        """The best documents that `search` with `exact` finds for indexed documents, each without itself.
 
         Many queries share one pass over the vectors of the index, `PASS_CHUNKS` of their chunks at a time.
 
@@ -212,7 +212,7 @@ class Searcher:
         """The best documents that `search` finds for many queries, as positions and scores above 0, best first.
 
         Args:
-            queries: each with the position of a document that is left out of its hits, which is the query; -1 for none.
+            queries: each with its own position in the index, which is left out of its hits; -1 for none.
             selection: the documents that may be found.
             k: how many at most for each.
         """
@@ -234,7 +234,7 @@ class Searcher:
         return self.prepared_scores(self.prepare(query), positions)
 
     def prepared_scores(self, prepared: Prepared, positions: Positions) -> NDArray[np.float64]:
-        """The same of a query that was prepared."""
+        """The scores (R,) of given documents for a prepared query."""
         scores = np.zeros(len(positions))
         owned = {owner: (places, own) for owner, places, own in self._owned(positions)}
         found = self._each(lambda number: self._partition(number).scores_of(prepared, owned[number][1]), list(owned))
@@ -250,9 +250,9 @@ class Searcher:
         The queries share passes over vectors and term counts.
 
         Args:
-            queries: each with what `prepare` made of it.
+            queries: each with its result of `prepare`.
             selection: the documents that may be found.
-            n_documents: how many these are.
+            n_documents: number of documents that may be found.
         """
         best: list[Hit | None] = []
         for group in _passes(queries, max(1, PASS_SCORES // max(1, n_documents))):
@@ -283,7 +283,7 @@ class Searcher:
         return self._partitions[number]
 
     def prepare(self, query: Query) -> Prepared:
-        """Take thresholds and weights of a query from the reference, its own content left out of it."""
+        """Compute thresholds and weights of a query from the reference; see `engine.search.query.prepare`."""
         return prepare(query, self.snapshot, self.scoring, self._multiply)
 
     def allowed(self, where: str | None, without: str | Sequence[str] | None) -> NDArray[np.bool_]:
@@ -298,9 +298,9 @@ class Searcher:
         return np.cumsum([0, *sizes], dtype=np.int64)[:-1]
 
     def _each(self, ask: Callable[[int], Answer], numbers: Sequence[int] | None = None) -> dict[int, Answer]:
-        """Ask partitions by number, in threads: scans of words and products of vectors leave the interpreter free.
+        """Query partitions by number, in threads: scans of words and products of vectors release the GIL.
 
-        Of served ones those that do not answer are left out where that is allowed, see `FederatedSnapshot.each`.
+        Served partitions that do not answer are left out if that is allowed, see `FederatedSnapshot.each`.
         """
         asked = range(len(self.snapshot.parts)) if numbers is None else numbers
         if self._federation is not None:
@@ -361,7 +361,7 @@ class Searcher:
     def _shown(self, positions: Positions) -> list[Shown] | None:
         """The documents at positions among those of all, in that order, each from its partition.
 
-        None if a partition was lost that ranked some of them.
+        None if a partition that ranked some of the documents was lost.
         """
         owned = {owner: (places, own) for owner, places, own in self._owned(positions)}
         shown = self._each(lambda number: self._partition(number).show(owned[number][1]), list(owned))
@@ -387,7 +387,7 @@ def _names(without: str | Sequence[str] | None) -> tuple[str, ...]:
 def _passes(
     queries: Sequence[tuple[NamedT, Prepared]], most: int | None = None
 ) -> Iterator[list[tuple[NamedT, Prepared]]]:
-    """Runs of at most so many queries of about so many chunks; a longer one is one by itself."""
+    """Runs of at most `most` queries and `PASS_CHUNKS` chunks; a query with more chunks is a run by itself."""
     run: list[tuple[NamedT, Prepared]] = []
     n_chunks = 0
     for query in queries:

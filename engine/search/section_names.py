@@ -1,7 +1,7 @@
-"""What a section of a query can be named by: number, headings, kinds of its metadata, kinds of its headings.
+"""The names of a section of a query: its number, headings, kinds from metadata, kinds from headings.
 
-Two sorts of kinds come beside those of `engine.section_kinds`. A document can give its own in its metadata: the
-field "kind.claims" lists the headings whose sections are claims. And some headings are so usual that they name a
+There are two sorts of kinds besides those of `engine.section_kinds`. A document can define its own in its metadata:
+the field "kind.claims" lists the headings whose sections are claims. And some headings are so common that they name a
 kind in any document: "What is claimed is" names claims as "Claims" does. Scores nothing.
 """
 
@@ -39,12 +39,12 @@ KINDS = frozenset([*(kind.value for kind in SectionKind), *_HEADINGS])
 
 
 def key_of(name: str) -> str:
-    """A name as it is compared; a number stays as it is."""
+    """A name in the form in which names are compared; a number does not change."""
     return heading_name(name) or name.strip().casefold()
 
 
 def names_of_sections(document: Document) -> list[tuple[str, ...]]:
-    """What each section of a document can be named by, as `key_of`, the most specific name first."""
+    """The names of each section of a document, in the form of `key_of`, the most specific name first."""
     own = _own_kinds(document)
     kinds = section_kinds(document)
     return [tuple(dict.fromkeys(_names(document, number, own, kind))) for number, kind in enumerate(kinds)]

@@ -1,7 +1,7 @@
 """Weights of the sections of a query, by kind, heading or number. Scores nothing.
 
-A section counts by the most specific name that fits: its number, its own heading, the nearest heading above
-it, its kind by the metadata of the query, its kind by its headings and text, see `engine.search.section_names`.
+The weight of a section is that of the most specific name that fits: its number, its own heading, the nearest heading
+above it, its kind by the metadata of the query, its kind by its headings and text, see `engine.search.section_names`.
 Numbers are those of `longmatch show`, from 1. Case and the number of a heading are ignored, so `pumps` names a
 section "3.1 Pumps". A section that no name fits has the weight 1.
 """
@@ -26,7 +26,7 @@ _N_NAMED = 5  # headings that an error lists
 
 
 def with_section_weights(query: Query, skip: Collection[str], weights: Mapping[str, float]) -> Query:
-    """A query whose sections count as they are asked to.
+    """A query whose sections are skipped or weighted.
 
     Args:
         query: a document with its vectors.
@@ -43,10 +43,10 @@ def with_section_weights(query: Query, skip: Collection[str], weights: Mapping[s
 
 
 def parse_weights(text: str) -> dict[str, float]:
-    """Weights from a text as "claims=3, abstract=0"; a name may hold commas, not "=".
+    """Weights from a text such as "claims=3, abstract=0"; a name can contain commas, but no "=".
 
     Raises:
-        QueryError: it is no list of weights.
+        QueryError: the text is not a list of weights.
     """
     found: dict[str, float] = {}
     at = 0
@@ -72,7 +72,7 @@ def section_weights(document: Document, weights: Mapping[str, float]) -> tuple[f
         weights: by kind, heading or number, each at least 0.
 
     Raises:
-        QueryError: a weight is no such number, or a name fits no section and is no kind.
+        QueryError: a weight is not such a number, two names are the same, or a name fits no section and is not a kind.
     """
     given: dict[str, float] = {}
     for name, weight in weights.items():
@@ -91,7 +91,7 @@ def section_weights(document: Document, weights: Mapping[str, float]) -> tuple[f
 
 
 def kinds_without_weight(weights: Mapping[str, float]) -> frozenset[SectionKind]:
-    """The kinds, but for body, that have the weight 0 by their own names, which is the same as skipping them."""
+    """The kinds, except body, that have the weight 0 by their own names, which is the same as skipping them."""
     names = {key_of(name) for name, weight in weights.items() if not weight}
     return frozenset(kind for kind in SectionKind if kind is not SectionKind.BODY and kind.value in names)
 

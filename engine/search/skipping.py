@@ -1,8 +1,8 @@
 """Which sections a search leaves out of the query and of its targets, by kind or by a weight of 0. Scores nothing.
 
-The query loses the terms of such sections, and their chunks weigh nothing. Where a kind is left out, targets lose
-the terms and the chunks of their sections of that kind too (`engine.store.kept`). The vector of a whole document is
-that of all its sections and cannot be taken apart, so a search that leaves a kind out compares none.
+The query loses the terms of such sections, and their chunks have the weight 0. If a kind is left out, targets also
+lose the terms and the chunks of their sections of that kind (`engine.store.kept`). A document vector represents all
+sections and cannot be taken apart, so a search that leaves a kind out compares no document vectors.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def kinds_of(names: Iterable[str]) -> frozenset[SectionKind]:
     """Kinds by their names.
 
     Raises:
-        QueryError: a name is none; or "body", without which nothing could be searched.
+        QueryError: a name is not a kind, or it is "body", without which nothing could be searched.
     """
     known = [kind.value for kind in SectionKind if kind is not SectionKind.BODY]
     for name in names:
@@ -41,12 +41,12 @@ def left_out_sections(
 def query_stretches(
     query: Document, kinds: Collection[SectionKind], common: Sequence[Span], weights: Sequence[float] = ()
 ) -> list[Span]:
-    """Where a query has what is left out of its evidence: sections of some kinds, and common sentences.
+    """The stretches of a query that are left out of its evidence: some of its sections, and common sentences.
 
     Args:
         query: the document to search with.
         kinds: of the sections to leave out.
-        common: stretches that are left out anyway.
+        common: stretches of common sentences.
         weights: of the sections, of which those of weight 0 are left out; () where all are 1.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Where the words of a score stand: the terms that two texts share, by section of both. Pure functions of texts.
+"""Where the words of a score occur: the terms that two texts share, by section of both. Pure functions of texts.
 
 A term t that adds x to a score adds to the pair of section i of the query and section j of the
 target
@@ -7,7 +7,7 @@ target
 
 so that the shares of all pairs of sections sum to x. Where the sections of the query have weights,
 tf_qi(t) counts as often as the weight of section i, in the sum tf_q(t) too. Counts are those of the
-score: an occurrence in a title counts several times, and adds to the section that the title stands in.
+score: an occurrence in a title counts several times, and adds to the section that contains the title.
 
 Letters in shapes: T shared terms, A query sections, B target sections.
 """
@@ -26,7 +26,7 @@ from engine.words.titles import repeats
 
 @dataclass(frozen=True, slots=True)
 class Occurrences:
-    """One kind of term in one text: which term stands where."""
+    """The occurrences of one kind of term in one text."""
 
     terms: NDArray[np.uint32]  # (n,) in reading order
     spans: NDArray[np.int64]  # (n, 2)
@@ -41,7 +41,7 @@ def occurrences(found: Terms, kind: str, section_starts: NDArray[np.int64], titl
         found: the text's terms.
         kind: `words` or `pairs`.
         section_starts: (A,) offsets, rising.
-        title: where the title stands, whose terms count more often; None where it does not.
+        title: span of the title, whose terms count more often; None if the text does not contain it.
     """
     terms, spans = (found.words, found.word_spans) if kind == "words" else (found.pairs, found.pair_spans)
     sections = np.maximum(np.searchsorted(section_starts, spans[:, 0], side="right") - 1, 0)
@@ -50,7 +50,7 @@ def occurrences(found: Terms, kind: str, section_starts: NDArray[np.int64], titl
 
 @dataclass(frozen=True, slots=True)
 class SectionTerms:
-    """What shared terms add to each pair of sections."""
+    """The contributions of shared terms to each pair of sections."""
 
     query_sections: NDArray[np.int64]  # (n,)
     target_sections: NDArray[np.int64]  # (n,)
@@ -64,10 +64,10 @@ def section_starts(document: Document) -> NDArray[np.int64]:
 
 
 def mean_weights(found: Occurrences, terms: NDArray[np.uint32], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean weight (T,) of the places where each term stands, each as often as it counts.
+    """The mean weight (T,) of the places where each term occurs; a place counts as often as its occurrence.
 
     Args:
-        found: all places of the terms, none of another term.
+        found: all occurrences of the terms, and of no other term.
         terms: (T,) rising.
         weights: (A,) of the sections.
     """
@@ -83,7 +83,7 @@ def align(
     contributions: NDArray[np.float64],
     weights: NDArray[np.float64] | None = None,
 ) -> SectionTerms:
-    """Share out the contributions of terms over pairs of sections.
+    """Distribute the contributions of terms over pairs of sections.
 
     Args:
         query: terms of the query's text.
@@ -93,7 +93,7 @@ def align(
         weights: (A,) of the sections of the query; 1 by default.
     """
     mine, theirs = _by_section(query, terms, weights), _by_section(target, terms)
-    # Each place of a term in a section of the query meets each place of it in a section of the target.
+    # For each term, each section of the query that has it is paired with each section of the target that has it.
     n_theirs = np.bincount(theirs.terms, minlength=len(terms))
     first = np.cumsum(n_theirs) - n_theirs
     counts = n_theirs[mine.terms]
@@ -113,7 +113,7 @@ def align(
 class _Shares:
     terms: NDArray[np.int64]  # (n,) places among the shared terms, rising
     sections: NDArray[np.int64]  # (n,)
-    shares: NDArray[np.float64]  # (n,) of the term's occurrences that stand in the section
+    shares: NDArray[np.float64]  # (n,) share of the term's occurrences that is in the section
 
 
 def _by_section(found: Occurrences, terms: NDArray[np.uint32], weights: NDArray[np.float64] | None = None) -> _Shares:

@@ -1,10 +1,10 @@
 """The terms of documents outside of body text, counted apart, so that a search can leave kinds of sections out.
 
-Occurrences are grouped by document, and by the set of kinds of the sections that they touch: a pair of words may
-begin in one section and end in the next. Those in the title, each once, are groups of their own, since an
-occurrence in the title counts the more often the longer the text is (`engine.words.titles`). What a search leaves out
-is taken off the counts of the whole document, to the last occurrence. A pair of words never joins across a section
-that is left out.
+Occurrences are grouped by document, and by the set of kinds of the sections that they touch: a pair of words can
+begin in one section and end in the next. Occurrences in the title form groups of their own, in which each counts once,
+since an occurrence in the title counts the more often the longer the text is (`engine.words.titles`). Occurrences that
+a search leaves out are subtracted from the counts of the whole document, without rounding. A pair of words never joins
+across a section that is left out.
 
 Letters in shapes: N documents, A sections of one, S sections of all, G groups, n occurrences in one text.
 """
@@ -38,7 +38,7 @@ OtherT = TypeVar("OtherT", bound=_Counts)
 
 @dataclass(frozen=True, slots=True)
 class Sections:
-    """Where the sections of one text are, and which bits each has: of its kind, or another mark."""
+    """The places of the sections of one text, and the bits of each: those of its kind, or another mark."""
 
     starts: NDArray[np.int64]  # (A,) offsets, rising; they cover the text
     bits: NDArray[np.uint8]  # (A,)
@@ -69,7 +69,7 @@ class Sections:
 
 @dataclass(frozen=True, slots=True)
 class Apart(Generic[CountsT]):
-    """The kinds of the sections of documents, and the counts of the terms that count apart."""
+    """The kinds of the sections of documents, and the counts of the terms that are counted apart."""
 
     kinds: NDArray[np.uint8]  # (S,) bits of the kind of each section, see `engine.section_kinds`
     section_starts: NDArray[np.int64]  # (N + 1,) first section of each document, and S
@@ -83,11 +83,11 @@ class Apart(Generic[CountsT]):
         return len(self.section_starts) - 1
 
     def of(self, documents: NDArray[np.int64]) -> Apart[CountsT]:
-        """The same of some documents, in the order given."""
+        """The kinds and counts of some documents, in the order given."""
         return gathered([(self, documents)], lambda parts: parts[0][0].of(parts[0][1]))
 
     def holding(self, counts: OtherT) -> Apart[OtherT]:
-        """The same with the counts in another form."""
+        """The same kinds and groups, with the counts in another form."""
         return Apart(self.kinds, self.section_starts, self.groups, self.group_starts, counts)
 
 
@@ -95,11 +95,11 @@ def gathered(
     parts: Sequence[tuple[Apart[CountsT], NDArray[np.int64]]],
     gather: Callable[[Sequence[tuple[CountsT, NDArray[np.int64]]]], CountsT],
 ) -> Apart[CountsT]:
-    """What counts apart in documents of several tables, one table after another.
+    """The kinds and counts of documents of several tables, one table after another.
 
     Args:
-        parts: tables, and the documents wanted of each.
-        gather: does the same with counts.
+        parts: tables, and the documents wanted from each.
+        gather: joins counts in the same way.
     """
     sections = [_places(part.section_starts, documents) for part, documents in parts]
     groups = [_places(part.group_starts, documents) for part, documents in parts]
@@ -113,7 +113,7 @@ def gathered(
 
 
 def _places(starts: NDArray[np.int64], documents: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The places of all that some documents have, one document after another."""
+    """The places of all entries of some documents, one document after another."""
     sizes = np.diff(starts)[documents]
     ends = np.cumsum(sizes)
     total = int(ends[-1]) if len(ends) else 0
@@ -127,18 +127,18 @@ def _starts(sizes: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """How far the groups of documents change the counts of a search that skips some kinds."""
+    """How the groups of documents change the counts in a search that skips some kinds."""
 
     documents: NDArray[np.int64]  # (G,) rising
-    times: NDArray[np.int64]  # (G,) how often each occurrence of a group no longer counts
-    lengths: NDArray[np.float64]  # (N,) |d|, occurrences that are left
+    times: NDArray[np.int64]  # (G,) amount that each occurrence of a group takes off the count of its term
+    lengths: NDArray[np.float64]  # (N,) |d|, remaining occurrences
 
 
 def left_out(apart: Apart[Any], skip: int, lengths: NDArray[np.float64], of_groups: NDArray[np.float64]) -> LeftOut:
-    """Leave sections of some kinds out of one kind of term, titles counted by what is left.
+    """Leave sections of some kinds out of the counts of one kind of term; titles count by the remaining length.
 
     Args:
-        apart: what counts apart.
+        apart: kinds and groups of the documents.
         skip: bits of the kinds to leave out.
         lengths: (N,) occurrences of each document.
         of_groups: (G,) occurrences of each group.
@@ -158,5 +158,5 @@ def left_out(apart: Apart[Any], skip: int, lengths: NDArray[np.float64], of_grou
 
 
 def _more_often(lengths: NDArray[np.float64], in_titles: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How many times more an occurrence in the title counts (N,), as `engine.words.titles.repeats` has it."""
+    """How many additional times an occurrence in the title counts (N,), as in `engine.words.titles.repeats`."""
     return np.rint(TITLE_SHARE * lengths / np.maximum(in_titles, 1))

@@ -1,8 +1,8 @@
 """Sentences that many documents of a corpus have, word by word: licences, notices, headers. Pure functions of text.
 
-What more than `MOST_DOCUMENTS` documents have says nothing about which of them are alike. Such
-sentences of a query are left out of its evidence: its terms are counted without them, and a chunk
-weighs as much less as its share in them. A target is compared whole.
+A sentence that more than `MOST_DOCUMENTS` documents have is no evidence that two of them are similar.
+Such sentences of a query are left out of its evidence: its terms are counted without them, and the
+weight of a chunk is reduced by the share of its text that is in them. A target is compared as a whole.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from engine.document import Span
 from engine.segmentation import sentence_starts
 
-MOST_DOCUMENTS = 8  # that may share a sentence; as many as exceed a threshold, see `engine.scoring.evidence`
-FEWEST_CHARS = 20  # of a sentence that counts, blanks aside
-LEAST_LEFT = 0.2  # share of a query that must be left; of one that is nearly all common, nothing is left out
+MOST_DOCUMENTS = 8  # documents that share a sentence which still counts; as many as `Scoring.exceeding`
+FEWEST_CHARS = 20  # of a sentence that can be common, without blanks
+LEAST_LEFT = 0.2  # share of a query that must remain; if less would, nothing is left out
 
 
 def common_sentences(texts: Iterable[str]) -> NDArray[np.uint64]:
@@ -29,7 +29,7 @@ def common_sentences(texts: Iterable[str]) -> NDArray[np.uint64]:
 
 
 def common_stretches(text: str, common: NDArray[np.uint64]) -> list[Span]:
-    """Where a query has common sentences, in reading order; nowhere if hardly anything else would be left.
+    """The spans of common sentences in a query, in reading order; none if hardly any other text would remain.
 
     Args:
         text: of the query.
@@ -45,7 +45,7 @@ def common_stretches(text: str, common: NDArray[np.uint64]) -> list[Span]:
 
 
 def blanked(text: str, stretches: Sequence[Span]) -> str:
-    """The text with blanks in the place of some stretches, so that offsets stay."""
+    """The text with blanks in place of some stretches, so that offsets do not change."""
     pieces, at = [], 0
     for span in stretches:
         pieces += [text[at : span.start], " " * (span.stop - span.start)]
@@ -54,7 +54,7 @@ def blanked(text: str, stretches: Sequence[Span]) -> str:
 
 
 def kept_shares(stretches: Sequence[Span], spans: Sequence[Span]) -> NDArray[np.float64]:
-    """The share (I,) of each of I spans of a text that is in none of some stretches, by characters, in [0, 1]."""
+    """The share (I,) of the characters of each of I spans that is outside of some stretches, in [0, 1]."""
     starts = np.array([span.start for span in stretches], np.int64)
     stops = np.array([span.stop for span in stretches], np.int64)
     shares = np.ones(len(spans))
@@ -65,7 +65,7 @@ def kept_shares(stretches: Sequence[Span], spans: Sequence[Span]) -> NDArray[np.
 
 
 def _sentences(text: str) -> list[tuple[Span, int]]:
-    """The sentences that count, each with a key that is the same whatever its case and line breaks."""
+    """The sentences that can be common, each with a key that does not depend on its case and line breaks."""
     starts = sentence_starts(text)
     found = []
     for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):

@@ -17,7 +17,7 @@ from engine.words.apart import IN_TITLE, Apart, LeftOut, Sections, gathered, lef
 from engine.words.segmenter import Terms, WordSegmenter
 from engine.words.titles import in_title, repeats, title_span
 
-MOST_COUNT = 65_535  # what uint16 holds; a higher count is stored as this
+MOST_COUNT = 65_535  # the largest uint16; a higher count is stored as this
 
 
 class TermCounts(Protocol):
@@ -85,7 +85,7 @@ class TermTable:
         return np.repeat(np.arange(self.n_documents), np.diff(self.starts))
 
     def of(self, documents: NDArray[np.int64]) -> TermTable:
-        """The same of some documents, in the order given."""
+        """The counts of some documents, in the order given."""
         sizes = np.diff(self.starts)[documents]
         ends = np.cumsum(sizes)
         total = int(ends[-1]) if len(ends) else 0
@@ -100,7 +100,7 @@ class WordTables:
 
     words: TermTable
     pairs: TermTable
-    apart: Apart[WordTables] | None = None  # what counts apart by kind of section; None where it was not counted
+    apart: Apart[WordTables] | None = None  # counts by kind of section; None if these were not counted
 
     @property
     def n_documents(self) -> int:
@@ -108,14 +108,14 @@ class WordTables:
         return self.words.n_documents
 
     def of(self, documents: NDArray[np.int64]) -> WordTables:
-        """The same of some documents, in the order given."""
+        """The counts of some documents, in the order given."""
         apart = None if self.apart is None else self.apart.of(documents)
         return WordTables(self.words.of(documents), self.pairs.of(documents), apart)
 
 
 @dataclass(frozen=True, slots=True)
 class KeptTable:
-    """The counts of one kind of term without what a search leaves out of the documents."""
+    """The counts of one kind of term without the sections that a search leaves out."""
 
     whole: TermCounts
     groups: TermCounts  # of G groups, see `engine.words.apart`
@@ -127,29 +127,29 @@ class KeptTable:
         return self.whole.n_documents
 
     def lengths(self) -> NDArray[np.float64]:
-        """(N,) term occurrences that are left of each document, |d|."""
+        """(N,) remaining term occurrences of each document, |d|."""
         return self.left_out.lengths
 
 
 def kept_table(whole: TermCounts, groups: TermCounts, apart: Apart[Any], skip: int) -> KeptTable:
     """The counts of one kind of term outside of some kinds of sections.
 
-    A count that is `MOST_COUNT` or more in the whole document is taken as `MOST_COUNT` before anything is left out.
+    A count of `MOST_COUNT` or more in the whole document is taken as `MOST_COUNT` before sections are left out.
 
     Args:
         whole: counts of the documents.
         groups: counts of the groups of `apart`, of the same kind of term.
-        apart: what counts apart in the documents.
+        apart: kinds and groups of the documents.
         skip: bits of the kinds to leave out.
     """
     return KeptTable(whole, groups, left_out(apart, skip, whole.lengths(), groups.lengths()))
 
 
 def rows_of_places(starts: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Which document each place belongs to, (n,).
+    """The document (n,) that each place belongs to.
 
     Args:
-        starts: (N + 1,) first place of each document, and their number.
+        starts: (N + 1,) first place of each document, and the number of places.
         places: (n,) rising.
     """
     # There are few documents and many places: the documents are searched for among the places.
@@ -210,9 +210,9 @@ def counted(
     """The counts of segmented texts.
 
     Args:
-        texts: the terms of each.
-        titles: where the title of each stands, see `engine.words.titles`; by default none has one.
-        sections: of each, with the bits of their kinds; by default nothing is counted apart.
+        texts: the terms of each text.
+        titles: span of the title of each text, see `engine.words.titles`; by default no text has one.
+        sections: of each text, with the bits of their kinds; by default nothing is counted apart.
     """
     titles = [None] * len(texts) if titles is None else titles
     both = list(zip(texts, titles, strict=True))
@@ -226,7 +226,7 @@ def counted(
 def _counted_apart(
     texts: Sequence[Terms], titles: Sequence[Span | None], sections: Sequence[Sections]
 ) -> Apart[WordTables]:
-    """The groups of occurrences that count apart; see `engine.words.apart`."""
+    """The groups of occurrences that are counted apart; see `engine.words.apart`."""
     words: list[_Counted] = []
     pairs: list[_Counted] = []
     groups: list[int] = []

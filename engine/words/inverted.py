@@ -1,6 +1,6 @@
-"""Scores of several queries over one table, which is turned around once for all of them. Pure array functions.
+"""Scores of several queries over one table, which is inverted once for all of them. Pure array functions.
 
-Letters in shapes: K queries, N documents of the table, U distinct terms of all queries, M places of them in the table.
+Letters in shapes: K queries, N documents of the table, U distinct terms of all queries, M their places in the table.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from engine.words.counts import KeptTable, TermCounts
 from engine.words.likelihood import QueryTerms, scores, shared_terms, shares_of
 
-FEWEST_QUERIES = 8  # from which on turning the table around is cheaper than a pass for each query
+FEWEST_QUERIES = 8  # from which on inverting the table is cheaper than a pass for each query
 
 
 def scores_of_many(queries: Sequence[QueryTerms], table: TermCounts | KeptTable) -> NDArray[np.float64]:
-    """s(q, d) (K, N) in [0, 1], to the last digit what `engine.words.likelihood.scores` gives for each query."""
+    """s(q, d) (K, N) in [0, 1], equal to `engine.words.likelihood.scores` for each query to the last digit."""
     found = np.zeros((len(queries), table.n_documents))
     if len(queries) < FEWEST_QUERIES:
         for row, query in enumerate(queries):
@@ -36,7 +36,7 @@ def scores_of_many(queries: Sequence[QueryTerms], table: TermCounts | KeptTable)
 
 @dataclass(frozen=True, slots=True)
 class _Turned:
-    """Where each term of some queries stands."""
+    """The places of each term of some queries in a table."""
 
     terms: NDArray[np.uint32]  # (U,) rising
     starts: NDArray[np.int64]  # (U + 1,) first place of each term, and M

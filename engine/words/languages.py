@@ -15,19 +15,19 @@ import stop_words
 from engine.errors import QueryError
 
 NONE = "none"  # no stemmer and no stop words
-# Lucene's list. Longer ones leave out words that count in technical text ("can", "same", "between").
+# Lucene's list. Longer lists contain words that matter in technical text ("can", "same", "between").
 ENGLISH = frozenset(
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
     "to was will with".split()
 )
-# The package's list is ancient Greek, without final sigma.
+# The Greek list of the package stop_words is ancient Greek, without final sigma.
 _GREEK = frozenset(
     "αλλά αν από αυτά αυτές αυτή αυτό αυτοί αυτός αυτού για δε δεν ένα έναν ένας επί η ή ήταν θα και κάθε κατά "
     "μας με μετά μη μην μια μία να ο οι όπως ότι όταν ούτε που πρέπει προς πως σε στα στη στην στις στο στον στους "
     "συν τα τη την της τις το τον του τους των ως είναι είχε έχει έχουν εάν εκ εν μεταξύ μέχρι όσο οποία οποίο "
     "οποίος πριν πολύ σας υπό χωρίς".split()
 )
-# The package read its Turkish list in a wrong encoding: Latin-1 for Latin-5.
+# The package stop_words decoded its Turkish list with a wrong encoding: Latin-1 instead of Latin-5.
 _LATIN_5 = str.maketrans("ýþð", "ışğ")
 # The most frequent function words that two lists lack.
 _ADDED = {
@@ -47,7 +47,7 @@ _SCRIPTS = {
     "burmese": "\u1000-\u102a\u103f-\u1049\u1050-\u1055\u105a-\u105d\u1061\u1065\u1066\u106e-\u1070\u1075-\u1081",
 }
 _LANGUAGES_OF_SCRIPTS = {"han": "chinese", "kana": "japanese", "hangul": "korean"}  # others are named as their script
-UNSPACED = "".join(_SCRIPTS.values())  # for a set of a regular expression
+UNSPACED = "".join(_SCRIPTS.values())  # for a character class of a regular expression
 # Invisible characters inside words: soft hyphen, grapheme joiner, (non-)joiners of Persian and Indic scripts, variants.
 _INVISIBLE = "\u00ad\u034f\u200c\u200d\u2060\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef"
 _DROP_INVISIBLE = re.compile(f"[{_INVISIBLE}]")
@@ -55,7 +55,7 @@ _DROP_INVISIBLE = re.compile(f"[{_INVISIBLE}]")
 _SAMPLE_TEXTS = 200
 _SAMPLE_CHARACTERS = 4_000  # from the middle of each text, away from title pages and references
 _LEAST_SHARE = 0.12  # of stop words among the words of a text in their language
-_MOST_OF_ONE = 0.02  # share that one stop word can add, so that a language is never known by a single one
+_MOST_OF_ONE = 0.02  # most share that one stop word can add, so that no single word decides the language
 _LEAST_SCRIPT = 0.2  # share of words in a script that decides when no stop words do
 _LEAST_KANA = 0.05  # of Han and kana together: Japanese has a third or more, Chinese only quotations
 
@@ -77,7 +77,7 @@ def check_language(name: str) -> None:
     """Refuse a language that does not exist.
 
     Raises:
-        QueryError: with the list of those that exist.
+        QueryError: there is no such language; the message lists the languages that exist.
     """
     if name not in languages():
         raise QueryError(f"there is no language {name!r}; use one of {', '.join(languages())}")
@@ -85,7 +85,7 @@ def check_language(name: str) -> None:
 
 @lru_cache(maxsize=64)
 def stop_words_of(language: str) -> frozenset[str]:
-    """Words that are no content words, in their normal form."""
+    """Words that are not content words, in their normal form."""
     check_language(language)
     if language in (NONE, *_unstemmed()):
         return frozenset()
@@ -106,7 +106,7 @@ def _listed(language: str) -> frozenset[str]:
 
 
 def normal_form(word: str, language: str) -> str:
-    """NFKC in lower case, without invisible characters; what makes spellings of one word equal."""
+    """A word in NFKC and lower case, without invisible characters, so that spellings of one word are equal."""
     if word.isascii() and language != "turkish":
         return word.lower()
     word = unicodedata.normalize("NFKC", _DROP_INVISIBLE.sub("", word))
@@ -117,7 +117,7 @@ def normal_form(word: str, language: str) -> str:
 
 @cache
 def marks() -> str:
-    """Characters that continue a word or a syllable but start none, for a set of a regular expression.
+    """Characters that continue a word or a syllable but start none, for a character class of a regular expression.
 
     Combining marks of all scripts, which `\\w` lacks, Hangul vowels and final consonants, and
     the sound marks of half-width kana.
@@ -128,8 +128,8 @@ def marks() -> str:
 
 @cache
 def word_pattern() -> re.Pattern[str]:
-    """Two groups: a run of a script that is segmented into bigrams, or a word."""
-    # The look-ahead spares most characters the search in the long list of marks.
+    """A pattern with two groups: a run of a script that is segmented into bigrams, or a word."""
+    # The look-ahead avoids the search in the long list of marks for most characters.
     some_marks = rf"(?![\0-\xac])[{marks()}]+"
     unspaced, spaced = f"[{UNSPACED}]", rf"[^\W{UNSPACED}]"
     return re.compile(f"({unspaced}+(?:{some_marks}{unspaced}*)*)|({spaced}+(?:{some_marks}{spaced}*)*)")
@@ -141,7 +141,7 @@ def detect_language(texts: Iterable[str]) -> str:
     Two characters of a script that is segmented into bigrams count as a word. Where such a script
     has less than half of the words, the language whose stop words are the largest share of the
     other words is taken. Languages that have a list of stop words but no stemmer take part, so
-    that Ukrainian does not pass for Russian; where such a language wins, the result is `none`.
+    that Ukrainian is not detected as Russian; if such a language wins, the result is `none`.
     """
     runs: list[str] = []
     words: Counter[str] = Counter()

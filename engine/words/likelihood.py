@@ -12,8 +12,8 @@ counts are damped by a logarithm, and the sum is divided by the query's own, so 
 score does not depend on the query's length. It is a sum over terms. Where the sections of the
 query have weights, a_t is multiplied by the mean weight of the places of t.
 
-For the question how much of a query a document contains, the same sum has other terms, so that
-a long document is no worse than a short one, and s is 1 where all places of all terms are there:
+For containment (how much of a query a document contains), the same sum has other terms, so that
+a long document scores no lower than a short one, and s is 1 if a document has all occurrences of all terms:
 
     a_t = tf_q(t) ln(1 + 1 / p(t))   b_t(d) = min(tf_d(t), tf_q(t)) / tf_q(t)
 
@@ -44,8 +44,8 @@ class QueryTerms:
     weights: NDArray[np.float64]  # (Q,) a_t over the norm: the score is sum_t weights_t b_t(d)
     rates: NDArray[np.float64]  # (Q,) alpha / p(t)
     counts: NDArray[np.float64] | None = None  # (Q,) tf_q(t), where b_t(d) is the share of them that d has
-    # One look at a small table spares most terms the search, and finds the place of the others among the Q.
-    is_first: NDArray[np.bool_] = field(init=False, repr=False, compare=False)  # (2 ** 16,) whether some have low bits
+    # A lookup in a small table saves the search for most terms, and finds the place of the others among the Q.
+    is_first: NDArray[np.bool_] = field(init=False, repr=False, compare=False)  # (2 ** 16,) whether a term has the bits
     first: NDArray[np.int32] = field(init=False, repr=False, compare=False)  # (2 ** 16,) place by low bits, -1 for none
     following: NDArray[np.int32] = field(init=False, repr=False, compare=False)  # (Q,) next of the same low bits, or -1
 
@@ -80,7 +80,7 @@ def query_terms(query: TermTable, statistics: TermStatistics, means: NDArray[np.
 
 
 def cover_terms(query: TermTable, statistics: TermStatistics, means: NDArray[np.float64] | None = None) -> QueryTerms:
-    """Weigh the terms of a query by how much of it they are; `query` counts titles like other text.
+    """Weigh the terms of a query by their share of its information; `query` counts titles like other text.
 
     The other arguments are those of `query_terms`.
     """
@@ -92,7 +92,7 @@ def cover_terms(query: TermTable, statistics: TermStatistics, means: NDArray[np.
 
 @dataclass(frozen=True, slots=True)
 class TermMatches:
-    """The terms that a query shares with documents, and what each adds to a score."""
+    """The terms that a query shares with documents, and the contribution of each to a score."""
 
     documents: NDArray[np.int64]  # (M,) rows of the table, rising
     terms: NDArray[np.int64]  # (M,) places in the query's terms, rising within a document
@@ -101,7 +101,7 @@ class TermMatches:
 
 @dataclass(frozen=True, slots=True)
 class SharedTerms:
-    """Where the terms of a query stand in a table."""
+    """Where the terms of a query occur in a table."""
 
     documents: NDArray[np.int64]  # (M,) rows of the table, rising
     terms: NDArray[np.int64]  # (M,) places in the query's terms, rising within a document
@@ -109,7 +109,7 @@ class SharedTerms:
 
 
 def shared_terms(query: QueryTerms, table: TermCounts | KeptTable) -> SharedTerms:
-    """Every term that stands in the query and in a document."""
+    """Every term that the query shares with a document."""
     if isinstance(table, KeptTable):
         return _left_terms(query, table)
     lows = table.low_bits()
@@ -127,7 +127,7 @@ def shared_terms(query: QueryTerms, table: TermCounts | KeptTable) -> SharedTerm
 
 
 def _left_terms(query: QueryTerms, table: KeptTable) -> SharedTerms:
-    """Every term that stands in the query and in what is left of a document."""
+    """Every term that the query shares with the remaining sections of a document."""
     whole, groups, n_terms = shared_terms(query, table.whole), shared_terms(query, table.groups), len(query.terms)
     keys = table.left_out.documents[groups.documents] * n_terms + groups.terms
     at = np.searchsorted(whole.documents * n_terms + whole.terms, keys)
@@ -140,11 +140,11 @@ def _left_terms(query: QueryTerms, table: KeptTable) -> SharedTerms:
 def shares_of(
     query: QueryTerms, terms: NDArray[np.int64], counts: NDArray[np.integer], lengths: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """What terms add to scores, weights_t b_t(d) (M,).
+    """The contributions of terms to scores, weights_t b_t(d) (M,).
 
     Args:
         query: the weighted terms.
-        terms: (M,) places among them.
+        terms: (M,) places among the terms of the query.
         counts: (M,) tf_d(t).
         lengths: (M,) |d|.
     """
@@ -154,7 +154,7 @@ def shares_of(
 
 
 def matches(query: QueryTerms, table: TermCounts | KeptTable) -> TermMatches:
-    """Every term that stands in the query and in a document, with what it adds."""
+    """Every term that the query shares with a document, with its contribution."""
     found = shared_terms(query, table)
     lengths = table.lengths()[found.documents]
     return TermMatches(found.documents, found.terms, shares_of(query, found.terms, found.counts, lengths))

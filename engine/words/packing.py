@@ -1,9 +1,9 @@
-"""Term counts of documents in few bytes, as files keep them. Pure arrays: no text, no files.
+"""Term counts of documents in few bytes, in the form in which files store them. Pure arrays: no text, no files.
 
 The terms of a document are numbers of 32 bits that rise. The low 24 bits of each are kept as they
-are; the high bytes rise slowly, and are kept as bits (Elias 1974, J. ACM 21(2)): the one of term k
-with high byte h is bit h + k. Counts are unary: the one of each term follows its count - 1 zeros.
-The bits of each document begin at a byte of their own.
+are; the high bytes rise slowly, and are kept as bits (Elias 1974, J. ACM 21(2)): term k with high
+byte h sets bit h + k. Counts are unary: each term has count - 1 bits of 0, followed by a bit of 1.
+The bits of each document begin at a new byte.
 
 Letters in shapes: N documents, T terms of all of them, B bytes.
 """
@@ -33,7 +33,7 @@ class PackedTable:
     """A `TermTable` in 3.4 to 3.7 bytes a term; its terms and counts are read by place, without unpacking the rest."""
 
     lows: NDArray[np.uint16]  # (T,) low 16 bits of the terms
-    middles: Bytes  # (T,) the 8 bits above
+    middles: Bytes  # (T,) the next 8 bits of the terms
     highs: Bytes  # (B,) bits of the high bytes
     counts: Bytes  # (B',) bits of the counts
     starts: Starts  # (N + 1,) first term of each document, and T
@@ -46,11 +46,11 @@ class PackedTable:
         return len(self.starts) - 1
 
     def of(self, documents: NDArray[np.int64]) -> PackedTable:
-        """The same of some documents, in the order given."""
+        """The counts of some documents, in the order given."""
         return _gathered([(self, documents)])
 
     def unpacked(self) -> TermTable:
-        """All terms and counts."""
+        """The table with all terms and counts unpacked."""
         every = np.arange(len(self.lows))
         rows = self.rows_at(every)
         counts = self.counts_at(every, rows).astype(np.uint16)
@@ -66,7 +66,7 @@ class PackedTable:
 
     def terms_at(self, places: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.uint32]:
         """The terms (n,) at some places, of the documents `rows`."""
-        numbers = places - self.starts[rows]  # of each term in its document
+        numbers = places - self.starts[rows]  # number of each term in its document
         highs = _ones(self.highs)[places] - 8 * self.high_starts[rows] - numbers
         terms = (highs << 24) | (self.middles[places].astype(np.int64) << 16) | self.lows[places]
         return terms.astype(np.uint32)
@@ -75,7 +75,7 @@ class PackedTable:
         """The counts (n,) at some places, of the documents `rows`; at least 1."""
         ones = self._count_ones
         before = np.where(places > 0, ones[places - 1], -1)
-        # The bits of a document begin at a byte, so behind the last one before them zeros may stand.
+        # The bits of a document begin at a new byte, so zeros can follow the last 1 of the document before.
         return ones[places] - np.maximum(before, 8 * self.count_starts[rows] - 1)
 
     def lengths(self) -> NDArray[np.float64]:
@@ -100,11 +100,11 @@ class PackedTable:
 
 @dataclass(frozen=True, slots=True)
 class PackedWords:
-    """`WordTables` as files keep them."""
+    """`WordTables` in the form in which files store them."""
 
     words: PackedTable
     pairs: PackedTable
-    apart: Apart[PackedWords] | None = None  # what counts apart by kind of section; None where it was not counted
+    apart: Apart[PackedWords] | None = None  # counts by kind of section; None if these were not counted
 
     @property
     def n_documents(self) -> int:
@@ -112,7 +112,7 @@ class PackedWords:
         return self.words.n_documents
 
     def of(self, documents: NDArray[np.int64]) -> PackedWords:
-        """The same of some documents, in the order given."""
+        """The counts of some documents, in the order given."""
         return gather([(self, documents)])
 
 
@@ -120,7 +120,7 @@ def gather(parts: Sequence[tuple[PackedWords, NDArray[np.int64]]]) -> PackedWord
     """The counts of documents of several tables, one table after another.
 
     Args:
-        parts: tables, and the documents wanted of each.
+        parts: tables, and the documents wanted from each.
     """
     words = _gathered([(part.words, documents) for part, documents in parts])
     aparts = [(part.apart, documents) for part, documents in parts if part.apart is not None]
@@ -129,7 +129,7 @@ def gather(parts: Sequence[tuple[PackedWords, NDArray[np.int64]]]) -> PackedWord
 
 
 def pack(tables: WordTables) -> PackedWords:
-    """The same counts in few bytes."""
+    """Pack counts into few bytes."""
     apart = None if tables.apart is None else tables.apart.holding(pack(tables.apart.counts))
     return PackedWords(_packed(tables.words), _packed(tables.pairs), apart)
 
@@ -145,7 +145,7 @@ def unpacked(words: WordTables | PackedWords) -> WordTables:
 def _packed(table: TermTable) -> PackedTable:
     rows, terms = table.rows(), table.terms
     high_starts = _high_starts(table.starts)
-    numbers = np.arange(len(rows)) - table.starts[rows]  # of each term in its document
+    numbers = np.arange(len(rows)) - table.starts[rows]  # number of each term in its document
     highs = _bits((terms >> 24).astype(np.int64) + numbers + 8 * high_starts[rows], int(high_starts[-1]))
     sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(table.counts, dtype=np.int64)])
     count_starts = _with_zero(-(-np.diff(sums[table.starts]) // 8))
@@ -172,14 +172,14 @@ def _with_zero(sizes: NDArray[np.int64]) -> Starts:
 
 
 def _bits(places: NDArray[np.int64], n_bytes: int) -> Bytes:
-    """Bytes with ones at the given places, the lowest bit of each first."""
+    """Bytes with bits of 1 at the given places, the lowest bit of each byte first."""
     is_one = np.zeros(8 * n_bytes, np.uint8)
     is_one[places] = 1
     return np.packbits(is_one, bitorder="little")
 
 
 def _ones(bits: Bytes) -> NDArray[np.int64]:
-    """Places of the ones."""
+    """Places of the bits of 1."""
     return np.flatnonzero(np.unpackbits(bits, bitorder="little").view(bool))
 
 
@@ -206,7 +206,7 @@ def _starts_of(parts: Sequence[tuple[Starts, NDArray[np.int64]]]) -> Starts:
 
 
 def _rows_of(array: NDArray[Number], starts: Starts, documents: NDArray[np.int64]) -> list[NDArray[Number]]:
-    """The rows of some documents, one after another, in as few views as can be."""
+    """The rows of some documents, one after another, in as few views as possible."""
     if not len(documents):
         return [array[:0]]
     firsts, stops = starts[documents], starts[documents + 1]
@@ -217,6 +217,6 @@ def _rows_of(array: NDArray[Number], starts: Starts, documents: NDArray[np.int64
 
 
 def _joined(parts: Sequence[Sequence[NDArray[Number]]]) -> NDArray[Number]:
-    """All views as one array; a single one stays a view."""
+    """All views as one array; a single view is not copied."""
     views = [view for part in parts for view in part]
     return views[0] if len(views) == 1 else np.concatenate(views)

@@ -1,9 +1,8 @@
 r"""From a text to its terms: content words, and pairs of neighbouring content words. Counts nothing.
 
-A word is a run of `\w` characters with the combining marks behind them. Its term is the stem of
-its normal form (lower case, NFKC). Words of one letter and stop words are no content words. A
-pair is two content words beside each other with only white space, or one other character,
-between them.
+A word is a run of `\w` characters with the combining marks that follow them. Its term is the stem of
+its normal form (lower case, NFKC). Words of one letter and stop words are not content words. A
+pair is two adjacent content words with only white space, or one other character, between them.
 
 In scripts without spaces (Han, kana, Thai, Lao, Khmer, Burmese) and in Hangul, every two
 neighbouring syllables of a run are a word, and two such words that touch without overlapping are a
@@ -36,7 +35,7 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 _UNMARKED = re.compile(f"[{UNSPACED}]+")
 _NO_TERM = -1
 _NO_WORD = -1
-_MOST_REMEMBERED = 250_000  # words, some 35 MB
+_MOST_REMEMBERED = 250_000  # cached words, about 35 MB
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: Fibonacci hashing (Knuth, TAOCP 3, section 6.4)
 
 
@@ -52,12 +51,12 @@ class Terms:
 
 @lru_cache(maxsize=8)
 def segmenter_of(language: str) -> WordSegmenter:
-    """The segmenter of a language, which remembers the words that it has seen."""
+    """The segmenter of a language, which caches the hashes of words."""
     return WordSegmenter(language)
 
 
 class _Hashes(dict[str, int]):
-    """The hash of each word as it is spelled, computed when the word is first seen; -1 for no content word."""
+    """The hash of each word by its spelling, computed at first use; -1 for a word that is not a content word."""
 
     def __init__(self, language: str) -> None:
         super().__init__()
@@ -92,7 +91,7 @@ class WordSegmenter:
         self._hashes = _Hashes(language)
 
     def segment(self, text: str) -> Terms:
-        """Find the terms of a text; spans are of the text as it is given."""
+        """Find the terms of a text; spans are offsets in the text as it is given."""
         words = _plain_words(text) if text.isascii() or not _NOT_PLAIN.search(text) else _all_words(text)
         hashes = np.fromiter(map(self._hashes.__getitem__, words.words), np.int64, len(words.words))
         is_content = hashes != _NO_TERM
@@ -109,7 +108,7 @@ class WordSegmenter:
 class _Words:
     """All words of a text, content words or not, in reading order."""
 
-    words: list[str]  # n of them
+    words: list[str]  # n words
     starts: NDArray[np.int64]  # (n,)
     stops: NDArray[np.int64]  # (n,)
     nexts: NDArray[np.int64]  # (n,) place of the next word that does not overlap; n after the last; or `_NO_WORD`
@@ -135,7 +134,7 @@ def _all_words(text: str) -> _Words:
         place = len(starts)
         starts += borders[:n_words]
         stops += borders[-n_words:]
-        # Bigrams of one run overlap: the one that touches is the next but one.
+        # Bigrams of one run overlap, so the next one that does not overlap is the next but one.
         nexts += range(place + 2, place + n_words)
         if n_words > 1:
             nexts.append(_NO_WORD)
@@ -145,7 +144,7 @@ def _all_words(text: str) -> _Words:
 
 
 def _syllables(text: str, start: int, stop: int) -> Iterable[int]:
-    """Where the syllables of a run start: at every character that is no mark."""
+    """Where the syllables of a run start: at every character that is not a mark."""
     if _UNMARKED.fullmatch(text, start, stop):
         return range(start, stop)
     return [match.start() for match in _UNSPACED.finditer(text, start, stop)]

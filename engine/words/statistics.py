@@ -16,7 +16,7 @@ from engine.words.counts import TermTable, WordTables
 
 @dataclass(frozen=True, slots=True)
 class TermStatistics:
-    """Occurrences of one kind of term in a corpus; a term that occurred once at most is not kept."""
+    """Occurrences of one kind of term in a corpus; terms that occurred only once are not kept."""
 
     terms: NDArray[np.uint32]  # (V,) rising
     counts: NDArray[np.uint32]  # (V,) at least 2
@@ -49,7 +49,7 @@ def collect(tables: Iterable[WordTables]) -> Statistics:
 
 
 class _Sum:
-    """Counts by term; parts are merged when they are as large as what there is, so each is sorted a few times."""
+    """Counts by term; parts are merged once they are as large as the sum so far, so each is sorted only a few times."""
 
     def __init__(self) -> None:
         self._terms = np.empty(0, np.uint32)

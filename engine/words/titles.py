@@ -1,13 +1,13 @@
-"""Where a title stands in the text of a document, and how often its terms count there. Pure functions of texts.
+"""The place of a title in the text of a document, and how often its terms count there. Pure functions of texts.
 
-A title says in a few words what a document is about; in a long text they are lost among thousands. So each
-occurrence of a term in the title counts as several, so many that the title adds `TITLE_SHARE` of the text's
+A title states in a few words what a document is about; in a long text these are lost among thousands. So each
+occurrence of a term in the title counts several times, such that the title adds `TITLE_SHARE` of the text's
 occurrences. That is a mixture of the language models of text and title (Ogilvie & Callan 2003, SIGIR), in
-whole numbers, so that counts stay counts. The length of the document stays, so the terms of a text weigh the
-same with and without a title: among documents with titles, one without is not ahead.
+whole numbers, so that counts stay counts. The length of the document does not change, so the terms of a text
+have the same weight with and without a title: a document without a title has no advantage over those with one.
 
-Only a title that stands in the text counts more: there it can be shown. The name of a file, or a title that
-is kept apart from the text, changes nothing.
+Only a title that is in the text counts more, since only there can it be shown. The name of a file, or a title
+that is stored apart from the text, changes nothing.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from numpy.typing import NDArray
 
 from engine.document import Document, Span
 
-TITLE_SHARE = 0.15  # of all occurrences in a text, which its title counts more
-FRONT_CHARS = 4_000  # of a text, in which its title is looked for
+TITLE_SHARE = 0.15  # share of all occurrences in a text that its title adds to the counts
+FRONT_CHARS = 4_000  # first characters of a text, which are searched for its title
 _MOST_WORDS = 100  # of a title; a longer one is a paragraph
 _WORD = re.compile(r"\w+")
 _SIGNS = r"(?:[^\w\n]|_)*"
 
 
 def title_span(document: Document) -> Span | None:
-    """Where the title stands near the beginning of the text, as lines of its own; None where it does not.
+    """The span of the title near the beginning of the text, as lines of its own; None if it is not there.
 
-    Case, punctuation and line breaks may differ; before the title may stand "Title:" or "Subject:".
+    Case, punctuation and line breaks may differ; "Title:" or "Subject:" may precede the title.
     """
     words = _WORD.findall(document.title)
     if not 0 < len(words) <= _MOST_WORDS:
@@ -41,7 +41,7 @@ def title_span(document: Document) -> Span | None:
 
 
 def in_title(spans: NDArray[np.int64], title: Span) -> NDArray[np.bool_]:
-    """Which occurrences (n,) of spans (n, 2) stand in the title."""
+    """Which of some spans (n, 2) are in the title, (n,)."""
     return (spans[:, 0] >= title.start) & (spans[:, 1] <= title.stop)
 
 
